@@ -1,0 +1,1 @@
+//! The compiler wrapper: sets build factors whatever the build system passed.

@@ -1,0 +1,1 @@
+//! Launching a process and measuring it.

@@ -1,0 +1,12 @@
+//! The contract between Python and the worker: what a trial is asked to do, and
+//! what was seen when it ran. `../../protocol` holds the JSON Schemas written
+//! from these types and examples that both languages round-trip.
+
+mod record;
+mod spec;
+
+pub use record::*;
+pub use spec::*;
+
+/// Version of both records; a worker refuses a specification of another version.
+pub const SCHEMA_VERSION: u32 = 1;

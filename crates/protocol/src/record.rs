@@ -1,0 +1,295 @@
+//! The trial record: what the worker saw. Facts only; `results/validity` judges them.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::spec::BuildPolicy;
+
+/// What happened in one attempt at one trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TrialRecord {
+    /// Version of this contract.
+    pub schema: u32,
+    /// Name of the experiment.
+    pub experiment: String,
+    /// Identity of the trial within its experiment.
+    pub trial_id: String,
+    /// Attempt that this record tells of, from 1.
+    pub attempt: u32,
+    /// Name of the package.
+    pub package: String,
+    /// SHA-256 of the package archive; absent when the package was a folder.
+    pub package_sha256: Option<String>,
+    /// Level asked for, by factor name.
+    pub levels: BTreeMap<String, String>,
+    /// Seed of the trial.
+    pub seed: u64,
+    /// Who ran it.
+    pub worker: WorkerFacts,
+    /// Where it ran.
+    pub host: HostFacts,
+    /// How it was kept apart from the host.
+    pub isolation: IsolationFacts,
+    /// Start of the attempt, nanoseconds since the Unix epoch.
+    pub started_unix_ns: u64,
+    /// End of the attempt, nanoseconds since the Unix epoch.
+    pub ended_unix_ns: u64,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Why it did not complete.
+    pub failure: Option<Failure>,
+    /// The build that was measured; absent when none was reached.
+    pub build: Option<BuildFacts>,
+    /// `run.sh`; absent when not reached.
+    pub run: Option<PhaseFacts>,
+    /// `collect.sh`; absent when not reached.
+    pub collect: Option<PhaseFacts>,
+    /// Read-back of every factor in `levels`.
+    pub factors: Vec<FactorFacts>,
+    /// Responses that the package reported, each with one value or one for each measurement.
+    pub metrics: BTreeMap<String, Vec<f64>>,
+    /// The collected archive.
+    pub archive: Option<ArchiveFacts>,
+    /// Things worth knowing that did not end the trial, one sentence each.
+    pub notices: Vec<String>,
+}
+
+/// The program that ran the trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkerFacts {
+    /// Stable name of the worker: the host's name unless it was enrolled under another.
+    pub id: String,
+    /// Version of `datamill-worker`.
+    pub version: String,
+}
+
+/// The machine that the trial ran on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HostFacts {
+    /// Machine architecture as `uname -m` names it.
+    pub arch: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// Processor model as the kernel names it, or "unknown".
+    pub cpu_model: String,
+    /// Processors online.
+    pub cores: u32,
+    /// Memory, in bytes.
+    pub memory_bytes: u64,
+    /// The kernel's random identity of this boot, or "unknown".
+    pub boot_id: String,
+}
+
+/// How the trial was kept apart from the host.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct IsolationFacts {
+    /// What was used.
+    pub kind: IsolationKind,
+    /// Why not something stronger; empty when it is the strongest.
+    pub reason: String,
+}
+
+/// Ways to keep a trial apart from the host, strongest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IsolationKind {
+    /// Mount namespace with an overlay over the host's root.
+    Overlay,
+    /// The same inside a user namespace.
+    UserNamespace,
+    /// A private folder.
+    Plain,
+}
+
+/// How a trial ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// All phases ended well and the archive was collected.
+    Completed,
+    /// A phase, the package or the host failed; see `failure`.
+    Failed,
+    /// A phase exceeded its time and was killed.
+    TimedOut,
+    /// The worker was interrupted, or never reported.
+    Lost,
+}
+
+/// Parts of a trial in which it can fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Unpacking and checking the package.
+    Unpack,
+    /// Making the trial's private world and setting its factors.
+    Isolate,
+    /// `setup.sh`.
+    Setup,
+    /// `run.sh`.
+    Run,
+    /// `collect.sh`, its archive and the metrics in it.
+    Collect,
+}
+
+/// Why a trial did not complete.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Failure {
+    /// Where it failed.
+    pub phase: Phase,
+    /// What kind of failure it was.
+    pub kind: FailureKind,
+    /// One sentence that names the file and the cause.
+    pub message: String,
+    /// One sentence that says what to do.
+    pub remedy: String,
+}
+
+/// Kinds of failure. The last three are the host's, not the package's: such a trial is attempted again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// The package is not one: unsafe member, missing or non-executable script, wrong hash, bad `env`.
+    BadPackage,
+    /// A script ended with a status other than 0.
+    ExitStatus,
+    /// A script was killed by a signal.
+    Signal,
+    /// A script exceeded its time.
+    Timeout,
+    /// `collect.sh` named no archive, one that is missing, outside, too large or not its own.
+    NoArchive,
+    /// `metrics.json` or `metrics.csv` in the archive cannot be read.
+    BadMetrics,
+    /// The disk or the private world is full.
+    DiskFull,
+    /// The private world could not be made.
+    Isolation,
+    /// A defect of the worker.
+    Internal,
+}
+
+/// The build that a trial measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BuildFacts {
+    /// Identity of the build; trials with the same identity measured the same binaries.
+    pub id: String,
+    /// Whether the build could be shared.
+    pub policy: BuildPolicy,
+    /// Whether this trial reused a build made earlier.
+    pub reused: bool,
+    /// `setup.sh`; absent when the package has none.
+    pub setup: Option<PhaseFacts>,
+    /// What the compiler wrapper saw and changed.
+    pub compiler: CompilerFacts,
+}
+
+/// What the compiler wrapper saw and changed during a build.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CompilerFacts {
+    /// Calls of any wrapped program.
+    pub invocations: u64,
+    /// Calls that compiled at least one source file.
+    pub compiles: u64,
+    /// Compilations for each optimisation level that reached the real compiler.
+    pub optimization_passed: BTreeMap<String, u64>,
+    /// Compilations whose optimisation level was changed by the wrapper.
+    pub optimization_changed: u64,
+    /// Calls that linked or archived.
+    pub links: u64,
+    /// Links and archives with at least two objects, whose order therefore matters.
+    pub orderable_links: u64,
+    /// Orderable links whose object order was changed by the wrapper.
+    pub links_reordered: u64,
+    /// Orderable links whose objects reached the linker in the wanted order.
+    pub links_in_order: u64,
+    /// Real programs that ran, by name, with their number of calls.
+    pub programs: BTreeMap<String, u64>,
+}
+
+/// One measured phase: one process from its exec to its end, with the descendants that it waited for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PhaseFacts {
+    /// Just before exec, nanoseconds since the Unix epoch.
+    pub started_unix_ns: u64,
+    /// From just before exec to the end, monotonic clock.
+    pub wall_time_ns: u64,
+    /// Processor time in user mode.
+    pub user_time_ns: u64,
+    /// Processor time in the kernel.
+    pub system_time_ns: u64,
+    /// Largest resident set of any one process.
+    pub peak_memory_bytes: u64,
+    /// Page faults served without input or output.
+    pub minor_faults: u64,
+    /// Page faults that needed input or output.
+    pub major_faults: u64,
+    /// Context switches while waiting.
+    pub voluntary_switches: u64,
+    /// Context switches by preemption.
+    pub involuntary_switches: u64,
+    /// Exit status; absent when a signal ended it.
+    pub exit_code: Option<i32>,
+    /// Signal that ended it; absent when it exited.
+    pub signal: Option<i32>,
+    /// Whether its time ran out and it was killed.
+    pub timed_out: bool,
+    /// Processes that it left behind, which were killed.
+    pub left_processes: u32,
+    /// Bytes that it wrote to stdout.
+    pub stdout_bytes: u64,
+    /// Bytes that it wrote to stderr.
+    pub stderr_bytes: u64,
+    /// Whether more was written than is kept.
+    pub output_truncated: bool,
+    /// Event counters.
+    pub counters: Vec<CounterFacts>,
+}
+
+/// One event counter over a phase, inherited by its descendants.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CounterFacts {
+    /// Name of the event: `cycles`, `instructions`, `cache_references`, `cache_misses`, `branches`,
+    /// `branch_misses`, `context_switches`, `cpu_migrations`, `page_faults`, `task_clock_ns`.
+    pub name: String,
+    /// Count, scaled to the whole phase when the counter was multiplexed; absent when it could not be had.
+    pub value: Option<u64>,
+    /// Why there is no value, or that it is scaled; empty when it is exact.
+    pub reason: String,
+}
+
+/// Read-back of one factor.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FactorFacts {
+    /// Name of the factor.
+    pub name: String,
+    /// Level asked for.
+    pub asked: String,
+    /// Level read back; absent when nothing showed it (no compiler ran, say).
+    pub observed: Option<String>,
+    /// How it was read back, one sentence.
+    pub evidence: String,
+}
+
+/// The collected archive.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ArchiveFacts {
+    /// File name within the output folder.
+    pub file: String,
+    /// Size.
+    pub bytes: u64,
+    /// SHA-256 in lower-case hexadecimal.
+    pub sha256: String,
+}

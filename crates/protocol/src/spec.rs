@@ -1,0 +1,96 @@
+//! The trial specification: everything the worker needs to run one trial.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One planned trial, as handed to `datamill-worker run-trial`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TrialSpec {
+    /// Version of this contract; see [`crate::SCHEMA_VERSION`].
+    pub schema: u32,
+    /// Name of the experiment.
+    pub experiment: String,
+    /// Identity of the trial within its experiment.
+    pub trial_id: String,
+    /// 1 for the first attempt; infrastructure retries count up.
+    pub attempt: u32,
+    /// What is measured.
+    pub package: PackageSpec,
+    /// Level asked for, by factor name, for the factors that the worker sets.
+    pub levels: BTreeMap<String, String>,
+    /// How the trial is to be kept apart from the host.
+    pub isolation: IsolationWanted,
+    /// Whether this trial may reuse a build of the same package and build factors.
+    pub build: BuildPolicy,
+    /// Seed of this trial, below 2^53, for anything that the worker draws at random.
+    pub seed: u64,
+    /// Bounds on time and size.
+    pub limits: TrialLimits,
+    /// Folder for this trial alone: made if missing, removed afterwards.
+    pub scratch_dir: String,
+    /// Folder for unpacked packages and shared builds, kept between trials.
+    pub cache_dir: String,
+    /// Folder that receives the phases' output and the collected archive.
+    pub output_dir: String,
+}
+
+/// The package of a trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PackageSpec {
+    /// Name by which the experiment calls it.
+    pub name: String,
+    /// Absolute path of a folder or a `.tar.gz`.
+    pub path: String,
+    /// SHA-256 of the `.tar.gz` in lower-case hexadecimal; checked before use. Absent for a folder.
+    pub sha256: Option<String>,
+}
+
+/// How a trial is to be kept apart from the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IsolationWanted {
+    /// The best that this host allows: overlay, else user namespace, else plain.
+    Auto,
+    /// Mount namespace with an overlay over the host's root; needs root.
+    Overlay,
+    /// The same inside a user namespace; needs no privilege.
+    UserNamespace,
+    /// A private folder and nothing else.
+    Plain,
+}
+
+/// Whether a build is made for one trial or shared by all trials with equal build factors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BuildPolicy {
+    /// `setup.sh` runs in every trial.
+    Fresh,
+    /// `setup.sh` runs once for each package and combination of build factors.
+    Shared,
+}
+
+/// Bounds on time and size of a trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TrialLimits {
+    /// Time for `setup.sh`, in seconds.
+    pub setup_timeout_s: f64,
+    /// Time for `run.sh`, in seconds.
+    pub run_timeout_s: f64,
+    /// Time for `collect.sh`, in seconds.
+    pub collect_timeout_s: f64,
+    /// Kept bytes of each of stdout and stderr of a phase; the rest is read, counted and dropped.
+    pub output_bytes: u64,
+    /// Largest archive that is collected, in bytes.
+    pub archive_bytes: u64,
+    /// Largest unpacked package, in bytes.
+    pub package_bytes: u64,
+    /// Most files in an unpacked package.
+    pub package_files: u64,
+    /// Size of the trial's private world, in bytes; 0 leaves it to the kernel (half of memory).
+    pub world_bytes: u64,
+}

@@ -1,0 +1,3 @@
+//! The program that runs trials.
+
+fn main() {}

@@ -1,0 +1,1 @@
+"""5: the inference. Arrays in, frozen estimates out; pure."""

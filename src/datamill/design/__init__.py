@@ -1,0 +1,1 @@
+"""2: the plan. Full factorial designs, coverage and random order; pure."""

@@ -1,0 +1,1 @@
+"""3: the trials, run here through the worker."""

@@ -1,0 +1,1 @@
+"""1: the question. Experiments, factors, responses and formulas; pure."""

@@ -1,0 +1,1 @@
+"""6: the statement. Answers, figures and the report page."""

@@ -1,0 +1,200 @@
+"""The contract with the worker: trial specification and trial record, as the crate `protocol` defines them.
+
+Field by field the meanings stand in `protocol/*.schema.json`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+SCHEMA_VERSION = 1
+
+IsolationWanted = Literal["auto", "overlay", "user_namespace", "plain"]
+BuildPolicy = Literal["fresh", "shared"]
+IsolationKind = Literal["overlay", "user_namespace", "plain"]
+Outcome = Literal["completed", "failed", "timed_out", "lost"]
+Phase = Literal["unpack", "isolate", "setup", "run", "collect"]
+FailureKind = Literal[
+    "bad_package",
+    "exit_status",
+    "signal",
+    "timeout",
+    "no_archive",
+    "bad_metrics",
+    "disk_full",
+    "isolation",
+    "internal",
+]
+
+
+class PackageSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The package of a trial."""
+
+    name: str
+    path: str
+    sha256: str | None
+
+
+class TrialLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Bounds on time and size of a trial."""
+
+    setup_timeout_s: float
+    run_timeout_s: float
+    collect_timeout_s: float
+    output_bytes: int
+    archive_bytes: int
+    package_bytes: int
+    package_files: int
+    world_bytes: int
+
+
+class TrialSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One planned trial, as handed to `datamill-worker run-trial`."""
+
+    schema: int
+    experiment: str
+    trial_id: str
+    attempt: int
+    package: PackageSpec
+    levels: dict[str, str]
+    isolation: IsolationWanted
+    build: BuildPolicy
+    seed: int
+    limits: TrialLimits
+    scratch_dir: str
+    cache_dir: str
+    output_dir: str
+
+
+class WorkerFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The program that ran the trial."""
+
+    id: str
+    version: str
+
+
+class HostFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The machine that the trial ran on."""
+
+    arch: str
+    kernel: str
+    cpu_model: str
+    cores: int
+    memory_bytes: int
+    boot_id: str
+
+
+class IsolationFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How the trial was kept apart from the host."""
+
+    kind: IsolationKind
+    reason: str
+
+
+class Failure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Why a trial did not complete."""
+
+    phase: Phase
+    kind: FailureKind
+    message: str
+    remedy: str
+
+
+class CounterFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One event counter over a phase, inherited by its descendants."""
+
+    name: str
+    value: int | None
+    reason: str
+
+
+class PhaseFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One measured phase: one process from its exec to its end, with the descendants that it waited for."""
+
+    started_unix_ns: int
+    wall_time_ns: int
+    user_time_ns: int
+    system_time_ns: int
+    peak_memory_bytes: int
+    minor_faults: int
+    major_faults: int
+    voluntary_switches: int
+    involuntary_switches: int
+    exit_code: int | None
+    signal: int | None
+    timed_out: bool
+    left_processes: int
+    stdout_bytes: int
+    stderr_bytes: int
+    output_truncated: bool
+    counters: tuple[CounterFacts, ...]
+
+
+class CompilerFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the compiler wrapper saw and changed during a build."""
+
+    invocations: int
+    compiles: int
+    optimization_passed: dict[str, int]
+    optimization_changed: int
+    links: int
+    orderable_links: int
+    links_reordered: int
+    links_in_order: int
+    programs: dict[str, int]
+
+
+class BuildFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The build that a trial measured."""
+
+    id: str
+    policy: BuildPolicy
+    reused: bool
+    setup: PhaseFacts | None
+    compiler: CompilerFacts
+
+
+class FactorFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Read-back of one factor."""
+
+    name: str
+    asked: str
+    observed: str | None
+    evidence: str
+
+
+class ArchiveFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The collected archive."""
+
+    file: str
+    bytes: int
+    sha256: str
+
+
+class TrialRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What happened in one attempt at one trial."""
+
+    schema: int
+    experiment: str
+    trial_id: str
+    attempt: int
+    package: str
+    package_sha256: str | None
+    levels: dict[str, str]
+    seed: int
+    worker: WorkerFacts
+    host: HostFacts
+    isolation: IsolationFacts
+    started_unix_ns: int
+    ended_unix_ns: int
+    outcome: Outcome
+    failure: Failure | None
+    build: BuildFacts | None
+    run: PhaseFacts | None
+    collect: PhaseFacts | None
+    factors: tuple[FactorFacts, ...]
+    metrics: dict[str, tuple[float, ...]]
+    archive: ArchiveFacts | None
+    notices: tuple[str, ...]
