@@ -29,7 +29,7 @@ FailureKind = Literal[
 ]
 
 
-class PackageSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PackageSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """The package of a trial."""
 
     name: str
@@ -37,7 +37,7 @@ class PackageSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sha256: str | None
 
 
-class TrialLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TrialLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """Bounds on time and size of a trial."""
 
     setup_timeout_s: float
@@ -50,7 +50,7 @@ class TrialLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     world_bytes: int
 
 
-class TrialSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TrialSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """One planned trial, as handed to `datamill-worker run-trial`."""
 
     schema: int
@@ -68,14 +68,14 @@ class TrialSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     output_dir: str
 
 
-class WorkerFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class WorkerFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """The program that ran the trial."""
 
     id: str
     version: str
 
 
-class HostFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class HostFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """The machine that the trial ran on."""
 
     arch: str
@@ -86,14 +86,14 @@ class HostFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     boot_id: str
 
 
-class IsolationFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class IsolationFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """How the trial was kept apart from the host."""
 
     kind: IsolationKind
     reason: str
 
 
-class Failure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Failure(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """Why a trial did not complete."""
 
     phase: Phase
@@ -102,7 +102,7 @@ class Failure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     remedy: str
 
 
-class CounterFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CounterFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """One event counter over a phase, inherited by its descendants."""
 
     name: str
@@ -110,7 +110,7 @@ class CounterFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reason: str
 
 
-class PhaseFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PhaseFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """One measured phase: one process from its exec to its end, with the descendants that it waited for."""
 
     started_unix_ns: int
@@ -132,7 +132,7 @@ class PhaseFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     counters: tuple[CounterFacts, ...]
 
 
-class CompilerFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CompilerFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """What the compiler wrapper saw and changed during a build."""
 
     invocations: int
@@ -146,7 +146,7 @@ class CompilerFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     programs: dict[str, int]
 
 
-class BuildFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class BuildFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """The build that a trial measured."""
 
     id: str
@@ -156,7 +156,7 @@ class BuildFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     compiler: CompilerFacts
 
 
-class FactorFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class FactorFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """Read-back of one factor."""
 
     name: str
@@ -165,7 +165,7 @@ class FactorFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     evidence: str
 
 
-class ArchiveFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ArchiveFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """The collected archive."""
 
     file: str
@@ -173,7 +173,7 @@ class ArchiveFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sha256: str
 
 
-class TrialRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TrialRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """What happened in one attempt at one trial."""
 
     schema: int

@@ -1,0 +1,204 @@
+"""Running a design on this machine, one trial at a time, into a bundle."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from typing import Protocol
+
+from datamill.design.records import PlannedTrial
+from datamill.execution.worker import WorkerError
+from datamill.experiment.errors import InputError
+from datamill.experiment.factors import FACTORS
+from datamill.results.bundle import Bundle
+from datamill.results.responses import check_response_names, list_wanted_responses
+from datamill.results.trial_record import PackageSpec, TrialLimits, TrialRecord, TrialSpec
+from datamill.results.validity import count_trials_once, wants_another_attempt
+
+#: Attempts at a trial that fails for reasons of the host, over all runs of the experiment.
+MOST_ATTEMPTS = 3
+#: Failed trials in a row after which going on would only waste time.
+MOST_FAILURES_IN_A_ROW = 5
+
+
+class TrialRunner(Protocol):
+    """Whoever can run a trial: the worker, or a stand-in that makes the order of execution visible."""
+
+    def run_trial(self, spec: TrialSpec) -> TrialRecord:
+        """Run one trial and return its record."""
+        ...
+
+    def build_package(self, spec: TrialSpec) -> None:
+        """Make the shared build of a trial if it does not exist yet."""
+        ...
+
+    def stop(self) -> None:
+        """End whatever is still running."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PendingTrial:
+    """A planned trial that still has to be attempted, and the number of that attempt."""
+
+    trial: PlannedTrial
+    attempt: int
+
+
+def list_pending_trials(
+    bundle: Bundle, records: Sequence[TrialRecord], *, retry_failed: bool = False
+) -> list[PendingTrial]:
+    """Return the trials that are not done, in run order.
+
+    A trial is done when an attempt completed or failed for the package's own reasons; one that failed
+    for the host's reasons is attempted again, up to `MOST_ATTEMPTS`. `retry_failed` attempts every
+    trial that did not complete.
+    """
+    counted = count_trials_once(records).counted
+    latest = {(record.trial_id, record.attempt): record for record in records}
+    attempts: dict[str, int] = {}
+    for record in records:
+        attempts[record.trial_id] = max(attempts.get(record.trial_id, 0), record.attempt)
+    pending = []
+    for trial in bundle.design.trials:
+        if trial.trial_id not in counted:
+            pending.append(PendingTrial(trial, 1))
+            continue
+        record = latest[trial.trial_id, counted[trial.trial_id]]
+        tried = attempts[trial.trial_id]
+        again = wants_another_attempt(record) and tried < MOST_ATTEMPTS
+        if record.outcome != "completed" and (again or retry_failed):
+            pending.append(PendingTrial(trial, tried + 1))
+    return pending
+
+
+def build_trial_spec(bundle: Bundle, pending: PendingTrial) -> TrialSpec:
+    """Return the specification of an attempt at a trial on this machine."""
+    experiment, trial = bundle.experiment, pending.trial
+    package = next(item for item in bundle.head.packages if item.name == trial.package)
+    limits = experiment.limits
+    work = bundle.work.absolute()
+    return TrialSpec(
+        schema=1,
+        experiment=experiment.name,
+        trial_id=trial.trial_id,
+        attempt=pending.attempt,
+        package=PackageSpec(
+            name=package.name,
+            path=str((bundle.folder / package.file).absolute()),
+            sha256=package.sha256,
+        ),
+        levels={name: level for name, level in trial.levels.items() if name in FACTORS},
+        isolation=experiment.isolation,
+        build=experiment.build,
+        seed=trial.seed,
+        limits=TrialLimits(
+            setup_timeout_s=limits.setup_timeout_s,
+            run_timeout_s=limits.run_timeout_s,
+            collect_timeout_s=limits.collect_timeout_s,
+            output_bytes=limits.output_bytes,
+            archive_bytes=limits.archive_bytes,
+            package_bytes=limits.package_bytes,
+            package_files=limits.package_files,
+            world_bytes=limits.world_bytes,
+        ),
+        # Equal lengths for all trials: a path's length must not become a hidden factor.
+        scratch_dir=str(work / "scratch" / trial.trial_id),
+        cache_dir=str(work / "cache"),
+        output_dir=str(bundle.artifacts.absolute() / f"{trial.trial_id}.{pending.attempt}"),
+    )
+
+
+def list_shared_builds(bundle: Bundle, pending: Sequence[PendingTrial]) -> list[PendingTrial]:
+    """Return one pending trial for each build that pending trials share; none when builds are fresh."""
+    if bundle.experiment.build != "shared":
+        return []
+    with_setup = {package.name for package in bundle.head.packages if package.has_setup}
+    build_factors = [factor.name for factor in bundle.design.factors if factor.build]
+    first: dict[tuple[str, ...], PendingTrial] = {}
+    for item in pending:
+        if item.trial.package in with_setup:
+            key = (item.trial.package, *(item.trial.levels[name] for name in build_factors))
+            first.setdefault(key, item)
+    return list(first.values())
+
+
+def make_shared_builds(
+    bundle: Bundle,
+    builds: Sequence[PendingTrial],
+    runner: TrialRunner,
+    on_build: Callable[[PendingTrial, str], None],
+) -> None:
+    """Make shared builds before anything is measured, as many at a time as there are processors.
+
+    `on_build` hears of each one with an empty text, or with the reason why it failed; a failed build is
+    tried again by its first trial, whose record then tells of it.
+    """
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        running = {
+            pool.submit(runner.build_package, build_trial_spec(bundle, build)): build for build in builds
+        }
+        try:
+            for future in as_completed(running):
+                try:
+                    future.result()
+                    on_build(running[future], "")
+                except WorkerError as error:
+                    on_build(running[future], str(error))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            runner.stop()
+            raise
+
+
+def run_pending_trials(
+    bundle: Bundle, pending: Sequence[PendingTrial], runner: TrialRunner, *, keep_going: bool = False
+) -> Iterator[tuple[PendingTrial, TrialRecord | None]]:
+    """Run pending trials in order; yield each trial before it starts (with None) and after it is on disk.
+
+    Raises:
+        InputError: when a response needs a name that a package does not provide, or when
+            `MOST_FAILURES_IN_A_ROW` trials failed (unless `keep_going`).
+        OSError: when the bundle's disk is full; whatever was there before is kept.
+        WorkerError: when the worker produced no record.
+    """
+    wanted = list_wanted_responses(bundle.experiment)
+    known: set[str] = set()
+    failures = 0
+    for item in pending:
+        yield item, None
+        record = runner.run_trial(build_trial_spec(bundle, item))
+        bundle.append_records([record])
+        yield item, record
+        if record.outcome == "completed":
+            failures = 0
+            if record.package not in known:
+                check_response_names(record, wanted, where=str(bundle.folder / "experiment.toml"))
+                known.add(record.package)
+            continue
+        failures += 1
+        if failures >= MOST_FAILURES_IN_A_ROW and not keep_going:
+            message = record.failure.message if record.failure else "no reason is known"
+            remedy = record.failure.remedy if record.failure else ""
+            raise InputError(
+                f"{failures} trials failed in a row; the last one: {message}",
+                where=str(bundle.artifacts / f"{item.trial.trial_id}.{item.attempt}"),
+                remedy=f"{remedy} Then start anew, or continue with --resume (and --retry-failed, or "
+                "--keep-going).".strip(),
+            )
+
+
+def clear_scratch(bundle: Bundle) -> None:
+    """Remove what an interrupted trial left in the scratch space; caches stay."""
+    shutil.rmtree(bundle.work / "scratch", ignore_errors=True)
+    (bundle.work / "scratch").mkdir(parents=True, exist_ok=True)
+
+
+def estimate_time_left(durations_s: Sequence[float], left: int) -> float | None:
+    """Return the seconds that the remaining trials will take, from those done so far; None when none are."""
+    if not durations_s:
+        return None
+    return sum(durations_s) / len(durations_s) * left

@@ -1,0 +1,83 @@
+"""Sizes and durations as people write them."""
+
+from __future__ import annotations
+
+import re
+
+from datamill.experiment.errors import InputError
+
+_SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
+          "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}  # fmt: skip
+_DURATIONS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*")
+
+
+def parse_size(value: object, *, where: str) -> int:
+    """Return bytes from a whole number of bytes or a text such as `2GiB`.
+
+    Raises:
+        InputError: when it is neither, or is negative.
+    """
+    number, unit = _split_quantity(value, "a size", '"2GiB"', where)
+    factor = _SIZES.get(unit or "B")
+    if factor is None:
+        raise InputError(f'unknown unit of size "{unit}"', where=where, remedy=f"Units: {', '.join(_SIZES)}.")
+    return round(number * factor)
+
+
+def parse_duration(value: object, *, where: str) -> float:
+    """Return seconds from a number of seconds or a text such as `10min`.
+
+    Raises:
+        InputError: when it is neither, or is not above zero.
+    """
+    number, unit = _split_quantity(value, "a duration", '"10min"', where)
+    factor = _DURATIONS.get(unit or "s")
+    if factor is None:
+        raise InputError(
+            f'unknown unit of time "{unit}"', where=where, remedy=f"Units: {', '.join(_DURATIONS)}."
+        )
+    if number <= 0:
+        raise InputError("a time limit must be above zero", where=where)
+    return number * factor
+
+
+def _split_quantity(value: object, kind: str, example: str, where: str) -> tuple[float, str]:
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0:
+        return float(value), ""
+    match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise InputError(
+            f"{value!r} is not {kind}", where=where, remedy=f"Write a number or a text such as {example}."
+        )
+    return float(match[1]), match[2]
+
+
+def format_duration(seconds: float) -> str:
+    """Return a duration in the two largest fitting units, such as `4 min 10 s`."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    units = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
+    for index, (name, size) in enumerate(units):
+        if whole >= size:
+            text = f"{whole // size} {name}"
+            rest = whole % size
+            if index + 1 < len(units):
+                small_name, small_size = units[index + 1]
+                if rest // small_size:
+                    text += f" {rest // small_size} {small_name}"
+            return text
+    return "0 s"
+
+
+def format_size(size_bytes: float) -> str:
+    """Return a size in binary units, such as `2.0 GiB`."""
+    value = float(size_bytes)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 1024:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} TiB"

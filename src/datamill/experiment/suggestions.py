@@ -1,0 +1,16 @@
+"""The name that a user probably meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def suggest_name(given: str, known: Iterable[str]) -> str:
+    """Return a sentence that offers the nearest known name, or lists all of them."""
+    names = sorted(known)
+    close = get_close_matches(given.lower(), [name.lower() for name in names], n=1, cutoff=0.6)
+    if close:
+        nearest = next(name for name in names if name.lower() == close[0])
+        return f'Did you mean "{nearest}"?'
+    return "Known: " + ", ".join(names) + "."

@@ -1,0 +1,213 @@
+"""The bundle: a self-contained folder that holds an experiment and everything it produced."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import polars as pl
+
+from datamill.design.records import Design, DesignFactor, PlannedTrial
+from datamill.experiment.errors import InputError
+from datamill.experiment.parse import parse_experiment
+from datamill.experiment.records import Experiment
+from datamill.results.log import append_records, read_log
+from datamill.results.table import build_table
+from datamill.results.trial_record import TrialRecord
+
+BUNDLE_FORMAT = 1
+
+
+class BundlePackage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A package as the bundle keeps it: a `.tar.gz` under `packages/` and its SHA-256."""
+
+    name: str
+    file: str
+    sha256: str
+    bytes: int
+    files: int
+    has_setup: bool
+
+
+class BundleHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Content of `bundle.json`."""
+
+    format: int
+    datamill: str
+    created_unix_ns: int
+    experiment_file: str
+    packages: tuple[BundlePackage, ...]
+
+
+class _DesignFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Content of `design.json`."""
+
+    kind: str
+    seed: int
+    replicates: int
+    factors: tuple[DesignFactor, ...]
+    trials: tuple[PlannedTrial, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """An opened bundle: its folder, and the question and plan that never change."""
+
+    folder: Path
+    head: BundleHead
+    experiment: Experiment
+    design: Design
+
+    @property
+    def log_file(self) -> Path:
+        """Append-only log of trial records."""
+        return self.folder / "log.jsonl"
+
+    @property
+    def artifacts(self) -> Path:
+        """Collected archives and the phases' output, one folder an attempt."""
+        return self.folder / "artifacts"
+
+    @property
+    def work(self) -> Path:
+        """Scratch space and caches of the worker; worthless once the experiment has ended."""
+        return self.folder / ".work"
+
+    @property
+    def report_file(self) -> Path:
+        """The report page."""
+        return self.folder / "report.html"
+
+    def read_records(self) -> list[TrialRecord]:
+        """Return all trial records in the order in which they arrived, each attempt once.
+
+        Raises:
+            InputError: when the log is damaged.
+        """
+        seen: set[tuple[str, int]] = set()
+        records = []
+        for record in read_log(self.log_file):
+            key = (record.trial_id, record.attempt)
+            if key not in seen:
+                seen.add(key)
+                records.append(record)
+        return records
+
+    def append_records(self, records: Sequence[TrialRecord]) -> None:
+        """Add trial records and return when they are on disk.
+
+        Raises:
+            OSError: when the disk is full or fails; nothing that was there before is lost.
+        """
+        append_records(self.log_file, records)
+
+    def write_table(self, records: Sequence[TrialRecord]) -> pl.DataFrame:
+        """Write the tidy table of these records as `table.parquet` and `table.csv`, and return it."""
+        table = build_table(self.experiment, self.design, records)
+        for name, write in (("table.parquet", table.write_parquet), ("table.csv", table.write_csv)):
+            partial = self.folder / f".{name}"
+            write(partial)
+            partial.replace(self.folder / name)
+        return table
+
+
+def create_bundle(
+    folder: Path,
+    *,
+    text: str,
+    experiment: Experiment,
+    design: Design,
+    head: BundleHead,
+    archives: Mapping[str, Path],
+) -> Bundle:
+    """Make a bundle; `archives` maps a package's name to its packed archive, which is moved in.
+
+    `bundle.json` is written last: a folder without it is not a bundle.
+
+    Raises:
+        InputError: when the folder exists and is not empty.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(
+            "the folder exists and is not empty",
+            where=str(folder),
+            remedy="Name another one with --out, or continue an interrupted experiment with --resume.",
+        )
+    (folder / "packages").mkdir(parents=True)
+    (folder / "artifacts").mkdir()
+    for package in head.packages:
+        archives[package.name].replace(folder / package.file)
+    _write_file(folder / "experiment.toml", text.encode())
+    _write_file(folder / "design.json", msgspec.json.encode(design))
+    _write_file(folder / "bundle.json", msgspec.json.format(msgspec.json.encode(head)) + b"\n")
+    return Bundle(folder, head, experiment, design)
+
+
+def open_bundle(folder: Path) -> Bundle:
+    """Open a bundle.
+
+    Raises:
+        InputError: when the folder is not a bundle, or one of another format, or is damaged.
+    """
+    head_file = folder / "bundle.json"
+    if not head_file.is_file():
+        raise InputError(
+            "this is not a bundle: it has no bundle.json",
+            where=str(folder),
+            remedy="Name the folder that `datamill run` made.",
+        )
+    try:
+        head = msgspec.json.decode(head_file.read_bytes(), type=BundleHead)
+        plan = msgspec.json.decode((folder / "design.json").read_bytes(), type=_DesignFile)
+        text = (folder / "experiment.toml").read_text()
+    except (msgspec.MsgspecError, OSError, UnicodeDecodeError) as error:
+        raise InputError(f"the bundle is damaged: {error}", where=str(folder)) from None
+    if head.format != BUNDLE_FORMAT:
+        raise InputError(
+            f"the bundle has format {head.format}, this datamill reads {BUNDLE_FORMAT}", where=str(head_file)
+        )
+    design = Design(plan.kind, plan.seed, plan.replicates, plan.factors, plan.trials)
+    experiment = parse_experiment(text, name=str(folder / "experiment.toml"))
+    return Bundle(folder, head, experiment, design)
+
+
+@contextmanager
+def lock_bundle(bundle: Bundle) -> Iterator[int]:
+    """Hold the bundle for this process and whoever inherits the yielded descriptor; a crash releases it.
+
+    Raises:
+        InputError: when another process is running it.
+    """
+    handle = os.open(bundle.folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(
+                "another datamill is running this experiment",
+                where=str(bundle.folder),
+                remedy="Wait until it has ended.",
+            ) from None
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _write_file(path: Path, content: bytes) -> None:
+    """Write a file so that after a power cut it is there whole or not at all."""
+    partial = path.with_name(f".{path.name}")
+    with partial.open("wb") as handle:
+        handle.write(content)
+        handle.flush()
+        os.fsync(handle.fileno())
+    partial.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,104 @@
+"""Judgements on what happened: which observations may be used, and what a reader must know of the rest."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from datamill.results.trial_record import FactorFacts, TrialRecord
+
+#: Failures that say something about the host, not about the package: the trial is attempted again.
+HOST_FAILURES = frozenset({"disk_full", "isolation", "internal"})
+
+
+@dataclass(frozen=True, slots=True)
+class CountedTrials:
+    """Which attempt counts for each trial.
+
+    `counted` maps a trial to the attempt that stands for it; every other attempt is kept and marked.
+    """
+
+    counted: dict[str, int]
+
+
+def count_trials_once(records: Iterable[TrialRecord]) -> CountedTrials:
+    """Choose for each trial the attempt that counts: the first completed one, else the latest."""
+    counted: dict[str, tuple[bool, int]] = {}
+    for record in records:
+        completed = record.outcome == "completed"
+        before = counted.get(record.trial_id)
+        if before is None or (not before[0] and (completed or record.attempt > before[1])):
+            counted[record.trial_id] = (completed, record.attempt)
+    return CountedTrials({trial: attempt for trial, (_, attempt) in counted.items()})
+
+
+def explain_exclusion(record: TrialRecord, counted: CountedTrials) -> str:
+    """Return why no observation of this attempt may be used, or an empty text when all may be."""
+    if counted.counted[record.trial_id] != record.attempt:
+        return f"attempt {counted.counted[record.trial_id]} counts for this trial"
+    if record.outcome != "completed":
+        if record.failure is not None:
+            return f"trial {record.outcome.replace('_', ' ')}: {record.failure.message}"
+        return f"trial {record.outcome.replace('_', ' ')}"
+    for factor in record.factors:
+        if factor.observed is not None and factor.observed != factor.asked:
+            return f"{factor.name} was {factor.observed}, not {factor.asked} as planned"
+    return ""
+
+
+def wants_another_attempt(record: TrialRecord) -> bool:
+    """Tell whether a trial failed for a reason that is not the package's own."""
+    if record.outcome == "lost":
+        return True
+    return record.failure is not None and record.failure.kind in HOST_FAILURES
+
+
+def list_warnings(records: Iterable[TrialRecord]) -> tuple[str, ...]:
+    """Return what a reader must know before believing the numbers, one sentence each, most frequent first."""
+    asked: Counter[tuple[str, str]] = Counter()
+    unseen: dict[tuple[str, str], list[FactorFacts]] = defaultdict(list)
+    wrong: dict[tuple[str, str], list[FactorFacts]] = defaultdict(list)
+    notices: Counter[tuple[str, str]] = Counter()
+    left: Counter[str] = Counter()
+    isolation: Counter[tuple[str, str]] = Counter()
+    trials = 0
+    for record in records:
+        trials += 1
+        for factor in record.factors:
+            key = (factor.name, record.package)
+            asked[key] += 1
+            if factor.observed is None:
+                unseen[key].append(factor)
+            elif factor.observed != factor.asked:
+                wrong[key].append(factor)
+        for notice in record.notices:
+            notices[(record.package, notice)] += 1
+        if record.run is not None and record.run.left_processes:
+            left[record.package] += 1
+        isolation[(record.isolation.kind, record.isolation.reason)] += 1
+
+    warnings = []
+    for (name, package), facts in unseen.items():
+        warnings.append(
+            f"factor {name} was not effective for package {package}: nothing shows that its level was set in "
+            f"{len(facts)} of {asked[name, package]} trials ({facts[0].evidence})"
+        )
+    for (name, package), facts in wrong.items():
+        first = facts[0]
+        warnings.append(
+            f"factor {name} had another level than planned in {len(facts)} of {asked[name, package]} trials "
+            f"of package {package}; their observations are excluded (first: asked {first.asked}, saw "
+            f"{first.observed}: {first.evidence})"
+        )
+    for package, count in left.most_common():
+        warnings.append(
+            f"run.sh of package {package} left processes behind in {count} trials; they were killed, and "
+            "their processor time is not in the figures"
+        )
+    for (package, notice), count in notices.most_common(10):
+        warnings.append(f"package {package}, {count} of {trials} trials: {notice}")
+    if len({kind for kind, _ in isolation}) > 1:
+        kinds = ", ".join(f"{kind} in {count}" for (kind, _), count in isolation.most_common())
+        warnings.append(f"trials were not all kept apart from the host in the same way: {kinds}")
+    return tuple(warnings)

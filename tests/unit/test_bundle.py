@@ -1,0 +1,104 @@
+"""The bundle: one folder that holds everything, and lets only one process at it."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from synthetic import EXPERIMENT, make_bundle_folder, make_failed_record, make_record
+
+from datamill.experiment.errors import InputError
+from datamill.results.bundle import lock_bundle, open_bundle
+from datamill.results.table import TABLE_SCHEMA
+
+
+def test_an_opened_bundle_equals_the_one_that_was_made(tmp_path: Path) -> None:
+    made = make_bundle_folder(tmp_path / "bundle")
+    opened = open_bundle(tmp_path / "bundle")
+    assert opened.experiment == made.experiment
+    assert opened.design == made.design
+    assert opened.head == made.head
+    assert (tmp_path / "bundle" / "experiment.toml").read_text() == EXPERIMENT
+
+
+def test_a_record_that_arrives_twice_is_read_once(tmp_path: Path) -> None:
+    bundle = make_bundle_folder(tmp_path / "bundle")
+    bundle.append_records([make_record("t01")])
+    bundle.append_records([make_record("t01")])
+    assert bundle.read_records() == [make_record("t01")]
+
+
+def test_a_folder_with_something_in_it_is_never_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "bundle").mkdir()
+    (tmp_path / "bundle" / "thesis.tex").write_text("years of work")
+    with pytest.raises(InputError, match="not empty"):
+        make_bundle_folder(tmp_path / "bundle")
+    assert (tmp_path / "bundle" / "thesis.tex").read_text() == "years of work"
+
+
+def test_a_folder_that_is_no_bundle_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="not a bundle"):
+        open_bundle(tmp_path)
+
+
+def test_a_second_process_is_refused_until_the_first_has_ended(tmp_path: Path) -> None:
+    bundle = make_bundle_folder(tmp_path / "bundle")
+    with lock_bundle(bundle), pytest.raises(InputError, match="another datamill"), lock_bundle(bundle):
+        pytest.fail("both hold the lock")
+    with lock_bundle(bundle) as handle:
+        assert handle > 2
+
+
+def test_the_table_has_a_row_for_each_observation_and_all_columns(tmp_path: Path) -> None:
+    bundle = make_bundle_folder(tmp_path / "bundle")
+    trial = bundle.design.trials[0]
+    table = bundle.write_table([make_record(trial.trial_id, package=trial.package)])
+    assert set(table.columns) == {*TABLE_SCHEMA, "optimization", "aslr"}
+    assert table["response"].to_list()[0] == "rate"
+    first = table.row(0, named=True)
+    assert first["value"] == 600.0
+    assert first["unit"] == "B/s"
+    assert first["valid"]
+    assert first["order"] == trial.order
+    assert first["aslr"] == trial.levels["aslr"]
+    assert set(table["response"]) >= {"wall_time_s", "peak_memory_bytes", "page_faults", "input_bytes"}
+    assert "cycles" not in set(table["response"])
+    assert pl.read_parquet(bundle.folder / "table.parquet").equals(table)
+    assert pl.read_csv(bundle.folder / "table.csv").height == table.height
+
+
+def test_a_failed_trial_keeps_a_row_with_the_reason(tmp_path: Path) -> None:
+    bundle = make_bundle_folder(tmp_path / "bundle")
+    table = bundle.write_table([make_failed_record(bundle.design.trials[0].trial_id)])
+    assert table.height == 1
+    row = table.row(0, named=True)
+    assert row["value"] is None
+    assert row["exclusion"] == "trial failed: run.sh exited with status 3"
+    assert not row["valid"]
+
+
+def test_each_measurement_of_a_metric_is_an_observation(tmp_path: Path) -> None:
+    bundle = make_bundle_folder(tmp_path / "bundle")
+    metrics = {"input_bytes": (1000.0,), "output_bytes": (400.0, 500.0, 1000.0)}
+    table = bundle.write_table([make_record(bundle.design.trials[0].trial_id, metrics=metrics)])
+    rates = table.filter(pl.col("response") == "rate")
+    assert rates["value"].to_list() == [600.0, 500.0, 0.0]
+    assert rates["measurement"].to_list() == [0, 1, 2]
+
+
+def test_a_division_by_zero_is_an_excluded_observation_and_never_a_number(tmp_path: Path) -> None:
+    text = EXPERIMENT.replace("/ wall_time_s", "/ (input_bytes - 1000)")
+    bundle = make_bundle_folder(tmp_path / "bundle", text)
+    table = bundle.write_table([make_record(bundle.design.trials[0].trial_id)])
+    row = table.row(0, named=True)
+    assert row["value"] is None
+    assert not row["valid"]
+    assert "divides by zero" in row["exclusion"]
+
+
+def test_a_late_attempt_is_kept_and_marked_and_never_counted(tmp_path: Path) -> None:
+    bundle = make_bundle_folder(tmp_path / "bundle")
+    trial_id = bundle.design.trials[0].trial_id
+    table = bundle.write_table([make_record(trial_id, 2), make_record(trial_id, 1)])
+    rates = table.filter(pl.col("response") == "rate").sort("attempt")
+    assert rates["valid"].to_list() == [False, True]
+    assert rates["exclusion"][0] == "attempt 2 counts for this trial"

@@ -1,0 +1,165 @@
+"""The order of execution, seen through a stand-in for the worker."""
+
+from pathlib import Path
+
+import pytest
+from synthetic import EXPERIMENT, make_bundle_folder, make_failed_record, make_phase, make_record
+
+from datamill.execution.here import (
+    MOST_ATTEMPTS,
+    list_pending_trials,
+    list_shared_builds,
+    make_shared_builds,
+    run_pending_trials,
+)
+from datamill.execution.worker import WorkerError
+from datamill.experiment.errors import InputError
+from datamill.results.trial_record import TrialRecord, TrialSpec
+
+
+class StandIn:
+    """Ends every trial as told, and remembers what it was asked for."""
+
+    def __init__(self, fail: tuple[str, ...] = (), kind: str = "exit_status") -> None:
+        self.fail = fail
+        self.kind = kind
+        self.specs: list[TrialSpec] = []
+        self.built: list[TrialSpec] = []
+
+    def run_trial(self, spec: TrialSpec) -> TrialRecord:
+        self.specs.append(spec)
+        if spec.trial_id in self.fail or "all" in self.fail:
+            return make_failed_record(spec.trial_id, spec.attempt, self.kind)
+        return make_record(spec.trial_id, spec.attempt, package=spec.package.name, levels=spec.levels)
+
+    def build_package(self, spec: TrialSpec) -> None:
+        self.built.append(spec)
+        if spec.levels["optimization"] == "-O0":
+            raise WorkerError("setup.sh exited with status 1")
+
+    def stop(self) -> None:
+        raise AssertionError("nothing was interrupted")
+
+
+def run_all(bundle, runner, **options) -> None:
+    pending = list_pending_trials(
+        bundle, bundle.read_records(), retry_failed=options.pop("retry_failed", False)
+    )
+    for _ in run_pending_trials(bundle, pending, runner, **options):
+        pass
+
+
+def test_trials_run_in_the_designs_order_and_each_is_on_disk_before_the_next(tmp_path: Path) -> None:
+    bundle = make_bundle_folder(tmp_path / "bundle")
+    runner = StandIn()
+    pending = list_pending_trials(bundle, [])
+    for number, (item, record) in enumerate(run_pending_trials(bundle, pending, runner)):
+        assert len(bundle.read_records()) == (number + 1) // 2
+        assert (record is None) == (number % 2 == 0)
+        assert item.attempt == 1
+    assert [spec.trial_id for spec in runner.specs] == [trial.trial_id for trial in bundle.design.trials]
+
+
+def test_a_specification_holds_the_planned_levels_and_nothing_of_varying_length(tmp_path: Path) -> None:
+    bundle = make_bundle_folder(tmp_path / "bundle")
+    runner = StandIn()
+    run_all(bundle, runner)
+    for spec, trial in zip(runner.specs, bundle.design.trials, strict=True):
+        assert spec.levels == {name: trial.levels[name] for name in ("optimization", "aslr")}
+        assert spec.package.name == trial.package
+    assert len({len(spec.scratch_dir) for spec in runner.specs}) == 1
+    assert len({len(spec.output_dir) for spec in runner.specs}) == 1
+
+
+def test_an_interrupted_experiment_continues_where_it_stopped(tmp_path: Path) -> None:
+    bundle = make_bundle_folder(tmp_path / "bundle")
+    first, second = StandIn(), StandIn()
+    for number, _ in enumerate(run_pending_trials(bundle, list_pending_trials(bundle, []), first)):
+        if number == 9:
+            break
+    run_all(bundle, second)
+    assert [spec.trial_id for spec in first.specs + second.specs] == [
+        t.trial_id for t in bundle.design.trials
+    ]
+
+
+def test_a_package_that_fails_is_done_and_only_retried_when_asked(tmp_path: Path) -> None:
+    bundle = make_bundle_folder(tmp_path / "bundle")
+    broken = bundle.design.trials[3].trial_id
+    run_all(bundle, StandIn(fail=(broken,)))
+    assert list_pending_trials(bundle, bundle.read_records()) == []
+    again = StandIn()
+    run_all(bundle, again, retry_failed=True)
+    assert [(spec.trial_id, spec.attempt) for spec in again.specs] == [(broken, 2)]
+
+
+def test_a_host_that_fails_is_given_a_limited_number_of_attempts(tmp_path: Path) -> None:
+    bundle = make_bundle_folder(tmp_path / "bundle")
+    unlucky = bundle.design.trials[3].trial_id
+    attempts = []
+    for _ in range(MOST_ATTEMPTS + 2):
+        runner = StandIn(fail=(unlucky,), kind="disk_full")
+        run_all(bundle, runner)
+        attempts += [spec.attempt for spec in runner.specs if spec.trial_id == unlucky]
+    assert attempts == list(range(1, MOST_ATTEMPTS + 1))
+
+
+def test_failures_in_a_row_stop_the_experiment_with_the_reason(tmp_path: Path) -> None:
+    bundle = make_bundle_folder(tmp_path / "bundle")
+    runner = StandIn(fail=("all",))
+    with pytest.raises(InputError, match="5 trials failed in a row; the last one: run"):
+        run_all(bundle, runner)
+    assert len(runner.specs) == len(bundle.read_records()) == 5
+    run_all(bundle, runner, keep_going=True)
+    assert len(bundle.read_records()) == len(bundle.design.trials)
+
+
+def test_a_name_that_the_package_does_not_report_stops_at_its_first_trial(tmp_path: Path) -> None:
+    bundle = make_bundle_folder(tmp_path / "bundle", EXPERIMENT.replace("input_bytes", "input_byte"))
+    runner = StandIn()
+    with pytest.raises(InputError, match='Did you mean "input_bytes"') as caught:
+        run_all(bundle, runner)
+    assert '"input_byte"' in str(caught.value)
+    assert len(runner.specs) == len(bundle.read_records()) == 1
+
+
+def test_a_counter_that_the_machine_lacks_is_said_with_the_reason(tmp_path: Path) -> None:
+    bundle = make_bundle_folder(tmp_path / "bundle", EXPERIMENT.replace("output_bytes", "cycles"))
+    with pytest.raises(InputError, match="cannot count: this machine has no such counter"):
+        run_all(bundle, StandIn())
+
+
+def test_a_metric_may_not_take_the_name_of_a_built_in_response(tmp_path: Path) -> None:
+    bundle = make_bundle_folder(tmp_path / "bundle")
+
+    class Liar(StandIn):
+        def run_trial(self, spec: TrialSpec) -> TrialRecord:
+            metrics = {"input_bytes": (1.0,), "output_bytes": (1.0,), "wall_time_s": (1e-9,)}
+            return make_record(spec.trial_id, metrics=metrics, run=make_phase())
+
+    with pytest.raises(InputError, match='"wall_time_s", which is built in'):
+        run_all(bundle, Liar())
+
+
+def test_shared_builds_are_made_once_for_each_combination_of_build_factors(tmp_path: Path) -> None:
+    text = EXPERIMENT.replace("seed = 7", 'seed = 7\nbuild = "shared"')
+    bundle = make_bundle_folder(tmp_path / "bundle", text)
+    builds = list_shared_builds(bundle, list_pending_trials(bundle, []))
+    assert len(builds) == 2 * 2
+    runner = StandIn()
+    heard: dict[str, str] = {}
+    make_shared_builds(
+        bundle, builds, runner, lambda item, problem: heard.update({item.trial.trial_id: problem})
+    )
+    assert len(runner.built) == len(heard) == 4
+    assert sorted(heard.values()) == [
+        "",
+        "",
+        "setup.sh exited with status 1",
+        "setup.sh exited with status 1",
+    ]
+
+
+def test_fresh_builds_are_left_to_the_trials(tmp_path: Path) -> None:
+    bundle = make_bundle_folder(tmp_path / "bundle")
+    assert list_shared_builds(bundle, list_pending_trials(bundle, [])) == []
