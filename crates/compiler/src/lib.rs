@@ -1,1 +1,39 @@
 //! The compiler wrapper: sets build factors whatever the build system passed.
+//!
+//! [`install_wrappers`] puts a folder of wrappers before the real compilers, linkers and archivers;
+//! each wrapper is the worker's own binary, which calls [`run_wrapper`] when it is started under
+//! such a name. The wrapper rewrites the arguments, appends one line to a log and becomes the real
+//! program. Afterwards [`read_compiler_log`] sums the log up and [`observe_build_factors`] says
+//! which levels the build really had.
+//!
+//! ```text
+//! <dir>/datamill-worker       the binary
+//! <dir>/bin/gcc               -> ../datamill-worker, first in PATH
+//! <dir>/compiler.json         what is asked for
+//! <dir>/compiler.log          one JSON line for each call
+//! ```
+
+mod archiver_arguments;
+mod arguments;
+mod driver_arguments;
+mod driver_options;
+mod install;
+mod link_order;
+mod linker_arguments;
+mod log;
+mod observe;
+mod optimization;
+mod program;
+mod response_file;
+mod rewrite;
+#[cfg(test)]
+mod rewrite_tests;
+mod settings;
+mod wrapper;
+
+pub use install::install_wrappers;
+pub use log::read_compiler_log;
+pub use observe::observe_build_factors;
+pub use program::is_wrapped_program;
+pub use settings::WrapperSettings;
+pub use wrapper::run_wrapper;

@@ -1,0 +1,136 @@
+//! Reading the command line of a linker (GNU ld, gold, lld, mold).
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+
+use crate::arguments::{Argument, Role, classify_linker_input, is_linker_bracket};
+
+/// A linker call, read.
+#[derive(Debug)]
+pub(crate) struct LinkerCall {
+    pub arguments: Vec<Argument>,
+    /// Whether it links, rather than answer a question.
+    pub links: bool,
+}
+
+/// Short options whose value is the next argument when nothing is joined to them.
+const SHORT_VALUE_OPTIONS: &[&str] = &[
+    "-a", "-A", "-c", "-e", "-f", "-F", "-G", "-h", "-I", "-L", "-m", "-o", "-O", "-P", "-R", "-T",
+    "-u", "-y", "-Y", "-z",
+];
+
+/// Long options, without their dashes, whose value is the next argument when it is not joined by `=`.
+const LONG_VALUE_OPTIONS: &[&str] = &[
+    "Map",
+    "Tbss",
+    "Tdata",
+    "Ttext",
+    "Ttext-segment",
+    "Trodata-segment",
+    "Tldata-segment",
+    "architecture",
+    "assert",
+    "audit",
+    "auxiliary",
+    "base-file",
+    "build-id-link",
+    "chroot",
+    "def",
+    "default-script",
+    "defsym",
+    "depaudit",
+    "dependency-file",
+    "dll-search-prefix",
+    "dT",
+    "dynamic-linker",
+    "dynamic-list",
+    "entry",
+    "exclude-libs",
+    "export-dynamic-symbol",
+    "export-dynamic-symbol-list",
+    "filter",
+    "fini",
+    "gpsize",
+    "hash-size",
+    "image-base",
+    "init",
+    "just-symbols",
+    "library-path",
+    "lto-O",
+    "mri-script",
+    "oformat",
+    "orphan-handling",
+    "out-implib",
+    "output",
+    "plugin",
+    "plugin-opt",
+    "retain-symbols-file",
+    "rpath",
+    "rpath-link",
+    "script",
+    "section-start",
+    "soname",
+    "sort-section",
+    "symbol-ordering-file",
+    "sysroot",
+    "task-link",
+    "thread-count",
+    "threads",
+    "trace-symbol",
+    "undefined",
+    "undefined-version",
+    "version-exports-section",
+    "version-script",
+    "wrap",
+    "ignore-unresolved-symbol",
+    "require-defined",
+    "section-ordering-file",
+];
+
+/// Reads the command line of a linker.
+pub(crate) fn parse_linker_call(words: Vec<OsString>) -> LinkerCall {
+    let mut pending: Option<Role> = None;
+    let mut query = false;
+    let mut arguments = Vec::with_capacity(words.len());
+    for text in words {
+        let bytes = text.as_bytes();
+        let role = match pending.take() {
+            Some(role) => role,
+            None if !bytes.starts_with(b"-") || bytes == b"-" => classify_linker_input(&text),
+            None => {
+                let option = String::from_utf8_lossy(bytes);
+                query |= matches!(&*option, "--version" | "-version" | "--help" | "-help");
+                let (role, value) = read_option(&option);
+                pending = value;
+                role
+            }
+        };
+        arguments.push(Argument { text, role });
+    }
+    let links = !query && arguments.iter().any(|a| a.role.is_input());
+    LinkerCall { arguments, links }
+}
+
+/// The role of an option, and that of the next argument if this is its value.
+fn read_option(option: &str) -> (Role, Option<Role>) {
+    if matches!(option, "-l" | "--library" | "-library") {
+        return (Role::Plain, Some(Role::Library));
+    }
+    if matches!(option, "-b" | "--format" | "-format") {
+        return (Role::Bracket, Some(Role::Bracket));
+    }
+    let long = option
+        .strip_prefix("--")
+        .or_else(|| option.strip_prefix('-'))
+        .unwrap_or(option);
+    if SHORT_VALUE_OPTIONS.contains(&option) || LONG_VALUE_OPTIONS.contains(&long) {
+        return (Role::Plain, Some(Role::Plain));
+    }
+    if is_linker_bracket(option.as_bytes()) {
+        return (Role::Bracket, None);
+    }
+    if option.starts_with("-l") || option.starts_with("--library=") {
+        return (Role::Library, None);
+    }
+    (Role::Plain, None)
+}

@@ -1,0 +1,90 @@
+//! The log of calls: one JSON line each, appended by parallel wrappers.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+
+use datamill_protocol::CompilerFacts;
+use serde::{Deserialize, Serialize};
+
+/// File within the wrapper's folder that receives one line for each call.
+pub(crate) const LOG_FILE: &str = "compiler.log";
+
+/// What one call did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CallFacts {
+    /// Real path of the real program.
+    pub program: String,
+    /// The optimisation level that reaches the compiler, when the call compiles a source file.
+    pub level: Option<String>,
+    /// Whether the wrapper changed that level.
+    pub level_changed: bool,
+    /// The link or archive that the call makes, if any.
+    pub link: Option<LinkFacts>,
+}
+
+/// What one link or archive did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LinkFacts {
+    /// Whether at least two of its objects can change places.
+    pub orderable: bool,
+    /// Whether the wrapper changed their order.
+    pub reordered: bool,
+    /// Whether they are passed on in the wanted order.
+    pub in_order: bool,
+}
+
+/// Appends one line in one write, so that the lines of parallel builds never mix.
+pub(crate) fn append_call(dir: &Path, call: &CallFacts) -> io::Result<()> {
+    let path = dir.join(LOG_FILE);
+    let explain = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", path.display()));
+    let mut line = serde_json::to_vec(call)?;
+    line.push(b'\n');
+    let mut file = OpenOptions::new()
+        .append(true)
+        .open(&path)
+        .map_err(explain)?;
+    let written = file.write(&line).map_err(explain)?;
+    if written < line.len() {
+        return Err(explain(io::Error::other("the disk is full")));
+    }
+    Ok(())
+}
+
+/// Sums up the log of the wrappers in `dir`.
+///
+/// A call that a wrapped program made itself (the linker under a compiler driver) counts as an
+/// invocation and nothing else. Fails when the log is missing, or with `InvalidData` naming the
+/// line when one cannot be understood.
+pub fn read_compiler_log(dir: &Path) -> io::Result<CompilerFacts> {
+    let path = dir.join(LOG_FILE);
+    let text = fs::read(&path)
+        .map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", path.display())))?;
+    let mut facts = CompilerFacts::default();
+    for (index, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        let call = serde_json::from_slice(line).map_err(|e| {
+            let place = format!("{}, line {}", path.display(), index + 1);
+            io::Error::new(io::ErrorKind::InvalidData, format!("{place}: {e}"))
+        })?;
+        count_call(&mut facts, call);
+    }
+    Ok(facts)
+}
+
+fn count_call(facts: &mut CompilerFacts, call: CallFacts) {
+    facts.invocations += 1;
+    *facts.programs.entry(call.program).or_default() += 1;
+    if let Some(level) = call.level {
+        facts.compiles += 1;
+        *facts.optimization_passed.entry(level).or_default() += 1;
+        facts.optimization_changed += u64::from(call.level_changed);
+    }
+    if let Some(link) = call.link {
+        facts.links += 1;
+        facts.orderable_links += u64::from(link.orderable);
+        facts.links_reordered += u64::from(link.reordered);
+        facts.links_in_order += u64::from(link.orderable && link.in_order);
+    }
+}

@@ -1,0 +1,122 @@
+//! Standing in for one call of a wrapped program.
+
+use std::convert::Infallible;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{self, Command};
+
+use crate::log::append_call;
+use crate::program::{FileIdentity, ProgramKind, find_real_program, identify_program};
+use crate::response_file::{expand_response_files, names_response_file, write_response_file};
+use crate::rewrite::{Wanted, rewrite_call};
+use crate::settings::WrapperSettings;
+
+/// Names the wrapped programs, and the files that they turned out to be, that led to this process.
+const CHAIN_VARIABLE: &str = "DATAMILL_WRAPPED";
+
+/// An archive that has a member is longer than this.
+const EMPTY_ARCHIVE_BYTES: u64 = 8;
+
+/// Longer command lines than this are passed on in a response file.
+const LONG_COMMAND_LINE_BYTES: usize = 100 * 1024;
+
+/// Rewrites this call's arguments, logs it and becomes the real program of the name it has.
+///
+/// Prints one line and ends with status 1 when that is impossible: a build must not go on with
+/// another level than the one asked for.
+pub fn run_wrapper() -> ! {
+    let Err(message) = become_real_program();
+    eprintln!("datamill: {message}");
+    process::exit(1);
+}
+
+fn become_real_program() -> Result<Infallible, String> {
+    let mut words = env::args_os();
+    let argv0 = words.next().unwrap_or_default();
+    let original: Vec<OsString> = words.collect();
+    let name = Path::new(&argv0)
+        .file_name()
+        .unwrap_or(&argv0)
+        .to_os_string();
+    let kind = identify_program(name.as_bytes())
+        .ok_or_else(|| format!("{} is not a wrapped program", argv0.display()))?;
+
+    let own_path = env::current_exe().map_err(|e| format!("cannot find my own folder: {e}"))?;
+    let own = fs::metadata(&own_path).map_err(|e| format!("{}: {e}", own_path.display()))?;
+    let dir = own_path.parent().unwrap_or(Path::new("/"));
+    let settings = WrapperSettings::read_from(dir).map_err(|e| e.to_string())?;
+
+    let chain = env::var_os(CHAIN_VARIABLE);
+    let mut passed = passed_programs(chain.as_deref(), &name);
+    passed.push(FileIdentity::of(&own));
+    let real = find_real_program(&name, env::var_os("PATH"), &passed)
+        .ok_or_else(|| format!("no real {} on PATH behind the wrapper", name.display()))?;
+
+    let wanted = Wanted {
+        optimization: settings.optimization.as_deref(),
+        link_order: settings.wanted_link_order().map_err(|e| e.to_string())?,
+        nested: chain.is_some(),
+    };
+    let expanded = expand_response_files(original.clone()).map_err(|e| e.to_string())?;
+    let mut rewritten = rewrite_call(kind, expanded.clone(), wanted);
+    // Members join an archive behind those that it has.
+    if let (Some(link), Some(archive)) = (&mut rewritten.facts.link, &rewritten.archive) {
+        link.in_order &= !fs::metadata(archive).is_ok_and(|m| m.len() > EMPTY_ARCHIVE_BYTES);
+    }
+    let resolved = fs::canonicalize(&real).unwrap_or_else(|_| real.clone());
+    rewritten.facts.program = resolved.to_string_lossy().into_owned();
+    append_call(dir, &rewritten.facts).map_err(|e| e.to_string())?;
+
+    let arguments = if rewritten.arguments == expanded {
+        original
+    } else {
+        shorten(rewritten.arguments, names_response_file(&original))?
+    };
+    let mut command = Command::new(&real);
+    command.args(arguments);
+    if kind != ProgramKind::Linker {
+        command.env(CHAIN_VARIABLE, extended_chain(chain, &name, &real));
+    }
+    Err(format!("{}: {}", real.display(), command.exec()))
+}
+
+/// Only a call that named a response file can be too long for a command line.
+///
+/// The first argument stays outside: archivers look there for what to do.
+fn shorten(words: Vec<OsString>, named_response_file: bool) -> Result<Vec<OsString>, String> {
+    let bytes: usize = words.iter().map(|word| word.len() + 1).sum();
+    match words.split_first() {
+        Some((first, rest)) if named_response_file && bytes > LONG_COMMAND_LINE_BYTES => {
+            let file = write_response_file(rest).map_err(|e| format!("response file: {e}"))?;
+            Ok(vec![first.clone(), file])
+        }
+        _ => Ok(words),
+    }
+}
+
+/// The files that calls of this name turned out to be, so far.
+fn passed_programs(chain: Option<&OsStr>, name: &OsStr) -> Vec<FileIdentity> {
+    let chain = chain.and_then(OsStr::to_str).unwrap_or_default();
+    chain
+        .split(':')
+        .filter_map(|link| {
+            FileIdentity::parse(link.strip_prefix(name.to_str()?)?.strip_prefix('/')?)
+        })
+        .collect()
+}
+
+fn extended_chain(chain: Option<OsString>, name: &OsStr, real: &Path) -> OsString {
+    let mut chain = chain.unwrap_or_default();
+    if let Ok(metadata) = fs::metadata(real) {
+        if !chain.is_empty() {
+            chain.push(":");
+        }
+        chain.push(name);
+        chain.push(format!("/{}", FileIdentity::of(&metadata)));
+    }
+    chain
+}

@@ -1,0 +1,7 @@
+//! Real builds through the wrapper, judged by the binaries that come out.
+
+mod build_systems;
+mod direct;
+mod installation;
+mod robustness;
+mod workshop;
