@@ -69,7 +69,7 @@ def anova(
     \b
       datamill analyze anova table.csv --response seconds --factors compiler,flag
       datamill analyze anova my-bundle/ --response wall_time_s --json
-    """
+    """  # noqa: D301 - click needs the backspace itself
     names = [name.strip() for name in factors.split(",") if name.strip()]
     observations = _read_observations(file, response, names)
     count = len(observations.cells.factors)
@@ -131,7 +131,9 @@ def _read_table(file: Path) -> pl.DataFrame:
             return pl.read_parquet(file)
         _refuse_repeated_columns(file)
         # Everything as text: what is not a number is then known by its line.
-        return pl.read_csv(file, infer_schema=False, truncate_ragged_lines=False)
+        table = pl.read_csv(file, infer_schema=False)
+        filled = table.select(~pl.all_horizontal(pl.all().is_null())).to_series()
+        return table.head(table.height - (filled.reverse().arg_max() or 0) if filled.any() else 0)
     except (pl.exceptions.PolarsError, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0].rstrip(".:")
         raise InputError(

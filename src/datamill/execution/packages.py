@@ -120,6 +120,8 @@ def pack_package(facts: PackageFacts, archive: Path) -> PackedPackage:
 
 @dataclass(frozen=True, slots=True)
 class _Member:
+    """One member of a package; `link` is where a link leads, from the package's root."""
+
     name: str
     size_bytes: int
     mode: int
@@ -138,7 +140,7 @@ def _list_folder(folder: Path) -> Iterator[_Member]:
             size_bytes=facts.st_size if regular else 0,
             mode=facts.st_mode,
             is_folder=stat.S_ISDIR(facts.st_mode),
-            link=str(path.readlink()) if is_link else "",
+            link=str(path.relative_to(folder).parent / path.readlink()) if is_link else "",
             special=not (regular or is_link or stat.S_ISDIR(facts.st_mode)),
         )
 
@@ -150,16 +152,14 @@ def _list_archive(path: Path) -> Iterator[_Member]:
                 name = member.name.removeprefix("./")
                 if name in ("", "."):
                     continue
-                link = member.linkname
-                if member.islnk():
-                    # A hard link names its target from the archive's root, not from its own folder.
-                    link = os.path.relpath("/" + link, "/" + str(PurePosixPath(name).parent))
+                # A hard link names its target from the archive's root, not from its own folder.
+                base = PurePosixPath() if member.islnk() else PurePosixPath(name).parent
                 yield _Member(
                     name=name,
                     size_bytes=member.size if member.isreg() else 0,
                     mode=member.mode,
                     is_folder=member.isdir(),
-                    link=link if member.issym() or member.islnk() else "",
+                    link=str(base / member.linkname) if member.issym() or member.islnk() else "",
                     special=not (member.isreg() or member.isdir() or member.issym() or member.islnk()),
                 )
     except (tarfile.TarError, EOFError, gzip.BadGzipFile, OSError) as error:
@@ -180,8 +180,8 @@ def _check_member(member: _Member, path: Path) -> None:
     elif member.special:
         problem = "a device, socket or pipe"
     elif member.link:
-        target = os.path.normpath(pure.parent / member.link)
-        if member.link.startswith("/") or target == ".." or target.startswith("../"):
+        target = os.path.normpath(member.link)
+        if target == ".." or target.startswith(("/", "../")):
             problem = f"a link that leads outside the package, to {member.link}"
     if problem:
         raise InputError(

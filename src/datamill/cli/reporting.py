@@ -1,0 +1,119 @@
+"""From a bundle's records to its table, its report page and the answer on the terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import polars as pl
+from rich.console import Console
+from rich.text import Text
+
+from datamill.report.answer import write_answer
+from datamill.report.page import render_page
+from datamill.report.records import Machine, TrialSummary
+from datamill.results.bundle import Bundle
+from datamill.results.trial_record import TrialRecord
+from datamill.results.validity import count_trials_once, list_warnings
+
+
+def report_bundle(bundle: Bundle, records: Sequence[TrialRecord], console: Console) -> bool:
+    """Write table and report, print the answer and the report's path; tell whether something needs attention.
+
+    Attention is needed when a planned trial gave no usable observation of the experiment's responses.
+    """
+    table = bundle.write_table(records)
+    summary = summarize_trials(bundle, records, table)
+    page = render_page(bundle.experiment, bundle.design, table, summary)
+    partial = bundle.folder / ".report.html"
+    partial.write_text(page, encoding="utf-8")
+    partial.replace(bundle.report_file)
+
+    answer = write_answer(bundle.experiment, bundle.design, table, summary)
+    console.print()
+    if answer.question:
+        console.print(Text(answer.question, style="bold"))
+    console.print(Text(answer.headline, style="bold green" if answer.n else "bold yellow"))
+    for line in (*answer.details, *answer.mattered):
+        console.print(Text(line))
+    for warning in answer.warnings:
+        console.print(Text(f"Warning: {warning}", style="yellow"))
+    problems = list_problems(summary, table, bundle)
+    for problem in problems:
+        console.print(Text(f"Attention: {problem}", style="red"))
+    console.print()
+    console.print(Text(f"Report: {bundle.report_file}", no_wrap=True, overflow="ignore"), soft_wrap=True)
+    return bool(problems)
+
+
+def summarize_trials(bundle: Bundle, records: Sequence[TrialRecord], table: pl.DataFrame) -> TrialSummary:
+    """Count how the trials went, each by the attempt that counts, and say where they ran."""
+    counted = count_trials_once(records).counted
+    standing = [record for record in records if counted[record.trial_id] == record.attempt]
+    outcomes = Counter(record.outcome for record in standing)
+    machines = {
+        record.worker.id: Machine(
+            record.worker.id,
+            record.host.arch,
+            record.host.cpu_model,
+            record.host.cores,
+            record.host.memory_bytes,
+            record.host.kernel,
+        )
+        for record in standing
+    }
+    isolation = Counter((record.isolation.kind, record.isolation.reason) for record in standing)
+    kind, reason = isolation.most_common(1)[0][0] if isolation else ("none", "no trial has run")
+    return TrialSummary(
+        planned=len(bundle.design.trials),
+        completed=outcomes["completed"],
+        failed=outcomes["failed"],
+        timed_out=outcomes["timed_out"],
+        lost=outcomes["lost"],
+        excluded=_count_excluded(bundle, table),
+        machines=tuple(machines.values()),
+        isolation_kind=kind,
+        isolation_reason=reason,
+        builds_shared=any(
+            record.build is not None and record.build.policy == "shared" for record in standing
+        ),
+        warnings=list_warnings(standing),
+    )
+
+
+def _count_excluded(bundle: Bundle, table: pl.DataFrame) -> int:
+    """Count completed trials of which an observation of the experiment's responses is not used."""
+    names = [response.name for response in bundle.experiment.responses]
+    rows = table.filter(pl.col("response").is_in(names) & (pl.col("outcome") == "completed"))
+    used = rows.filter("valid")["trial_id"].unique()
+    return rows.filter(~pl.col("valid") & ~pl.col("trial_id").is_in(used.implode()))["trial_id"].n_unique()
+
+
+def list_problems(summary: TrialSummary, table: pl.DataFrame, bundle: Bundle) -> list[str]:
+    """Return what keeps an experiment from being complete, one sentence each, with the first reason."""
+    problems = []
+    bad = summary.failed + summary.timed_out + summary.lost
+    reasons = table.filter((pl.col("outcome") != "completed") & pl.col("exclusion").is_not_null())[
+        "exclusion"
+    ]
+    if bad:
+        first = f" ({reasons[0]})" if reasons.len() else ""
+        problems.append(
+            f"{bad} of {summary.planned} trials failed{first}; what they printed is in {bundle.artifacts}; "
+            f"attempt them again with datamill run --resume {bundle.folder} --retry-failed."
+        )
+    if summary.excluded:
+        names = [response.name for response in bundle.experiment.responses]
+        excluded = table.filter(
+            (pl.col("outcome") == "completed")
+            & pl.col("exclusion").is_not_null()
+            & pl.col("response").is_in(names)
+        )["exclusion"]
+        most = excluded.value_counts(sort=True)["exclusion"][0]
+        problems.append(f"{summary.excluded} trials completed but cannot be used: {most}.")
+    if summary.ended < summary.planned:
+        problems.append(
+            f"{summary.planned - summary.ended} of {summary.planned} trials have not run; continue with "
+            f"datamill run --resume {bundle.folder}."
+        )
+    return problems

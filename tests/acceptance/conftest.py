@@ -1,0 +1,105 @@
+"""Whole commands, as a user types them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+BIN = Path(sys.executable).parent
+
+EXPERIMENT = """
+[experiment]
+name = "small"
+question = "Which is faster?"
+replicates = {replicates}
+seed = 3
+[[package]]
+name = "a"
+path = "a"
+[[package]]
+name = "b"
+path = "b"
+[factors]
+aslr = ["on", "off"]
+[responses.rate]
+unit = "op/s"
+formula = "operations / wall_time_s"
+direction = "higher"
+[limits]
+run_timeout = "2s"
+"""
+COLLECT = """#!/bin/sh
+set -e
+echo '{"operations": 100}' > metrics.json
+tar czf out.tar.gz metrics.json
+echo out.tar.gz
+"""
+
+
+class Command:
+    """Runs `datamill` in a folder of its own, with a memory of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.environment = {**os.environ, "XDG_CACHE_HOME": str(folder / ".cache"), "COLUMNS": "120"}
+
+    def __call__(self, *arguments: str | Path, timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [BIN / "datamill", *arguments],
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+        )
+
+    def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [BIN / "datamill", *arguments],
+            cwd=self.folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+
+@pytest.fixture
+def datamill(tmp_path: Path) -> Command:
+    return Command(tmp_path)
+
+
+@pytest.fixture
+def make_experiment(tmp_path: Path) -> Callable[..., Path]:
+    """Make an experiment with two packages; keyword arguments replace a package's scripts."""
+
+    def make(
+        *, replicates: int = 2, text: str = EXPERIMENT, packages: Sequence[str] = ("a", "b"), **scripts: str
+    ) -> Path:
+        (tmp_path / "experiment.toml").write_text(text.replace("{replicates}", str(replicates)))
+        for name in packages:
+            package = tmp_path / name
+            package.mkdir(exist_ok=True)
+            content = {"run": "#!/bin/sh\nsleep 0.01\n", "collect": COLLECT} | scripts
+            for script, body in content.items():
+                (package / f"{script}.sh").write_text(body)
+                (package / f"{script}.sh").chmod(0o755)
+        return tmp_path / "experiment.toml"
+
+    return make
+
+
+def assert_refused(result: subprocess.CompletedProcess[str], *words: str) -> None:
+    """Check that bad input ended with status 2 and a message that holds `words`, without a traceback."""
+    said = result.stdout + result.stderr
+    assert result.returncode == 2, said
+    assert "Traceback" not in said
+    for word in words:
+        assert word in said.replace("\n", " "), said

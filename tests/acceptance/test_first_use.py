@@ -1,0 +1,72 @@
+"""What a new user types, in order."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+
+
+def test_a_new_experiment_is_checked_run_and_reported_as_it_is(datamill, tmp_path: Path) -> None:
+    result = datamill("new", "sorting")
+    assert result.returncode == 0, result.stderr
+    assert "datamill run sorting" in result.stdout
+
+    result = datamill("check", "sorting")
+    assert result.returncode == 0, result.stdout + result.stderr
+    for words in ("2 x 2 x 2", "trials           40", "estimated time   unknown", "heap-sort"):
+        assert words in result.stdout
+
+    order = datamill("run", "sorting", "--dry-run").stdout.splitlines()
+    assert len(order) == 1 + 40
+    assert order[0].split("\t") == ["order", "trial", "replicate", "package", "optimization", "aslr"]
+    assert not list(tmp_path.glob("sorting-*"))
+
+    result = datamill("run", "sorting", "--out", "bundle", timeout_s=300)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "sort" in result.stdout
+    assert result.stdout.rstrip().endswith("bundle/report.html")
+    bundle = tmp_path / "bundle"
+    records = [json.loads(line) for line in (bundle / "log.jsonl").read_text().splitlines()]
+    assert [record["trial_id"] for record in records] == [line.split("\t")[1] for line in order[1:]]
+    for record in records:
+        for factor in record["factors"]:
+            assert factor["observed"] == factor["asked"], factor
+    table = pl.read_parquet(bundle / "table.parquet").filter(pl.col("response") == "rate")
+    means = {level: table.filter(pl.col("optimization") == level)["value"].mean() for level in ("-O0", "-O2")}
+    assert means["-O2"] > 1.2 * means["-O0"], "the compiler wrapper did not set the optimisation level"
+
+    page = (bundle / "report.html").read_text()
+    (bundle / "report.html").unlink()
+    result = datamill("report", "bundle")
+    assert result.returncode == 0, result.stderr
+    assert (bundle / "report.html").read_text() == page
+
+    assert "from earlier trials here" in datamill("check", "sorting").stdout
+
+
+def test_help_lists_the_verbs_in_the_order_of_use(datamill) -> None:
+    text = datamill("--help").stdout
+    positions = [text.index(f"\n  {verb} ") for verb in ("new", "check", "run", "report", "analyze")]
+    assert positions == sorted(positions)
+    assert "defensible answer" in text
+
+
+def test_a_pilot_tells_how_long_the_experiment_takes(datamill, make_experiment) -> None:
+    make_experiment()
+    result = datamill("check", "experiment.toml", "--pilot")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stdout.count("completed, run.sh took") == 2
+    assert "a trial, from earlier trials here" in result.stdout
+
+
+def test_a_package_whose_build_ignores_a_factor_is_reported_as_not_effective(
+    datamill, make_experiment
+) -> None:
+    text = (
+        Path(make_experiment()).read_text().replace('aslr = ["on", "off"]', 'optimization = ["-O0", "-O2"]')
+    )
+    make_experiment(text=text, setup="#!/bin/sh\ntrue\n")
+    result = datamill("run", "experiment.toml", "--out", "bundle")
+    assert "factor optimization was not effective for package a" in result.stdout.replace("\n", " ")
