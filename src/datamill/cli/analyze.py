@@ -45,6 +45,7 @@ def analyze() -> None:
     "--confidence",
     type=click.FloatRange(0.5, 1, min_open=True, max_open=True),
     default=0.95,
+    metavar="LEVEL",
     show_default=True,
     help="Level of the intervals.",
 )
@@ -52,6 +53,7 @@ def analyze() -> None:
     "--alpha",
     type=click.FloatRange(0, 0.5, min_open=True),
     default=0.01,
+    metavar="ALPHA",
     show_default=True,
     help="Terms with a smaller p-value stand in the equation.",
 )

@@ -23,7 +23,7 @@ from datamill.execution.trial_times import list_trial_times, read_trial_times, r
 from datamill.execution.worker import Worker, find_worker, read_host_facts
 
 
-@click.command(short_help="Validate an experiment and show its design.")
+@click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "--pilot", is_flag=True, help="Run one trial of each package, to see that it works and how long it takes."

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import errno
 import sys
+from importlib import import_module
 from typing import Any
 
 import click
 
 from datamill import __version__
-from datamill.cli.analyze import analyze
-from datamill.cli.check import check
-from datamill.cli.new import new
-from datamill.cli.report import report
-from datamill.cli.run import run
 from datamill.execution.worker import WorkerError
 from datamill.experiment.errors import InputError
 from datamill.experiment.suggestions import suggest_name
@@ -22,19 +18,43 @@ EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
 
 
+#: The verbs in the order in which a user meets them, each with its line in the help. A verb's module, which
+#: bears its name, is imported when the verb is used: `new` need not wait for the statistics of `analyze`.
+_VERBS = {
+    "new": "Make an experiment that runs as it is.",
+    "check": "Validate an experiment and show its design.",
+    "run": "Run an experiment; ends with the answer and a report.",
+    "report": "Rebuild the report of a bundle.",
+    "analyze": "Analyse a table of measurements.",
+}
+
+
 class _VerbGroup(click.Group):
-    """A group that offers the nearest verb for one that it does not know."""
+    """Imports a verb when it is used, and offers the nearest one for a verb that it does not know."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Return the verbs in the order of use."""
+        return list(_VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Return a verb, or None when there is none of that name."""
+        if cmd_name not in _VERBS:
+            return None
+        command = getattr(import_module(f"datamill.cli.{cmd_name}"), cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the list of verbs without importing them."""
+        with formatter.section("Verbs"):
+            formatter.write_dl(list(_VERBS.items()))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            ctx.fail(f'unknown verb "{args[0]}". {suggest_name(args[0], self.commands)}')
+        if args and not args[0].startswith("-") and args[0] not in _VERBS:
+            ctx.fail(f'unknown verb "{args[0]}". {suggest_name(args[0], _VERBS)}')
         return super().resolve_command(ctx, args)
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """Keep the order in which a user meets the verbs."""
-        return list(self.commands)
 
 
 @click.group(
@@ -52,10 +72,6 @@ def datamill() -> None:
       datamill check compare-sort       see what would run, and how long it takes
       datamill run compare-sort         run it; ends with the answer and a report
     """  # noqa: D301 - click needs the backspace itself
-
-
-for verb in (new, check, run, report, analyze):
-    datamill.add_command(verb)
 
 
 def main(arguments: list[str] | None = None) -> Any:

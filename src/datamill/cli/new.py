@@ -11,7 +11,7 @@ import click
 from datamill.experiment.errors import InputError
 
 
-@click.command(short_help="Make an experiment that runs as it is.")
+@click.command()
 @click.argument("name", type=click.Path(path_type=Path))
 def new(name: Path) -> None:
     """Make the folder NAME with an experiment that runs as it is.

@@ -10,9 +10,9 @@ import click
 from rich.console import Console
 
 from datamill.cli.bundle_making import make_bundle
+from datamill.cli.console import make_console
 from datamill.cli.experiment_files import check_constraints, check_design_size, read_experiment_file
 from datamill.cli.progress import TrialProgress
-from datamill.cli.reporting import report_bundle
 from datamill.design.factorial import build_design
 from datamill.execution.here import (
     PendingTrial,
@@ -29,7 +29,7 @@ from datamill.experiment.errors import InputError
 from datamill.results.bundle import Bundle, lock_bundle, open_bundle
 
 
-@click.command(short_help="Run an experiment; ends with the answer and a report.")
+@click.command()
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder of the new bundle [NAME-DATE-TIME]."
@@ -65,7 +65,7 @@ def run(
     """
     if (file is None) == (resume is None):
         raise click.UsageError("name an experiment file, or a bundle to --resume")
-    console = Console(highlight=False)
+    console = make_console()
     if dry_run:
         print_order(file, resume, allow_trials)
         return
@@ -125,6 +125,9 @@ def run_bundle(bundle: Bundle, console: Console, *, retry_failed: bool, keep_goi
         records = bundle.read_records()
         remember_trial_times(list_trial_times(records))
         shutil.rmtree(bundle.work, ignore_errors=True)
+        # Imported late: figures and statistics take a second to load, which a trial need not wait for.
+        from datamill.cli.reporting import report_bundle
+
         needs_attention = report_bundle(bundle, records, console)
     if needs_attention:
         raise SystemExit(2)
