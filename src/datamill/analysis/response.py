@@ -1,0 +1,236 @@
+"""Everything that is inferred about one response of an experiment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from datamill.analysis.assumptions import check_assumptions
+from datamill.analysis.cells import Cells, Factor, gather_cells
+from datamill.analysis.comparison import compare_packages
+from datamill.analysis.contrast import (
+    PooledError,
+    bound_contrast,
+    estimate_contrast,
+    has_replicates,
+    use_own_errors,
+    use_pooled_errors,
+)
+from datamill.analysis.influence import rank_terms
+from datamill.analysis.level_means import (
+    LevelDeviation,
+    LevelMean,
+    estimate_level_means,
+    find_largest_deviations,
+)
+from datamill.analysis.linear_model import fit_linear_model
+from datamill.analysis.observations import Observations, select_response
+from datamill.analysis.records import AssumptionChecks, Comparison, Influence, LinearModel, PackageMean
+from datamill.design.records import Design
+from datamill.experiment.errors import InputError
+from datamill.experiment.records import Experiment, Response
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResponseAnalysis:
+    """One response: its observations and what they tell.
+
+    What the data do not allow is None, and `warnings` say why. `package_factor` is the index of
+    the package among the cells' factors, None with one package only; `mean` is that package's,
+    None with several.
+    """
+
+    response: Response
+    observations: Observations
+    package_factor: int | None
+    model: LinearModel | None
+    comparison: Comparison | None
+    influence: Influence | None
+    checks: AssumptionChecks | None
+    level_means: tuple[LevelMean, ...]
+    deviations: tuple[LevelDeviation, ...]
+    mean: PackageMean | None
+    confidence: float
+    alpha: float
+    warnings: tuple[str, ...]
+
+
+def analyze_response(
+    experiment: Experiment, design: Design, table: pl.DataFrame, response: Response
+) -> ResponseAnalysis:
+    """Fit the model, compare the packages, rank the factors and check the assumptions.
+
+    Factors are those of the design, and the machine when there are several, that have more than
+    one level with data. The order of interactions is the experiment's, or less where there are
+    too few observations for it.
+
+    Raises:
+        InputError: the response has no valid row, or a factor's column is missing.
+    """
+    # A package of that name that is no factor has one level; whatever varies in the data is a factor.
+    levels = {factor.name: factor.levels for factor in design.factors}
+    valid = table.filter((pl.col("response") == response.name) & pl.col("valid"))
+    names = [name for name in levels if name not in valid.columns or valid[name].n_unique() > 1]
+    for extra in ("package", "worker"):
+        if extra not in names and extra in valid.columns and valid[extra].n_unique() > 1:
+            names.append(extra)
+    levels.setdefault("package", tuple(package.name for package in experiment.packages))
+    observations = select_response(table, response.name, names, levels=levels)
+    cells = observations.cells
+    warnings: list[str] = []
+    if observations.averaged:
+        warnings.append(
+            f"{observations.averaged} trials have several measurements each, which were averaged: "
+            "measurements inside one execution are not replicates"
+        )
+    # A fixed factor is no news; one that was to vary and did not is.
+    for factor in design.factors:
+        if len(factor.levels) > 1 and factor.name not in names:
+            warnings.append(f"{factor.name} has valid data at one level only: nothing is said about it")
+    model = _fit_what_is_possible(cells, experiment, warnings)
+    package_factor = names.index("package") if "package" in names else None
+    fallback = _find_fallback(cells, package_factor, model, experiment)
+    comparison = None
+    if package_factor is not None:
+        comparison = _compare(cells, package_factor, experiment, response, fallback, warnings)
+    checks = check_assumptions(cells, model) if model is not None else None
+    means: list[LevelMean] = []
+    deviations: list[LevelDeviation] = []
+    for index in range(len(names)):
+        if index == package_factor:
+            continue
+        means += estimate_level_means(
+            cells,
+            factor=index,
+            group_factor=package_factor,
+            confidence=experiment.confidence,
+            fallback=fallback,
+        )
+        deviations += find_largest_deviations(
+            cells,
+            factor=index,
+            group_factor=package_factor,
+            confidence=experiment.confidence,
+            fallback=fallback,
+        )
+    for part in (model, comparison, checks):
+        if part is not None:
+            warnings += [warning for warning in part.warnings if warning not in warnings]
+    return ResponseAnalysis(
+        response=response,
+        observations=observations,
+        package_factor=package_factor,
+        model=model,
+        comparison=comparison,
+        influence=rank_terms(model) if model is not None else None,
+        checks=checks,
+        level_means=tuple(means),
+        deviations=tuple(deviations),
+        mean=None if package_factor is not None else _estimate_mean(cells, experiment, fallback, warnings),
+        confidence=experiment.confidence,
+        alpha=experiment.alpha,
+        warnings=tuple(warnings),
+    )
+
+
+def _estimate_mean(
+    cells: Cells, experiment: Experiment, fallback: tuple[PooledError, ...], warnings: list[str]
+) -> PackageMean | None:
+    name = experiment.packages[0].name if experiment.packages else ""
+    weights = np.full(cells.counts.size, 1.0 / cells.counts.size)
+    errors = use_own_errors(cells)
+    if not has_replicates(cells):
+        if not fallback:
+            warnings.append("the mean has no interval: there are no replicates and no model")
+            return None
+        errors = use_pooled_errors(np.zeros(cells.counts.size, dtype=np.int64), fallback)
+        warnings.append("some design points have one observation only: the variance is the model's error")
+    mean = estimate_contrast(cells, weights, errors)
+    return PackageMean(name, cells.n, bound_contrast(mean, experiment.confidence), mean.df)
+
+
+def _fit_what_is_possible(cells: Cells, experiment: Experiment, warnings: list[str]) -> LinearModel | None:
+    if not cells.factors:
+        return None
+    if not np.any(cells.values):
+        warnings.append(f"all {cells.n} observations are the same value, {cells.origin:g}")
+        return None
+    wanted = min(experiment.interaction_order, len(cells.factors))
+    message = ""
+    for order in range(wanted, 0, -1):
+        try:
+            model = fit_linear_model(
+                cells, order=order, confidence=experiment.confidence, alpha=experiment.alpha
+            )
+        except InputError as error:
+            message = error.message
+            continue
+        if order < wanted:
+            warnings.append(
+                f"interactions of more than {order} factor(s) are left out: {cells.n} observations "
+                "are too few for them"
+            )
+        return model
+    warnings.append(f"no model was fitted: {message}")
+    return None
+
+
+def _find_fallback(
+    cells: Cells, package_factor: int | None, model: LinearModel | None, experiment: Experiment
+) -> tuple[PooledError, ...]:
+    """Error of a model of each package by itself, since packages differ in their spread."""
+    if package_factor is None:
+        return () if model is None else (PooledError(model.error_ms, model.error_df),)
+    errors = []
+    for code in range(len(cells.factors[package_factor].levels)):
+        part = _fit_what_is_possible(_take_level(cells, package_factor, code), experiment, [])
+        if part is None:
+            return ()
+        errors.append(PooledError(part.error_ms, part.error_df))
+    return tuple(errors)
+
+
+def _take_level(cells: Cells, factor: int, code: int) -> Cells:
+    """Cells at one level of a factor, without it and without factors that do not vary there."""
+    rows = cells.codes[cells.of_row]
+    chosen = rows[:, factor] == code
+    codes = rows[chosen]
+    kept, columns = [], []
+    for index, item in enumerate(cells.factors):
+        seen, compact = np.unique(codes[:, index], return_inverse=True)
+        if index != factor and seen.size > 1:
+            kept.append(Factor(item.name, tuple(item.levels[int(level)] for level in seen)))
+            columns.append(compact.reshape(-1))
+    matrix = np.stack(columns, axis=1) if columns else np.zeros((codes.shape[0], 0), dtype=np.int64)
+    return gather_cells(kept, matrix, cells.values[chosen] + cells.origin)
+
+
+def _compare(
+    cells: Cells,
+    package_factor: int,
+    experiment: Experiment,
+    response: Response,
+    fallback: tuple[PooledError, ...],
+    warnings: list[str],
+) -> Comparison | None:
+    packages = cells.factors[package_factor].levels
+    first = experiment.packages[0].name if experiment.packages else packages[0]
+    baseline = experiment.baseline or first
+    if baseline not in packages:
+        warnings.append(f"the baseline {baseline} has no valid data; {packages[0]} stands in for it")
+        baseline = packages[0]
+    try:
+        return compare_packages(
+            cells,
+            factor=package_factor,
+            baseline=baseline,
+            direction=response.direction,
+            confidence=experiment.confidence,
+            alpha=experiment.alpha,
+            fallback=fallback,
+        )
+    except InputError as problem:
+        warnings.append(f"the packages cannot be compared yet: {problem.message}")
+        return None

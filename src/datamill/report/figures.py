@@ -1,0 +1,174 @@
+"""Which figures a response gets, and the data that goes into them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from datamill.analysis.response import ResponseAnalysis
+from datamill.analysis.summaries import BoxSummary, summarize_box
+from datamill.report.answer import list_influential_factors
+from datamill.report.charts import PALETTE, Box, EffectPoint, draw_boxes, draw_effect
+from datamill.report.numbers import Scale
+
+#: More panels than this side by side cannot be read.
+_MOST_COLUMNS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """An SVG with what a reader must know to read it."""
+
+    svg: str
+    title: str
+    caption: str
+
+
+@dataclass(frozen=True, slots=True)
+class LegendEntry:
+    """A group's name and its colour."""
+
+    name: str
+    color: str
+
+
+def list_groups(analysis: ResponseAnalysis) -> tuple[str, ...]:
+    """Packages with data, in the order of their colours; one entry when there is a single package."""
+    if analysis.package_factor is None:
+        return ("all",)
+    return analysis.observations.cells.factors[analysis.package_factor].levels
+
+
+def list_legend(analysis: ResponseAnalysis) -> tuple[LegendEntry, ...]:
+    """Legend of the effect plots; empty when there is nothing to tell apart."""
+    groups = list_groups(analysis)
+    if len(groups) == 1:
+        return ()
+    return tuple(LegendEntry(name, PALETTE[index % len(PALETTE)]) for index, name in enumerate(groups))
+
+
+def draw_response_boxes(analysis: ResponseAnalysis, scale: Scale, *, faceted: bool) -> Figure:
+    """Box plots of a response: a box for each package, faceted as in Figure 5 when asked for.
+
+    Columns are the levels of the most influential factor, rows the machines; with one package the
+    boxes stand for the levels of that factor.
+    """
+    cells = analysis.observations.cells
+    names = [factor.name for factor in cells.factors]
+    column = _choose_column(analysis) if faceted or analysis.package_factor is None else None
+    row = names.index("worker") if faceted and "worker" in names and column != names.index("worker") else None
+    x = analysis.package_factor
+    if x is None:
+        x, column = column, None
+    order = cells.factors[x].levels if x is not None else (analysis.response.name,)
+    rows = cells.codes[cells.of_row]
+    boxes = []
+    places = sorted(
+        {tuple(-1 if at is None else int(code[at]) for at in (column, row, x)) for code in cells.codes}
+    )
+    for place in places:
+        chosen = np.ones(cells.n, dtype=bool)
+        for at, code in zip((column, row, x), place, strict=True):
+            if at is not None:
+                chosen &= rows[:, at] == code
+        labels = [
+            "" if at is None else cells.factors[at].levels[code]
+            for at, code in zip((column, row, x), place, strict=True)
+        ]
+        summary = summarize_box(cells.values[chosen] + cells.origin)
+        boxes.append(Box(labels[0], labels[1], labels[2] or order[0], summary))
+    unit = f" ({scale.unit})" if scale.unit else ""
+    svg, left_out = draw_boxes(
+        boxes,
+        # Beside each of several rows there is no room for more than the unit.
+        title=scale.unit if row is not None and scale.unit else f"{analysis.response.name}{unit}",
+        column_title=names[column] if column is not None else "",
+        row_title="machine",
+        columns=cells.factors[column].levels if column is not None else ("",),
+        rows=cells.factors[row].levels if row is not None else ("",),
+        order=order,
+        factor=scale.factor,
+    )
+    return Figure(svg, analysis.response.name, _caption_boxes(boxes, left_out))
+
+
+def _caption_boxes(boxes: Sequence[Box], left_out: int) -> str:
+    sizes = sorted({box.summary.n for box in boxes})
+    each = f"n = {sizes[0]}" if len(sizes) == 1 else f"n = {sizes[0]} to {sizes[-1]}"
+    text = (
+        f"Each box holds the middle half of the trials ({each} a box) and its line the median; whiskers "
+        "reach the most extreme trial within 150% of the box's height, points lie beyond."
+    )
+    if left_out:
+        text += f" {left_out} of the points beyond are not drawn."
+    return text
+
+
+def _choose_column(analysis: ResponseAnalysis) -> int | None:
+    """The most influential factor whose levels fit side by side."""
+    factors = analysis.observations.cells.factors
+    names = [factor.name for factor in factors]
+    found, others = list_influential_factors(analysis)
+    for name in (*found, *others, *names):
+        fits = name in names and len(factors[names.index(name)].levels) <= _MOST_COLUMNS
+        if fits and name not in ("package", "worker"):
+            return names.index(name)
+    return None
+
+
+def draw_effects(analysis: ResponseAnalysis, scale: Scale, confidence: str) -> tuple[Figure, ...]:
+    """One effect plot for each factor other than the package, all on the same vertical axis.
+
+    The axis is the departure from the package's own mean in percent, or the mean itself where
+    percentages make no sense.
+    """
+    means = analysis.level_means
+    if not means:
+        return ()
+    relative = all(item.percent is not None for item in means)
+    points: dict[str, list[EffectPoint]] = {}
+    for item in means:
+        value, size = (
+            (item.percent, 1.0) if relative and item.percent is not None else (item.value, scale.factor)
+        )
+        point = EffectPoint(
+            item.level, item.group, value.estimate * size, value.low * size, value.high * size
+        )
+        points.setdefault(item.factor, []).append(point)
+    everything = [point for group in points.values() for point in group]
+    low, high = min(point.low for point in everything), max(point.high for point in everything)
+    margin = 0.06 * (high - low) or 1.0
+    groups = list_groups(analysis)
+    unit = f" ({scale.unit})" if scale.unit else ""
+    title = "departure from the mean (%)" if relative else f"{analysis.response.name}{unit}"
+    figures = []
+    ranked = [name for part in list_influential_factors(analysis) for name in part]
+    for name in sorted(points, key=lambda name: ranked.index(name) if name in ranked else len(ranked)):
+        factor_levels = next(f.levels for f in analysis.observations.cells.factors if f.name == name)
+        svg = draw_effect(
+            points[name],
+            title=title,
+            levels=factor_levels,
+            groups=groups,
+            domain=(low - margin, high + margin),
+            zero_line=relative,
+        )
+        figures.append(Figure(svg, name, f"{confidence} intervals as bands"))
+    return tuple(figures)
+
+
+def summarize_groups(analysis: ResponseAnalysis) -> tuple[tuple[str, BoxSummary], ...]:
+    """Five-number summary of each package."""
+    cells = analysis.observations.cells
+    values = cells.values + cells.origin
+    if analysis.package_factor is None:
+        return (("all trials", summarize_box(values)),)
+    codes = cells.codes[cells.of_row, analysis.package_factor]
+    levels = cells.factors[analysis.package_factor].levels
+    return tuple(
+        (level, summarize_box(values[codes == code]))
+        for code, level in enumerate(levels)
+        if (codes == code).any()
+    )

@@ -1,0 +1,101 @@
+"""Numbers as people read them: scaled units, sensible digits, tails of p."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from datamill.analysis.records import Interval
+
+#: Narrow no-break space between groups of three digits.
+_GROUP = "\u202f"
+_SI_LARGE = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_SI_SMALL = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
+#: Units that SI prefixes may scale, and their size in the unit that takes the prefix.
+_SCALABLE = {
+    "s": ("s", 1.0), "ms": ("s", 1e-3), "us": ("s", 1e-6), "µs": ("s", 1e-6), "ns": ("s", 1e-9),
+    "B": ("B", 1.0), "kB": ("B", 1e3), "MB": ("B", 1e6), "GB": ("B", 1e9), "TB": ("B", 1e12),
+    "bit": ("bit", 1.0), "kbit": ("bit", 1e3), "Mbit": ("bit", 1e6), "Gbit": ("bit", 1e9),
+    "Hz": ("Hz", 1.0), "kHz": ("Hz", 1e3), "MHz": ("Hz", 1e6), "GHz": ("Hz", 1e9),
+    "W": ("W", 1.0), "mW": ("W", 1e-3), "J": ("J", 1.0), "mJ": ("J", 1e-3),
+}  # fmt: skip
+_NO_LARGE_PREFIX = {"s"}
+_NO_SMALL_PREFIX = {"B", "bit"}
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How a response is shown: values are multiplied by `factor` and carry `unit`."""
+
+    factor: float
+    unit: str
+
+
+def choose_scale(unit: str, magnitude: float) -> Scale:
+    """Scale for values of this magnitude: 12345678 B/s become 12.3 MB/s, 0.0021 s become 2.1 ms."""
+    head, slash, below = unit.partition("/")
+    shown = "" if unit in ("1", "count") else unit
+    if head not in _SCALABLE or magnitude == 0 or not math.isfinite(magnitude):
+        return Scale(1.0, shown)
+    base, size = _SCALABLE[head]
+    value = abs(magnitude) * size
+    prefixes = (() if base in _NO_LARGE_PREFIX else _SI_LARGE) + (
+        _SI_SMALL[:1] if base in _NO_SMALL_PREFIX else _SI_SMALL
+    )
+    step, prefix = next((pair for pair in prefixes if value >= pair[0] * (1 - 1e-12)), prefixes[-1])
+    return Scale(size / step, f"{prefix}{base}{slash}{below}")
+
+
+def count_decimals(uncertainty: float, digits: int = 2) -> int:
+    """Decimals that show `digits` figures of an uncertainty; 3 when it is zero."""
+    if uncertainty <= 0 or not math.isfinite(uncertainty):
+        return 3
+    return max(0, min(12, digits - 1 - math.floor(math.log10(uncertainty))))
+
+
+def format_fixed(value: float, decimals: int) -> str:
+    """Plain decimal number with a true minus sign; never "-0.0"."""
+    text = f"{value:,.{decimals}f}".replace(",", _GROUP)
+    if text.startswith("-"):
+        magnitude = text[1:]
+        text = f"−{magnitude}" if magnitude.strip(f"0.{_GROUP}") else magnitude
+    return text
+
+
+def format_interval(value: Interval, scale: Scale, confidence: float) -> str:
+    """An estimate with unit and interval, such as `12.34 MB/s (95% interval 12.20 to 12.48)`."""
+    decimals = count_decimals((value.high - value.low) / 2 * scale.factor)
+    estimate, low, high = (
+        format_fixed(number * scale.factor, decimals) for number in (value.estimate, value.low, value.high)
+    )
+    unit = f" {scale.unit}" if scale.unit else ""
+    return f"{estimate}{unit} ({name_confidence(confidence)} interval {low} to {high})"
+
+
+def format_percent(value: Interval, confidence: float, *, signed: bool = False) -> str:
+    """A percentage with its interval, such as `+2.3% (95% interval +1.9% to +2.7%)`."""
+    decimals = min(4, count_decimals((value.high - value.low) / 2))
+    parts = []
+    for number in (value.estimate, value.low, value.high):
+        text = format_fixed(number, decimals)
+        parts.append(("+" if signed and number > 0 else "") + text + "%")
+    return f"{parts[0]} ({name_confidence(confidence)} interval {parts[1]} to {parts[2]})"
+
+
+def name_confidence(confidence: float) -> str:
+    """`95%` for 0.95, `99.9%` for 0.999."""
+    return f"{100 * confidence:.10g}%"
+
+
+def format_p(p: float | None) -> str:
+    """A p-value as far into the tail as a double reaches: `0.0859`, `1.3e-187`, `< 1e-300`."""
+    if p is None:
+        return "no test"
+    if p < 1e-300:
+        return "< 1e-300"
+    return f"{p:.2g}" if p < 1e-4 else f"{p:.3g}" if p < 0.1 else f"{p:.2f}"
+
+
+def format_count(number: int) -> str:
+    """A count with thin groups of three: `12 600`."""
+    return f"{number:,}".replace(",", _GROUP)

@@ -1,0 +1,232 @@
+"""Tables of the report page, as text cells ready to print."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from datamill.analysis.records import Interval
+from datamill.analysis.response import ResponseAnalysis
+from datamill.design.records import Design
+from datamill.experiment.quantities import format_size
+from datamill.experiment.records import Experiment
+from datamill.report.answer import format_share
+from datamill.report.figures import summarize_groups
+from datamill.report.numbers import (
+    Scale,
+    count_decimals,
+    format_count,
+    format_fixed,
+    format_p,
+    name_confidence,
+)
+from datamill.report.records import TrialSummary
+
+#: Reasons for exclusion that the page lists.
+_MOST_REASONS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class TableView:
+    """Headers, rows of text, and how many columns at the left are text rather than figures.
+
+    `strong` are the indices of rows to stress.
+    """
+
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    text_columns: int = 1
+    strong: tuple[int, ...] = ()
+
+
+def _spell_interval(value: Interval, factor: float, decimals: int) -> tuple[str, str]:
+    low, high = (format_fixed(number * factor, decimals) for number in (value.low, value.high))
+    return format_fixed(value.estimate * factor, decimals), f"{low} to {high}"
+
+
+def _spell_percent(value: Interval) -> str:
+    decimals = min(4, count_decimals((value.high - value.low) / 2))
+    shown = [
+        ("+" if number > 0 else "") + format_fixed(number, decimals)
+        for number in (value.estimate, value.low, value.high)
+    ]
+    return f"{shown[0]}% ({shown[1]} to {shown[2]})"
+
+
+def tabulate_packages(analysis: ResponseAnalysis, scale: Scale) -> TableView:
+    """Mean with interval, and five-number summary, of each package."""
+    means = {}
+    if analysis.comparison is not None:
+        means = {mean.package: mean for mean in analysis.comparison.means}
+    elif analysis.mean is not None:
+        means = {"all trials": analysis.mean}
+    unit = f" ({scale.unit})" if scale.unit else ""
+    rows = []
+    for name, box in summarize_groups(analysis):
+        spread = (box.high_quartile - box.low_quartile) * scale.factor
+        decimals = count_decimals(spread)
+        mean, bounds, n = "–", "–", box.n
+        if name in means:
+            found = means[name]
+            fine = count_decimals((found.value.high - found.value.low) / 2 * scale.factor)
+            (mean, bounds), n = _spell_interval(found.value, scale.factor, fine), found.n
+        quartiles = [
+            format_fixed(value * scale.factor, decimals)
+            for value in (box.low_quartile, box.median, box.high_quartile)
+        ]
+        rows.append((name, format_count(n), mean, bounds, *quartiles))
+    headers = (
+        "package" if analysis.package_factor is not None else "",
+        "n",
+        f"mean{unit}",
+        f"{name_confidence(analysis.confidence)} interval",
+        "lower quartile",
+        "median",
+        "upper quartile",
+    )
+    return TableView(headers, tuple(rows))
+
+
+def tabulate_anova(analysis: ResponseAnalysis) -> TableView | None:
+    """The analysis of variance, terms by share, each with its largest departure and interval."""
+    if analysis.model is None or analysis.influence is None:
+        return None
+    model = analysis.model
+    by_name = {row.term.name: row for row in model.terms}
+    rows, strong = [], []
+    for index, item in enumerate(analysis.influence.terms):
+        row = by_name[item.term]
+        departure = "–"
+        if item.largest_percent is not None:
+            departure = _spell_percent(item.largest_percent)
+        if item.detected:
+            strong.append(index)
+        rows.append(
+            (
+                item.term.replace(":", " × "),
+                format_share(item.share),
+                f"{item.partial:.3f}",
+                str(row.term.df),
+                f"{row.mean_sq:.4g}",
+                "–" if row.f is None else f"{row.f:.4g}",
+                format_p(item.p),
+                departure,
+                ", ".join(item.levels),
+            )
+        )
+    share = format_share(model.error_ss / model.total_ss)
+    rows.append(("Error", share, "", str(model.error_df), f"{model.error_ms:.4g}", "", "", "", ""))
+    headers = (
+        "factor",
+        "share of variation",
+        "partial η²",
+        "df",
+        "mean square",
+        "F",
+        "p (Holm)",
+        f"largest departure ({name_confidence(model.confidence)} interval)",
+        "at",
+    )
+    return TableView(headers, tuple(rows), strong=tuple(strong))
+
+
+def tabulate_level_means(analysis: ResponseAnalysis, scale: Scale) -> TableView | None:
+    """Mean at each level of each factor with its interval, the numbers behind the effect plots."""
+    if not analysis.level_means:
+        return None
+    several = analysis.package_factor is not None
+    unit = f" ({scale.unit})" if scale.unit else ""
+    rows = []
+    for item in analysis.level_means:
+        decimals = count_decimals((item.value.high - item.value.low) / 2 * scale.factor)
+        mean, bounds = _spell_interval(item.value, scale.factor, decimals)
+        departure = "–" if item.percent is None else _spell_percent(item.percent)
+        labels = (item.factor, item.level, item.group) if several else (item.factor, item.level)
+        rows.append((*labels, format_count(item.n), mean, bounds, departure))
+    names = ("factor", "level", "package") if several else ("factor", "level")
+    level = name_confidence(analysis.confidence)
+    headers = (
+        *names,
+        "n",
+        f"mean{unit}",
+        f"{level} interval",
+        f"departure from the mean ({level} interval)",
+    )
+    return TableView(headers, tuple(rows), text_columns=len(names))
+
+
+def tabulate_trials(trials: TrialSummary) -> TableView:
+    """Counts of trials by outcome."""
+    counts = (
+        ("planned", trials.planned),
+        ("completed", trials.completed),
+        ("of these excluded", trials.excluded),
+        ("failed", trials.failed),
+        ("timed out", trials.timed_out),
+        ("lost", trials.lost),
+        ("not yet run", max(0, trials.planned - trials.ended)),
+    )
+    return TableView(("outcome", "trials"), tuple((name, format_count(count)) for name, count in counts))
+
+
+def tabulate_exclusions(table: pl.DataFrame, responses: Sequence[str]) -> TableView | None:
+    """Observations left out, by response and reason; None when nothing was."""
+    reasons = (
+        table.filter(pl.col("response").is_in(list(responses)) & ~pl.col("valid"))
+        .group_by("response", pl.col("exclusion").fill_null("no reason given"))
+        .len()
+        .sort(["len", "response", "exclusion"], descending=[True, False, False])
+    )
+    if reasons.height == 0:
+        return None
+    rows = [
+        (str(response), str(reason), format_count(int(count)))
+        for response, reason, count in reasons.head(_MOST_REASONS).iter_rows()
+    ]
+    if reasons.height > _MOST_REASONS:
+        rest = int(reasons["len"][_MOST_REASONS:].sum())
+        rows.append(("", f"{reasons.height - _MOST_REASONS} further reasons", format_count(rest)))
+    return TableView(("response", "reason", "observations"), tuple(rows), text_columns=2)
+
+
+def tabulate_factors(design: Design) -> TableView:
+    """Factors with their levels in the design and how many there were to choose from."""
+    rows = tuple(
+        (
+            factor.name,
+            ", ".join(factor.levels),
+            "varied" if len(factor.levels) > 1 else "fixed",
+            "yes" if factor.build else "no",
+            f"{len(factor.levels)} of {factor.available}",
+        )
+        for factor in design.factors
+    )
+    return TableView(("factor", "levels", "", "new build", "levels used"), rows, text_columns=4)
+
+
+def tabulate_machines(trials: TrialSummary) -> TableView:
+    """Machines that ran trials."""
+    rows = tuple(
+        (
+            machine.worker,
+            machine.cpu_model,
+            machine.arch,
+            machine.kernel,
+            str(machine.cores),
+            format_size(machine.memory_bytes),
+        )
+        for machine in trials.machines
+    )
+    headers = ("machine", "processor", "architecture", "kernel", "cores", "memory")
+    return TableView(headers, rows, text_columns=4)
+
+
+def tabulate_responses(experiment: Experiment) -> TableView:
+    """Responses with unit, formula and direction."""
+    rows = tuple(
+        (response.name, response.unit, response.formula, f"{response.direction} is better")
+        for response in experiment.responses
+    )
+    return TableView(("response", "unit", "formula", "direction"), rows, text_columns=4)

@@ -1,0 +1,275 @@
+import re
+from dataclasses import replace
+from itertools import product
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import polars as pl
+import pytest
+
+from datamill.analysis.records import Interval
+from datamill.analysis.response import analyze_response
+from datamill.design.records import Design, DesignFactor, PlannedTrial
+from datamill.experiment.records import Constraints, Experiment, FactorChoice, Limits, Package, Response
+from datamill.report.answer import write_answer
+from datamill.report.numbers import Scale, choose_scale, format_interval, format_p, format_percent
+from datamill.report.page import render_page
+from datamill.report.records import Machine, TrialSummary
+
+Study = tuple[Experiment, Design, pl.DataFrame, TrialSummary]
+LEVELS = {"package": ("xz", "bzip2"), "optimization": ("-O0", "-O1", "-O2"), "aslr": ("on", "off")}
+
+
+def make_study(
+    *, ratio: float = 4.0, replicates: int = 3, keep: float = 1.0, packages: int = 2, measurements: int = 1
+) -> Study:
+    """A made-up study: bzip2 is `ratio` times as fast as xz, and only xz gains from -O1."""
+    rng = np.random.default_rng(5)
+    levels = {**LEVELS, "package": LEVELS["package"][:packages]}
+    rows, planned = [], []
+    for index, (replicate, point) in enumerate(
+        (r, p) for r in range(replicates) for p in product(*levels.values())
+    ):
+        chosen = dict(zip(levels, point, strict=True))
+        trial = f"t{index:03d}"
+        planned.append(PlannedTrial(trial, index + 1, 0, replicate, point[0], chosen, "b", 1))
+        if rng.random() > keep:
+            continue
+        base = 2e6 * (0.6 if point[1] == "-O0" else 1.0) if point[0] == "xz" else 2e6 * ratio
+        fine = index != 7
+        for measurement in range(measurements):
+            rate = base * (1 + 0.01 * rng.standard_normal())
+            for name, unit, value in (("rate", "B/s", rate), ("time", "s", 4e6 / rate)):
+                rows.append(
+                    {
+                        **chosen,
+                        "trial_id": trial,
+                        "worker": "lab",
+                        "outcome": "completed" if fine else "failed",
+                        "response": name,
+                        "unit": unit,
+                        "measurement": measurement,
+                        "value": float(value) if fine else None,
+                        "valid": fine,
+                        "exclusion": None if fine else "trial failed: run.sh ended with status 3",
+                    }
+                )
+    experiment = Experiment(
+        name="xz-vs-bzip2",
+        question="Which compressor removes more bytes per second?",
+        replicates=replicates,
+        seed=42,
+        packages=tuple(Package(name, name) for name in levels["package"]),
+        constraints=Constraints(),
+        factors=(FactorChoice("optimization", levels["optimization"]), FactorChoice("aslr", levels["aslr"])),
+        responses=(Response("rate", "B/s", "bytes / t", "higher"), Response("time", "s", "t", "lower")),
+        limits=Limits(),
+    )
+    factors = tuple(
+        DesignFactor(name, given, len(given), build=name == "optimization")
+        for name, given in levels.items()
+        if len(given) > 1
+    )
+    design = Design("full_factorial", 42, replicates, factors, tuple(planned))
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    ended = table["trial_id"].n_unique()
+    machine = Machine("lab", "x86_64", "Some CPU", 4, 8 << 30, "6.1")
+    summary = TrialSummary(
+        planned=len(planned),
+        completed=ended - 1,
+        failed=1,
+        timed_out=0,
+        lost=0,
+        excluded=0,
+        machines=(machine,),
+        isolation_kind="overlay",
+        isolation_reason="",
+        builds_shared=False,
+        warnings=("factor aslr was not effective for package bzip2",),
+    )
+    return experiment, design, table, summary
+
+
+def test_the_answer_names_the_better_package_the_ratio_its_interval_and_n() -> None:
+    answer = write_answer(*make_study(ratio=4.0))
+    assert answer.headline.startswith("bzip2 is better: its rate is ")
+    found = re.search(r"([\d.]+) times \(95% interval ([\d.]+) to ([\d.]+)\) xz's", answer.headline)
+    assert found is not None
+    estimate, low, high = (float(number) for number in found.groups())
+    assert low < estimate < high
+    # xz: mean of 0.6, 1 and 1 is 0.8667 of 2 MB/s, bzip2: 8 MB/s.
+    assert low < 4 / (2.6 / 3) < high
+    mean = re.search(r"Mean rate of bzip2: ([\d.]+) MB/s .* n = 17\.", " ".join(answer.details))
+    assert mean is not None
+    assert float(mean.group(1)) == pytest.approx(8, rel=0.01)
+    assert answer.n == 35
+
+
+def test_the_answer_says_what_else_mattered_and_bounds_what_did_not() -> None:
+    answer = write_answer(*make_study())
+    mattered, hidden = answer.mattered
+    assert "optimization" in mattered
+    assert "for xz at -O0" in mattered
+    assert "Not detectable here" in hidden
+    assert re.search(r"aslr at most [\d.]+%", hidden)
+    assert "no effect" not in " ".join(answer.lines())
+
+
+def test_a_small_gap_is_given_in_percent_and_a_lower_is_better_response_turns_it_around() -> None:
+    experiment, design, table, summary = make_study(ratio=1.2)
+    assert re.search(
+        r"\d% \(95% interval .*\) higher than xz's",
+        write_answer(experiment, design, table, summary).headline,
+    )
+    swapped = replace(experiment, responses=experiment.responses[::-1])
+    headline = write_answer(swapped, design, table, summary).headline
+    assert headline.startswith("bzip2 is better: its time is ")
+    assert "lower than xz's" in headline
+
+
+def test_packages_that_do_not_differ_are_not_ranked() -> None:
+    answer = write_answer(*make_study(ratio=2.6 / 3))
+    assert answer.headline.startswith("The data do not tell")
+    assert "95% interval" in answer.headline
+
+
+def test_a_response_without_variation_is_told_as_measured_and_rounding_moves_nothing() -> None:
+    experiment, design, table, summary = make_study()
+    value = pl.when(pl.col("package") == "xz").then(0.1).otherwise(0.7)
+    answer = write_answer(experiment, design, table.with_columns(value=value), summary)
+    assert answer.headline.startswith("bzip2 is better: its rate is 7.000 times")
+    assert not any("What else mattered" in line for line in answer.mattered)
+    assert any("do not differ at all" in warning for warning in answer.warnings)
+    same = write_answer(experiment, design, table.with_columns(value=pl.lit(0.1)), summary)
+    assert same.headline == "bzip2 and xz have the same rate, without any variation."
+
+
+def test_an_interrupted_experiment_says_how_far_it_came() -> None:
+    answer = write_answer(*make_study(keep=0.6))
+    assert re.match(r"So far \d+ of 36 trials", answer.details[0])
+
+
+def test_an_experiment_without_valid_data_has_no_answer_and_still_a_page() -> None:
+    experiment, design, table, summary = make_study()
+    nothing = table.with_columns(valid=pl.lit(value=False), value=pl.lit(None, dtype=pl.Float64))
+    assert "no answer yet" in write_answer(experiment, design, nothing, summary).headline
+    assert "no answer yet" in render_page(experiment, design, nothing, summary)
+
+
+def test_an_empty_table_has_no_answer_and_still_a_page() -> None:
+    experiment, design, table, summary = make_study()
+    assert "no answer yet" in render_page(experiment, design, table.head(0), summary)
+
+
+def test_one_package_is_described_by_its_mean_with_interval() -> None:
+    answer = write_answer(*make_study(packages=1))
+    assert re.match(
+        r"Mean rate of xz: [\d.]+ MB/s \(95% interval [\d.]+ to [\d.]+\), n = 17\.", answer.headline
+    )
+    assert "optimization" in answer.mattered[0]
+
+
+def test_shared_builds_are_a_limit_of_the_answer() -> None:
+    experiment, design, table, summary = make_study()
+    answer = write_answer(experiment, design, table, replace(summary, builds_shared=True))
+    assert "Builds are shared: variation between builds is not covered by these intervals." in answer.warnings
+
+
+def test_measurements_inside_one_trial_are_not_counted_as_replicates() -> None:
+    experiment, design, table, _ = make_study(measurements=5)
+    analysis = analyze_response(experiment, design, table, experiment.responses[0])
+    assert analysis.observations.cells.n == 35
+    assert analysis.observations.averaged == 35
+    assert any("not replicates" in warning for warning in analysis.warnings)
+
+
+@pytest.mark.parametrize("study", [{}, {"packages": 1}, {"keep": 0.3}], ids=str)
+def test_the_page_stands_alone(study: dict[str, Any]) -> None:
+    page = render_page(*make_study(**study))
+    assert "<script" not in page
+    assert not re.search(r'(?:src|href)="(?!#)', page)
+    assert not re.search(r"@import|url\((?!['\"]?#)", page)
+    assert len(page) < 3_000_000
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    for svg in re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL):
+        ElementTree.fromstring(svg)
+    assert "<svg" in page
+
+
+def test_the_page_shows_answer_trials_exclusions_warnings_machine_and_seed() -> None:
+    page = render_page(*make_study())
+    for text in (
+        "bzip2 is better",
+        "trial failed: run.sh ended with status 3",
+        "Factor aslr was not effective for package bzip2.",
+        "Some CPU",
+        "seed 42",
+        "Where the variation comes from",
+        "package × optimization",
+    ):
+        assert text in page, text
+
+
+def test_what_users_write_is_text_and_never_markup() -> None:
+    evil = "<img src=x onerror=alert(1)>\"'&"
+    experiment, design, table, summary = make_study()
+    experiment = replace(
+        experiment, name=evil, question=evil, packages=(Package(evil, evil), experiment.packages[1])
+    )
+    factors = tuple(
+        replace(factor, levels=(evil, "bzip2")) if factor.name == "package" else factor
+        for factor in design.factors
+    )
+    table = table.with_columns(
+        pl.col("package").replace("xz", evil),
+        exclusion=pl.when(pl.col("valid")).then(None).otherwise(pl.lit(evil)),
+    )
+    page = render_page(
+        experiment, replace(design, factors=factors), table, replace(summary, warnings=(evil,))
+    )
+    assert "<img" not in page
+    assert "&lt;img src=x" in page
+
+
+def test_many_trials_make_a_small_page() -> None:
+    page = render_page(*make_study(replicates=300))
+    assert len(page) < 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("unit", "magnitude", "scale"),
+    [
+        ("B/s", 12345678, Scale(1e-6, "MB/s")),
+        ("s", 0.0021, Scale(1e3, "ms")),
+        ("ns", 4.2e9, Scale(1e-9, "s")),
+        ("s", 90000, Scale(1.0, "s")),
+        ("B", 0.5, Scale(1.0, "B")),
+        ("{widgets}/s", 5e6, Scale(1.0, "{widgets}/s")),
+        ("1", 3, Scale(1.0, "")),
+    ],
+)
+def test_units_take_the_prefix_that_people_would_use(unit: str, magnitude: float, scale: Scale) -> None:
+    chosen = choose_scale(unit, magnitude)
+    assert chosen.unit == scale.unit
+    assert chosen.factor == pytest.approx(scale.factor)
+
+
+def test_numbers_show_as_many_digits_as_their_interval_allows() -> None:
+    scale = Scale(1e-6, "MB/s")
+    assert format_interval(Interval(12345678, 12200000, 12480000), scale, 0.95) == (
+        "12.35 MB/s (95% interval 12.20 to 12.48)"
+    )
+    assert format_percent(Interval(2.31, 1.94, 2.68), 0.95, signed=True) == (
+        "+2.31% (95% interval +1.94% to +2.68%)"
+    )
+    assert format_percent(Interval(-0.0001, -1.2, 1.2), 0.9) == "0.0% (90% interval −1.2% to 1.2%)"
+
+
+@pytest.mark.parametrize(
+    ("p", "text"),
+    [(1.3e-187, "1.3e-187"), (0.0, "< 1e-300"), (0.0859, "0.0859"), (0.5, "0.50"), (None, "no test")],
+)
+def test_p_values_reach_far_into_the_tail(p: float | None, text: str) -> None:
+    assert format_p(p) == text
