@@ -1,1 +1,17 @@
-//! Launching a process and measuring it.
+//! Launching one process and measuring it.
+//!
+//! Between the worker and the measured program stands nothing: no shell, no copied address
+//! space. The child shares the worker's memory until its `execve` (`CLONE_VM | CLONE_VFORK`), so
+//! neither the copying of page tables nor their destruction falls into the measured time; the
+//! child itself takes the start time as its last act, and the worker takes the end time as its
+//! first act after the kernel reports the end. While the process is silent the worker sleeps.
+
+mod child;
+mod counters;
+mod family;
+mod launch;
+mod output;
+
+pub use child::Step as ChildStep;
+pub use family::{Family, end_orphans};
+pub use launch::{Launch, LaunchError, Measured, launch};

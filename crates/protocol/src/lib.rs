@@ -3,9 +3,11 @@
 //! from these types and examples that both languages round-trip.
 
 mod record;
+mod schemas;
 mod spec;
 
 pub use record::*;
+pub use schemas::write_schemas;
 pub use spec::*;
 
 /// Version of both records; a worker refuses a specification of another version.

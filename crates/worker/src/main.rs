@@ -1,3 +1,137 @@
-//! The program that runs trials.
+//! `datamill-worker`: runs trials, one at a time, and tells what it saw.
 
-fn main() {}
+mod builds;
+mod collect;
+mod command_line;
+mod digest;
+mod environment;
+mod factors;
+mod inside;
+mod interrupt;
+mod metrics;
+mod package;
+mod phases;
+mod scratch;
+mod spec_file;
+mod trial;
+mod trouble;
+mod witness;
+mod world;
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use datamill_protocol::{Outcome, TrialRecord};
+use rustix::fs::Mode;
+use rustix::process::{Signal, set_parent_process_death_signal, umask};
+use serde::Serialize;
+
+use command_line::{Command, HELP, parse_command_line};
+use interrupt::Interrupt;
+
+/// A trial that completed, a build that is there.
+const DONE: u8 = 0;
+/// A trial that did not complete but has its record; a build that failed.
+const NOT_COMPLETED: u8 = 1;
+/// Input that cannot be used.
+const BAD_INPUT: u8 = 2;
+/// Interrupted by Ctrl-C or a polite termination.
+const INTERRUPTED: u8 = 130;
+
+fn main() -> ExitCode {
+    if std::env::args_os()
+        .next()
+        .is_some_and(|name| datamill_compiler::is_wrapped_program(&name))
+    {
+        datamill_compiler::run_wrapper();
+    }
+    let arguments = std::env::args_os().skip(1).collect();
+    let done = match parse_command_line(arguments) {
+        Ok(Command::RunTrial { spec, record }) => run_trial(&spec, record.as_deref()),
+        Ok(Command::BuildPackage { spec }) => build_package(&spec),
+        Ok(Command::Inventory) => print_json(&datamill_host::read_host_facts()),
+        Ok(Command::Witness) => witness::observe_self().and_then(|seen| {
+            writeln!(io::stdout(), "{}", serde_json::to_string(&seen)?)?;
+            Ok(DONE)
+        }),
+        Ok(Command::Help) => print(HELP),
+        Ok(Command::Version) => print(&format!("datamill-worker {}\n", env!("CARGO_PKG_VERSION"))),
+        Err(cause) => Ok(refuse(&format!("{cause}\nTry `datamill-worker --help`."))),
+    };
+    ExitCode::from(done.unwrap_or_else(|error| refuse(&error.to_string())))
+}
+
+fn run_trial(spec: &Path, record: Option<&Path>) -> io::Result<u8> {
+    let (spec, levels) = match spec_file::read_spec(spec) {
+        Ok(read) => read,
+        Err(cause) => return Ok(refuse(&cause)),
+    };
+    let interrupt = prepare_process()?;
+    let told = trial::run_trial(&spec, &levels, &interrupt);
+    match record {
+        Some(path) => write_record(path, &told)?,
+        None => drop(print_json(&told)?),
+    }
+    Ok(match told.outcome {
+        Outcome::Completed => DONE,
+        Outcome::Lost if interrupt.is_pending() => INTERRUPTED,
+        _ => NOT_COMPLETED,
+    })
+}
+
+fn build_package(spec: &Path) -> io::Result<u8> {
+    let (spec, levels) = match spec_file::read_spec(spec) {
+        Ok(read) => read,
+        Err(cause) => return Ok(refuse(&cause)),
+    };
+    let interrupt = prepare_process()?;
+    match trial::build_shared_package(&spec, &levels, &interrupt) {
+        Ok(build) => print_json(&build),
+        Err(failure) => {
+            eprintln!("datamill-worker: {}\n{}", failure.message, failure.remedy);
+            Ok(if interrupt.is_pending() {
+                INTERRUPTED
+            } else {
+                NOT_COMPLETED
+            })
+        }
+    }
+}
+
+/// What holds for the whole process: it ends with whoever started it, listens for interruptions and
+/// gives its files ordinary modes.
+fn prepare_process() -> io::Result<Interrupt> {
+    set_parent_process_death_signal(Some(Signal::TERM))?;
+    umask(Mode::from_raw_mode(0o022));
+    Interrupt::listen()
+}
+
+/// Writes the record under a temporary name first, so that a reader never sees half of it.
+fn write_record(path: &Path, record: &TrialRecord) -> io::Result<()> {
+    let mut draft_name = path.as_os_str().to_owned();
+    draft_name.push(".part");
+    let draft = Path::new(&draft_name);
+    let mut file = File::create(draft)?;
+    serde_json::to_writer_pretty(&mut file, record)?;
+    file.write_all(b"\n")?;
+    file.sync_data()?;
+    fs::rename(draft, path)
+}
+
+fn print_json(value: &impl Serialize) -> io::Result<u8> {
+    let mut text = serde_json::to_string_pretty(value)?;
+    text.push('\n');
+    print(&text)
+}
+
+fn print(text: &str) -> io::Result<u8> {
+    io::stdout().write_all(text.as_bytes())?;
+    Ok(DONE)
+}
+
+fn refuse(cause: &str) -> u8 {
+    eprintln!("datamill-worker: {cause}");
+    BAD_INPUT
+}

@@ -1,0 +1,151 @@
+//! What the child does between its birth and its `execve`.
+//!
+//! It shares the parent's memory while the parent sleeps: system calls only, no allocation, no
+//! panic, nothing that leaves locks or library state behind.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::os::fd::RawFd;
+
+use crate::counters::Counters;
+
+/// Everything the child needs, prepared by the parent, and what it reports back.
+pub(crate) struct ChildPlan {
+    pub(crate) program: *const c_char,
+    pub(crate) arguments: *const *const c_char,
+    pub(crate) environment: *const *const c_char,
+    pub(crate) directory: *const c_char,
+    pub(crate) stdin: RawFd,
+    pub(crate) stdout: RawFd,
+    pub(crate) stderr: RawFd,
+    pub(crate) address_randomization: bool,
+    pub(crate) with_counters: bool,
+    pub(crate) counters: Counters,
+    pub(crate) started_monotonic_ns: u64,
+    pub(crate) started_unix_ns: u64,
+    pub(crate) failed_step: Option<Step>,
+    pub(crate) errno: i32,
+}
+
+/// Steps of the child that can fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Getting a descriptor table of its own.
+    Separate,
+    /// Connecting its standard streams.
+    Streams,
+    /// Entering its working folder.
+    Directory,
+    /// Setting address-space randomisation.
+    Personality,
+    /// Executing the program.
+    Execute,
+}
+
+/// Bit of `personality(2)` that turns address-space randomisation off.
+const ADDR_NO_RANDOMIZE: libc::c_ulong = 0x0040000;
+const QUERY_PERSONALITY: libc::c_ulong = 0xffff_ffff;
+
+/// Entry point of the child; `argument` is its [`ChildPlan`].
+pub(crate) extern "C" fn child_main(argument: *mut c_void) -> c_int {
+    // SAFETY: the parent passes its plan and sleeps until this process has executed or exited.
+    let plan = unsafe { &mut *argument.cast::<ChildPlan>() };
+    // SAFETY: system calls on values that the parent prepared and keeps alive.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        libc::setsid();
+        if plan.with_counters {
+            plan.counters.open_on_self();
+        }
+        // The table was shared so that the parent can read the counters; what follows is private.
+        let step = if libc::unshare(libc::CLONE_FILES) != 0 {
+            Step::Separate
+        } else if !connect_streams(plan) {
+            Step::Streams
+        } else if libc::chdir(plan.directory) != 0 {
+            Step::Directory
+        } else if !set_randomization(plan.address_randomization) {
+            Step::Personality
+        } else {
+            libc::umask(0o022);
+            reset_signals();
+            plan.started_unix_ns = clock_ns(libc::CLOCK_REALTIME);
+            plan.started_monotonic_ns = clock_ns(libc::CLOCK_MONOTONIC);
+            libc::execve(plan.program, plan.arguments, plan.environment);
+            Step::Execute
+        };
+        plan.errno = *libc::__errno_location();
+        plan.failed_step = Some(step);
+        libc::_exit(127)
+    }
+}
+
+unsafe fn connect_streams(plan: &ChildPlan) -> bool {
+    // SAFETY: descriptors prepared by the parent, all above 2.
+    unsafe {
+        let connected = libc::dup2(plan.stdin, 0) == 0
+            && libc::dup2(plan.stdout, 1) == 1
+            && libc::dup2(plan.stderr, 2) == 2;
+        // A kernel without it leaves descriptors that were opened close-on-exec anyway.
+        libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0);
+        connected
+    }
+}
+
+unsafe fn set_randomization(wanted: bool) -> bool {
+    // SAFETY: no pointers involved.
+    unsafe {
+        let now = libc::personality(QUERY_PERSONALITY);
+        if now < 0 {
+            return false;
+        }
+        let now = now as libc::c_ulong;
+        let next = if wanted {
+            now & !ADDR_NO_RANDOMIZE
+        } else {
+            now | ADDR_NO_RANDOMIZE
+        };
+        now == next || libc::personality(next) >= 0
+    }
+}
+
+/// Highest signal number.
+const LAST_SIGNAL: i32 = 64;
+
+unsafe fn reset_signals() {
+    // The kernel's sigaction: default handler, no flags, empty mask. The C library's call would
+    // refuse the signals that it keeps for itself, which a parent may have left ignored.
+    let default = [0 as libc::c_ulong; 8];
+    let none = 0u64;
+    // SAFETY: both live on this stack; failures (SIGKILL, SIGSTOP) change nothing.
+    unsafe {
+        for signal in 1..=LAST_SIGNAL {
+            let old = std::ptr::null_mut::<c_void>();
+            libc::syscall(
+                libc::SYS_rt_sigaction,
+                signal,
+                &default,
+                old,
+                size_of_val(&none),
+            );
+        }
+        let old = std::ptr::null_mut::<c_void>();
+        libc::syscall(
+            libc::SYS_rt_sigprocmask,
+            libc::SIG_SETMASK,
+            &none,
+            old,
+            size_of_val(&none),
+        );
+    }
+}
+
+/// Nanoseconds of a clock that counts from a positive epoch.
+pub(crate) fn clock_ns(clock: libc::clockid_t) -> u64 {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: valid pointer; both clocks exist on every Linux.
+    unsafe { libc::clock_gettime(clock, &mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}

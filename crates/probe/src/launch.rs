@@ -1,0 +1,399 @@
+//! One measured process, from its `execve` to its end.
+
+use std::ffi::{CString, c_void};
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::ptr;
+use std::time::Duration;
+
+use datamill_protocol::PhaseFacts;
+
+use crate::child::{ChildPlan, Step, child_main, clock_ns};
+use crate::counters::Counters;
+use crate::family::Family;
+use crate::output::OutputStream;
+
+const CHILD_STACK_BYTES: usize = 64 * 1024;
+const READ_BUFFER_BYTES: usize = 64 * 1024;
+/// Room in each output pipe, so that a talkative program rarely waits for its reader.
+const PIPE_BYTES: i32 = 1 << 20;
+
+/// What to launch and how.
+pub struct Launch<'a> {
+    /// Absolute path of the program.
+    pub program: &'a Path,
+    /// Arguments after the program's own name.
+    pub arguments: &'a [CString],
+    /// The whole environment, `NAME=value` each.
+    pub environment: &'a [CString],
+    /// Working folder.
+    pub directory: &'a Path,
+    /// Whether the kernel may randomise the program's address space.
+    pub address_randomization: bool,
+    /// Whether event counters are wanted.
+    pub with_counters: bool,
+    /// Time after which the whole family is killed.
+    pub timeout: Option<Duration>,
+    /// Kept bytes of each output stream.
+    pub output_bytes: u64,
+    /// Receives the kept part of stdout.
+    pub stdout: File,
+    /// Receives the kept part of stderr.
+    pub stderr: File,
+    /// How descendants are found and ended.
+    pub family: Family,
+    /// Becomes readable when the measurement is to be given up.
+    pub interrupt: Option<BorrowedFd<'a>>,
+}
+
+/// What was seen.
+#[derive(Debug)]
+pub struct Measured {
+    /// The measured phase.
+    pub facts: PhaseFacts,
+    /// Last bytes of stdout, at most 8 KiB.
+    pub stdout_tail: Vec<u8>,
+    /// Last bytes of stderr, at most 8 KiB.
+    pub stderr_tail: Vec<u8>,
+    /// Whether the interrupt came and the family was killed for it.
+    pub interrupted: bool,
+    /// Why the kept output could not be stored, if so.
+    pub storage_error: Option<io::Error>,
+}
+
+/// Why nothing was launched.
+#[derive(Debug)]
+pub enum LaunchError {
+    /// The child could not be prepared.
+    Prepare(io::Error),
+    /// The child gave up at a step.
+    Child {
+        /// Step that failed.
+        step: Step,
+        /// Its cause.
+        error: io::Error,
+    },
+}
+
+impl LaunchError {
+    /// Cause, when it was the program itself that could not be executed.
+    pub fn execute_error(&self) -> Option<&io::Error> {
+        match self {
+            Self::Child {
+                step: Step::Execute,
+                error,
+            } => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for LaunchError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Prepare(error) => write!(formatter, "preparing a process: {error}"),
+            Self::Child { step, error } => {
+                let doing = match step {
+                    Step::Separate => "separating its open files",
+                    Step::Streams => "connecting its standard streams",
+                    Step::Directory => "entering its working folder",
+                    Step::Personality => "setting address-space randomisation",
+                    Step::Execute => "executing the program",
+                };
+                write!(formatter, "{doing}: {error}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for LaunchError {}
+
+/// Launches one process, waits for its end and measures it; nothing of its family survives.
+///
+/// The caller must satisfy what its [`Family`] asks for, and must not reap children elsewhere.
+pub fn launch(request: Launch<'_>) -> Result<Measured, LaunchError> {
+    let prepare = LaunchError::Prepare;
+    let program = c_string(request.program).map_err(prepare)?;
+    let directory = c_string(request.directory).map_err(prepare)?;
+    let mut arguments = vec![program.as_ptr()];
+    arguments.extend(request.arguments.iter().map(|argument| argument.as_ptr()));
+    arguments.push(ptr::null());
+    let environment: Vec<_> = request
+        .environment
+        .iter()
+        .map(|variable| variable.as_ptr())
+        .chain([ptr::null()])
+        .collect();
+    let stdin =
+        above_standard(File::open("/dev/null").map_err(prepare)?.into()).map_err(prepare)?;
+    let (stdout_read, stdout_write) = output_pipe().map_err(prepare)?;
+    let (stderr_read, stderr_write) = output_pipe().map_err(prepare)?;
+    let mut buffer = vec![0u8; READ_BUFFER_BYTES];
+    let mut streams = [
+        OutputStream::new(stdout_read, request.stdout, request.output_bytes),
+        OutputStream::new(stderr_read, request.stderr, request.output_bytes),
+    ];
+    let mut plan = ChildPlan {
+        program: program.as_ptr(),
+        arguments: arguments.as_ptr(),
+        environment: environment.as_ptr(),
+        directory: directory.as_ptr(),
+        stdin: stdin.as_raw_fd(),
+        stdout: stdout_write.as_raw_fd(),
+        stderr: stderr_write.as_raw_fd(),
+        address_randomization: request.address_randomization,
+        with_counters: request.with_counters,
+        counters: Counters::closed(),
+        started_monotonic_ns: 0,
+        started_unix_ns: 0,
+        failed_step: None,
+        errno: 0,
+    };
+
+    let (pid, process) = start(&mut plan).map_err(prepare)?;
+    if let Some(step) = plan.failed_step {
+        reap_leader(pid).map_err(prepare)?;
+        // Reading is what closes them; the child opened them in this process' table.
+        drop(plan.counters.read());
+        return Err(LaunchError::Child {
+            step,
+            error: io::Error::from_raw_os_error(plan.errno),
+        });
+    }
+    // Only now: before the child had its own table, closing these would have closed the child's.
+    drop((stdin, stdout_write, stderr_write));
+
+    let end = await_end(
+        pid,
+        &process,
+        &mut streams,
+        &mut buffer,
+        plan.started_monotonic_ns,
+        request.timeout,
+        request.interrupt,
+        request.family,
+    )
+    .map_err(prepare)?;
+    let (status, usage) = reap_leader(pid).map_err(prepare)?;
+    let counters = plan.counters.read();
+    let left_processes = request.family.end(pid);
+    for stream in &mut streams {
+        // A process outside the family could hold the pipe open: what is there is read, nothing awaited.
+        while stream.read_once(&mut buffer) {}
+    }
+
+    let [mut stdout, mut stderr] = streams;
+    Ok(Measured {
+        facts: PhaseFacts {
+            started_unix_ns: plan.started_unix_ns,
+            wall_time_ns: end.monotonic_ns.saturating_sub(plan.started_monotonic_ns),
+            user_time_ns: time_ns(usage.ru_utime),
+            system_time_ns: time_ns(usage.ru_stime),
+            peak_memory_bytes: usage.ru_maxrss as u64 * 1024,
+            minor_faults: usage.ru_minflt as u64,
+            major_faults: usage.ru_majflt as u64,
+            voluntary_switches: usage.ru_nvcsw as u64,
+            involuntary_switches: usage.ru_nivcsw as u64,
+            exit_code: libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)),
+            signal: libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status)),
+            timed_out: end.cause == EndCause::Timeout,
+            left_processes,
+            stdout_bytes: stdout.bytes,
+            stderr_bytes: stderr.bytes,
+            output_truncated: stdout.truncated || stderr.truncated,
+            counters,
+        },
+        stdout_tail: stdout.take_tail(),
+        stderr_tail: stderr.take_tail(),
+        interrupted: end.cause == EndCause::Interrupt,
+        storage_error: stdout.storage_error.or(stderr.storage_error),
+    })
+}
+
+/// Starts the child and returns once it has executed its program or given up.
+fn start(plan: &mut ChildPlan) -> io::Result<(libc::pid_t, OwnedFd)> {
+    // Aligned words; the stack grows down from its end.
+    let mut stack = vec![0u128; CHILD_STACK_BYTES / size_of::<u128>()];
+    let mut process: RawFd = -1;
+    let flags =
+        libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_FILES | libc::CLONE_PIDFD | libc::SIGCHLD;
+    // SAFETY: with CLONE_VFORK this thread sleeps until the child has left the shared memory, so
+    // the stack and the plan outlive the child's use of them.
+    let pid = unsafe {
+        libc::clone(
+            child_main,
+            stack.as_mut_ptr().add(stack.len()).cast::<c_void>(),
+            flags,
+            ptr::from_mut(plan).cast::<c_void>(),
+            ptr::from_mut(&mut process),
+        )
+    };
+    if pid < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: CLONE_PIDFD stored a descriptor that only this function knows.
+    Ok((pid, unsafe { OwnedFd::from_raw_fd(process) }))
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum EndCause {
+    Itself,
+    Timeout,
+    Interrupt,
+}
+
+struct End {
+    monotonic_ns: u64,
+    cause: EndCause,
+}
+
+#[allow(clippy::too_many_arguments)]
+fn await_end(
+    pid: libc::pid_t,
+    process: &OwnedFd,
+    streams: &mut [OutputStream; 2],
+    buffer: &mut [u8],
+    started_ns: u64,
+    timeout: Option<Duration>,
+    interrupt: Option<BorrowedFd<'_>>,
+    family: Family,
+) -> io::Result<End> {
+    let deadline_ns = timeout
+        .map(|span| started_ns.saturating_add(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)));
+    let mut cause = EndCause::Itself;
+    loop {
+        let waiting = cause == EndCause::Itself;
+        let mut polled = [
+            poll_entry(process.as_raw_fd()),
+            poll_entry(streams[0].poll_descriptor()),
+            poll_entry(streams[1].poll_descriptor()),
+            poll_entry(
+                interrupt
+                    .filter(|_| waiting)
+                    .map_or(-1, |fd| fd.as_raw_fd()),
+            ),
+        ];
+        let ready = poll_until(&mut polled, deadline_ns.filter(|_| waiting));
+        let now_ns = clock_ns(libc::CLOCK_MONOTONIC);
+        if ready
+            .as_ref()
+            .is_err_and(|error| error.kind() == io::ErrorKind::Interrupted)
+        {
+            continue;
+        }
+        ready?;
+        if polled[0].revents != 0 {
+            return Ok(End {
+                monotonic_ns: now_ns,
+                cause,
+            });
+        }
+        if waiting && polled[3].revents != 0 {
+            cause = EndCause::Interrupt;
+            family.kill(pid);
+        } else if waiting && deadline_ns.is_some_and(|deadline| now_ns >= deadline) {
+            cause = EndCause::Timeout;
+            family.kill(pid);
+        }
+        for (stream, entry) in streams.iter_mut().zip(&polled[1..3]) {
+            if entry.revents != 0 {
+                stream.read_once(buffer);
+            }
+        }
+    }
+}
+
+fn poll_entry(descriptor: RawFd) -> libc::pollfd {
+    libc::pollfd {
+        fd: descriptor,
+        events: libc::POLLIN,
+        revents: 0,
+    }
+}
+
+fn poll_until(entries: &mut [libc::pollfd], deadline_ns: Option<u64>) -> io::Result<()> {
+    let left = deadline_ns.map(|deadline| {
+        let left_ns = deadline.saturating_sub(clock_ns(libc::CLOCK_MONOTONIC));
+        libc::timespec {
+            tv_sec: (left_ns / 1_000_000_000) as libc::time_t,
+            tv_nsec: (left_ns % 1_000_000_000) as libc::c_long,
+        }
+    });
+    let left = left.as_ref().map_or(ptr::null(), ptr::from_ref);
+    // SAFETY: the entries and the time outlive the call.
+    let count = unsafe {
+        libc::ppoll(
+            entries.as_mut_ptr(),
+            entries.len() as libc::nfds_t,
+            left,
+            ptr::null(),
+        )
+    };
+    if count < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
+
+fn reap_leader(pid: libc::pid_t) -> io::Result<(i32, libc::rusage)> {
+    let mut status = 0;
+    // SAFETY: an all-zero rusage is valid.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    loop {
+        // SAFETY: valid pointers.
+        if unsafe { libc::wait4(pid, &mut status, 0, &mut usage) } == pid {
+            return Ok((status, usage));
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+/// A pipe whose reading end never blocks.
+fn output_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut ends = [-1; 2];
+    // SAFETY: room for two descriptors.
+    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: pipe2 made both and nobody else owns them.
+    let (read, write) = unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) };
+    // SAFETY: descriptors of ours. The size is a wish: unprivileged users may have used up theirs.
+    unsafe {
+        libc::fcntl(read.as_raw_fd(), libc::F_SETPIPE_SZ, PIPE_BYTES);
+        if libc::fcntl(read.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok((read, above_standard(write)?))
+}
+
+/// Moves a descriptor above the standard streams, so that connecting those cannot overwrite it.
+fn above_standard(descriptor: OwnedFd) -> io::Result<OwnedFd> {
+    if descriptor.as_raw_fd() > 2 {
+        return Ok(descriptor);
+    }
+    // SAFETY: duplicates a descriptor of ours.
+    let moved = unsafe { libc::fcntl(descriptor.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 3) };
+    if moved < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: fresh from fcntl.
+    Ok(unsafe { OwnedFd::from_raw_fd(moved) })
+}
+
+fn c_string(path: &Path) -> io::Result<CString> {
+    CString::new(path.as_os_str().as_bytes())
+        .map_err(|_| io::Error::other("a path holds a NUL byte"))
+}
+
+fn time_ns(time: libc::timeval) -> u64 {
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000
+}

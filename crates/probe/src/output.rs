@@ -1,0 +1,86 @@
+//! Reading what a process writes: a limited part is kept, the rest counted and dropped.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+const TAIL_BYTES: usize = 8192;
+
+/// One output stream of a measured process.
+pub(crate) struct OutputStream {
+    pipe: Option<File>,
+    kept: File,
+    keep_left: u64,
+    tail: VecDeque<u8>,
+    /// Bytes that the process wrote.
+    pub(crate) bytes: u64,
+    /// Whether more was written than is kept.
+    pub(crate) truncated: bool,
+    /// Why the kept part could not be stored.
+    pub(crate) storage_error: Option<io::Error>,
+}
+
+impl OutputStream {
+    /// Reads from `pipe`, keeping the first `keep_bytes` in `kept`.
+    pub(crate) fn new(pipe: OwnedFd, kept: File, keep_bytes: u64) -> Self {
+        Self {
+            pipe: Some(File::from(pipe)),
+            kept,
+            keep_left: keep_bytes,
+            tail: VecDeque::new(),
+            bytes: 0,
+            truncated: false,
+            storage_error: None,
+        }
+    }
+
+    /// Descriptor to poll, or -1 once the stream has ended.
+    pub(crate) fn poll_descriptor(&self) -> RawFd {
+        self.pipe.as_ref().map_or(-1, AsRawFd::as_raw_fd)
+    }
+
+    /// Reads once; returns whether there may be more right now.
+    pub(crate) fn read_once(&mut self, buffer: &mut [u8]) -> bool {
+        let Some(pipe) = self.pipe.as_mut() else {
+            return false;
+        };
+        match pipe.read(buffer) {
+            Ok(0) => {
+                self.pipe = None;
+                false
+            }
+            Ok(count) => {
+                self.accept(&buffer[..count]);
+                true
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => true,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => false,
+            Err(_) => {
+                self.pipe = None;
+                false
+            }
+        }
+    }
+
+    /// Takes the last bytes written, at most 8 KiB.
+    pub(crate) fn take_tail(&mut self) -> Vec<u8> {
+        Vec::from(std::mem::take(&mut self.tail))
+    }
+
+    fn accept(&mut self, data: &[u8]) {
+        self.bytes += data.len() as u64;
+        let kept = data
+            .len()
+            .min(usize::try_from(self.keep_left).unwrap_or(usize::MAX));
+        self.truncated |= kept < data.len();
+        if kept > 0 && self.storage_error.is_none() {
+            self.storage_error = self.kept.write_all(&data[..kept]).err();
+            self.keep_left -= kept as u64;
+        }
+        let recent = &data[data.len().saturating_sub(TAIL_BYTES)..];
+        let excess = (self.tail.len() + recent.len()).saturating_sub(TAIL_BYTES);
+        self.tail.drain(..excess);
+        self.tail.extend(recent);
+    }
+}

@@ -1,0 +1,219 @@
+//! Shared builds: made once for each package and combination of build factors, then laid under every
+//! trial that measures them.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use datamill_protocol::{BuildFacts, BuildPolicy, Failure, FailureKind, IsolationKind, Phase};
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+
+use crate::digest::hash_parts;
+use crate::inside::{Assignment, build_package};
+use crate::phases::interrupted;
+use crate::scratch::{UnfinishedFolder, remove_tree};
+use crate::trouble::{Step, failure, io_failure};
+use crate::world::{
+    Changes, EncloseError, PLAIN_TREE, WorldError, WorldRequest, clear_scratch, copy_tree, enclose,
+    enter_world,
+};
+
+/// Subfolder of a stored build with its layers.
+const LAYERS: &str = "layers";
+
+/// A stored build.
+pub struct SharedBuild {
+    /// Its layers, to lay over the package.
+    pub layers: PathBuf,
+    /// What was seen when it was made.
+    pub facts: BuildFacts,
+}
+
+/// Why there is no shared build.
+pub enum BuildError {
+    /// This host does not allow this kind of world.
+    Impossible(String),
+    /// The disk cannot hold the layers of one.
+    NoDiskLayer(String),
+    /// It failed.
+    Failed {
+        /// Why.
+        failure: Failure,
+        /// What was seen of it.
+        facts: Option<Box<BuildFacts>>,
+    },
+}
+
+impl From<Failure> for BuildError {
+    fn from(failure: Failure) -> Self {
+        Self::Failed {
+            failure,
+            facts: None,
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+enum BuildReport {
+    Impossible(String),
+    NoDiskLayer(String),
+    Ended {
+        facts: Option<Box<BuildFacts>>,
+        failure: Option<Failure>,
+    },
+}
+
+/// Finds the build that a trial is to measure, or makes it; safe beside other workers doing the same.
+pub fn obtain_shared_build(
+    assignment: &Assignment<'_>,
+    kind: IsolationKind,
+    worker: &Path,
+) -> Result<SharedBuild, BuildError> {
+    let builds = Path::new(&assignment.spec.cache_dir).join("builds");
+    let key = build_key(assignment, kind);
+    let folder = builds.join(&key);
+    if let Some(found) = read_stored(&folder) {
+        return Ok(found);
+    }
+    let storing = || {
+        io_failure(
+            Phase::Setup,
+            format!("storing a build in `{}`", builds.display()),
+        )
+    };
+    fs::create_dir_all(&builds).map_err(storing())?;
+    let _lock = lock(&builds.join(format!("{key}.lock")), assignment)?;
+    if let Some(found) = read_stored(&folder) {
+        return Ok(found);
+    }
+    let unfinished = UnfinishedFolder::make_in(&builds).map_err(storing())?;
+    let layers = unfinished.path().join(LAYERS);
+    fs::create_dir(&layers).map_err(storing())?;
+    let facts = make_build(assignment, kind, worker, &layers, &key)?;
+    remove_tree(&layers.with_extension("work")).map_err(storing())?;
+    let text = serde_json::to_vec_pretty(&facts).map_err(|error| storing()(error.into()))?;
+    fs::write(unfinished.path().join("build.json"), text).map_err(storing())?;
+    unfinished.finish(&folder).map_err(storing())?;
+    Ok(SharedBuild {
+        layers: folder.join(LAYERS),
+        facts,
+    })
+}
+
+fn build_key(assignment: &Assignment<'_>, kind: IsolationKind) -> String {
+    let compiler = &assignment.levels.compiler;
+    let level = |level: &Option<String>| level.as_deref().unwrap_or("(not asked)").to_owned();
+    let hash = hash_parts(&[
+        &assignment.package.key,
+        &level(&compiler.optimization),
+        &level(&compiler.link_order),
+        &format!("{kind:?}"),
+        env!("CARGO_PKG_VERSION"),
+    ]);
+    hash[..32].to_owned()
+}
+
+fn read_stored(folder: &Path) -> Option<SharedBuild> {
+    let text = fs::read(folder.join("build.json")).ok()?;
+    let facts: BuildFacts = serde_json::from_slice(&text).ok()?;
+    Some(SharedBuild {
+        layers: folder.join(LAYERS),
+        facts: BuildFacts {
+            reused: true,
+            ..facts
+        },
+    })
+}
+
+/// Waits for other workers that make the same build.
+fn lock(path: &Path, assignment: &Assignment<'_>) -> Step<File> {
+    let locking = || io_failure(Phase::Setup, format!("locking `{}`", path.display()));
+    let file = File::options()
+        .create(true)
+        .append(true)
+        .open(path)
+        .map_err(locking())?;
+    while let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        if error != rustix::io::Errno::WOULDBLOCK {
+            return Err(locking()(error.into()));
+        }
+        if assignment.interrupt.is_pending() {
+            return Err(interrupted(Phase::Setup));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(file)
+}
+
+fn make_build(
+    assignment: &Assignment<'_>,
+    kind: IsolationKind,
+    worker: &Path,
+    layers: &Path,
+    key: &str,
+) -> Result<BuildFacts, BuildError> {
+    let scratch = Path::new(&assignment.spec.scratch_dir);
+    let request = WorldRequest {
+        package: &assignment.package.root,
+        build: None,
+        changes: Changes::Disk(layers),
+        scratch,
+        worker,
+    };
+    let report = enclose(kind, assignment.interrupt, || {
+        match enter_world(kind, &request) {
+            Err(WorldError::Impossible(reason)) => BuildReport::Impossible(reason),
+            Err(WorldError::NoDiskLayer(reason)) => BuildReport::NoDiskLayer(reason),
+            Err(WorldError::Failed(failure)) => BuildReport::Ended {
+                facts: None,
+                failure: Some(failure),
+            },
+            Ok(world) => {
+                let (facts, ended) =
+                    build_package(assignment, &world, key.to_owned(), BuildPolicy::Shared);
+                BuildReport::Ended {
+                    facts: facts.map(Box::new),
+                    failure: ended.err(),
+                }
+            }
+        }
+    });
+    let (facts, failure) = match report {
+        Err(EncloseError::Impossible(reason)) | Ok(BuildReport::Impossible(reason)) => {
+            return Err(BuildError::Impossible(reason));
+        }
+        Ok(BuildReport::NoDiskLayer(reason)) => return Err(BuildError::NoDiskLayer(reason)),
+        Err(EncloseError::Died(how)) => {
+            return Err(BuildError::Failed {
+                failure: lost(&how),
+                facts: None,
+            });
+        }
+        Ok(BuildReport::Ended { facts, failure }) => (facts, failure),
+    };
+    let facts = match (facts, failure) {
+        (Some(facts), None) => facts,
+        (facts, failure) => {
+            let failure = failure.unwrap_or_else(|| lost("it reported nothing"));
+            return Err(BuildError::Failed { failure, facts });
+        }
+    };
+    if kind == IsolationKind::Plain {
+        let target = layers.join(PLAIN_TREE);
+        fs::create_dir(&target)
+            .and_then(|()| copy_tree(&scratch.join(PLAIN_TREE), &target))
+            .and_then(|()| clear_scratch(scratch))
+            .map_err(io_failure(Phase::Setup, "storing a build"))?;
+    }
+    Ok(*facts)
+}
+
+fn lost(how: &str) -> Failure {
+    failure(
+        Phase::Setup,
+        FailureKind::Internal,
+        format!("The process that carried the build was lost: {how}."),
+        "Look whether this host is out of memory; the trial can be attempted again.",
+    )
+}

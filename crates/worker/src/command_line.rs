@@ -1,0 +1,133 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// What `--help` prints.
+pub const HELP: &str = "\
+datamill-worker runs trials, one at a time, and tells what it saw.
+
+Usage:
+  datamill-worker run-trial SPEC.json [--record FILE]
+      Runs the trial that SPEC.json describes and writes its record to FILE,
+      or to standard output.
+  datamill-worker build-package SPEC.json
+      Unpacks the trial's package and makes its shared build, unless both are
+      there already, and prints what is known of the build.
+  datamill-worker inventory
+      Prints what this machine is.
+  datamill-worker --version | --help
+
+Exit status:
+  0    the trial completed; the build is there
+  1    the trial did not complete, and its record says why; the build failed
+  2    the specification or the command line cannot be used; there is no record
+  130  interrupted by Ctrl-C or SIGTERM; the record says so
+
+SPEC.json follows protocol/trial-spec.schema.json, the record follows
+protocol/trial-record.schema.json. As root, a trial sees the machine through an
+overlay that is thrown away afterwards; without root it does so in a user
+namespace where the kernel allows one, else it gets a private folder.
+";
+
+/// What is to be done.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Run a trial.
+    RunTrial {
+        /// Its specification.
+        spec: PathBuf,
+        /// Where its record goes; absent means standard output.
+        record: Option<PathBuf>,
+    },
+    /// Make a shared build.
+    BuildPackage {
+        /// Specification of a trial that would use it.
+        spec: PathBuf,
+    },
+    /// Describe this machine.
+    Inventory,
+    /// Describe this process; for the worker's own use.
+    Witness,
+    /// Explain the command.
+    Help,
+    /// Tell the version.
+    Version,
+}
+
+/// Understands the arguments behind the program's name.
+pub fn parse_command_line(arguments: Vec<OsString>) -> Result<Command, String> {
+    let mut arguments = arguments.into_iter();
+    let verb = arguments.next().ok_or("say what to do")?;
+    let mut spec = None;
+    let mut record = None;
+    let takes_spec = verb == "run-trial" || verb == "build-package";
+    while let Some(argument) = arguments.next() {
+        if argument == "--help" || argument == "-h" {
+            return Ok(Command::Help);
+        } else if verb == "run-trial" && argument == "--record" {
+            record = Some(PathBuf::from(
+                arguments.next().ok_or("--record needs a file")?,
+            ));
+        } else if takes_spec && spec.is_none() && !argument.to_string_lossy().starts_with('-') {
+            spec = Some(PathBuf::from(argument));
+        } else {
+            return Err(format!("`{}` is not understood here", argument.display()));
+        }
+    }
+    let spec =
+        || spec.ok_or_else(|| format!("{} needs a specification, a JSON file", verb.display()));
+    match verb.to_str() {
+        Some("run-trial") => Ok(Command::RunTrial {
+            spec: spec()?,
+            record,
+        }),
+        Some("build-package") => Ok(Command::BuildPackage { spec: spec()? }),
+        Some("inventory") => Ok(Command::Inventory),
+        Some("witness") => Ok(Command::Witness),
+        Some("--help" | "-h" | "help") => Ok(Command::Help),
+        Some("--version" | "-V") => Ok(Command::Version),
+        _ => Err(format!("`{}` is not a command", verb.display())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(arguments: &[&str]) -> Result<Command, String> {
+        parse_command_line(arguments.iter().map(OsString::from).collect())
+    }
+
+    #[test]
+    fn a_trial_is_run_from_its_specification() {
+        let expected = Command::RunTrial {
+            spec: "s.json".into(),
+            record: Some("r.json".into()),
+        };
+        assert_eq!(
+            parse(&["run-trial", "s.json", "--record", "r.json"]),
+            Ok(expected)
+        );
+    }
+
+    #[test]
+    fn what_is_not_understood_is_quoted() {
+        assert_eq!(parse(&["fly"]), Err("`fly` is not a command".to_owned()));
+        assert_eq!(
+            parse(&["inventory", "now"]),
+            Err("`now` is not understood here".to_owned())
+        );
+        assert!(
+            parse(&["run-trial"])
+                .unwrap_err()
+                .contains("needs a specification")
+        );
+        assert!(
+            parse(&["run-trial", "s.json", "--record"])
+                .unwrap_err()
+                .contains("--record")
+        );
+        assert!(parse(&[]).is_err());
+    }
+}

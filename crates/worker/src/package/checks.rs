@@ -1,0 +1,241 @@
+//! Checks of an unpacked package.
+
+use std::fs::{self, File};
+use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use datamill_protocol::{Failure, FailureKind, Phase};
+use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+use rustix::io::Errno;
+
+use super::unpack::check_link_target;
+use crate::trouble::{Step, failure, io_failure};
+
+/// The scripts of a package.
+pub const SETUP: &str = "setup.sh";
+/// Runs the experiment.
+pub const RUN: &str = "run.sh";
+/// Packs what the experiment produced.
+pub const COLLECT: &str = "collect.sh";
+
+/// Follows every symbolic link and refuses those that leave the package, also by way of others.
+pub fn check_links_stay_inside(root: &Path) -> Step<()> {
+    let root_folder = File::open(root).map_err(io_failure(Phase::Unpack, "reading the package"))?;
+    check_links_below(root, Path::new(""), &root_folder)
+}
+
+fn check_links_below(root: &Path, inner: &Path, root_folder: &File) -> Step<()> {
+    let reading = || {
+        io_failure(
+            Phase::Unpack,
+            format!("reading the package's `{}`", inner.display()),
+        )
+    };
+    for entry in fs::read_dir(root.join(inner)).map_err(reading())? {
+        let entry = entry.map_err(reading())?;
+        let kind = entry.file_type().map_err(reading())?;
+        let path = inner.join(entry.file_name());
+        if kind.is_dir() {
+            check_links_below(root, &path, root_folder)?;
+        } else if kind.is_symlink() {
+            let link = fs::read_link(entry.path()).map_err(reading())?;
+            let cause = check_link_target(&path, &link).err().or_else(|| {
+                leaves_when_followed(root_folder, &path)
+                    .then(|| "it links outside the package".to_owned())
+            });
+            if let Some(cause) = cause {
+                return Err(bad_package(
+                    format!(
+                        "Member `{}` of the package is refused: {cause}.",
+                        path.display()
+                    ),
+                    "Use relative links that stay inside the package.",
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn leaves_when_followed(root: &File, path: &Path) -> bool {
+    let followed = openat2(
+        root.as_fd(),
+        path,
+        OFlags::PATH | OFlags::CLOEXEC,
+        Mode::empty(),
+        ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS,
+    );
+    // A dangling link is harmless, and its name alone was checked before.
+    matches!(followed, Err(Errno::XDEV))
+}
+
+/// Checks that the scripts are where the contract wants them; returns whether there is a `setup.sh`.
+pub fn check_scripts(root: &Path) -> Step<bool> {
+    for name in [RUN, COLLECT] {
+        if !root.join(name).is_file() {
+            let remedy = match folder_that_holds(root, name) {
+                Some(folder) => format!(
+                    "It was found one level down, as `{folder}/{name}`: pack the contents of `{folder}`, not the folder itself (`tar -czf package.tar.gz -C {folder} .`)."
+                ),
+                None => format!("Add an executable {name} at the root of the package."),
+            };
+            return Err(bad_package(
+                format!("The package has no {name} at its root."),
+                remedy,
+            ));
+        }
+        check_executable(root, name)?;
+    }
+    let has_setup = root.join(SETUP).exists();
+    if has_setup {
+        check_executable(root, SETUP)?;
+    }
+    Ok(has_setup)
+}
+
+fn check_executable(root: &Path, name: &str) -> Step<()> {
+    let data = fs::metadata(root.join(name))
+        .map_err(io_failure(Phase::Unpack, format!("reading {name}")))?;
+    if data.is_file() && data.permissions().mode() & 0o111 != 0 {
+        return Ok(());
+    }
+    Err(bad_package(
+        format!("The package's {name} is not an executable file."),
+        format!("Make it executable (`chmod +x {name}`) and pack the package again."),
+    ))
+}
+
+fn folder_that_holds(root: &Path, name: &str) -> Option<String> {
+    fs::read_dir(root)
+        .ok()?
+        .flatten()
+        .find(|entry| entry.path().join(name).is_file())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+}
+
+/// Refuses a package whose members, laid over the host's root, would hide parts of it: a folder in
+/// place of a link such as `/bin`, or a file or link in place of a folder.
+pub fn check_against_host(package: &Path, host: &Path) -> Step<()> {
+    check_level_against_host(package, host, Path::new("/"))
+}
+
+fn check_level_against_host(package: &Path, host: &Path, inner: &Path) -> Step<()> {
+    let entries =
+        fs::read_dir(package).map_err(io_failure(Phase::Isolate, "reading the package"))?;
+    for entry in entries {
+        let entry = entry.map_err(io_failure(Phase::Isolate, "reading the package"))?;
+        let on_host = host.join(entry.file_name());
+        let Ok(host_data) = fs::symlink_metadata(&on_host) else {
+            continue;
+        };
+        let kind = entry
+            .file_type()
+            .map_err(io_failure(Phase::Isolate, "reading the package"))?;
+        let inner = inner.join(entry.file_name());
+        let hidden = if kind.is_dir() && host_data.is_symlink() {
+            Some("a folder, but there it is a link")
+        } else if !kind.is_dir() && host_data.is_dir() {
+            Some("not a folder, but there it is one")
+        } else {
+            None
+        };
+        if let Some(difference) = hidden {
+            return Err(failure(
+                Phase::Isolate,
+                FailureKind::BadPackage,
+                format!(
+                    "The package's `{}` would replace a part of this host's root: in the package it is {difference}.",
+                    inner.display()
+                ),
+                "Give it another name, for example a folder of the package's own.",
+            ));
+        }
+        if kind.is_dir() && host_data.is_dir() {
+            check_level_against_host(&entry.path(), &on_host, &inner)?;
+        }
+    }
+    Ok(())
+}
+
+fn bad_package(message: String, remedy: impl Into<String>) -> Failure {
+    failure(Phase::Unpack, FailureKind::BadPackage, message, remedy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scratch::TemporaryFolder;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn scripts_one_level_down_are_pointed_out() {
+        let folder = TemporaryFolder::new("checks");
+        fs::create_dir(folder.path().join("xz-1.0")).unwrap();
+        fs::write(folder.path().join("xz-1.0/run.sh"), "").unwrap();
+        let refused = check_scripts(folder.path()).unwrap_err();
+        assert_eq!(refused.message, "The package has no run.sh at its root.");
+        assert!(
+            refused.remedy.contains("`xz-1.0/run.sh`"),
+            "{}",
+            refused.remedy
+        );
+    }
+
+    #[test]
+    fn a_script_that_is_not_executable_is_named() {
+        let folder = TemporaryFolder::new("checks");
+        fs::write(folder.path().join("run.sh"), "").unwrap();
+        let refused = check_scripts(folder.path()).unwrap_err();
+        assert_eq!(
+            refused.message,
+            "The package's run.sh is not an executable file."
+        );
+    }
+
+    #[test]
+    fn a_link_that_leaves_by_way_of_another_is_refused() {
+        let folder = TemporaryFolder::new("checks");
+        fs::create_dir_all(folder.path().join("a/b")).unwrap();
+        symlink("a/b", folder.path().join("down")).unwrap();
+        // By name this ends in the package; followed, `down/..` is `a`, and two more climb out.
+        fs::create_dir(folder.path().join("x")).unwrap();
+        symlink("../down/../../..", folder.path().join("x/out")).unwrap();
+        assert!(
+            check_links_stay_inside(folder.path())
+                .unwrap_err()
+                .message
+                .contains("`x/out`")
+        );
+    }
+
+    #[test]
+    fn a_folder_in_place_of_a_link_of_the_host_is_refused() {
+        let folder = TemporaryFolder::new("checks");
+        let (package, host) = (folder.path().join("package"), folder.path().join("host"));
+        fs::create_dir_all(package.join("bin")).unwrap();
+        fs::create_dir_all(host.join("usr/bin")).unwrap();
+        symlink("usr/bin", host.join("bin")).unwrap();
+        assert!(
+            check_against_host(&package, &host)
+                .unwrap_err()
+                .message
+                .contains("`/bin`")
+        );
+    }
+
+    #[test]
+    fn a_file_in_place_of_a_folder_of_the_host_is_refused() {
+        let folder = TemporaryFolder::new("checks");
+        let (package, host) = (folder.path().join("package"), folder.path().join("host"));
+        fs::create_dir_all(package.join("usr")).unwrap();
+        fs::write(package.join("usr/lib"), "").unwrap();
+        fs::create_dir_all(host.join("usr/lib")).unwrap();
+        assert!(
+            check_against_host(&package, &host)
+                .unwrap_err()
+                .message
+                .contains("`/usr/lib`")
+        );
+    }
+}

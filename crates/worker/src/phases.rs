@@ -1,0 +1,294 @@
+//! Running one script of a package and saying in words how it failed.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::time::Duration;
+
+use datamill_probe::{Launch, LaunchError, Measured, launch};
+use datamill_protocol::{Failure, FailureKind, Phase, PhaseFacts, TrialLimits};
+use rustix::fs::{Mode, OFlags, fstatvfs, openat};
+
+use crate::environment::c_strings;
+use crate::interrupt::Interrupt;
+use crate::package::{COLLECT, RUN, SETUP};
+use crate::trouble::{Step, disk_full, failure, io_failure};
+use crate::world::World;
+
+/// Less free space than this means that a failed script probably ran out of it.
+const FULL_BELOW_BYTES: u64 = 64 * 1024;
+
+/// Lines of output that a failure quotes.
+const QUOTED_LINES: usize = 5;
+
+/// One script to run.
+pub struct Script<'a> {
+    /// Phase that it is.
+    pub phase: Phase,
+    /// The whole environment.
+    pub environment: &'a [(String, String)],
+    /// Whether its address space may be randomised.
+    pub address_randomization: bool,
+}
+
+/// What all scripts of a trial have in common.
+pub struct Stage<'a> {
+    /// The world that this process is in.
+    pub world: &'a World,
+    /// Bounds.
+    pub limits: &'a TrialLimits,
+    /// Folder that receives the output, opened before the world was entered.
+    pub output: &'a OwnedFd,
+    /// The pending interruption.
+    pub interrupt: &'a Interrupt,
+}
+
+/// How a script ended.
+pub struct Ended {
+    /// What was measured; absent when it could not be executed.
+    pub facts: Option<PhaseFacts>,
+    /// Last bytes of its stdout.
+    pub stdout_tail: Vec<u8>,
+    /// Why it did not end well.
+    pub failure: Option<Failure>,
+}
+
+impl Ended {
+    fn unexecuted(failure: Failure) -> Self {
+        Self {
+            facts: None,
+            stdout_tail: Vec::new(),
+            failure: Some(failure),
+        }
+    }
+}
+
+/// Runs and measures one script.
+pub fn run_script(stage: &Stage<'_>, script: &Script<'_>) -> Ended {
+    match launch_script(stage, script) {
+        Err(failure) => Ended::unexecuted(failure),
+        Ok(measured) => Ended {
+            failure: judge(stage, script.phase, &measured),
+            facts: Some(measured.facts),
+            stdout_tail: measured.stdout_tail,
+        },
+    }
+}
+
+fn launch_script(stage: &Stage<'_>, script: &Script<'_>) -> Step<Measured> {
+    let (name, timeout_s) = script_of(script.phase, stage.limits);
+    let program = stage.world.root.join(name);
+    let stem = name.trim_end_matches(".sh");
+    launch(Launch {
+        program: &program,
+        arguments: &[],
+        environment: &c_strings(script.environment),
+        directory: &stage.world.root,
+        address_randomization: script.address_randomization,
+        with_counters: true,
+        timeout: Duration::try_from_secs_f64(timeout_s).ok(),
+        output_bytes: stage.limits.output_bytes,
+        stdout: output_file(stage, &format!("{stem}.out"), script.phase)?,
+        stderr: output_file(stage, &format!("{stem}.err"), script.phase)?,
+        family: stage.world.family,
+        interrupt: Some(stage.interrupt.as_fd()),
+    })
+    .map_err(|error| launch_failure(script.phase, name, &program, &error))
+}
+
+fn script_of(phase: Phase, limits: &TrialLimits) -> (&'static str, f64) {
+    match phase {
+        Phase::Collect => (COLLECT, limits.collect_timeout_s),
+        Phase::Run => (RUN, limits.run_timeout_s),
+        Phase::Setup | Phase::Unpack | Phase::Isolate => (SETUP, limits.setup_timeout_s),
+    }
+}
+
+fn output_file(stage: &Stage<'_>, name: &str, phase: Phase) -> Step<File> {
+    let flags =
+        OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    openat(stage.output, name, flags, Mode::from_raw_mode(0o644))
+        .map(File::from)
+        .map_err(io::Error::from)
+        .map_err(io_failure(
+            phase,
+            format!("making {name} in the output folder"),
+        ))
+}
+
+fn launch_failure(phase: Phase, name: &str, program: &Path, error: &LaunchError) -> Failure {
+    let bad =
+        |message: String, remedy: &str| failure(phase, FailureKind::BadPackage, message, remedy);
+    match error.execute_error().and_then(io::Error::raw_os_error) {
+        Some(libc::ENOEXEC) => bad(
+            format!(
+                "{name} cannot be executed: it has no `#!` line and is not a program for this machine."
+            ),
+            "Begin the script with a line such as `#!/bin/sh`.",
+        ),
+        Some(libc::ENOENT) => bad(
+            format!(
+                "{name} cannot be executed: {}.",
+                missing_interpreter(program)
+            ),
+            "Name an interpreter that exists on this host in the script's first line, and end that line with a newline alone.",
+        ),
+        Some(libc::EACCES) => bad(
+            format!("{name} cannot be executed: permission denied for it or for its interpreter."),
+            "Make the script executable and name a program, not a folder, in its `#!` line.",
+        ),
+        Some(libc::E2BIG) => bad(
+            format!("{name} cannot be executed: its environment is too long."),
+            "Shorten the package's env file, or ask for less env_padding.",
+        ),
+        _ => failure(
+            phase,
+            FailureKind::Internal,
+            format!("{name} could not be started: {error}."),
+            "Look whether this host is out of memory or processes; the trial can be attempted again.",
+        ),
+    }
+}
+
+fn missing_interpreter(program: &Path) -> String {
+    let content = fs::read(program).unwrap_or_default();
+    let line = content
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    match line.strip_prefix(b"#!") {
+        Some(interpreter) => {
+            format!(
+                "its interpreter `{}` does not exist",
+                String::from_utf8_lossy(interpreter)
+                    .trim_ascii()
+                    .escape_debug()
+            )
+        }
+        None => "it, or the loader that it names, does not exist".to_owned(),
+    }
+}
+
+fn judge(stage: &Stage<'_>, phase: Phase, measured: &Measured) -> Option<Failure> {
+    let (name, timeout_s) = script_of(phase, stage.limits);
+    let facts = &measured.facts;
+    if measured.interrupted {
+        return Some(interrupted(phase));
+    }
+    if let Some(error) = &measured.storage_error {
+        let error = io::Error::new(error.kind(), error.to_string());
+        return Some(io_failure(phase, format!("storing the output of {name}"))(
+            error,
+        ));
+    }
+    if facts.timed_out {
+        return Some(failure(
+            phase,
+            FailureKind::Timeout,
+            format!(
+                "{name} exceeded its {timeout_s} s and was killed with everything it had started."
+            ),
+            format!(
+                "Raise limits.{}_timeout_s, or find out what it waited for{}.",
+                name.trim_end_matches(".sh"),
+                quotation(name, measured)
+            ),
+        ));
+    }
+    let end = match (facts.exit_code, facts.signal) {
+        (Some(0), _) => return None,
+        (Some(status), _) => format!("exited with status {status}"),
+        (None, Some(signal)) => format!("was killed by signal {signal} ({})", signal_name(signal)),
+        (None, None) => "ended in an unknown way".to_owned(),
+    };
+    let message = format!("{name} {end}{}", quotation(name, measured));
+    if ran_out_of_space(stage.world, measured) {
+        return Some(disk_full(phase, message));
+    }
+    let kind = if facts.signal.is_some() {
+        FailureKind::Signal
+    } else {
+        FailureKind::ExitStatus
+    };
+    let remedy = match facts.signal {
+        Some(libc::SIGKILL) => {
+            "Nobody in the worker killed it: probably the host ran out of memory.".to_owned()
+        }
+        _ => format!(
+            "Read the whole output in {0}.out and {0}.err beside the trial's record{1}.",
+            name.trim_end_matches(".sh"),
+            if stage.world.root == Path::new("/") {
+                ""
+            } else {
+                "; in a plain world the package is not at the root, and absolute paths into it do not work"
+            }
+        ),
+    };
+    Some(failure(phase, kind, message, remedy))
+}
+
+/// The failure that an interruption leaves.
+pub fn interrupted(phase: Phase) -> Failure {
+    failure(
+        phase,
+        FailureKind::Internal,
+        "The worker was interrupted.",
+        "Resume the experiment; the trial will be attempted again.",
+    )
+}
+
+fn ran_out_of_space(world: &World, measured: &Measured) -> bool {
+    let said = [&measured.stderr_tail, &measured.stdout_tail]
+        .iter()
+        .any(|tail| {
+            let text = String::from_utf8_lossy(tail);
+            text.contains("No space left on device") || text.contains("Disk quota exceeded")
+        });
+    said || is_full(world)
+}
+
+/// Whether the file system that receives the package's changes is full.
+pub fn is_full(world: &World) -> bool {
+    fstatvfs(&world.space).is_ok_and(|space| {
+        space.f_blocks > 0 && space.f_bavail.saturating_mul(space.f_frsize) < FULL_BELOW_BYTES
+    })
+}
+
+/// The last lines that a script wrote, or nothing when it was silent.
+fn quotation(name: &str, measured: &Measured) -> String {
+    let stem = name.trim_end_matches(".sh");
+    for (tail, stream) in [
+        (&measured.stderr_tail, "err"),
+        (&measured.stdout_tail, "out"),
+    ] {
+        let text = String::from_utf8_lossy(tail);
+        let lines: Vec<&str> = text
+            .lines()
+            .map(str::trim_end)
+            .filter(|line| !line.is_empty())
+            .collect();
+        if !lines.is_empty() {
+            let last = lines[lines.len().saturating_sub(QUOTED_LINES)..].join("\n");
+            return format!("; last lines of {stem}.{stream}: {last}");
+        }
+    }
+    String::new()
+}
+
+fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        libc::SIGSEGV => "segmentation fault",
+        libc::SIGABRT => "abort",
+        libc::SIGBUS => "bus error",
+        libc::SIGFPE => "arithmetic error",
+        libc::SIGILL => "illegal instruction",
+        libc::SIGKILL => "killed",
+        libc::SIGTERM => "terminated",
+        libc::SIGPIPE => "broken pipe",
+        libc::SIGINT => "interrupt",
+        libc::SIGXCPU => "processor time exceeded",
+        libc::SIGXFSZ => "file size exceeded",
+        _ => "see `kill -l`",
+    }
+}

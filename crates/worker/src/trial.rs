@@ -1,0 +1,345 @@
+//! One trial from its specification to its record.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use datamill_protocol::{
+    BuildFacts, BuildPolicy, Failure, FailureKind, IsolationFacts, IsolationKind, IsolationWanted,
+    Outcome, Phase, SCHEMA_VERSION, TrialRecord, TrialSpec, WorkerFacts,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::builds::{BuildError, SharedBuild, obtain_shared_build};
+use crate::factors::{Levels, add_unread_factors};
+use crate::inside::{Assignment, TrialParts, perform_trial};
+use crate::interrupt::Interrupt;
+use crate::package::{Package, prepare_package};
+use crate::trouble::{Step, failure, io_failure};
+use crate::world::{
+    Changes, EncloseError, WorldError, WorldRequest, clear_scratch, enclose, enter_world,
+    impossible_failure, remove_scratch,
+};
+
+/// Runs one trial; whatever happens, the record tells it.
+pub fn run_trial(spec: &TrialSpec, levels: &Levels, interrupt: &Interrupt) -> TrialRecord {
+    let started_unix_ns = unix_ns();
+    let mut isolation = IsolationFacts {
+        kind: weakest(spec.isolation),
+        reason: String::new(),
+    };
+    let mut package_sha256 = None;
+    let mut parts = match prepare(spec, interrupt) {
+        Err(failure) => TrialParts {
+            failure: Some(failure),
+            ..TrialParts::default()
+        },
+        Ok(prepared) => {
+            package_sha256.clone_from(&prepared.package.sha256);
+            let assignment = prepared.assignment(spec, levels, interrupt);
+            let (used, parts) = try_isolations(&assignment, &prepared.worker);
+            isolation = used;
+            parts
+        }
+    };
+    if let Err(error) = remove_scratch(Path::new(&spec.scratch_dir)) {
+        parts.notices.push(format!(
+            "The scratch folder {} could not be removed: {error}.",
+            spec.scratch_dir
+        ));
+    }
+    parts.interrupted |= parts.failure.is_some() && interrupt.is_pending();
+    add_unread_factors(&spec.levels, &mut parts.factors);
+    TrialRecord {
+        schema: SCHEMA_VERSION,
+        experiment: spec.experiment.clone(),
+        trial_id: spec.trial_id.clone(),
+        attempt: spec.attempt,
+        package: spec.package.name.clone(),
+        package_sha256,
+        levels: spec.levels.clone(),
+        seed: spec.seed,
+        worker: WorkerFacts {
+            id: datamill_host::hostname(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        },
+        host: datamill_host::read_host_facts(),
+        isolation,
+        started_unix_ns,
+        ended_unix_ns: unix_ns(),
+        outcome: outcome(&parts),
+        failure: parts.failure,
+        build: parts.build,
+        run: parts.run,
+        collect: parts.collect,
+        factors: parts.factors,
+        metrics: parts.metrics,
+        archive: parts.archive,
+        notices: parts.notices,
+    }
+}
+
+/// Makes the shared build of a trial if it is missing, and tells what it is.
+pub fn build_shared_package(
+    spec: &TrialSpec,
+    levels: &Levels,
+    interrupt: &Interrupt,
+) -> Step<BuildFacts> {
+    let prepared = prepare(spec, interrupt)?;
+    let assignment = prepared.assignment(spec, levels, interrupt);
+    let mut reasons = Vec::new();
+    let mut result = Err(impossible_failure("this host allows none"));
+    for kind in candidates(spec.isolation) {
+        match obtain_shared_build(&assignment, *kind, &prepared.worker) {
+            Ok(build) => result = Ok(build.facts),
+            Err(BuildError::Failed { failure, .. }) => result = Err(failure),
+            Err(BuildError::NoDiskLayer(reason)) => result = Err(impossible_failure(&reason)),
+            Err(BuildError::Impossible(reason)) => {
+                reasons.push(named_reason(*kind, &reason));
+                result = Err(impossible_failure(&reasons.join("; ")));
+                continue;
+            }
+        }
+        break;
+    }
+    remove_scratch(Path::new(&spec.scratch_dir)).ok();
+    result
+}
+
+/// What a trial needs before its world is made.
+struct Prepared {
+    package: Package,
+    output: OwnedFd,
+    worker: PathBuf,
+}
+
+impl Prepared {
+    fn assignment<'a>(
+        &'a self,
+        spec: &'a TrialSpec,
+        levels: &'a Levels,
+        interrupt: &'a Interrupt,
+    ) -> Assignment<'a> {
+        Assignment {
+            spec,
+            levels,
+            package: &self.package,
+            output: &self.output,
+            interrupt,
+        }
+    }
+}
+
+fn prepare(spec: &TrialSpec, interrupt: &Interrupt) -> Step<Prepared> {
+    for folder in [&spec.scratch_dir, &spec.cache_dir, &spec.output_dir] {
+        fs::create_dir_all(folder).map_err(io_failure(
+            Phase::Isolate,
+            format!("making the folder `{folder}`"),
+        ))?;
+    }
+    // What a killed worker may have left in its plain world.
+    clear_scratch(Path::new(&spec.scratch_dir)).map_err(io_failure(
+        Phase::Isolate,
+        format!("clearing the folder `{}`", spec.scratch_dir),
+    ))?;
+    let output = File::open(&spec.output_dir).map_err(io_failure(
+        Phase::Isolate,
+        format!("opening the folder `{}`", spec.output_dir),
+    ))?;
+    let package = prepare_package(
+        &spec.package,
+        Path::new(&spec.cache_dir),
+        &spec.limits,
+        interrupt,
+    )?;
+    let worker = own_binary().map_err(io_failure(Phase::Isolate, "finding the worker's binary"))?;
+    Ok(Prepared {
+        package,
+        output: output.into(),
+        worker,
+    })
+}
+
+/// The worker's binary, as a path that can be shown inside a world.
+fn own_binary() -> io::Result<PathBuf> {
+    let path = std::env::current_exe()?;
+    if path.is_file() {
+        Ok(path)
+    } else {
+        Err(io::Error::other("it was replaced while it ran"))
+    }
+}
+
+/// Kinds of worlds that satisfy what is wanted, strongest first.
+fn candidates(wanted: IsolationWanted) -> &'static [IsolationKind] {
+    match wanted {
+        IsolationWanted::Auto => &[
+            IsolationKind::Overlay,
+            IsolationKind::UserNamespace,
+            IsolationKind::Plain,
+        ],
+        IsolationWanted::Overlay => &[IsolationKind::Overlay],
+        IsolationWanted::UserNamespace => &[IsolationKind::UserNamespace],
+        IsolationWanted::Plain => &[IsolationKind::Plain],
+    }
+}
+
+/// The kind that a record shows when no world was reached.
+fn weakest(wanted: IsolationWanted) -> IsolationKind {
+    candidates(wanted)
+        .last()
+        .copied()
+        .unwrap_or(IsolationKind::Plain)
+}
+
+/// Tries the wanted kinds of worlds from the strongest on, until one is possible.
+fn try_isolations(assignment: &Assignment<'_>, worker: &Path) -> (IsolationFacts, TrialParts) {
+    let wanted = assignment.spec.isolation;
+    let mut reasons = match wanted {
+        IsolationWanted::UserNamespace | IsolationWanted::Plain => {
+            vec!["the specification asks for this kind".to_owned()]
+        }
+        IsolationWanted::Auto | IsolationWanted::Overlay => Vec::new(),
+    };
+    for kind in candidates(wanted) {
+        match perform_in(*kind, assignment, worker) {
+            Ok(parts) => {
+                return (
+                    IsolationFacts {
+                        kind: *kind,
+                        reason: reasons.join("; "),
+                    },
+                    parts,
+                );
+            }
+            Err(reason) => reasons.push(named_reason(*kind, &reason)),
+        }
+    }
+    let reason = reasons.join("; ");
+    let failure = Some(impossible_failure(&reason));
+    (
+        IsolationFacts {
+            kind: weakest(wanted),
+            reason,
+        },
+        TrialParts {
+            failure,
+            ..TrialParts::default()
+        },
+    )
+}
+
+fn named_reason(kind: IsolationKind, reason: &str) -> String {
+    let kind = match kind {
+        IsolationKind::Overlay => "overlay",
+        IsolationKind::UserNamespace => "user namespace",
+        IsolationKind::Plain => "plain",
+    };
+    format!("{kind}: {reason}")
+}
+
+#[derive(Serialize, Deserialize)]
+enum TrialReport {
+    Impossible(String),
+    Ended(Box<TrialParts>),
+}
+
+/// Performs the trial in one kind of world, or tells why that kind is impossible.
+fn perform_in(
+    kind: IsolationKind,
+    assignment: &Assignment<'_>,
+    worker: &Path,
+) -> Result<TrialParts, String> {
+    if kind == IsolationKind::Overlay && !rustix::process::geteuid().is_root() {
+        return Err("needs root".to_owned());
+    }
+    let mut notices = Vec::new();
+    let build = match assignment.spec.build {
+        BuildPolicy::Fresh => None,
+        BuildPolicy::Shared => match obtain_shared_build(assignment, kind, worker) {
+            Ok(build) => Some(build),
+            Err(BuildError::Impossible(reason)) => return Err(reason),
+            Err(BuildError::NoDiskLayer(reason)) => {
+                notices.push(format!(
+                    "The build could not be shared and was made for this trial: {reason}."
+                ));
+                None
+            }
+            Err(BuildError::Failed { failure, facts }) => {
+                return Ok(TrialParts {
+                    failure: Some(failure),
+                    build: facts.map(|facts| *facts),
+                    ..TrialParts::default()
+                });
+            }
+        },
+    };
+    let mut parts = perform_with_build(kind, assignment, worker, build)?;
+    parts.notices.splice(0..0, notices);
+    Ok(parts)
+}
+
+fn perform_with_build(
+    kind: IsolationKind,
+    assignment: &Assignment<'_>,
+    worker: &Path,
+    build: Option<SharedBuild>,
+) -> Result<TrialParts, String> {
+    let request = WorldRequest {
+        package: &assignment.package.root,
+        build: build.as_ref().map(|build| build.layers.as_path()),
+        changes: Changes::Memory(assignment.spec.limits.world_bytes),
+        scratch: Path::new(&assignment.spec.scratch_dir),
+        worker,
+    };
+    let facts = build.as_ref().map(|build| build.facts.clone());
+    let report = enclose(kind, assignment.interrupt, || {
+        match enter_world(kind, &request) {
+            Err(WorldError::Impossible(reason) | WorldError::NoDiskLayer(reason)) => {
+                TrialReport::Impossible(reason)
+            }
+            Err(WorldError::Failed(failure)) => TrialReport::Ended(Box::new(TrialParts {
+                failure: Some(failure),
+                ..TrialParts::default()
+            })),
+            Ok(world) => TrialReport::Ended(Box::new(perform_trial(assignment, &world, facts))),
+        }
+    });
+    match report {
+        Ok(TrialReport::Ended(parts)) => Ok(*parts),
+        Err(EncloseError::Impossible(reason)) | Ok(TrialReport::Impossible(reason)) => Err(reason),
+        Err(EncloseError::Died(how)) => Ok(TrialParts {
+            failure: Some(lost(&how)),
+            interrupted: true,
+            build: build.map(|build| build.facts),
+            ..TrialParts::default()
+        }),
+    }
+}
+
+fn lost(how: &str) -> Failure {
+    failure(
+        Phase::Run,
+        FailureKind::Internal,
+        format!("The process that carried the trial was lost: {how}."),
+        "Look whether this host is out of memory; the trial can be attempted again.",
+    )
+}
+
+fn outcome(parts: &TrialParts) -> Outcome {
+    match &parts.failure {
+        None => Outcome::Completed,
+        Some(_) if parts.interrupted => Outcome::Lost,
+        Some(failure) if failure.kind == FailureKind::Timeout => Outcome::TimedOut,
+        Some(_) => Outcome::Failed,
+    }
+}
+
+fn unix_ns() -> u64 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}

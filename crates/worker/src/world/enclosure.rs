@@ -1,0 +1,181 @@
+//! The process that carries a trial: in namespaces of its own, and dead as soon as the worker is.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use datamill_protocol::IsolationKind;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::pipe::{PipeFlags, pipe_with};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::interrupt::Interrupt;
+
+/// Time that an interrupted trial has to end its processes and to report.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Why an enclosed process gave no report.
+pub enum EncloseError {
+    /// This host refused the enclosure.
+    Impossible(String),
+    /// It died.
+    Died(String),
+}
+
+/// Runs `body` in a process enclosed for a kind of world, and returns its report.
+///
+/// An interruption is passed on; the body is expected to notice it and to report soon.
+pub fn enclose<T: Serialize + DeserializeOwned>(
+    kind: IsolationKind,
+    interrupt: &Interrupt,
+    body: impl FnOnce() -> T,
+) -> Result<T, EncloseError> {
+    let died = |doing: &'static str| {
+        move |error: io::Error| EncloseError::Died(format!("{doing}: {error}"))
+    };
+    let (reading, writing) = pipe_with(PipeFlags::CLOEXEC)
+        .map_err(io::Error::from)
+        .map_err(died("making a pipe"))?;
+    let user = rustix::process::geteuid().as_raw();
+    let group = rustix::process::getegid().as_raw();
+    let namespaces = match kind {
+        IsolationKind::Overlay => libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC,
+        IsolationKind::UserNamespace => {
+            libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC
+        }
+        IsolationKind::Plain => 0,
+    };
+    if kind == IsolationKind::Plain {
+        // Should the carrier of the trial be killed, its processes become this one's.
+        // SAFETY: no pointers involved.
+        unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
+    }
+    match fork_into(namespaces) {
+        Err(error) => Err(EncloseError::Impossible(format!(
+            "the kernel refused the namespaces: {error}"
+        ))),
+        Ok(0) => {
+            drop(reading);
+            prepare_enclosed(kind, &writing, user, group);
+            let report = body();
+            if let Ok(text) = serde_json::to_vec(&report) {
+                File::from(writing).write_all(&text).ok();
+            }
+            // SAFETY: ends this process without running the parent's clean-up.
+            unsafe { libc::_exit(0) }
+        }
+        Ok(pid) => {
+            drop(writing);
+            let report = await_report(pid, reading, interrupt);
+            if kind == IsolationKind::Plain {
+                datamill_probe::end_orphans();
+            }
+            report
+        }
+    }
+}
+
+/// `fork` into new namespaces; returns 0 in the child.
+fn fork_into(namespaces: i32) -> io::Result<libc::pid_t> {
+    let flags = (namespaces | libc::SIGCHLD) as libc::c_ulong;
+    // SAFETY: without CLONE_VM and without a stack this is fork; the worker has a single thread.
+    let pid = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
+    if pid < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(pid as libc::pid_t)
+    }
+}
+
+fn prepare_enclosed(kind: IsolationKind, report: &OwnedFd, user: u32, group: u32) {
+    // A PID namespace dies with its process 1. In a plain world somebody must end the family, so
+    // that process gets a signal that it can act on.
+    let on_death = if kind == IsolationKind::Plain {
+        libc::SIGTERM
+    } else {
+        libc::SIGKILL
+    };
+    // SAFETY: no pointers involved.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, on_death);
+        if kind == IsolationKind::Plain {
+            libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
+        }
+    }
+    // The worker may have died before the signal was asked for: then nobody reads any more.
+    let mut entries = [PollFd::new(report, PollFlags::empty())];
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    if poll(&mut entries, Some(&now)).is_ok() && entries[0].revents().contains(PollFlags::ERR) {
+        std::process::exit(1);
+    }
+    if kind == IsolationKind::UserNamespace {
+        // What fails here shows when the world is made, with the kernel's own reason.
+        fs::write("/proc/self/setgroups", "deny").ok();
+        fs::write("/proc/self/uid_map", format!("0 {user} 1")).ok();
+        fs::write("/proc/self/gid_map", format!("0 {group} 1")).ok();
+    }
+}
+
+fn await_report<T: DeserializeOwned>(
+    pid: libc::pid_t,
+    reading: OwnedFd,
+    interrupt: &Interrupt,
+) -> Result<T, EncloseError> {
+    let mut file = File::from(reading);
+    let mut text = Vec::new();
+    let mut deadline: Option<Instant> = None;
+    loop {
+        let mut entries = vec![PollFd::new(&file, PollFlags::IN)];
+        if deadline.is_none() {
+            entries.push(PollFd::from_borrowed_fd(interrupt.as_fd(), PollFlags::IN));
+        }
+        let left = deadline.map(|deadline| {
+            let left = deadline.saturating_duration_since(Instant::now());
+            Timespec {
+                tv_sec: left.as_secs() as i64,
+                tv_nsec: i64::from(left.subsec_nanos()),
+            }
+        });
+        poll(&mut entries, left.as_ref()).ok();
+        let interrupted = entries
+            .get(1)
+            .is_some_and(|entry| !entry.revents().is_empty());
+        let readable = !entries[0].revents().is_empty();
+        if interrupted {
+            deadline = Some(Instant::now() + GRACE);
+            signal(pid, libc::SIGTERM);
+        } else if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            signal(pid, libc::SIGKILL);
+            break;
+        }
+        if readable {
+            let mut chunk = [0u8; 1 << 14];
+            match file.read(&mut chunk) {
+                Ok(0) | Err(_) => break,
+                Ok(count) => text.extend_from_slice(&chunk[..count]),
+            }
+        }
+    }
+    let mut status = 0;
+    // SAFETY: valid pointer; the process is a child of this one.
+    while unsafe { libc::waitpid(pid, &mut status, 0) } < 0
+        && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
+    {}
+    serde_json::from_slice(&text).map_err(|_| {
+        EncloseError::Died(if libc::WIFSIGNALED(status) {
+            format!("it was killed by signal {}", libc::WTERMSIG(status))
+        } else {
+            format!("it exited with status {}", libc::WEXITSTATUS(status))
+        })
+    })
+}
+
+fn signal(pid: libc::pid_t, signal: i32) {
+    // SAFETY: signals a child that has not been reaped.
+    unsafe { libc::kill(pid, signal) };
+}

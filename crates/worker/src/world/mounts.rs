@@ -1,0 +1,221 @@
+//! The mounts of this host, and the calls that make new ones.
+
+use std::ffi::{CString, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use rustix::mount::{MountFlags, mount, mount_bind, mount_bind_recursive, mount_remount};
+
+/// One mount of this host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostMount {
+    /// Where it is mounted.
+    pub at: PathBuf,
+    /// Type of its file system.
+    pub kind: String,
+    /// Whether it refuses writes.
+    pub read_only: bool,
+}
+
+/// Reads the mounts of this process, outer ones first; of several at one place only the last is seen.
+pub fn read_host_mounts() -> io::Result<Vec<HostMount>> {
+    let mut mounts: Vec<HostMount> = Vec::new();
+    for line in fs::read("/proc/self/mountinfo")?.split(|byte| *byte == b'\n') {
+        if let Some(found) = parse_mount(line) {
+            mounts.retain(|known| known.at != found.at);
+            mounts.push(found);
+        }
+    }
+    mounts.sort_by(|left, right| left.at.cmp(&right.at));
+    Ok(mounts)
+}
+
+fn parse_mount(line: &[u8]) -> Option<HostMount> {
+    let fields: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
+    let separator = fields.iter().position(|field| *field == b"-")?;
+    let read_only = fields
+        .get(5)?
+        .split(|byte| *byte == b',')
+        .any(|option| option == b"ro");
+    Some(HostMount {
+        at: PathBuf::from(unescaped(fields.get(4)?)),
+        kind: String::from_utf8_lossy(fields.get(separator + 1)?).into_owned(),
+        read_only,
+    })
+}
+
+/// Undoes the kernel's `\040` for a blank, and so on.
+fn unescaped(field: &[u8]) -> OsString {
+    let mut bytes = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let [first, tail @ ..] = rest {
+        let octal = tail
+            .get(..3)
+            .and_then(|digits| std::str::from_utf8(digits).ok());
+        match octal.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(byte) if *first == b'\\' => {
+                bytes.push(byte);
+                rest = &tail[3..];
+            }
+            _ => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    OsString::from_vec(bytes)
+}
+
+/// Mounts an overlay; `lowers` are in order from the top.
+pub fn mount_overlay(
+    lowers: &[&Path],
+    upper: &Path,
+    work: &Path,
+    at: &Path,
+    in_user_namespace: bool,
+) -> io::Result<()> {
+    let mut options = b"index=off,".to_vec();
+    if in_user_namespace {
+        options.extend_from_slice(b"userxattr,");
+    }
+    options.extend_from_slice(b"lowerdir=");
+    for (index, lower) in lowers.iter().enumerate() {
+        if index > 0 {
+            options.push(b':');
+        }
+        options.extend(escaped(lower));
+    }
+    for (option, folder) in [("upperdir", upper), ("workdir", work)] {
+        options.extend_from_slice(format!(",{option}=").as_bytes());
+        options.extend(escaped(folder));
+    }
+    if options.len() >= 4096 {
+        return Err(io::Error::other(
+            "the paths of the layers are too long for the kernel",
+        ));
+    }
+    let options = CString::new(options)?;
+    Ok(mount(
+        "overlay",
+        at,
+        "overlay",
+        MountFlags::empty(),
+        options.as_c_str(),
+    )?)
+}
+
+/// Puts a backslash before what overlayfs takes as a separator.
+fn escaped(path: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for byte in path.as_os_str().as_bytes() {
+        if matches!(byte, b':' | b',' | b'\\') {
+            bytes.push(b'\\');
+        }
+        bytes.push(*byte);
+    }
+    bytes
+}
+
+/// Makes a tmpfs of at most `bytes`; 0 leaves the bound to the kernel.
+pub fn mount_memory(at: &Path, bytes: u64, mode: u32) -> io::Result<()> {
+    let mut options = format!("mode={mode:o}");
+    if bytes > 0 {
+        options.push_str(&format!(",size={bytes}"));
+    }
+    let options = CString::new(options)?;
+    Ok(mount(
+        "tmpfs",
+        at,
+        "tmpfs",
+        MountFlags::NODEV | MountFlags::NOSUID,
+        options.as_c_str(),
+    )?)
+}
+
+/// Shows a file or folder at a second place, with whatever is mounted below it.
+pub fn bind_tree(original: &Path, at: &Path) -> io::Result<()> {
+    Ok(mount_bind_recursive(original, at)?)
+}
+
+/// Shows a file or folder at a second place, read-only.
+pub fn bind_read_only(original: &Path, at: &Path) -> io::Result<()> {
+    mount_bind(original, at)?;
+    make_read_only(at)
+}
+
+/// Makes a mount and everything mounted below it refuse writes.
+pub fn make_read_only(at: &Path) -> io::Result<()> {
+    #[repr(C)]
+    struct MountAttributes {
+        set: u64,
+        clear: u64,
+        propagation: u64,
+        user_namespace: u64,
+    }
+    const READ_ONLY: u64 = 1;
+    let attributes = MountAttributes {
+        set: READ_ONLY,
+        clear: 0,
+        propagation: 0,
+        user_namespace: 0,
+    };
+    let path = CString::new(at.as_os_str().as_bytes())?;
+    // SAFETY: the path and the attributes outlive the call, which knows their size.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            libc::AT_FDCWD,
+            path.as_ptr(),
+            libc::AT_RECURSIVE,
+            &attributes,
+            size_of::<MountAttributes>(),
+        )
+    };
+    if result == 0 {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    if error.raw_os_error() != Some(libc::ENOSYS) {
+        return Err(error);
+    }
+    // Kernels before 5.12 change one mount at a time.
+    Ok(mount_remount(
+        at,
+        MountFlags::BIND | MountFlags::RDONLY,
+        c"",
+    )?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_mountinfo_is_understood() {
+        let line =
+            b"36 35 98:0 /mnt1 /mnt\\0402 ro,noatime master:1 - ext3 /dev/root rw,errors=continue";
+        let expected = HostMount {
+            at: PathBuf::from("/mnt 2"),
+            kind: "ext3".to_owned(),
+            read_only: true,
+        };
+        assert_eq!(parse_mount(line), Some(expected));
+    }
+
+    #[test]
+    fn separators_of_overlayfs_are_escaped() {
+        assert_eq!(escaped(Path::new("/a:b,c\\d")), b"/a\\:b\\,c\\\\d");
+    }
+
+    #[test]
+    fn the_root_of_this_host_is_among_its_mounts() {
+        assert!(
+            read_host_mounts()
+                .unwrap()
+                .iter()
+                .any(|mount| mount.at == Path::new("/"))
+        );
+    }
+}

@@ -1,0 +1,59 @@
+//! A private copy of the package in a folder, where nothing better is possible.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+use datamill_probe::Family;
+use datamill_protocol::Phase;
+
+use super::{PLAIN_TREE, World, WorldError, WorldRequest, copy_tree};
+use crate::scratch::remove_tree;
+use crate::trouble::io_failure;
+
+/// Folder, in the scratch folder, of the worker's own files.
+const TOOLS: &str = "datamill";
+
+/// Removes what a plain world puts into the scratch folder, and nothing else.
+pub fn clear_scratch(scratch: &Path) -> io::Result<()> {
+    remove_tree(&scratch.join(PLAIN_TREE))?;
+    remove_tree(&scratch.join(TOOLS))
+}
+
+/// Removes the scratch folder; fails when it holds anything that is not a world's.
+pub fn remove_scratch(scratch: &Path) -> io::Result<()> {
+    clear_scratch(scratch)?;
+    match fs::remove_dir(scratch) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Copies the package, or the stored build of it, into the trial's scratch folder.
+pub fn enter(request: &WorldRequest<'_>) -> Result<World, WorldError> {
+    let failed = |doing: &'static str| {
+        move |error: io::Error| WorldError::Failed(io_failure(Phase::Isolate, doing)(error))
+    };
+    let root = request.scratch.join(PLAIN_TREE);
+    fs::create_dir_all(&root).map_err(failed("making the private folder"))?;
+    let stored = request.build.map(|build| build.join(PLAIN_TREE));
+    copy_tree(stored.as_deref().unwrap_or(request.package), &root)
+        .map_err(failed("copying the package into its private folder"))?;
+    let tools = request.scratch.join(TOOLS);
+    fs::create_dir_all(&tools).map_err(failed("making the worker's folder"))?;
+    link_or_copy(request.worker, &tools.join("datamill-worker"))
+        .map_err(failed("copying the worker"))?;
+    let space = File::open(&root).map_err(failed("opening the private folder"))?;
+    Ok(World {
+        root,
+        tools,
+        family: Family::Subreaper,
+        space,
+        notices: Vec::new(),
+    })
+}
+
+/// A hard link where the file system allows one, for the sake of time.
+fn link_or_copy(original: &Path, target: &Path) -> io::Result<()> {
+    fs::hard_link(original, target).or_else(|_| fs::copy(original, target).map(drop))
+}

@@ -1,0 +1,369 @@
+//! Worlds made of overlays over the host's root, as root or in a user namespace.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use datamill_probe::Family;
+use datamill_protocol::{FailureKind, Phase};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount,
+};
+use rustix::process::{chdir, chroot, pivot_root};
+
+use super::layers::{Layer, Shown, mounted_files, plan_mounted_layers};
+use super::mounts::{
+    HostMount, bind_read_only, bind_tree, make_read_only, mount_memory, mount_overlay,
+    read_host_mounts,
+};
+use super::skeleton::make_skeleton;
+use super::{Changes, World, WorldError, WorldRequest, copy_tree};
+use crate::package::check_against_host;
+use crate::trouble::{disk_full, failure, is_full};
+
+/// Place of the worker's own files in a stacked world.
+pub const TOOLS: &str = "/.datamill";
+
+/// Parts of `/proc` through which a package could change the host.
+const PROTECTED_OF_PROC: [&str; 4] = ["bus", "irq", "sys", "sysrq-trigger"];
+
+/// Mounts below `/dev` that are shown as they are.
+const SHOWN_OF_DEV: [&str; 3] = ["pts", "mqueue", "hugepages"];
+
+/// Builds the world on the trial's scratch folder and makes it this process' root.
+pub fn enter(request: &WorldRequest<'_>, in_user_namespace: bool) -> Result<World, WorldError> {
+    check_against_host(request.package, Path::new("/")).map_err(WorldError::Failed)?;
+    let mut building = Building {
+        request,
+        in_user_namespace,
+        stage: request.scratch.to_owned(),
+        mounts: Vec::new(),
+        notices: Vec::new(),
+    };
+    building
+        .make_stage()
+        .map_err(impossible("preparing private mounts"))?;
+    let (base, layers) = building.plan()?;
+    let world = building.stage.join("world");
+    let root = Layer {
+        at: PathBuf::from("/"),
+        shown: Shown::Overlaid,
+    };
+    building.stack(&root, &base, &world, request.changes)?;
+    building.show_layers(layers, &world)?;
+    building
+        .show_kernel_folders(&world)
+        .map_err(impossible("mounting /proc, /sys and /dev"))?;
+    building
+        .show_tools(&world)
+        .map_err(impossible("showing the worker inside the world"))?;
+    let space = match request.changes {
+        Changes::Memory(_) => &building.stage,
+        Changes::Disk(layers) => layers,
+    };
+    let space = File::open(space).map_err(impossible("opening the private world"))?;
+    move_root(&world).map_err(impossible("entering the private world"))?;
+    Ok(World {
+        root: PathBuf::from("/"),
+        tools: PathBuf::from(TOOLS),
+        family: Family::PidNamespace,
+        space,
+        notices: building.notices,
+    })
+}
+
+struct Building<'a> {
+    request: &'a WorldRequest<'a>,
+    in_user_namespace: bool,
+    /// A tmpfs on the scratch folder, seen by this process and its children only.
+    stage: PathBuf,
+    mounts: Vec<HostMount>,
+    notices: Vec<String>,
+}
+
+impl Building<'_> {
+    fn make_stage(&mut self) -> io::Result<()> {
+        mount_change(
+            "/",
+            MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
+        )?;
+        self.mounts = read_host_mounts()?;
+        let bytes = match self.request.changes {
+            Changes::Memory(bytes) => bytes,
+            Changes::Disk(_) => 0,
+        };
+        mount_memory(&self.stage, bytes, 0o755)?;
+        for folder in ["world", "skeleton", "tools", "memory", "base"] {
+            fs::create_dir(self.stage.join(folder))?;
+        }
+        Ok(())
+    }
+
+    /// The folder to stack the root on, and the layers to put on it.
+    fn plan(&mut self) -> Result<(PathBuf, Vec<Layer>), WorldError> {
+        if !self.in_user_namespace {
+            return Ok((
+                PathBuf::from("/"),
+                plan_mounted_layers(&self.mounts, &self.stage),
+            ));
+        }
+        let skeleton = self.stage.join("skeleton");
+        let made = make_skeleton(&self.mounts, &self.stage, &skeleton)
+            .map_err(impossible("copying the host's root folder"))?;
+        if made.left_out > 0 {
+            self.notices.push(format!(
+                "{} files of the host are not shown in the private world: a user namespace cannot stack on their folders.",
+                made.left_out
+            ));
+        }
+        Ok((skeleton, made.layers))
+    }
+
+    fn show_layers(&mut self, layers: Vec<Layer>, world: &Path) -> Result<(), WorldError> {
+        for layer in layers {
+            let at = below(world, &layer.at);
+            let shown = match layer.shown {
+                Shown::ReadOnly => bind_read_only(&layer.at, &at).map_err(impossible_at(&layer.at)),
+                Shown::Overlaid => self.stack(&layer, &layer.at, &at, self.request.changes),
+            };
+            match shown {
+                Ok(()) => {}
+                Err(WorldError::Impossible(cause)) => self.show_as_it_is(&layer.at, &at, &cause),
+                Err(other) => return Err(other),
+            }
+        }
+        if !self.in_user_namespace {
+            for file in mounted_files(&self.mounts) {
+                // The copy goes to the private layer; what cannot be copied shows as below the mount.
+                fs::copy(&file, below(world, &file)).ok();
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows a folder that cannot be stacked on read-only, or leaves it empty.
+    fn show_as_it_is(&mut self, folder: &Path, at: &Path, cause: &str) {
+        let how = match bind_tree(folder, at).and_then(|()| make_read_only(at)) {
+            Ok(()) => "is shown read-only",
+            Err(_) => "is not shown",
+        };
+        self.notices.push(format!(
+            "The host's {} {how} in the private world: {cause}.",
+            folder.display()
+        ));
+    }
+
+    /// Puts a private layer, the build's and the package's part of this place over a folder.
+    fn stack(
+        &self,
+        layer: &Layer,
+        base: &Path,
+        at: &Path,
+        changes: Changes<'_>,
+    ) -> Result<(), WorldError> {
+        let name = layer.name();
+        let memory = self.stage.join("memory").join(&name);
+        let (upper, work) = match changes {
+            Changes::Memory(_) => (memory.join("upper"), memory.join("work")),
+            Changes::Disk(layers) => (
+                layers.join(&name),
+                layers.with_extension("work").join(&name),
+            ),
+        };
+        for folder in [&upper, &work] {
+            fs::create_dir_all(folder).map_err(impossible("making a private layer"))?;
+        }
+        take_attributes(base, &upper).map_err(impossible("making a private layer"))?;
+        let inner = layer.at.strip_prefix("/").unwrap_or(&layer.at);
+        let mut lowers: Vec<PathBuf> = Vec::new();
+        lowers.extend(
+            self.request
+                .build
+                .map(|build| build.join(&name))
+                .filter(|path| path.is_dir()),
+        );
+        lowers.extend(Some(self.request.package.join(inner)).filter(|path| is_real_folder(path)));
+        let nested = lowers.iter().any(|lower| is_inside(lower, base));
+        lowers.push(if nested {
+            self.stack_base(&name, base)?
+        } else {
+            base.to_owned()
+        });
+        let mounted = self.mount(&lowers, &upper, &work, at);
+        let mounted = match mounted {
+            Err(error) if nested && error.raw_os_error() == Some(libc::EINVAL) => {
+                // The host's root is an overlay itself and the kernel stacks no deeper.
+                let copied = self.copy_lowers(&name, &lowers[..lowers.len() - 1], base)?;
+                self.mount(&copied, &upper, &work, at)
+            }
+            other => other,
+        };
+        match (mounted, changes) {
+            (Ok(()), _) => Ok(()),
+            (Err(error), Changes::Memory(_)) => Err(impossible_at(&layer.at)(error)),
+            (Err(error), Changes::Disk(_)) => {
+                // Memory tells whether it is the disk or the folder that cannot be stacked.
+                self.stack(layer, base, at, Changes::Memory(0))?;
+                Err(WorldError::NoDiskLayer(format!(
+                    "stacking on {}: {error}",
+                    layer.at.display()
+                )))
+            }
+        }
+    }
+
+    /// An overlay of the folder alone. Overlayfs refuses layers that contain one another, and the
+    /// cache with the package usually lies below the root; as an overlay, the root does not contain it.
+    fn stack_base(&self, name: &str, base: &Path) -> Result<PathBuf, WorldError> {
+        let folder = self.stage.join("base").join(name);
+        let [upper, work, at] = ["upper", "work", "at"].map(|part| folder.join(part));
+        if at.exists() {
+            return Ok(at);
+        }
+        for part in [&upper, &work, &at] {
+            fs::create_dir_all(part).map_err(impossible("making a private layer"))?;
+        }
+        self.mount(&[base.to_owned()], &upper, &work, &at)
+            .map_err(impossible_at(base))?;
+        Ok(at)
+    }
+
+    fn copy_lowers(
+        &self,
+        name: &str,
+        lowers: &[PathBuf],
+        base: &Path,
+    ) -> Result<Vec<PathBuf>, WorldError> {
+        let mut copied = Vec::new();
+        for (index, lower) in lowers.iter().enumerate() {
+            let copy = self.stage.join("base").join(format!("{name}.{index}"));
+            if !copy.exists() {
+                fs::create_dir(&copy)
+                    .and_then(|()| copy_tree(lower, &copy))
+                    .map_err(impossible("copying the package into memory"))?;
+            }
+            copied.push(copy);
+        }
+        copied.push(base.to_owned());
+        Ok(copied)
+    }
+
+    fn mount(&self, lowers: &[PathBuf], upper: &Path, work: &Path, at: &Path) -> io::Result<()> {
+        let lowers: Vec<&Path> = lowers.iter().map(PathBuf::as_path).collect();
+        mount_overlay(&lowers, upper, work, at, self.in_user_namespace)
+    }
+
+    fn show_kernel_folders(&mut self, world: &Path) -> io::Result<()> {
+        let [proc, sys, dev] = ["proc", "sys", "dev"].map(|name| world.join(name));
+        let flags = MountFlags::NODEV | MountFlags::NOSUID | MountFlags::NOEXEC;
+        if let Err(error) = mount("proc", &proc, "proc", flags, c"") {
+            bind_tree(Path::new("/proc"), &proc)?;
+            self.notices.push(format!(
+                "The private world shows the host's processes: {error}."
+            ));
+        }
+        for name in PROTECTED_OF_PROC {
+            let part = proc.join(name);
+            if part.exists() {
+                bind_read_only(&part, &part)?;
+            }
+        }
+        bind_tree(Path::new("/sys"), &sys)?;
+        make_read_only(&sys)?;
+        self.show_devices(world, &dev)
+    }
+
+    fn show_devices(&mut self, world: &Path, dev: &Path) -> io::Result<()> {
+        let layer = Layer {
+            at: PathBuf::from("/dev"),
+            shown: Shown::Overlaid,
+        };
+        let own = Changes::Memory(0);
+        // In a user namespace an overlay opens no devices.
+        if self.in_user_namespace || self.stack(&layer, Path::new("/dev"), dev, own).is_err() {
+            bind_tree(Path::new("/dev"), dev)?;
+        } else {
+            for name in SHOWN_OF_DEV {
+                let original = Path::new("/dev").join(name);
+                if self.mounts.iter().any(|mount| mount.at == original) {
+                    bind_tree(&original, &dev.join(name))?;
+                }
+            }
+        }
+        let shared_memory = below(world, Path::new("/dev/shm"));
+        if shared_memory.is_dir() {
+            mount_memory(&shared_memory, 0, 0o1777)?;
+        }
+        Ok(())
+    }
+
+    fn show_tools(&self, world: &Path) -> io::Result<()> {
+        let tools = self.stage.join("tools");
+        let place = below(world, Path::new(TOOLS));
+        fs::create_dir_all(&place)?;
+        bind_tree(&tools, &place)?;
+        let binary = place.join("datamill-worker");
+        File::create(&binary)?;
+        // Read-only, because it is the host's own.
+        bind_read_only(self.request.worker, &binary)
+    }
+}
+
+/// Makes `world` the root and lets go of the host's.
+fn move_root(world: &Path) -> io::Result<()> {
+    chdir(world)?;
+    match pivot_root(".", ".") {
+        Ok(()) => unmount(".", UnmountFlags::DETACH)?,
+        // A host that runs from its initial memory disk cannot exchange its root.
+        Err(_) => chroot(".")?,
+    }
+    Ok(chdir("/")?)
+}
+
+fn below(world: &Path, place: &Path) -> PathBuf {
+    world.join(place.strip_prefix("/").unwrap_or(place))
+}
+
+/// Gives the top layer the mode and owner of what it covers: they become those of the place.
+fn take_attributes(base: &Path, upper: &Path) -> io::Result<()> {
+    let data = fs::metadata(base)?;
+    // Owners that a user namespace does not know cannot be given there.
+    std::os::unix::fs::chown(upper, Some(data.uid()), Some(data.gid())).ok();
+    fs::set_permissions(upper, fs::Permissions::from_mode(data.mode() & 0o7777))
+}
+
+fn is_real_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|data| data.is_dir())
+}
+
+/// Whether a folder lies below another one on the same file system.
+fn is_inside(folder: &Path, base: &Path) -> bool {
+    let device = |path: &Path| fs::metadata(path).map(|data| data.dev()).ok();
+    folder.starts_with(base) && device(folder) == device(base)
+}
+
+fn impossible_at(place: &Path) -> impl FnOnce(io::Error) -> WorldError {
+    impossible(format!("stacking on {}", place.display()))
+}
+
+fn impossible(doing: impl Into<String>) -> impl FnOnce(io::Error) -> WorldError {
+    let doing = doing.into();
+    move |error| {
+        if is_full(&error) {
+            WorldError::Failed(disk_full(Phase::Isolate, format!("{doing}: {error}")))
+        } else {
+            WorldError::Impossible(format!("{doing}: {error}"))
+        }
+    }
+}
+
+/// The failure of a kind of world that was asked for and is impossible.
+pub fn impossible_failure(reason: &str) -> datamill_protocol::Failure {
+    failure(
+        Phase::Isolate,
+        FailureKind::Isolation,
+        format!("The private world could not be made: {reason}."),
+        "Ask for isolation = \"auto\", or give the worker what the reason names.",
+    )
+}

@@ -1,0 +1,246 @@
+//! Making packages and specifications, and running the worker on them.
+
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use datamill_protocol::{
+    BuildPolicy, IsolationKind, IsolationWanted, Outcome, PackageSpec, SCHEMA_VERSION, TrialLimits,
+    TrialRecord, TrialSpec,
+};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+/// An ordinary user without any rights.
+pub const NOBODY: u32 = 65534;
+
+/// A folder of one test, with its package, specification and worker.
+pub struct Bench {
+    root: PathBuf,
+    pub spec: TrialSpec,
+    pub user: Option<u32>,
+}
+
+impl Bench {
+    /// A package whose `run.sh` runs `run` and whose `collect.sh` collects what it finds in `results`.
+    pub fn new(run: &str) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        worker();
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let root =
+            std::env::temp_dir().join(format!("datamill-trial-{}-{count}", std::process::id()));
+        fs::create_dir_all(root.join("package")).unwrap();
+        let folder = |name: &str| root.join("state").join(name).to_string_lossy().into_owned();
+        let bench = Self {
+            spec: TrialSpec {
+                schema: SCHEMA_VERSION,
+                experiment: "acceptance".to_owned(),
+                trial_id: "t1".to_owned(),
+                attempt: 1,
+                package: PackageSpec {
+                    name: "package".to_owned(),
+                    path: root.join("package.tar.gz").to_string_lossy().into_owned(),
+                    sha256: None,
+                },
+                levels: Default::default(),
+                isolation: IsolationWanted::Plain,
+                build: BuildPolicy::Fresh,
+                seed: 1,
+                limits: TrialLimits {
+                    setup_timeout_s: 60.0,
+                    run_timeout_s: 60.0,
+                    collect_timeout_s: 60.0,
+                    output_bytes: 1 << 16,
+                    archive_bytes: 1 << 20,
+                    package_bytes: 1 << 24,
+                    package_files: 1000,
+                    world_bytes: 0,
+                },
+                scratch_dir: folder("scratch"),
+                cache_dir: folder("cache"),
+                output_dir: folder("output"),
+            },
+            root,
+            user: None,
+        };
+        bench.script("run.sh", run);
+        bench.script(
+            "collect.sh",
+            "mkdir -p results\ntar -czf results.tar.gz results\necho results.tar.gz",
+        );
+        bench
+    }
+
+    /// The same in an overlay; `None`, with a printed reason, when this user cannot have one.
+    pub fn as_root(run: &str) -> Option<Self> {
+        // SAFETY: no pointers involved.
+        if unsafe { libc::geteuid() } != 0 {
+            eprintln!("skipped: needs root");
+            return None;
+        }
+        let mut bench = Self::new(run);
+        bench.spec.isolation = IsolationWanted::Overlay;
+        Some(bench)
+    }
+
+    /// The same as an ordinary user; `None`, with a printed reason, when this is not root.
+    pub fn as_nobody(run: &str) -> Option<Self> {
+        let mut bench = Self::as_root(run)?;
+        bench.user = Some(NOBODY);
+        bench.spec.isolation = IsolationWanted::Auto;
+        Some(bench)
+    }
+
+    /// Writes an executable script into the package.
+    pub fn script(&self, name: &str, body: &str) {
+        self.file(name, format!("#!/bin/sh\n{body}\n").as_bytes(), 0o755);
+    }
+
+    /// Writes a file into the package.
+    pub fn file(&self, name: &str, content: &[u8], mode: u32) {
+        let path = self.package().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, content).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+    }
+
+    pub fn package(&self) -> PathBuf {
+        self.root.join("package")
+    }
+
+    /// A path of this test on the host.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    pub fn output(&self, name: &str) -> String {
+        fs::read_to_string(Path::new(&self.spec.output_dir).join(name)).unwrap_or_default()
+    }
+
+    /// Packs the package, writes the specification and gives the command that runs it.
+    pub fn command(&self, verb: &str) -> Command {
+        let archive = File::create(self.root.join("package.tar.gz")).unwrap();
+        let mut builder = tar::Builder::new(GzEncoder::new(archive, Compression::fast()));
+        builder.follow_symlinks(false);
+        builder.append_dir_all(".", self.package()).unwrap();
+        builder.into_inner().unwrap().finish().unwrap();
+        fs::write(
+            self.root.join("spec.json"),
+            serde_json::to_vec(&self.spec).unwrap(),
+        )
+        .unwrap();
+        let state = self.root.join("state");
+        fs::create_dir_all(&state).unwrap();
+        let mut command = Command::new(worker());
+        command.arg(verb).arg(self.root.join("spec.json"));
+        if let Some(user) = self.user {
+            std::os::unix::fs::chown(&state, Some(user), Some(user)).unwrap();
+            command.uid(user).gid(user);
+        }
+        command
+    }
+
+    pub fn execute(&self) -> Output {
+        self.command("run-trial").output().unwrap()
+    }
+
+    /// Runs the trial and reads its record.
+    pub fn run(&self) -> TrialRecord {
+        let output = self.execute();
+        let record: TrialRecord = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
+        let expected = if record.outcome == Outcome::Completed {
+            0
+        } else {
+            1
+        };
+        assert_eq!(output.status.code(), Some(expected));
+        record
+    }
+
+    /// Runs a trial that must complete.
+    pub fn complete(&self) -> TrialRecord {
+        let record = self.run();
+        assert_eq!(record.outcome, Outcome::Completed, "{:?}", record.failure);
+        record
+    }
+
+    /// Whether a kind of world was given; prints the reason otherwise.
+    pub fn has_world(record: &TrialRecord, kind: IsolationKind) -> bool {
+        if record.isolation.kind != kind {
+            eprintln!("skipped: {}", record.isolation.reason);
+        }
+        record.isolation.kind == kind
+    }
+}
+
+/// A copy of the worker, because the user of some tests may not enter the folder of the original.
+///
+/// One for all tests: while a test writes a program, another test's child could hold it open, and
+/// the kernel would refuse to execute it.
+fn worker() -> &'static Path {
+    static WORKER: OnceLock<PathBuf> = OnceLock::new();
+    WORKER.get_or_init(|| {
+        let built = Path::new(env!("CARGO_BIN_EXE_datamill-worker"));
+        let age = fs::metadata(built).unwrap().modified().unwrap();
+        let stamp = age
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap()
+            .as_nanos();
+        let copy = std::env::temp_dir().join(format!("datamill-worker-{stamp}"));
+        if !copy.exists() {
+            remove_older_copies();
+            let draft = copy.with_extension(std::process::id().to_string());
+            fs::copy(built, &draft).unwrap();
+            fs::rename(&draft, &copy).unwrap();
+        }
+        copy
+    })
+}
+
+fn remove_older_copies() {
+    for entry in fs::read_dir(std::env::temp_dir()).unwrap().flatten() {
+        if entry
+            .file_name()
+            .to_string_lossy()
+            .starts_with("datamill-worker-")
+        {
+            fs::remove_file(entry.path()).ok();
+        }
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.root).ok();
+    }
+}
+
+/// Processes of this host whose command line holds a text.
+pub fn processes_with(marker: &str) -> Vec<i32> {
+    fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path())))
+        .filter(|(_, path)| {
+            fs::read(path.join("cmdline"))
+                .is_ok_and(|line| String::from_utf8_lossy(&line).contains(marker))
+        })
+        .map(|(pid, _)| pid)
+        .collect()
+}
+
+/// Waits until a condition holds; panics after ten seconds.
+pub fn wait_until(what: &str, condition: impl Fn() -> bool) {
+    for _ in 0..1000 {
+        if condition() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("{what} did not happen within 10 s");
+}
