@@ -28,7 +28,7 @@ def list_worker_processes(folder: Path) -> list[str]:
                 line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
             except OSError:
                 continue
-            if "datamill-worker" in line and str(folder) in line:
+            if "run-trial" in line and str(folder) in line:
                 found.append(line)
     return found
 

@@ -246,7 +246,7 @@ def test_many_trials_make_a_small_page() -> None:
         ("ns", 4.2e9, Scale(1e-9, "s")),
         ("s", 90000, Scale(1.0, "s")),
         ("B", 0.5, Scale(1.0, "B")),
-        ("{widgets}/s", 5e6, Scale(1.0, "{widgets}/s")),
+        ("{widgets}/s", 5e6, Scale(1e-6, "million {widgets}/s")),
         ("1", 3, Scale(1.0, "")),
     ],
 )

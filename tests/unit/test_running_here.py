@@ -60,14 +60,14 @@ def test_trials_run_in_the_designs_order_and_each_is_on_disk_before_the_next(tmp
     assert [spec.trial_id for spec in runner.specs] == [trial.trial_id for trial in bundle.design.trials]
 
 
-def test_a_specification_holds_the_planned_levels_and_nothing_of_varying_length(tmp_path: Path) -> None:
+def test_a_specification_holds_the_planned_levels_and_no_path_that_varies(tmp_path: Path) -> None:
     bundle = make_bundle_folder(tmp_path / "bundle")
     runner = StandIn()
     run_all(bundle, runner)
     for spec, trial in zip(runner.specs, bundle.design.trials, strict=True):
         assert spec.levels == {name: trial.levels[name] for name in ("optimization", "aslr")}
         assert spec.package.name == trial.package
-    assert len({len(spec.scratch_dir) for spec in runner.specs}) == 1
+    assert len({spec.scratch_dir for spec in runner.specs}) == 1
     assert len({len(spec.output_dir) for spec in runner.specs}) == 1
 
 
@@ -152,6 +152,7 @@ def test_shared_builds_are_made_once_for_each_combination_of_build_factors(tmp_p
         bundle, builds, runner, lambda item, problem: heard.update({item.trial.trial_id: problem})
     )
     assert len(runner.built) == len(heard) == 4
+    assert len({spec.scratch_dir for spec in runner.built}) == 4, "builds run side by side"
     assert sorted(heard.values()) == [
         "",
         "",

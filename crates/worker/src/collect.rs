@@ -179,7 +179,7 @@ fn check_archive(
                 data.len(),
                 limits.archive_bytes
             ),
-            "Raise limits.archive_bytes, or collect less.",
+            "Raise the limit archive, or collect less.",
         ));
     }
     Ok(())

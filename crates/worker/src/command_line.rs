@@ -18,6 +18,11 @@ Usage:
       Prints what this machine is.
   datamill-worker --version | --help
 
+Options of run-trial and build-package:
+  --parent PID
+      Ends at once when process PID is not the one that started this one: it has
+      ended meanwhile, and nobody waits for the record.
+
 Exit status:
   0    the trial completed; the build is there
   1    the trial did not complete, and its record says why; the build failed
@@ -39,11 +44,15 @@ pub enum Command {
         spec: PathBuf,
         /// Where its record goes; absent means standard output.
         record: Option<PathBuf>,
+        /// Process that must have started this one.
+        parent: Option<u32>,
     },
     /// Make a shared build.
     BuildPackage {
         /// Specification of a trial that would use it.
         spec: PathBuf,
+        /// Process that must have started this one.
+        parent: Option<u32>,
     },
     /// Describe this machine.
     Inventory,
@@ -61,6 +70,7 @@ pub fn parse_command_line(arguments: Vec<OsString>) -> Result<Command, String> {
     let verb = arguments.next().ok_or("say what to do")?;
     let mut spec = None;
     let mut record = None;
+    let mut parent = None;
     let takes_spec = verb == "run-trial" || verb == "build-package";
     while let Some(argument) = arguments.next() {
         if argument == "--help" || argument == "-h" {
@@ -69,6 +79,14 @@ pub fn parse_command_line(arguments: Vec<OsString>) -> Result<Command, String> {
             record = Some(PathBuf::from(
                 arguments.next().ok_or("--record needs a file")?,
             ));
+        } else if takes_spec && argument == "--parent" {
+            let given = arguments.next().unwrap_or_default();
+            parent = Some(
+                given
+                    .to_str()
+                    .and_then(|text| text.parse().ok())
+                    .ok_or("--parent needs the number of a process")?,
+            );
         } else if takes_spec && spec.is_none() && !argument.to_string_lossy().starts_with('-') {
             spec = Some(PathBuf::from(argument));
         } else {
@@ -81,8 +99,12 @@ pub fn parse_command_line(arguments: Vec<OsString>) -> Result<Command, String> {
         Some("run-trial") => Ok(Command::RunTrial {
             spec: spec()?,
             record,
+            parent,
         }),
-        Some("build-package") => Ok(Command::BuildPackage { spec: spec()? }),
+        Some("build-package") => Ok(Command::BuildPackage {
+            spec: spec()?,
+            parent,
+        }),
         Some("inventory") => Ok(Command::Inventory),
         Some("witness") => Ok(Command::Witness),
         Some("--help" | "-h" | "help") => Ok(Command::Help),
@@ -104,9 +126,10 @@ mod tests {
         let expected = Command::RunTrial {
             spec: "s.json".into(),
             record: Some("r.json".into()),
+            parent: Some(7),
         };
         assert_eq!(
-            parse(&["run-trial", "s.json", "--record", "r.json"]),
+            parse(&["run-trial", "s.json", "--record", "r.json", "--parent", "7"]),
             Ok(expected)
         );
     }

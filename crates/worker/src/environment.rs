@@ -27,6 +27,8 @@ pub fn phase_environment(
         ("SHELL", "/bin/sh"),
         ("USER", "root"),
         ("LOGNAME", "root"),
+        // A compiler cache that outlives the trial knows nothing of the level that the wrapper sets.
+        ("CCACHE_DISABLE", "1"),
     ]
     .map(|(name, value)| (name.to_owned(), value.to_owned()))
     .into();

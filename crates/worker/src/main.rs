@@ -49,8 +49,12 @@ fn main() -> ExitCode {
     }
     let arguments = std::env::args_os().skip(1).collect();
     let done = match parse_command_line(arguments) {
-        Ok(Command::RunTrial { spec, record }) => run_trial(&spec, record.as_deref()),
-        Ok(Command::BuildPackage { spec }) => build_package(&spec),
+        Ok(Command::RunTrial {
+            spec,
+            record,
+            parent,
+        }) => run_trial(&spec, record.as_deref(), parent),
+        Ok(Command::BuildPackage { spec, parent }) => build_package(&spec, parent),
         Ok(Command::Inventory) => print_json(&datamill_host::read_host_facts()),
         Ok(Command::Witness) => witness::observe_self().and_then(|seen| {
             writeln!(io::stdout(), "{}", serde_json::to_string(&seen)?)?;
@@ -63,12 +67,12 @@ fn main() -> ExitCode {
     ExitCode::from(done.unwrap_or_else(|error| refuse(&error.to_string())))
 }
 
-fn run_trial(spec: &Path, record: Option<&Path>) -> io::Result<u8> {
+fn run_trial(spec: &Path, record: Option<&Path>, parent: Option<u32>) -> io::Result<u8> {
     let (spec, levels) = match spec_file::read_spec(spec) {
         Ok(read) => read,
         Err(cause) => return Ok(refuse(&cause)),
     };
-    let interrupt = prepare_process()?;
+    let interrupt = prepare_process(parent)?;
     let told = trial::run_trial(&spec, &levels, &interrupt);
     match record {
         Some(path) => write_record(path, &told)?,
@@ -81,12 +85,12 @@ fn run_trial(spec: &Path, record: Option<&Path>) -> io::Result<u8> {
     })
 }
 
-fn build_package(spec: &Path) -> io::Result<u8> {
+fn build_package(spec: &Path, parent: Option<u32>) -> io::Result<u8> {
     let (spec, levels) = match spec_file::read_spec(spec) {
         Ok(read) => read,
         Err(cause) => return Ok(refuse(&cause)),
     };
-    let interrupt = prepare_process()?;
+    let interrupt = prepare_process(parent)?;
     match trial::build_shared_package(&spec, &levels, &interrupt) {
         Ok(build) => print_json(&build),
         Err(failure) => {
@@ -102,8 +106,14 @@ fn build_package(spec: &Path) -> io::Result<u8> {
 
 /// What holds for the whole process: it ends with whoever started it, listens for interruptions and
 /// gives its files ordinary modes.
-fn prepare_process() -> io::Result<Interrupt> {
+fn prepare_process(parent: Option<u32>) -> io::Result<Interrupt> {
     set_parent_process_death_signal(Some(Signal::TERM))?;
+    // Whoever started us may have died before it could be asked to signal that.
+    if parent.is_some_and(|parent| std::os::unix::process::parent_id() != parent) {
+        return Err(io::Error::other(
+            "the process that started this one is gone",
+        ));
+    }
     umask(Mode::from_raw_mode(0o022));
     Interrupt::listen()
 }

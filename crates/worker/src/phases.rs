@@ -190,7 +190,7 @@ fn judge(stage: &Stage<'_>, phase: Phase, measured: &Measured) -> Option<Failure
                 "{name} exceeded its {timeout_s} s and was killed with everything it had started."
             ),
             format!(
-                "Raise limits.{}_timeout_s, or find out what it waited for{}.",
+                "Raise the limit {}_timeout, or find out what it waited for{}.",
                 name.trim_end_matches(".sh"),
                 quotation(name, measured)
             ),

@@ -45,7 +45,7 @@ pub fn disk_full(phase: Phase, message: impl Into<String>) -> Failure {
         phase,
         FailureKind::DiskFull,
         message,
-        "Free space on the disk, or raise limits.world_bytes if the trial's private world is what is full.",
+        "Free space on the disk, or raise the limit world if the trial's private world is what is full.",
     )
 }
 

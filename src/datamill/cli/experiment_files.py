@@ -11,6 +11,7 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.parse import parse_experiment
 from datamill.experiment.quantities import format_size
 from datamill.experiment.records import Constraints, Experiment
+from datamill.results.bundle import open_bundle
 from datamill.results.trial_record import HostFacts
 
 EXPERIMENT_FILE = "experiment.toml"
@@ -31,9 +32,13 @@ class ExperimentFile:
 def read_experiment_file(given: Path) -> ExperimentFile:
     """Read an experiment file, or the one in a folder, and look at its packages.
 
+    A bundle is such a folder too: its experiment is repeated with the packages that the bundle holds.
+
     Raises:
         InputError: when the file or a package cannot be used.
     """
+    if (given / "bundle.json").is_file():
+        return _read_bundled_experiment(given)
     path = given / EXPERIMENT_FILE if given.is_dir() else given
     try:
         text = path.read_text(encoding="utf-8")
@@ -49,6 +54,16 @@ def read_experiment_file(given: Path) -> ExperimentFile:
         for package in experiment.packages
     )
     return ExperimentFile(path, text, experiment, packages)
+
+
+def _read_bundled_experiment(folder: Path) -> ExperimentFile:
+    bundle = open_bundle(folder)
+    path = folder / EXPERIMENT_FILE
+    packages = tuple(
+        inspect_package(package.name, folder / package.file, bundle.experiment.limits)
+        for package in bundle.head.packages
+    )
+    return ExperimentFile(path, path.read_text(encoding="utf-8"), bundle.experiment, packages)
 
 
 def check_design_size(file: ExperimentFile, allowed_trials: int) -> None:

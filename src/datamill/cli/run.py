@@ -55,8 +55,9 @@ def run(
 ) -> None:
     """Run the experiment FILE on this machine, one trial at a time, into a bundle.
 
-    FILE is an experiment file, or a folder with an experiment.toml. The bundle is a folder that holds
-    the experiment, its packages, every trial's record and artifacts, the tidy table and the report.
+    FILE is an experiment file, or a folder with an experiment.toml, such as an earlier bundle, whose
+    experiment is then repeated. The new bundle is a folder that holds the experiment, its packages,
+    every trial's record and artifacts, the tidy table and the report.
 
     Ctrl-C, a crash or a power cut loses at most the trial in flight: continue with --resume DIR.
 
@@ -102,7 +103,7 @@ def run_bundle(bundle: Bundle, console: Console, *, retry_failed: bool, keep_goi
         failed = len(
             {record.trial_id for record in done} - {r.trial_id for r in done if r.outcome == "completed"}
         )
-        worker = Worker(binary, bundle.work / "scratch", inherited=(lock,))
+        worker = Worker(binary, (bundle.work / "scratch").absolute(), inherited=(lock,))
         console.print(
             f"{bundle.experiment.name}: {len(pending)} of {planned} trials to run, into {bundle.folder}/"
         )

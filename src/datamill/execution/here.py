@@ -75,8 +75,12 @@ def list_pending_trials(
     return pending
 
 
-def build_trial_spec(bundle: Bundle, pending: PendingTrial) -> TrialSpec:
-    """Return the specification of an attempt at a trial on this machine."""
+def build_trial_spec(bundle: Bundle, pending: PendingTrial, *, scratch: str = "world") -> TrialSpec:
+    """Return the specification of an attempt at a trial on this machine.
+
+    `scratch` names its folder in the scratch space: the same one for all trials, since a package
+    without isolation sees that path, which must not become a hidden factor.
+    """
     experiment, trial = bundle.experiment, pending.trial
     package = next(item for item in bundle.head.packages if item.name == trial.package)
     limits = experiment.limits
@@ -105,8 +109,7 @@ def build_trial_spec(bundle: Bundle, pending: PendingTrial) -> TrialSpec:
             package_files=limits.package_files,
             world_bytes=limits.world_bytes,
         ),
-        # Equal lengths for all trials: a path's length must not become a hidden factor.
-        scratch_dir=str(work / "scratch" / trial.trial_id),
+        scratch_dir=str(work / "scratch" / scratch),
         cache_dir=str(work / "cache"),
         output_dir=str(bundle.artifacts.absolute() / f"{trial.trial_id}.{pending.attempt}"),
     )
@@ -139,7 +142,10 @@ def make_shared_builds(
     """
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
         running = {
-            pool.submit(runner.build_package, build_trial_spec(bundle, build)): build for build in builds
+            pool.submit(
+                runner.build_package, build_trial_spec(bundle, build, scratch=build.trial.trial_id)
+            ): build
+            for build in builds
         }
         try:
             for future in as_completed(running):

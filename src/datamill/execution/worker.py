@@ -77,7 +77,7 @@ class Worker:
         # A session of its own: Ctrl-C reaches the worker through us, once, and not a second time from
         # the terminal.
         with subprocess.Popen(
-            [self._binary, verb, spec_file],
+            [self._binary, verb, spec_file, "--parent", str(os.getpid())],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

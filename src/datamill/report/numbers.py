@@ -19,6 +19,8 @@ _SCALABLE = {
     "Hz": ("Hz", 1.0), "kHz": ("Hz", 1e3), "MHz": ("Hz", 1e6), "GHz": ("Hz", 1e9),
     "W": ("W", 1.0), "mW": ("W", 1e-3), "J": ("J", 1.0), "mJ": ("J", 1e-3),
 }  # fmt: skip
+#: What takes the place of a prefix where the unit has none.
+_WORDS = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
 _NO_LARGE_PREFIX = {"s"}
 _NO_SMALL_PREFIX = {"B", "bit"}
 
@@ -32,11 +34,14 @@ class Scale:
 
 
 def choose_scale(unit: str, magnitude: float) -> Scale:
-    """Scale for values of this magnitude: 12345678 B/s become 12.3 MB/s, 0.0021 s become 2.1 ms."""
+    """Scale for values of this magnitude: 12345678 B/s become 12.3 MB/s, 7e6 ops 7 million ops."""
     head, slash, below = unit.partition("/")
     shown = "" if unit in ("1", "count") else unit
-    if head not in _SCALABLE or magnitude == 0 or not math.isfinite(magnitude):
+    if magnitude == 0 or not math.isfinite(magnitude):
         return Scale(1.0, shown)
+    if head not in _SCALABLE:
+        step, word = next(((step, word) for step, word in _WORDS if abs(magnitude) >= step), (1.0, ""))
+        return Scale(1 / step, f"{word} {shown}".strip())
     base, size = _SCALABLE[head]
     value = abs(magnitude) * size
     prefixes = (() if base in _NO_LARGE_PREFIX else _SI_LARGE) + (

@@ -178,6 +178,6 @@ fn bad(cause: String) -> Failure {
         Phase::Unpack,
         FailureKind::BadPackage,
         format!("The package folder cannot be used: {cause}."),
-        "Remove it from the folder, or raise limits.package_bytes or limits.package_files.",
+        "Remove it from the folder, or raise the limit package or package_files.",
     )
 }

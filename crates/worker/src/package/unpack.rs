@@ -99,7 +99,7 @@ impl Unpacking<'_> {
         if self.files > self.limits.package_files {
             return Err(bad(
                 &format!("it holds more than {} members", self.limits.package_files),
-                "Raise limits.package_files if this is intended.",
+                "Raise the limit package_files if this is intended.",
             ));
         }
         if path.as_os_str().is_empty() {
@@ -312,7 +312,7 @@ fn read_failure(error: io::Error) -> Failure {
     if kind == io::ErrorKind::FileTooLarge {
         return bad(
             "it unpacks to more than limits.package_bytes",
-            "Raise limits.package_bytes if this is intended.",
+            "Raise the limit package if this is intended.",
         );
     }
     if is_full(&error) {
@@ -327,7 +327,7 @@ fn read_failure(error: io::Error) -> Failure {
 fn too_large(limit: u64) -> Failure {
     bad(
         &format!("it unpacks to more than {limit} bytes"),
-        "Raise limits.package_bytes if this is intended.",
+        "Raise the limit package if this is intended.",
     )
 }
 

@@ -135,7 +135,7 @@ fn the_environment_is_fixed_and_holds_the_packages_variables() {
         .env("LD_PRELOAD", "")
         .env("CORPUS", "other");
     assert!(command.output().unwrap().status.success());
-    let expected = "CORPUS=two words\nLANG=C.UTF-8\nLOGNAME=root\nPATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\nSHELL=/bin/sh\nUSER=root\n";
+    let expected = "CCACHE_DISABLE=1\nCORPUS=two words\nLANG=C.UTF-8\nLOGNAME=root\nPATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\nSHELL=/bin/sh\nUSER=root\n";
     assert_eq!(bench.output("run.out"), expected);
 }
 
