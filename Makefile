@@ -1,0 +1,89 @@
+# `make` lists what there is.
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SHELLFLAGS := -eu -c
+MAKEFLAGS += --no-print-directory --no-builtin-rules
+
+VENV := .venv
+BIN := $(VENV)/bin
+WORKER := $(BIN)/datamill-worker
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+HOST = $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
+# The first interpreter that is new enough; PYTHON=... names another.
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.11; do \
+	if "$$name" -c '$(NEW_ENOUGH)' 2>/dev/null; then echo "$$name"; break; fi; done)
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates $(wildcard protocol) -type f \( -name '*.rs' -o -name '*.toml' -o -name '*.json' \))
+
+STUDY := build/xz-vs-bzip2$(if $(FULL),-full)
+PREPARE_OPTIONS = $(if $(FULL),--full) $(if $(XZ),--xz '$(XZ)') $(if $(BZIP2),--bzip2 '$(BZIP2)') \
+	$(if $(CORPUS),--corpus '$(CORPUS)')
+
+.PHONY: help setup demo test lint bench clean
+
+help: ## list the targets
+	@echo 'make setup   everything that the other targets need: .venv/bin/datamill and .venv/bin/datamill-worker'
+	@echo 'make demo    xz against bzip2, a few minutes; ends with the path of the report'
+	@echo '             FULL=1                                    the published design, about a quarter of an hour'
+	@echo '             XZ=TARBALL BZIP2=TARBALL CORPUS=FOLDER    where there is no Debian archive'
+	@echo 'make test    all tests, Rust and Python'
+	@echo 'make lint    format, linters, types, import order'
+	@echo 'make bench   side-by-side comparisons with other harnesses; Markdown tables'
+	@echo 'make clean   remove what is built; keeps build/, where bundles are'
+
+setup: $(VENV)/.project $(WORKER)
+
+# pip comes with the interpreter, uv from pip, everything else from uv; each checked against its hash.
+$(VENV)/.uv: requirements/setup.txt
+	@if [ -z '$(PYTHON)' ]; then \
+		echo 'Python 3.11 or later is needed. Install it, or name one: make setup PYTHON=/path/to/python3.' >&2; exit 2; fi
+	@if ! $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null; then \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+			apt-get install -y --no-install-recommends python3-venv; \
+		else \
+			echo 'This Python cannot make virtual environments. On Debian: apt-get install python3-venv.' >&2; exit 2; fi; fi
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/setup.txt
+	@touch $@
+
+$(VENV)/.packages: $(VENV)/.uv requirements/dev.txt
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/dev.txt
+	@touch $@
+
+$(VENV)/.project: $(VENV)/.packages pyproject.toml
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@touch $@
+
+# Static, so that the same file runs in any trial's private world.
+$(WORKER): $(VENV)/.uv $(RUST_SOURCES)
+	@if [ -z '$(HOST)' ]; then \
+		echo 'Rust 1.88 or later is needed (rustc and cargo); see https://rustup.rs.' >&2; exit 2; fi
+	RUSTFLAGS='-C target-feature=+crt-static' \
+		cargo build --quiet --release --locked --target $(HOST) --target-dir $(TARGET) -p datamill-worker
+	@cp $(TARGET)/$(HOST)/release/datamill-worker $@.new
+	@mv $@.new $@
+
+demo: setup
+	@$(BIN)/python studies/xz-vs-bzip2/prepare $(PREPARE_OPTIONS)
+	@$(BIN)/datamill run $(STUDY)/experiment.toml --out $(STUDY)/bundle-$$(date +%Y%m%d-%H%M%S)
+
+test: setup
+	cargo test --quiet --workspace --locked
+	$(BIN)/pytest
+
+lint: setup
+	$(BIN)/ruff check . studies/xz-vs-bzip2/prepare
+	$(BIN)/ruff format --check . studies/xz-vs-bzip2/prepare
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	cargo fmt --all --check
+	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
+
+bench: setup
+	$(BIN)/python benches/harness_error.py
+	$(BIN)/python benches/clean_trial.py
+	$(BIN)/python benches/bundle_ingest.py
+
+clean:
+	rm -rf $(VENV) $(TARGET) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
