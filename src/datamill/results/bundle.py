@@ -16,6 +16,7 @@ from datamill.design.records import Design, DesignFactor, PlannedTrial
 from datamill.experiment.errors import InputError
 from datamill.experiment.parse import parse_experiment
 from datamill.experiment.records import Experiment
+from datamill.results.garbage_pause import pause_garbage_collection
 from datamill.results.log import append_records, read_log
 from datamill.results.table import build_table
 from datamill.results.trial_record import TrialRecord
@@ -108,7 +109,8 @@ class Bundle:
 
     def write_table(self, records: Sequence[TrialRecord]) -> pl.DataFrame:
         """Write the tidy table of these records as `table.parquet` and `table.csv`, and return it."""
-        table = build_table(self.experiment, self.design, records)
+        with pause_garbage_collection():
+            table = build_table(self.experiment, self.design, records)
         for name, write in (("table.parquet", table.write_parquet), ("table.csv", table.write_csv)):
             partial = self.folder / f".{name}"
             write(partial)

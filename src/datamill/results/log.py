@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from datamill.experiment.errors import InputError
+from datamill.results.garbage_pause import pause_garbage_collection
 from datamill.results.trial_record import SCHEMA_VERSION, TrialRecord
 
 _DECODER = msgspec.json.Decoder(TrialRecord)
@@ -43,21 +44,23 @@ def read_log(path: Path) -> list[TrialRecord]:
     Raises:
         InputError: when a whole line is not a record; the message names the line.
     """
-    content = path.read_bytes() if path.exists() else b""
-    end = content.rfind(b"\n") + 1
-    return [
-        decode_record(line, where=f"{path}:{number}")
-        for number, line in enumerate(content[:end].splitlines(), start=1)
-    ]
+    if not path.exists():
+        return []
+    with path.open("rb") as lines, pause_garbage_collection():
+        return [
+            decode_record(line, where=f"{path}:{number}")
+            for number, line in enumerate(lines, start=1)
+            if line.endswith(b"\n")
+        ]
 
 
-def append_records(path: Path, records: Iterable[TrialRecord]) -> None:
+def append_records(path: Path, records: Sequence[TrialRecord]) -> None:
     """Append records and return when they are on disk; a torn last line is cut off first.
 
     Raises:
         OSError: when the disk is full or fails; the log then still ends in a whole line.
     """
-    content = b"".join(_ENCODER.encode(record) + b"\n" for record in records)
+    content = memoryview(_ENCODER.encode_lines(records))
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         end = _find_end_of_last_line(handle)

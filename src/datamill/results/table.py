@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from datamill.design.records import Design, PlannedTrial
+from datamill.experiment.errors import InputError
 from datamill.experiment.records import Experiment
 from datamill.experiment.responses import BUILT_IN_UNITS
 from datamill.results.responses import evaluate_response, list_built_in_values, list_wanted_responses
@@ -47,89 +48,102 @@ _UNSTATED_UNIT = ""
 def build_table(experiment: Experiment, design: Design, records: Sequence[TrialRecord]) -> pl.DataFrame:
     """Return the tidy table: a row for each observation, the excluded ones with their reason.
 
-    Responses of the experiment come first, then the built-in ones, then the packages' metrics. An
+    Responses of the experiment come first, then the built-in ones and the packages' metrics. An
     attempt without observations keeps a row, without a value, for each response of the experiment.
-    Rows follow the order in which records arrived; nothing is sorted, averaged or dropped.
+    Within a response, rows follow the order in which records arrived; nothing is averaged or dropped.
+
+    Raises:
+        InputError: when a record tells of a trial that the design does not plan.
     """
     planned = {trial.trial_id: trial for trial in design.trials}
-    records = [record for record in records if record.trial_id in planned]
+    for record in records:
+        if record.trial_id not in planned:
+            raise InputError(
+                f'the log holds trial "{record.trial_id}", which the design does not plan',
+                where=experiment.name,
+                remedy="Do not mix the logs of two experiments.",
+            )
     counted = count_trials_once(records)
+    exclusions = [explain_exclusion(record, counted) for record in records]
     wanted = list_wanted_responses(experiment)
-    own_names = {item.response.name for item in wanted}
+    own = {item.response.name: _Series(item.response.unit) for item in wanted}
+    other: dict[str, _Series] = {}
 
-    rows = _Rows()
     for index, record in enumerate(records):
-        exclusion = explain_exclusion(record, counted)
         if record.run is None or record.outcome != "completed":
-            for item in wanted:
-                rows.add(index, item.response.name, item.response.unit, 0, None, exclusion)
+            for series in own.values():
+                series.add(index, 0, None)
             continue
         built_in = list_built_in_values(record.run)
         for item in wanted:
-            values = evaluate_response(item, built_in, record.metrics)
-            for measurement, value in enumerate(values):
-                reason = exclusion or (value if isinstance(value, str) else "")
-                number = None if isinstance(value, str) else value
-                rows.add(index, item.response.name, item.response.unit, measurement, number, reason)
-        for name, value in built_in.items():
-            if name not in own_names:
-                rows.add(index, name, BUILT_IN_UNITS[name], 0, value, exclusion)
-        for name, series in record.metrics.items():
-            if name not in own_names:
-                for measurement, value in enumerate(series):
-                    rows.add(index, name, _UNSTATED_UNIT, measurement, value, exclusion)
+            series = own[item.response.name]
+            for measurement, value in enumerate(evaluate_response(item, built_in, record.metrics)):
+                series.add(index, measurement, value)
+        for name, number in built_in.items():
+            if name not in own:
+                if name not in other:
+                    other[name] = _Series(BUILT_IN_UNITS[name])
+                other[name].add(index, 0, number)
+        for name, numbers in record.metrics.items():
+            if name not in own:
+                series = other.setdefault(name, _Series(_UNSTATED_UNIT))
+                for measurement, number in enumerate(numbers):
+                    series.add(index, measurement, number)
 
-    trials = _build_trial_columns(design, planned, records)
-    observations = rows.to_frame()
+    trials = _build_trial_columns(design, planned, records, exclusions)
+    observations = pl.concat([series.to_frame(name) for name, series in (own | other).items()])
     table = trials[observations["index"]].hstack(observations.drop("index"))
+    table = table.with_columns(exclusion=pl.coalesce("exclusion", "own_exclusion")).with_columns(
+        valid=pl.col("exclusion").is_null() & pl.col("value").is_not_null()
+    )
     factors = [factor.name for factor in design.factors if factor.name != "package"]
     order = list(TABLE_SCHEMA)
     order[order.index("package") + 1 : order.index("package") + 1] = factors
     return table.select(order)
 
 
-class _Rows:
-    """Columns of observations while they grow."""
+class _Series:
+    """The observations of one response while they grow; a text instead of a value says why there is none."""
 
-    def __init__(self) -> None:
-        self.index: list[int] = []
-        self.response: list[str] = []
-        self.unit: list[str] = []
-        self.measurement: list[int] = []
-        self.value: list[float | None] = []
-        self.exclusion: list[str | None] = []
+    def __init__(self, unit: str) -> None:
+        self._unit = unit
+        self._index: list[int] = []
+        self._measurement: list[int] = []
+        self._value: list[float | None] = []
+        self._exclusion: dict[int, str] = {}
 
-    def add(
-        self, index: int, response: str, unit: str, measurement: int, value: float | None, exclusion: str
-    ) -> None:
-        self.index.append(index)
-        self.response.append(response)
-        self.unit.append(unit)
-        self.measurement.append(measurement)
-        self.value.append(value)
-        self.exclusion.append(exclusion or None)
+    def add(self, index: int, measurement: int, value: float | str | None) -> None:
+        """Add an observation of the attempt at `index`."""
+        if isinstance(value, str):
+            self._exclusion[len(self._value)] = value
+            value = None
+        self._index.append(index)
+        self._measurement.append(measurement)
+        self._value.append(value)
 
-    def to_frame(self) -> pl.DataFrame:
-        frame = pl.DataFrame(
+    def to_frame(self, name: str) -> pl.DataFrame:
+        """Return the observations as a frame, with the attempt's row in `index`."""
+        reasons: list[str | None] | None = None
+        if self._exclusion:
+            reasons = [self._exclusion.get(row) for row in range(len(self._value))]
+        return pl.DataFrame(
             {
-                "index": self.index,
-                "response": self.response,
-                "unit": self.unit,
-                "measurement": self.measurement,
-                "value": self.value,
-                "exclusion": self.exclusion,
-            },
-            schema={"index": pl.UInt32()}
-            | {
-                name: TABLE_SCHEMA[name] for name in ("response", "unit", "measurement", "value", "exclusion")
-            },
-            strict=False,
+                "index": pl.Series(self._index, dtype=pl.UInt32),
+                "measurement": pl.Series(self._measurement, dtype=pl.Int64),
+                "value": pl.Series(self._value, dtype=pl.Float64, strict=False),
+            }
+        ).with_columns(
+            response=pl.lit(name),
+            unit=pl.lit(self._unit),
+            own_exclusion=pl.Series(reasons, dtype=pl.String) if reasons else pl.lit(None, dtype=pl.String),
         )
-        return frame.with_columns(valid=pl.col("exclusion").is_null() & pl.col("value").is_not_null())
 
 
 def _build_trial_columns(
-    design: Design, planned: Mapping[str, PlannedTrial], records: Sequence[TrialRecord]
+    design: Design,
+    planned: Mapping[str, PlannedTrial],
+    records: Sequence[TrialRecord],
+    exclusions: Sequence[str],
 ) -> pl.DataFrame:
     """Return the columns that all observations of an attempt share, one row an attempt."""
     trials = [planned[record.trial_id] for record in records]
@@ -149,6 +163,7 @@ def _build_trial_columns(
         "started_unix_ns": [record.started_unix_ns for record in records],
         "outcome": [record.outcome for record in records],
         "package": [record.package for record in records],
+        "exclusion": [exclusion or None for exclusion in exclusions],
     }
     for factor in design.factors:
         if factor.name != "package":

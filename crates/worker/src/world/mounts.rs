@@ -211,6 +211,14 @@ mod tests {
 
     #[test]
     fn the_root_of_this_host_is_among_its_mounts() {
+        let listed = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+        if !listed
+            .lines()
+            .any(|line| line.split(' ').nth(4) == Some("/"))
+        {
+            eprintln!("skipped: the root is no mount here, as in a plain chroot");
+            return;
+        }
         assert!(
             read_host_mounts()
                 .unwrap()
