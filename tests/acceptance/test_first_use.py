@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tarfile
 from pathlib import Path
 
 import polars as pl
@@ -70,3 +71,47 @@ def test_a_package_whose_build_ignores_a_factor_is_reported_as_not_effective(
     make_experiment(text=text, setup="#!/bin/sh\ntrue\n")
     result = datamill("run", "experiment.toml", "--out", "bundle")
     assert "Factor optimization was not effective for package a" in result.stdout
+
+
+def test_an_archive_is_measured_like_the_folder_that_it_was_made_from(
+    datamill, make_experiment, tmp_path: Path
+) -> None:
+    text = Path(make_experiment()).read_text().replace('path = "a"', 'path = "my packages/a.tar.gz"')
+    make_experiment(text=text)
+    (tmp_path / "my packages").mkdir()
+    with tarfile.open(tmp_path / "my packages" / "a.tar.gz", "w:gz") as tar:
+        tar.add(tmp_path / "a", arcname=".")
+    result = datamill("run", "experiment.toml", "--out", "bundle")
+    assert result.returncode == 0, result.stdout + result.stderr
+    table = pl.read_parquet(tmp_path / "bundle" / "table.parquet").filter(pl.col("response") == "rate")
+    assert table["package"].unique().sort().to_list() == ["a", "b"]
+    assert table["valid"].all()
+
+
+def test_a_bundle_repeats_its_experiment_from_its_own_packages(
+    datamill, make_experiment, tmp_path: Path
+) -> None:
+    make_experiment()
+    assert datamill("run", "experiment.toml", "--out", "first").returncode == 0
+    for path in ("a", "b", "experiment.toml"):
+        (tmp_path / path).rename(tmp_path / f"{path}.gone")
+    result = datamill("run", "first", "--out", "second")
+    assert result.returncode == 0, result.stdout + result.stderr
+    orders = [
+        [json.loads(line)["trial_id"] for line in (tmp_path / name / "log.jsonl").read_text().splitlines()]
+        for name in ("first", "second")
+    ]
+    assert orders[0] == orders[1]
+
+
+def test_shared_builds_are_made_once_and_said(datamill, make_experiment, tmp_path: Path) -> None:
+    text = Path(make_experiment()).read_text()
+    text = text.replace("seed = 3", 'seed = 3\nbuild = "shared"')
+    make_experiment(text=text, setup="#!/bin/sh\necho built > program\n", run="#!/bin/sh\ncat program\n")
+    (tmp_path / "b" / "data").write_text("equal packages would have one build")
+    result = datamill("run", "experiment.toml", "--out", "bundle")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "Builds are shared" in result.stdout
+    records = [json.loads(line) for line in (tmp_path / "bundle" / "log.jsonl").read_text().splitlines()]
+    assert len({record["build"]["id"] for record in records}) == 2
+    assert all(record["build"]["reused"] for record in records)
