@@ -42,7 +42,7 @@ $(VENV)/.uv: requirements/setup.txt
 			apt-get install -y --no-install-recommends python3-venv; \
 		else \
 			echo 'This Python cannot make virtual environments. On Debian: apt-get install python3-venv.' >&2; exit 2; fi; fi
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/setup.txt
 	@touch $@
 

@@ -96,7 +96,9 @@ def make_record(trial: PlannedTrial, draw: random.Random, number: int) -> TrialR
     start = 1_700_000_000_000_000_000 + number * 500_000_000
     levels = {name: level for name, level in trial.levels.items() if name != "package"}
     run = make_phase(draw, start, draw.randrange(80_000_000, 900_000_000))
-    compiler = CompilerFacts(158, 148, {"-O2": 148}, 148, 2, 2, 2, 2, {"/usr/bin/cc": 150, "/usr/bin/ar": 8})
+    compiler = CompilerFacts(
+        158, 148, {"-O2": 148}, 148, 2, 2, 2, 2, {"/usr/bin/cc": 150, "/usr/bin/ar": 8}, 0
+    )
     return TrialRecord(
         schema=1,
         experiment="xz-vs-bzip2",
@@ -138,6 +140,7 @@ def make_phase(draw: random.Random, start: int, wall_time_ns: int) -> PhaseFacts
         user_time_ns=wall_time_ns,
         system_time_ns=9_000_000,
         peak_memory_bytes=100 << 20,
+        peak_memory_floor_bytes=1 << 20,
         minor_faults=2500,
         major_faults=0,
         voluntary_switches=3,

@@ -48,7 +48,8 @@ def make_phase(wall_time_ns: int = 1_000_000_000, **changes: Any) -> PhaseFacts:
         "wall_time_ns": wall_time_ns,
         "user_time_ns": wall_time_ns // 2,
         "system_time_ns": wall_time_ns // 10,
-        "peak_memory_bytes": 1 << 20,
+        "peak_memory_bytes": 1 << 24,
+        "peak_memory_floor_bytes": 1 << 20,
         "minor_faults": 100,
         "major_faults": 0,
         "voluntary_switches": 1,
@@ -86,7 +87,7 @@ def make_record(trial_id: str, attempt: int = 1, **changes: Any) -> TrialRecord:
         "outcome": "completed",
         "failure": None,
         "build": BuildFacts(
-            "b1", "fresh", False, None, CompilerFacts(1, 1, {"-O2": 1}, 1, 1, 1, 0, 1, {"gcc": 1})
+            "b1", "fresh", False, None, CompilerFacts(1, 1, {"-O2": 1}, 1, 1, 1, 0, 1, {"gcc": 1}, 0)
         ),
         "run": make_phase(),
         "collect": make_phase(),

@@ -20,6 +20,16 @@ def test_an_opened_bundle_equals_the_one_that_was_made(tmp_path: Path) -> None:
     assert (tmp_path / "bundle" / "experiment.toml").read_text() == EXPERIMENT
 
 
+@pytest.mark.parametrize("name", ["experiment.toml", "design.json"])
+def test_a_question_or_plan_that_was_changed_after_the_fact_is_refused(tmp_path: Path, name: str) -> None:
+    make_bundle_folder(tmp_path / "bundle")
+    path = tmp_path / "bundle" / name
+    path.write_bytes(path.read_bytes().replace(b"-O2", b"-O3"))
+    with pytest.raises(InputError, match="changed after the experiment had begun") as caught:
+        open_bundle(tmp_path / "bundle")
+    assert caught.value.where == str(path)
+
+
 def test_a_record_that_arrives_twice_is_read_once(tmp_path: Path) -> None:
     bundle = make_bundle_folder(tmp_path / "bundle")
     bundle.append_records([make_record("t01")])

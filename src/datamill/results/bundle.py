@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -36,13 +37,14 @@ class BundlePackage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class BundleHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Content of `bundle.json`."""
+    """Content of `bundle.json`; `sha256` holds the digests of the files that never change."""
 
     format: int
     datamill: str
     created_unix_ns: int
     experiment_file: str
     packages: tuple[BundlePackage, ...]
+    sha256: dict[str, str] = {}
 
 
 class _DesignFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -144,8 +146,11 @@ def create_bundle(
     (folder / "artifacts").mkdir()
     for package in head.packages:
         archives[package.name].replace(folder / package.file)
-    _write_file(folder / "experiment.toml", text.encode())
-    _write_file(folder / "design.json", msgspec.json.encode(design))
+    fixed = {"experiment.toml": text.encode(), "design.json": msgspec.json.encode(design)}
+    for name, content in fixed.items():
+        _write_file(folder / name, content)
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in fixed.items()}
+    head = msgspec.structs.replace(head, sha256=digests)
     _write_file(folder / "bundle.json", msgspec.json.format(msgspec.json.encode(head)) + b"\n")
     return Bundle(folder, head, experiment, design)
 
@@ -165,14 +170,22 @@ def open_bundle(folder: Path) -> Bundle:
         )
     try:
         head = msgspec.json.decode(head_file.read_bytes(), type=BundleHead)
-        plan = msgspec.json.decode((folder / "design.json").read_bytes(), type=_DesignFile)
-        text = (folder / "experiment.toml").read_text()
+        fixed = {name: (folder / name).read_bytes() for name in ("experiment.toml", "design.json")}
+        plan = msgspec.json.decode(fixed["design.json"], type=_DesignFile)
+        text = fixed["experiment.toml"].decode()
     except (msgspec.MsgspecError, OSError, UnicodeDecodeError) as error:
         raise InputError(f"the bundle is damaged: {error}", where=str(folder)) from None
     if head.format != BUNDLE_FORMAT:
         raise InputError(
             f"the bundle has format {head.format}, this datamill reads {BUNDLE_FORMAT}", where=str(head_file)
         )
+    for name, content in fixed.items():
+        if hashlib.sha256(content).hexdigest() != head.sha256.get(name):
+            raise InputError(
+                "the file was changed after the experiment had begun",
+                where=str(folder / name),
+                remedy="Question and plan are fixed before data: restore it, or begin a new experiment.",
+            )
     design = Design(plan.kind, plan.seed, plan.replicates, plan.factors, plan.trials)
     experiment = parse_experiment(text, name=str(folder / "experiment.toml"))
     return Bundle(folder, head, experiment, design)

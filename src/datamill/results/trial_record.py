@@ -119,6 +119,7 @@ class PhaseFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=Fal
     user_time_ns: int
     system_time_ns: int
     peak_memory_bytes: int
+    peak_memory_floor_bytes: int
     minor_faults: int
     major_faults: int
     voluntary_switches: int
@@ -145,6 +146,7 @@ class CompilerFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=
     links_reordered: int
     links_in_order: int
     programs: dict[str, int]
+    escaped: int
 
 
 class BuildFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):

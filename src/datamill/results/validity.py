@@ -61,6 +61,7 @@ def list_warnings(records: Iterable[TrialRecord]) -> tuple[str, ...]:
     wrong: dict[tuple[str, str], list[FactorFacts]] = defaultdict(list)
     notices: Counter[tuple[str, str]] = Counter()
     left: Counter[str] = Counter()
+    small: Counter[str] = Counter()
     isolation: Counter[tuple[str, str]] = Counter()
     trials = 0
     for record in records:
@@ -76,6 +77,8 @@ def list_warnings(records: Iterable[TrialRecord]) -> tuple[str, ...]:
             notices[(record.package, notice)] += 1
         if record.run is not None and record.run.left_processes:
             left[record.package] += 1
+        if record.run is not None and record.run.peak_memory_bytes <= record.run.peak_memory_floor_bytes:
+            small[record.package] += 1
         isolation[(record.isolation.kind, record.isolation.reason)] += 1
 
     warnings = []
@@ -95,6 +98,11 @@ def list_warnings(records: Iterable[TrialRecord]) -> tuple[str, ...]:
         warnings.append(
             f"run.sh of package {package} left processes behind in {count} trials; they were killed, and "
             "their processor time is not in the figures"
+        )
+    for package, count in small.most_common():
+        warnings.append(
+            f"peak_memory_bytes of package {package} is only an upper bound in {count} trials: the program "
+            "needs less than the worker that starts it"
         )
     for (package, notice), count in notices.most_common(10):
         warnings.append(f"package {package}, {count} of {trials} trials: {notice}")
