@@ -6,6 +6,9 @@
 //! program. Afterwards [`read_compiler_log`] sums the log up and [`observe_build_factors`] says
 //! which levels the build really had.
 //!
+//! A compilation that goes around its wrapper is seen by the wrapper of `as`, which changes nothing,
+//! if it calls that: clang has its assembler within itself, and stays unseen.
+//!
 //! ```text
 //! <dir>/datamill-worker       the binary
 //! <dir>/bin/gcc               -> ../datamill-worker, first in PATH
@@ -15,8 +18,10 @@
 
 mod archiver_arguments;
 mod arguments;
+mod chain;
 mod driver_arguments;
 mod driver_options;
+mod escape;
 mod install;
 mod link_order;
 mod linker_arguments;

@@ -22,6 +22,8 @@ pub(crate) struct CallFacts {
     pub level_changed: bool,
     /// The link or archive that the call makes, if any.
     pub link: Option<LinkFacts>,
+    /// Whether it is a call of the assembler by a compilation that no wrapper saw.
+    pub escaped: bool,
 }
 
 /// What one link or archive did.
@@ -74,6 +76,10 @@ pub fn read_compiler_log(dir: &Path) -> io::Result<CompilerFacts> {
 }
 
 fn count_call(facts: &mut CompilerFacts, call: CallFacts) {
+    if call.escaped {
+        facts.escaped += 1;
+        return;
+    }
     facts.invocations += 1;
     *facts.programs.entry(call.program).or_default() += 1;
     if let Some(level) = call.level {

@@ -7,7 +7,7 @@ use crate::settings::WrapperSettings;
 /// Reads back each build factor that `settings` asks for from what the wrappers logged.
 ///
 /// The observed level is absent when nothing showed one, and differs from the level asked for when
-/// a part of the build escaped.
+/// a part of the build escaped: `mixed` when the assembler saw compilations that no wrapper did.
 pub fn observe_build_factors(
     settings: &WrapperSettings,
     facts: &CompilerFacts,
@@ -46,10 +46,21 @@ fn observe_optimization(asked: &str, facts: &CompilerFacts) -> FactorFacts {
             facts.optimization_changed
         )
     };
+    let (observed, evidence) = match facts.escaped {
+        0 => (levels.join(", "), evidence),
+        escaped => (
+            "mixed".to_owned(),
+            format!(
+                "{evidence}; {} did not pass through the wrapper but called its assembler, with its \
+                 own level",
+                count_of(escaped, "compilation")
+            ),
+        ),
+    };
     FactorFacts {
         name: "optimization".to_owned(),
         asked: asked.to_owned(),
-        observed: (!levels.is_empty()).then(|| levels.join(", ")),
+        observed: (!levels.is_empty()).then_some(observed),
         evidence,
     }
 }
@@ -157,6 +168,28 @@ mod tests {
         let facts = observe_one(&settings(Some("-O2"), None), &CompilerFacts::default());
         assert_eq!(facts.observed, None);
         assert!(facts.evidence.contains("absolute path"));
+    }
+
+    #[test]
+    fn one_compilation_that_escapes_makes_the_level_mixed() {
+        let facts = CompilerFacts {
+            escaped: 1,
+            ..compiled(&[("-O2", 3)])
+        };
+        let facts = observe_one(&settings(Some("-O2"), None), &facts);
+        assert_eq!(facts.observed.as_deref(), Some("mixed"));
+        assert!(facts.evidence.contains("1 compilation did not pass"));
+    }
+
+    #[test]
+    fn a_build_of_which_all_escapes_shows_no_level_but_how_much_escaped() {
+        let facts = CompilerFacts {
+            escaped: 2,
+            ..CompilerFacts::default()
+        };
+        let facts = observe_one(&settings(Some("-O2"), None), &facts);
+        assert_eq!(facts.observed, None);
+        assert!(facts.evidence.contains("2 compilations did not pass"));
     }
 
     #[test]

@@ -18,9 +18,11 @@ pub(crate) enum ProgramKind {
     Linker,
     /// A maker of static libraries.
     Archiver,
+    /// `as`: passed through, to see which compilations call it.
+    Assembler,
 }
 
-const PROGRAMS: [(&str, ProgramKind); 19] = [
+const PROGRAMS: [(&str, ProgramKind); 23] = [
     ("cc", ProgramKind::Driver),
     ("gcc", ProgramKind::Driver),
     ("g++", ProgramKind::Driver),
@@ -29,6 +31,9 @@ const PROGRAMS: [(&str, ProgramKind); 19] = [
     ("c99", ProgramKind::Driver),
     ("clang", ProgramKind::Driver),
     ("clang++", ProgramKind::Driver),
+    ("gfortran", ProgramKind::Driver),
+    ("f77", ProgramKind::Driver),
+    ("f95", ProgramKind::Driver),
     ("cpp", ProgramKind::Preprocessor),
     ("clang-cpp", ProgramKind::Preprocessor),
     ("ld", ProgramKind::Linker),
@@ -40,6 +45,7 @@ const PROGRAMS: [(&str, ProgramKind); 19] = [
     ("gcc-ar", ProgramKind::Archiver),
     ("llvm-ar", ProgramKind::Archiver),
     ("ld64.lld", ProgramKind::Linker),
+    ("as", ProgramKind::Assembler),
 ];
 
 /// Searched when PATH is unset or lacks the program.
@@ -47,7 +53,7 @@ const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/s
 
 /// Whether the program of this `argv[0]` is one that the wrapper stands in for.
 ///
-/// Knows compiler drivers, linkers and archivers by file name, with a version (`gcc-12`), with a
+/// Knows compiler drivers, linkers, archivers and assemblers by file name, with a version (`gcc-12`), with a
 /// target (`x86_64-linux-gnu-gcc`) or both.
 pub fn is_wrapped_program(argv0: &OsStr) -> bool {
     Path::new(argv0)
@@ -57,19 +63,22 @@ pub fn is_wrapped_program(argv0: &OsStr) -> bool {
 
 /// What the program of this file name does; `None` when it is not wrapped.
 pub(crate) fn identify_program(name: &[u8]) -> Option<ProgramKind> {
-    let name = std::str::from_utf8(name).ok()?;
-    let name = strip_version(name);
-    if let Some((_, kind)) = PROGRAMS.iter().find(|(known, _)| *known == name) {
-        return Some(*kind);
+    let name = strip_version(std::str::from_utf8(name).ok()?);
+    let known = PROGRAMS.iter().find(|(known, _)| is_targeted(name, known));
+    known.map(|(_, kind)| *kind)
+}
+
+/// Whether this file name is that of a program, with a version, a target or both.
+pub(crate) fn is_named(name: &str, program: &str) -> bool {
+    is_targeted(strip_version(name), program)
+}
+
+fn is_targeted(name: &str, program: &str) -> bool {
+    match name.strip_suffix(program) {
+        Some("") => true,
+        Some(target) => target.strip_suffix('-').is_some_and(is_target),
+        None => false,
     }
-    // Folders of programs are searched for these names: most others end here.
-    if !name.contains('-') {
-        return None;
-    }
-    PROGRAMS.iter().find_map(|(known, kind)| {
-        let target = name.strip_suffix(known)?.strip_suffix('-')?;
-        is_target(target).then_some(*kind)
-    })
 }
 
 /// `gcc-12` -> `gcc`, `clang-cpp-14.0` -> `clang-cpp`.
@@ -162,7 +171,7 @@ mod tests {
         for name in
             "cc gcc g++ c++ c89 c99 clang clang++ gcc-12 g++-12 clang-14 clang++-14 gcc-4.9 \
         x86_64-linux-gnu-gcc musl-gcc x86_64-linux-gnu-g++-12 arm-none-eabi-gcc \
-        i686-w64-mingw32-g++"
+        i686-w64-mingw32-g++ gfortran gfortran-12 x86_64-linux-gnu-gfortran-12 f95"
                 .split(' ')
         {
             assert_eq!(kind_of(name), Some(ProgramKind::Driver), "{name}");
@@ -194,6 +203,13 @@ mod tests {
     }
 
     #[test]
+    fn assemblers_are_known_by_plain_and_targeted_names() {
+        for name in ["as", "x86_64-linux-gnu-as"] {
+            assert_eq!(kind_of(name), Some(ProgramKind::Assembler), "{name}");
+        }
+    }
+
+    #[test]
     fn other_programs_are_not_wrapped() {
         for name in [
             "",
@@ -205,6 +221,8 @@ mod tests {
             "abcc",
             "ccache",
             "gccgo-12",
+            "nasm",
+            "has",
             "datamill-worker",
             "-gcc",
             "--gcc",

@@ -37,11 +37,8 @@ pub(crate) fn rewrite_call(kind: ProgramKind, words: Vec<OsString>, wanted: Want
     match kind {
         ProgramKind::Driver => rewrite_driver_call(parse_driver_call(words, false), wanted),
         ProgramKind::Preprocessor => rewrite_driver_call(parse_driver_call(words, true), wanted),
-        _ if wanted.nested => Rewritten {
-            arguments: words,
-            facts: CallFacts::default(),
-            archive: None,
-        },
+        ProgramKind::Assembler => unchanged(words),
+        _ if wanted.nested => unchanged(words),
         ProgramKind::Linker => {
             let mut call = parse_linker_call(words);
             let link = call
@@ -61,6 +58,14 @@ pub(crate) fn rewrite_call(kind: ProgramKind, words: Vec<OsString>, wanted: Want
             let archive = call.archive.filter(|_| call.archives);
             finish(call.arguments, link, archive)
         }
+    }
+}
+
+fn unchanged(words: Vec<OsString>) -> Rewritten {
+    Rewritten {
+        arguments: words,
+        facts: CallFacts::default(),
+        archive: None,
     }
 }
 

@@ -2,21 +2,20 @@
 
 use std::convert::Infallible;
 use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{self, Command};
 
-use crate::log::append_call;
+use crate::chain::{CHAIN_VARIABLE, Chain};
+use crate::escape::is_called_by_compiler;
+use crate::log::{CallFacts, append_call};
 use crate::program::{FileIdentity, ProgramKind, find_real_program, identify_program};
 use crate::response_file::{expand_response_files, names_response_file, write_response_file};
 use crate::rewrite::{Wanted, rewrite_call};
 use crate::settings::WrapperSettings;
-
-/// Names the wrapped programs, and the files that they turned out to be, that led to this process.
-const CHAIN_VARIABLE: &str = "DATAMILL_WRAPPED";
 
 /// An archive that has a member is longer than this.
 const EMPTY_ARCHIVE_BYTES: u64 = 8;
@@ -48,18 +47,20 @@ fn become_real_program() -> Result<Infallible, String> {
     let own_path = env::current_exe().map_err(|e| format!("cannot find my own folder: {e}"))?;
     let own = fs::metadata(&own_path).map_err(|e| format!("{}: {e}", own_path.display()))?;
     let dir = own_path.parent().unwrap_or(Path::new("/"));
-    let settings = WrapperSettings::read_from(dir).map_err(|e| e.to_string())?;
-
-    let chain = env::var_os(CHAIN_VARIABLE);
-    let mut passed = passed_programs(chain.as_deref(), &name);
+    let chain = Chain::from_environment();
+    let mut passed = chain.passed_programs(&name);
     passed.push(FileIdentity::of(&own));
     let real = find_real_program(&name, env::var_os("PATH"), &passed)
         .ok_or_else(|| format!("no real {} on PATH behind the wrapper", name.display()))?;
+    if kind == ProgramKind::Assembler {
+        return pass_on(&real, original, &chain, dir);
+    }
 
+    let settings = WrapperSettings::read_from(dir).map_err(|e| e.to_string())?;
     let wanted = Wanted {
         optimization: settings.optimization.as_deref(),
         link_order: settings.wanted_link_order().map_err(|e| e.to_string())?,
-        nested: chain.is_some(),
+        nested: !chain.is_empty(),
     };
     let expanded = expand_response_files(original.clone()).map_err(|e| e.to_string())?;
     let mut rewritten = rewrite_call(kind, expanded.clone(), wanted);
@@ -67,8 +68,7 @@ fn become_real_program() -> Result<Infallible, String> {
     if let (Some(link), Some(archive)) = (&mut rewritten.facts.link, &rewritten.archive) {
         link.in_order &= !fs::metadata(archive).is_ok_and(|m| m.len() > EMPTY_ARCHIVE_BYTES);
     }
-    let resolved = fs::canonicalize(&real).unwrap_or_else(|_| real.clone());
-    rewritten.facts.program = resolved.to_string_lossy().into_owned();
+    rewritten.facts.program = resolved_name(&real);
     append_call(dir, &rewritten.facts).map_err(|e| e.to_string())?;
 
     let arguments = if rewritten.arguments == expanded {
@@ -79,9 +79,33 @@ fn become_real_program() -> Result<Infallible, String> {
     let mut command = Command::new(&real);
     command.args(arguments);
     if kind != ProgramKind::Linker {
-        command.env(CHAIN_VARIABLE, extended_chain(chain, &name, &real));
+        command.env(CHAIN_VARIABLE, chain.extended(&name, &real));
     }
     Err(format!("{}: {}", real.display(), command.exec()))
+}
+
+/// Becomes the assembler, and logs its call if a compilation made it that no wrapper saw.
+fn pass_on(
+    real: &Path,
+    arguments: Vec<OsString>,
+    chain: &Chain,
+    dir: &Path,
+) -> Result<Infallible, String> {
+    if !chain.has_driver() && is_called_by_compiler() {
+        let call = CallFacts {
+            program: resolved_name(real),
+            escaped: true,
+            ..CallFacts::default()
+        };
+        append_call(dir, &call).map_err(|e| e.to_string())?;
+    }
+    let error = Command::new(real).args(arguments).exec();
+    Err(format!("{}: {error}", real.display()))
+}
+
+fn resolved_name(program: &Path) -> String {
+    let resolved = fs::canonicalize(program).unwrap_or_else(|_| program.to_path_buf());
+    resolved.to_string_lossy().into_owned()
 }
 
 /// Only a call that named a response file can be too long for a command line.
@@ -96,27 +120,4 @@ fn shorten(words: Vec<OsString>, named_response_file: bool) -> Result<Vec<OsStri
         }
         _ => Ok(words),
     }
-}
-
-/// The files that calls of this name turned out to be, so far.
-fn passed_programs(chain: Option<&OsStr>, name: &OsStr) -> Vec<FileIdentity> {
-    let chain = chain.and_then(OsStr::to_str).unwrap_or_default();
-    chain
-        .split(':')
-        .filter_map(|link| {
-            FileIdentity::parse(link.strip_prefix(name.to_str()?)?.strip_prefix('/')?)
-        })
-        .collect()
-}
-
-fn extended_chain(chain: Option<OsString>, name: &OsStr, real: &Path) -> OsString {
-    let mut chain = chain.unwrap_or_default();
-    if let Ok(metadata) = fs::metadata(real) {
-        if !chain.is_empty() {
-            chain.push(":");
-        }
-        chain.push(name);
-        chain.push(format!("/{}", FileIdentity::of(&metadata)));
-    }
-    chain
 }

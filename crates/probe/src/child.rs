@@ -17,9 +17,11 @@ pub(crate) struct ChildPlan {
     pub(crate) stdin: RawFd,
     pub(crate) stdout: RawFd,
     pub(crate) stderr: RawFd,
-    pub(crate) address_randomization: bool,
+    pub(crate) address_randomization: Option<bool>,
     pub(crate) with_counters: bool,
     pub(crate) counters: Counters,
+    /// What this process had used of its own when it executed its program.
+    pub(crate) usage_before: libc::rusage,
     pub(crate) started_monotonic_ns: u64,
     pub(crate) started_unix_ns: u64,
     pub(crate) failed_step: Option<Step>,
@@ -35,8 +37,8 @@ pub enum Step {
     Streams,
     /// Entering its working folder.
     Directory,
-    /// Setting address-space randomisation.
-    Personality,
+    /// Setting what the layout of its address space depends on.
+    Layout,
     /// Executing the program.
     Execute,
 }
@@ -44,6 +46,9 @@ pub enum Step {
 /// Bit of `personality(2)` that turns address-space randomisation off.
 const ADDR_NO_RANDOMIZE: libc::c_ulong = 0x0040000;
 const QUERY_PERSONALITY: libc::c_ulong = 0xffff_ffff;
+
+/// The usual soft limit of a stack.
+const STACK_BYTES: libc::rlim_t = 8 << 20;
 
 /// Entry point of the child; `argument` is its [`ChildPlan`].
 pub(crate) extern "C" fn child_main(argument: *mut c_void) -> c_int {
@@ -63,11 +68,12 @@ pub(crate) extern "C" fn child_main(argument: *mut c_void) -> c_int {
             Step::Streams
         } else if libc::chdir(plan.directory) != 0 {
             Step::Directory
-        } else if !set_randomization(plan.address_randomization) {
-            Step::Personality
+        } else if !set_personality(plan.address_randomization) || !set_stack_limit() {
+            Step::Layout
         } else {
             libc::umask(0o022);
             reset_signals();
+            libc::getrusage(libc::RUSAGE_SELF, &mut plan.usage_before);
             plan.started_unix_ns = clock_ns(libc::CLOCK_REALTIME);
             plan.started_monotonic_ns = clock_ns(libc::CLOCK_MONOTONIC);
             libc::execve(plan.program, plan.arguments, plan.environment);
@@ -91,7 +97,9 @@ unsafe fn connect_streams(plan: &ChildPlan) -> bool {
     }
 }
 
-unsafe fn set_randomization(wanted: bool) -> bool {
+/// Clears every bit that changes the layout of an address space; that of randomisation is inherited
+/// unless something is wanted of it.
+unsafe fn set_personality(address_randomization: Option<bool>) -> bool {
     // SAFETY: no pointers involved.
     unsafe {
         let now = libc::personality(QUERY_PERSONALITY);
@@ -99,12 +107,28 @@ unsafe fn set_randomization(wanted: bool) -> bool {
             return false;
         }
         let now = now as libc::c_ulong;
-        let next = if wanted {
-            now & !ADDR_NO_RANDOMIZE
-        } else {
-            now | ADDR_NO_RANDOMIZE
+        let next = match address_randomization {
+            Some(true) => 0,
+            Some(false) => ADDR_NO_RANDOMIZE,
+            None => now & ADDR_NO_RANDOMIZE,
         };
         now == next || libc::personality(next) >= 0
+    }
+}
+
+/// Sets the soft limit of the stack, on which the kernel bases the layout of all other mappings.
+unsafe fn set_stack_limit() -> bool {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: valid pointers.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_STACK, &mut limit) != 0 {
+            return false;
+        }
+        limit.rlim_cur = STACK_BYTES.min(limit.rlim_max);
+        libc::setrlimit(libc::RLIMIT_STACK, &limit) == 0
     }
 }
 

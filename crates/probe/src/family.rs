@@ -33,19 +33,21 @@ impl Family {
     }
 
     /// Kills and reaps what is left of the family after its leader was reaped; returns how many
-    /// processes had to be killed.
-    pub(crate) fn end(self, leader: pid_t) -> u32 {
+    /// processes had to be killed, those included that [`Self::kill`] has `killed_already`.
+    pub(crate) fn end(self, leader: pid_t, killed_already: bool) -> u32 {
+        let mut killed = 0;
         loop {
-            match reap(libc::WNOHANG) {
-                Reaped::Nothing => return 0,
+            match reap(ANY_CHILD, libc::WNOHANG) {
+                Reaped::Nothing => return killed,
                 Reaped::StillRunning => break,
+                Reaped::Killed if killed_already => killed += 1,
+                // The family may well kill its own.
                 Reaped::Killed | Reaped::Ended => {}
             }
         }
-        let mut killed = 0;
         loop {
             self.kill(leader);
-            match reap(0) {
+            match reap(ANY_CHILD, 0) {
                 Reaped::Nothing => return killed,
                 Reaped::Killed => killed += 1,
                 Reaped::Ended | Reaped::StillRunning => {}
@@ -56,28 +58,30 @@ impl Family {
 
 /// Kills and reaps the orphans that this process, a child subreaper, has adopted.
 pub fn end_orphans() {
-    while !matches!(reap(libc::WNOHANG), Reaped::Nothing) {
+    while !matches!(reap(ANY_CHILD, libc::WNOHANG), Reaped::Nothing) {
         for child in children_of_self() {
             // SAFETY: signals only.
             unsafe { libc::kill(child, libc::SIGKILL) };
         }
-        if matches!(reap(0), Reaped::Nothing) {
+        if matches!(reap(ANY_CHILD, 0), Reaped::Nothing) {
             return;
         }
     }
 }
 
-enum Reaped {
+const ANY_CHILD: pid_t = -1;
+
+pub(crate) enum Reaped {
     Nothing,
     StillRunning,
     Killed,
     Ended,
 }
 
-fn reap(options: i32) -> Reaped {
+pub(crate) fn reap(child: pid_t, options: i32) -> Reaped {
     let mut status = 0;
     // SAFETY: valid pointer.
-    match unsafe { libc::waitpid(-1, &mut status, options | libc::__WALL) } {
+    match unsafe { libc::waitpid(child, &mut status, options | libc::__WALL) } {
         0 => Reaped::StillRunning,
         // SAFETY: errno of this thread.
         -1 if unsafe { *libc::__errno_location() } == libc::EINTR => Reaped::Ended,

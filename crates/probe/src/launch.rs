@@ -3,8 +3,8 @@
 use std::ffi::{CString, c_void};
 use std::fmt;
 use std::fs::File;
-use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::io::{self, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
@@ -15,6 +15,8 @@ use datamill_protocol::PhaseFacts;
 use crate::child::{ChildPlan, Step, child_main, clock_ns};
 use crate::counters::Counters;
 use crate::family::Family;
+use crate::interruption::Interruption;
+use crate::orphans::Orphans;
 use crate::output::OutputStream;
 
 const CHILD_STACK_BYTES: usize = 64 * 1024;
@@ -32,8 +34,8 @@ pub struct Launch<'a> {
     pub environment: &'a [CString],
     /// Working folder.
     pub directory: &'a Path,
-    /// Whether the kernel may randomise the program's address space.
-    pub address_randomization: bool,
+    /// Whether the kernel may randomise the program's address space; absent leaves it as inherited.
+    pub address_randomization: Option<bool>,
     /// Whether event counters are wanted.
     pub with_counters: bool,
     /// Time after which the whole family is killed.
@@ -46,8 +48,8 @@ pub struct Launch<'a> {
     pub stderr: File,
     /// How descendants are found and ended.
     pub family: Family,
-    /// Becomes readable when the measurement is to be given up.
-    pub interrupt: Option<BorrowedFd<'a>>,
+    /// Tells when the measurement is to be given up.
+    pub interrupt: Option<&'a dyn Interruption>,
 }
 
 /// What was seen.
@@ -101,7 +103,7 @@ impl fmt::Display for LaunchError {
                     Step::Separate => "separating its open files",
                     Step::Streams => "connecting its standard streams",
                     Step::Directory => "entering its working folder",
-                    Step::Personality => "setting address-space randomisation",
+                    Step::Layout => "setting the layout of its address space",
                     Step::Execute => "executing the program",
                 };
                 write!(formatter, "{doing}: {error}")
@@ -148,13 +150,19 @@ pub fn launch(request: Launch<'_>) -> Result<Measured, LaunchError> {
         address_randomization: request.address_randomization,
         with_counters: request.with_counters,
         counters: Counters::closed(),
+        // SAFETY: an all-zero rusage is valid.
+        usage_before: unsafe { std::mem::zeroed() },
         started_monotonic_ns: 0,
         started_unix_ns: 0,
         failed_step: None,
         errno: 0,
     };
 
+    let orphans = Orphans::listen().map_err(prepare)?;
+    lower_own_peak();
+    let own_peak_before = own_peak_bytes();
     let (pid, process) = start(&mut plan).map_err(prepare)?;
+    let own_peak_after = own_peak_bytes();
     if let Some(step) = plan.failed_step {
         reap_leader(pid).map_err(prepare)?;
         // Reading is what closes them; the child opened them in this process' table.
@@ -167,37 +175,47 @@ pub fn launch(request: Launch<'_>) -> Result<Measured, LaunchError> {
     // Only now: before the child had its own table, closing these would have closed the child's.
     drop((stdin, stdout_write, stderr_write));
 
-    let end = await_end(
+    let deadline_ns = request.timeout.map(|span| {
+        let span_ns = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+        plan.started_monotonic_ns.saturating_add(span_ns)
+    });
+    let watch = Watch {
         pid,
-        &process,
-        &mut streams,
-        &mut buffer,
-        plan.started_monotonic_ns,
-        request.timeout,
-        request.interrupt,
-        request.family,
-    )
-    .map_err(prepare)?;
+        process: &process,
+        orphans: &orphans,
+        deadline_ns,
+        interrupt: request.interrupt,
+        family: request.family,
+    };
+    let end = await_end(&watch, &mut streams, &mut buffer).map_err(prepare)?;
     let (status, usage) = reap_leader(pid).map_err(prepare)?;
     let counters = plan.counters.read();
-    let left_processes = request.family.end(pid);
+    let killed_already = end.cause != EndCause::Itself;
+    let left_processes = end.killed + request.family.end(pid, killed_already);
     for stream in &mut streams {
         // A process outside the family could hold the pipe open: what is there is read, nothing awaited.
         while stream.read_once(&mut buffer) {}
     }
 
     let [mut stdout, mut stderr] = streams;
+    // The child's own preparation is no part of the program.
+    let before = plan.usage_before;
+    // The kernel counts memory coarsely: counting long arguments in and out again may show it a rest.
+    let rest = Some(own_peak_after).filter(|after| *after > own_peak_before);
+    let floor = (before.ru_maxrss as u64 * 1024).max(rest.unwrap_or(0));
     Ok(Measured {
         facts: PhaseFacts {
             started_unix_ns: plan.started_unix_ns,
             wall_time_ns: end.monotonic_ns.saturating_sub(plan.started_monotonic_ns),
-            user_time_ns: time_ns(usage.ru_utime),
-            system_time_ns: time_ns(usage.ru_stime),
+            user_time_ns: time_ns(usage.ru_utime).saturating_sub(time_ns(before.ru_utime)),
+            system_time_ns: time_ns(usage.ru_stime).saturating_sub(time_ns(before.ru_stime)),
             peak_memory_bytes: usage.ru_maxrss as u64 * 1024,
-            minor_faults: usage.ru_minflt as u64,
-            major_faults: usage.ru_majflt as u64,
-            voluntary_switches: usage.ru_nvcsw as u64,
-            involuntary_switches: usage.ru_nivcsw as u64,
+            // At `execve` the kernel carries the peak of the memory shared until then over.
+            peak_memory_floor_bytes: floor,
+            minor_faults: difference(usage.ru_minflt, before.ru_minflt),
+            major_faults: difference(usage.ru_majflt, before.ru_majflt),
+            voluntary_switches: difference(usage.ru_nvcsw, before.ru_nvcsw),
+            involuntary_switches: difference(usage.ru_nivcsw, before.ru_nivcsw),
             exit_code: libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)),
             signal: libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status)),
             timed_out: end.cause == EndCause::Timeout,
@@ -212,6 +230,24 @@ pub fn launch(request: Launch<'_>) -> Result<Measured, LaunchError> {
         interrupted: end.cause == EndCause::Interrupt,
         storage_error: stdout.storage_error.or(stderr.storage_error),
     })
+}
+
+/// Forgets the peak of this process' memory, which the program would inherit; where the kernel does
+/// not allow it, the recorded floor is higher.
+fn lower_own_peak() {
+    let file = File::options().write(true).open("/proc/self/clear_refs");
+    file.and_then(|mut file| file.write_all(b"5")).ok();
+}
+
+/// Peak of this process' memory, or that of the memory that it had before its own `execve`.
+fn own_peak_bytes() -> u64 {
+    // SAFETY: an all-zero rusage is valid, and so is the pointer.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
+        usage
+    };
+    usage.ru_maxrss as u64 * 1024
 }
 
 /// Starts the child and returns once it has executed its program or given up.
@@ -249,35 +285,45 @@ enum EndCause {
 struct End {
     monotonic_ns: u64,
     cause: EndCause,
+    /// Processes reaped after the family had been killed for the cause.
+    killed: u32,
 }
 
-#[allow(clippy::too_many_arguments)]
-fn await_end(
+/// What is watched until the measured process has ended.
+struct Watch<'a> {
     pid: libc::pid_t,
-    process: &OwnedFd,
+    process: &'a OwnedFd,
+    orphans: &'a Orphans,
+    deadline_ns: Option<u64>,
+    interrupt: Option<&'a dyn Interruption>,
+    family: Family,
+}
+
+fn await_end(
+    watch: &Watch<'_>,
     streams: &mut [OutputStream; 2],
     buffer: &mut [u8],
-    started_ns: u64,
-    timeout: Option<Duration>,
-    interrupt: Option<BorrowedFd<'_>>,
-    family: Family,
 ) -> io::Result<End> {
-    let deadline_ns = timeout
-        .map(|span| started_ns.saturating_add(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)));
     let mut cause = EndCause::Itself;
+    let mut killed = 0;
+    // One that came before is not told by the descriptor any more.
+    let mut interrupted = watch.interrupt.is_some_and(Interruption::has_come);
     loop {
         let waiting = cause == EndCause::Itself;
+        let interrupt = watch.interrupt.filter(|_| waiting);
         let mut polled = [
-            poll_entry(process.as_raw_fd()),
+            poll_entry(watch.process.as_raw_fd()),
             poll_entry(streams[0].poll_descriptor()),
             poll_entry(streams[1].poll_descriptor()),
-            poll_entry(
-                interrupt
-                    .filter(|_| waiting)
-                    .map_or(-1, |fd| fd.as_raw_fd()),
-            ),
+            poll_entry(watch.orphans.descriptor()),
+            poll_entry(interrupt.map_or(-1, |interrupt| interrupt.descriptor().as_raw_fd())),
         ];
-        let ready = poll_until(&mut polled, deadline_ns.filter(|_| waiting));
+        let until_ns = if interrupted && waiting {
+            Some(0)
+        } else {
+            watch.deadline_ns.filter(|_| waiting)
+        };
+        let ready = poll_until(&mut polled, until_ns);
         let now_ns = clock_ns(libc::CLOCK_MONOTONIC);
         if ready
             .as_ref()
@@ -290,14 +336,22 @@ fn await_end(
             return Ok(End {
                 monotonic_ns: now_ns,
                 cause,
+                killed,
             });
         }
-        if waiting && polled[3].revents != 0 {
+        if polled[3].revents != 0 {
+            let reaped = watch.orphans.reap(watch.pid);
+            killed += if waiting { 0 } else { reaped };
+        }
+        if polled[4].revents != 0 {
+            interrupted = interrupt.is_some_and(Interruption::has_come);
+        }
+        if waiting && interrupted {
             cause = EndCause::Interrupt;
-            family.kill(pid);
-        } else if waiting && deadline_ns.is_some_and(|deadline| now_ns >= deadline) {
+            watch.family.kill(watch.pid);
+        } else if waiting && watch.deadline_ns.is_some_and(|deadline| now_ns >= deadline) {
             cause = EndCause::Timeout;
-            family.kill(pid);
+            watch.family.kill(watch.pid);
         }
         for (stream, entry) in streams.iter_mut().zip(&polled[1..3]) {
             if entry.revents != 0 {
@@ -392,6 +446,10 @@ fn above_standard(descriptor: OwnedFd) -> io::Result<OwnedFd> {
 fn c_string(path: &Path) -> io::Result<CString> {
     CString::new(path.as_os_str().as_bytes())
         .map_err(|_| io::Error::other("a path holds a NUL byte"))
+}
+
+fn difference(after: libc::c_long, before: libc::c_long) -> u64 {
+    u64::try_from(after.saturating_sub(before)).unwrap_or(0)
 }
 
 fn time_ns(time: libc::timeval) -> u64 {

@@ -9,9 +9,12 @@
 mod child;
 mod counters;
 mod family;
+mod interruption;
 mod launch;
+mod orphans;
 mod output;
 
 pub use child::Step as ChildStep;
 pub use family::{Family, end_orphans};
+pub use interruption::Interruption;
 pub use launch::{Launch, LaunchError, Measured, launch};

@@ -195,7 +195,7 @@ pub struct BuildFacts {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CompilerFacts {
-    /// Calls of any wrapped program.
+    /// Calls of any wrapped program but the assembler.
     pub invocations: u64,
     /// Calls that compiled at least one source file.
     pub compiles: u64,
@@ -213,6 +213,8 @@ pub struct CompilerFacts {
     pub links_in_order: u64,
     /// Real programs that ran, by name, with their number of calls.
     pub programs: BTreeMap<String, u64>,
+    /// Compilations that did not pass through the wrapper, seen by the assembler that they called.
+    pub escaped: u64,
 }
 
 /// One measured phase: one process from its exec to its end, with the descendants that it waited for.
@@ -229,6 +231,8 @@ pub struct PhaseFacts {
     pub system_time_ns: u64,
     /// Largest resident set of any one process.
     pub peak_memory_bytes: u64,
+    /// Peak that the launcher itself leaves behind: a peak at or below it is only known to be at most that.
+    pub peak_memory_floor_bytes: u64,
     /// Page faults served without input or output.
     pub minor_faults: u64,
     /// Page faults that needed input or output.

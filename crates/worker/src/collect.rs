@@ -6,15 +6,17 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Seek};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use datamill_protocol::{ArchiveFacts, Failure, FailureKind, Phase, TrialLimits};
 use flate2::bufread::MultiGzDecoder;
-use rustix::fs::{Mode, OFlags, openat};
+use rustix::fs::{Mode, OFlags, ResolveFlags, openat, openat2};
+use rustix::io::Errno;
 
 use crate::digest::copy_and_hash;
 use crate::metrics::{Metrics, parse_metrics_csv, parse_metrics_json};
+use crate::package::is_pax_sparse;
 use crate::trouble::{Step, failure, io_failure};
 use crate::world::World;
 
@@ -105,27 +107,61 @@ fn last_line(stdout: &[u8]) -> Option<PathBuf> {
     Some(PathBuf::from(OsStr::from_bytes(line)))
 }
 
-/// Opens what was named and tells where it really is, links followed.
+/// Opens what was named, below the world's root, and tells where it really is, links followed.
 fn open_archive(world: &World, named: &Path) -> Step<(File, PathBuf)> {
-    let full = world.root.join(named);
-    // A named pipe must not make the worker wait.
-    let opened = File::options()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
-        .open(&full);
-    let file = opened.map_err(|error| {
-        no_archive(
-            format!(
-                "collect.sh named `{}`, which cannot be read: {error}.",
-                shown(named)
+    let file = open_in_world(world, named).map_err(|error| {
+        let (cause, remedy) = match error.raw_os_error() {
+            Some(libc::EXDEV) => return outside(named),
+            Some(libc::ELOOP) => (
+                "leads through links in a circle or through a link of /proc".to_owned(),
+                "Print the plain path of the archive.",
             ),
-            "Print the path of an existing file, relative to the package's root or absolute.",
+            _ => (
+                format!("cannot be read: {error}"),
+                "Print the path of an existing file, relative to the package's root or absolute.",
+            ),
+        };
+        no_archive(
+            format!("collect.sh named `{}`, which {cause}.", shown(named)),
+            remedy,
         )
     })?;
     let path = fs::read_link(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()))
-        .or_else(|_| fs::canonicalize(&full))
+        .or_else(|_| fs::canonicalize(world.root.join(named)))
         .map_err(io_failure(Phase::Collect, "following the archive's path"))?;
     Ok((file, path))
+}
+
+/// Opens a path as a script of the trial names it, without leaving the world: the kernel follows the
+/// links, but not those of `/proc` that lead to what other processes have open.
+fn open_in_world(world: &World, named: &Path) -> io::Result<File> {
+    let root = File::open(&world.root)?;
+    // In a plain world `/` is the host's, and absolute paths and links are to be taken from there.
+    let resolved;
+    let (path, how) = if world.root == Path::new("/") {
+        (named, ResolveFlags::IN_ROOT)
+    } else {
+        resolved = fs::canonicalize(world.root.join(named))?;
+        let inner = resolved.strip_prefix(fs::canonicalize(&world.root)?);
+        let inner = inner.map_err(|_| io::Error::from_raw_os_error(libc::EXDEV))?;
+        let itself = inner.as_os_str().is_empty();
+        (
+            if itself { Path::new(".") } else { inner },
+            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
+        )
+    };
+    // A named pipe must not make the worker wait.
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let how = how | ResolveFlags::NO_MAGICLINKS;
+    let mut opened = Err(Errno::AGAIN);
+    for _ in 0..1000 {
+        opened = openat2(&root, path, flags, Mode::empty(), how);
+        // Again: anybody on this host renamed or mounted something while `..` was followed.
+        if !matches!(opened, Err(Errno::AGAIN)) {
+            break;
+        }
+    }
+    Ok(opened?.into())
 }
 
 fn check_archive(
@@ -141,13 +177,7 @@ fn check_archive(
         .iter()
         .any(|own| path.starts_with(own));
     if !path.starts_with(&root) || kernels_own {
-        return Err(no_archive(
-            format!(
-                "collect.sh named `{}`, which is outside the trial's world.",
-                shown(named)
-            ),
-            "Make the archive in the package's folder or in /tmp.",
-        ));
+        return Err(outside(named));
     }
     let data = file
         .metadata()
@@ -239,6 +269,11 @@ fn metrics_in_tar(content: impl Read, name: &str, limits: &TrialLimits) -> Step<
             continue;
         }
         let member = path.display().to_string();
+        if is_pax_sparse(&mut entry).map_err(|error| damaged(name, &error))? {
+            return Err(bad_metrics(format!(
+                "`{member}` in the archive `{name}` is packed as a sparse file (tar -S)."
+            )));
+        }
         if let Some(other) = found.insert(kind, member.clone()) {
             return Err(bad_metrics(format!(
                 "The archive `{name}` holds both `{other}` and `{member}`."
@@ -301,6 +336,16 @@ fn is_tar_header(block: &[u8]) -> bool {
 
 fn shown(named: &Path) -> String {
     named.display().to_string().escape_debug().to_string()
+}
+
+fn outside(named: &Path) -> Failure {
+    no_archive(
+        format!(
+            "collect.sh named `{}`, which is outside the trial's world.",
+            shown(named)
+        ),
+        "Make the archive in the package's folder, or in /tmp of a private world.",
+    )
 }
 
 fn no_archive(message: impl Into<String>, remedy: &str) -> Failure {

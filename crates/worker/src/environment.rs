@@ -10,11 +10,12 @@ pub const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin
 /// The same variables in every trial, then those of the package's `env` file.
 ///
 /// `with_wrappers` puts the compiler wrappers first in PATH, also before a PATH of the package's own.
+/// Returns `NAME=value` each, as `execve` takes them.
 pub fn phase_environment(
     world: &World,
     package: &[(String, String)],
     with_wrappers: bool,
-) -> Vec<(String, String)> {
+) -> Vec<CString> {
     let home = if world.root.as_os_str() == "/" {
         "/root".into()
     } else {
@@ -42,13 +43,37 @@ pub fn phase_environment(
     {
         *path = format!("{}/bin:{path}", world.tools.display());
     }
-    variables
-}
-
-/// Variables as `execve` takes them; those with a NUL byte cannot exist and are left out.
-pub fn c_strings(variables: &[(String, String)]) -> Vec<CString> {
+    // Variables with a NUL byte cannot exist.
     variables
         .iter()
         .filter_map(|(name, value)| CString::new(format!("{name}={value}")).ok())
         .collect()
+}
+
+/// What a phase inherits of this process all the same and what bears on its time, one sentence each:
+/// a niceness other than 0, and processors that it may not use.
+pub fn inherited_notices() -> Vec<String> {
+    let mut notices = Vec::new();
+    // SAFETY: no pointers involved. The system call itself, unlike the C library's, never returns a
+    // negative value that is none of an error: it tells 20 less the niceness.
+    let priority = unsafe { libc::syscall(libc::SYS_getpriority, libc::PRIO_PROCESS, 0) };
+    if priority > 0 && priority != 20 {
+        notices.push(format!("run.sh inherited niceness {}.", 20 - priority));
+    }
+    // SAFETY: an all-zero set is valid and has the size given. The call fails on machines with more
+    // processors than the set has bits: then nothing is known.
+    let (usable, online) = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        let known = libc::sched_getaffinity(0, size_of_val(&set), &mut set) == 0;
+        let online = libc::sysconf(libc::_SC_NPROCESSORS_ONLN);
+        (known.then(|| libc::CPU_COUNT(&set)), online)
+    };
+    if let Some(usable) = usable
+        && libc::c_long::from(usable) < online
+    {
+        notices.push(format!(
+            "run.sh inherited an affinity to {usable} of the {online} processors online."
+        ));
+    }
+    notices
 }

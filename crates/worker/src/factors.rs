@@ -1,9 +1,9 @@
 //! The factors that act on `run.sh`: what is asked for, how it is set, how it is read back.
 
 use std::collections::BTreeMap;
+use std::ffi::CString;
 use std::fs::File;
 use std::io::{Read, Seek};
-use std::os::fd::AsFd;
 use std::time::Duration;
 
 use datamill_compiler::WrapperSettings;
@@ -11,7 +11,6 @@ use datamill_probe::{Launch, launch};
 use datamill_protocol::FactorFacts;
 use rustix::fs::{MemfdFlags, memfd_create};
 
-use crate::environment::c_strings;
 use crate::interrupt::Interrupt;
 use crate::witness::{PADDING_NAME, Witness};
 use crate::world::World;
@@ -79,18 +78,13 @@ impl Levels {
         Ok(parsed)
     }
 
-    /// Whether the address space of `run.sh` may be randomised.
-    pub fn randomizes(&self) -> bool {
-        self.aslr.unwrap_or(true)
-    }
-
-    /// Variables that add exactly the bytes asked for to an environment.
-    pub fn padding(&self) -> Vec<(String, String)> {
+    /// Variables that add exactly the bytes asked for to an environment, as `execve` takes them.
+    pub fn padding(&self) -> Vec<CString> {
         padding_variables(self.env_padding.unwrap_or(0))
     }
 }
 
-fn padding_variables(bytes: u64) -> Vec<(String, String)> {
+fn padding_variables(bytes: u64) -> Vec<CString> {
     let mut left = bytes;
     let mut variables = Vec::new();
     for letter in ('a'..='z').chain('A'..='Z') {
@@ -102,8 +96,12 @@ fn padding_variables(bytes: u64) -> Vec<(String, String)> {
             // Leaves enough for the last variable to exist.
             taken -= SMALLEST_PADDING;
         }
-        let value = "x".repeat((taken - SMALLEST_PADDING) as usize);
-        variables.push((format!("{PADDING_NAME}{letter}"), value));
+        // Room from the start: the launcher's own memory is the least peak that can be measured.
+        let mut variable = Vec::with_capacity(taken as usize);
+        variable.extend(format!("{PADDING_NAME}{letter}=").into_bytes());
+        variable.resize(taken as usize - 1, b'x');
+        // No byte of it is NUL.
+        variables.extend(CString::new(variable));
         left -= taken;
     }
     variables
@@ -113,7 +111,7 @@ fn padding_variables(bytes: u64) -> Vec<(String, String)> {
 pub fn read_back_run_factors(
     levels: &Levels,
     world: &World,
-    environment: &[(String, String)],
+    environment: &[CString],
     interrupt: &Interrupt,
 ) -> Vec<FactorFacts> {
     let mut factors = Vec::new();
@@ -195,7 +193,7 @@ fn kernel_randomizes() -> bool {
 fn launch_witness(
     levels: &Levels,
     world: &World,
-    environment: &[(String, String)],
+    environment: &[CString],
     interrupt: &Interrupt,
 ) -> Result<Witness, String> {
     let cannot = |cause: String| format!("No witness process could be observed: {cause}.");
@@ -212,16 +210,16 @@ fn launch_witness(
     let measured = launch(Launch {
         program: &world.tools.join("datamill-worker"),
         arguments: &[c"witness".to_owned()],
-        environment: &c_strings(environment),
+        environment,
         directory: &world.root,
-        address_randomization: levels.randomizes(),
+        address_randomization: levels.aslr,
         with_counters: false,
         timeout: Some(Duration::from_secs(10)),
         output_bytes: 4096,
         stdout: writer,
         stderr,
         family: world.family,
-        interrupt: Some(interrupt.as_fd()),
+        interrupt: Some(interrupt),
     })
     .map_err(|error| cannot(error.to_string()))?;
     if measured.facts.exit_code != Some(0) {
@@ -253,10 +251,10 @@ pub fn add_unread_factors(levels: &BTreeMap<String, String>, factors: &mut Vec<F
 mod tests {
     use super::*;
 
-    fn bytes_of(variables: &[(String, String)]) -> u64 {
+    fn bytes_of(variables: &[CString]) -> u64 {
         variables
             .iter()
-            .map(|(name, value)| (name.len() + value.len() + 2) as u64)
+            .map(|variable| variable.as_bytes_with_nul().len() as u64)
             .sum()
     }
 
@@ -272,7 +270,7 @@ mod tests {
             assert!(
                 variables
                     .iter()
-                    .all(|(name, value)| name.len() + value.len() + 2 <= LONGEST_STRING as usize)
+                    .all(|variable| variable.as_bytes_with_nul().len() <= LONGEST_STRING as usize)
             );
         }
     }

@@ -1,6 +1,7 @@
 //! What happens inside the private world: the phases of a trial, or of a shared build.
 
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 
 use datamill_compiler::{install_wrappers, observe_build_factors, read_compiler_log};
 use datamill_protocol::{
@@ -10,11 +11,11 @@ use datamill_protocol::{
 use serde::{Deserialize, Serialize};
 
 use crate::collect::collect_archive;
-use crate::environment::{SEARCH_PATH, phase_environment};
+use crate::environment::{SEARCH_PATH, inherited_notices, phase_environment};
 use crate::factors::{Levels, read_back_run_factors};
 use crate::interrupt::Interrupt;
 use crate::metrics::Metrics;
-use crate::package::Package;
+use crate::package::{COLLECT, Package, RUN, SETUP};
 use crate::phases::{Script, Stage, interrupted, is_full, run_script};
 use crate::trouble::{Step, failure, io_failure};
 use crate::witness::is_padding_name;
@@ -80,7 +81,8 @@ pub fn perform_trial(
         ..TrialParts::default()
     };
     parts.failure = perform_phases(assignment, world, &mut parts).err();
-    parts.interrupted = parts.failure.is_some() && assignment.interrupt.is_pending();
+    parts.interrupted = assignment.interrupt.is_pending() && parts.failure.is_some();
+    parts.notices.extend(assignment.interrupt.refusals());
     parts
 }
 
@@ -126,12 +128,14 @@ fn perform_phases(assignment: &Assignment<'_>, world: &World, parts: &mut TrialP
         return Err(interrupted(Phase::Run));
     }
 
+    check_still_there(world, Phase::Run, RUN)?;
+    parts.notices.extend(inherited_notices());
     let ended = run_script(
         &stage,
         &Script {
             phase: Phase::Run,
             environment: &environment,
-            address_randomization: assignment.levels.randomizes(),
+            address_randomization: assignment.levels.aslr,
         },
     );
     parts.run = ended.facts;
@@ -146,8 +150,9 @@ fn perform_phases(assignment: &Assignment<'_>, world: &World, parts: &mut TrialP
     let script = Script {
         phase: Phase::Collect,
         environment: &environment,
-        address_randomization: true,
+        address_randomization: Some(true),
     };
+    check_still_there(world, Phase::Collect, COLLECT)?;
     let ended = run_script(&stage, &script);
     parts.collect = ended.facts;
     ended.failure.map_or(Ok(()), Err)?;
@@ -196,11 +201,14 @@ pub fn build_package(
             )(error)),
         );
     }
+    if let Err(failure) = check_still_there(world, Phase::Setup, SETUP) {
+        return (Some(build), Err(failure));
+    }
     let environment = phase_environment(world, &assignment.package.variables, true);
     let script = Script {
         phase: Phase::Setup,
         environment: &environment,
-        address_randomization: true,
+        address_randomization: Some(true),
     };
     let ended = run_script(&assignment.stage(world), &script);
     build.setup = ended.facts;
@@ -220,6 +228,24 @@ pub fn build_package(
             )(error)),
         ),
     }
+}
+
+/// Checks that no earlier script of the package removed what the next one needs.
+fn check_still_there(world: &World, phase: Phase, script: &str) -> Step<()> {
+    for (name, path) in [
+        (script, world.root.join(script)),
+        ("/dev/null", PathBuf::from("/dev/null")),
+    ] {
+        if !path.exists() {
+            return Err(failure(
+                phase,
+                FailureKind::BadPackage,
+                format!("{script} cannot be executed: {name} is not there any more."),
+                format!("Let the package's scripts leave {name} where it is."),
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// A build may have noted the wrappers' paths: they stay where they are, but change nothing any more.

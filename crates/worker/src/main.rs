@@ -20,7 +20,7 @@ mod world;
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use datamill_protocol::{Outcome, TrialRecord};
@@ -73,9 +73,14 @@ fn run_trial(spec: &Path, record: Option<&Path>, parent: Option<u32>) -> io::Res
         Err(cause) => return Ok(refuse(&cause)),
     };
     let interrupt = prepare_process(parent)?;
+    // Before the trial: a record that has no place would be lost only after hours of measuring.
+    let draft = match record.map(RecordDraft::make).transpose() {
+        Ok(draft) => draft,
+        Err(cause) => return Ok(refuse(&cause)),
+    };
     let told = trial::run_trial(&spec, &levels, &interrupt);
-    match record {
-        Some(path) => write_record(path, &told)?,
+    match draft {
+        Some(draft) => draft.finish(&told)?,
         None => drop(print_json(&told)?),
     }
     Ok(match told.outcome {
@@ -118,16 +123,41 @@ fn prepare_process(parent: Option<u32>) -> io::Result<Interrupt> {
     Interrupt::listen()
 }
 
-/// Writes the record under a temporary name first, so that a reader never sees half of it.
-fn write_record(path: &Path, record: &TrialRecord) -> io::Result<()> {
-    let mut draft_name = path.as_os_str().to_owned();
-    draft_name.push(".part");
-    let draft = Path::new(&draft_name);
-    let mut file = File::create(draft)?;
-    serde_json::to_writer_pretty(&mut file, record)?;
-    file.write_all(b"\n")?;
-    file.sync_data()?;
-    fs::rename(draft, path)
+/// A record on its way to a file, under a temporary name so that a reader never sees half of it.
+struct RecordDraft<'a> {
+    path: &'a Path,
+    draft: PathBuf,
+    file: File,
+}
+
+impl<'a> RecordDraft<'a> {
+    /// Makes the draft; the error is one sentence for the user.
+    fn make(path: &'a Path) -> Result<Self, String> {
+        let refused = |cause: String| {
+            format!(
+                "--record: {} cannot be written: {cause}; name a file in an existing, writable folder",
+                path.display()
+            )
+        };
+        if path.is_dir() {
+            return Err(refused("it is a folder".to_owned()));
+        }
+        let mut draft = path.as_os_str().to_owned();
+        draft.push(".part");
+        let file = File::create(&draft).map_err(|error| refused(error.to_string()))?;
+        Ok(Self {
+            path,
+            draft: draft.into(),
+            file,
+        })
+    }
+
+    fn finish(mut self, record: &TrialRecord) -> io::Result<()> {
+        serde_json::to_writer_pretty(&mut self.file, record)?;
+        self.file.write_all(b"\n")?;
+        self.file.sync_data()?;
+        fs::rename(&self.draft, self.path)
+    }
 }
 
 fn print_json(value: &impl Serialize) -> io::Result<u8> {

@@ -1,8 +1,9 @@
 //! Running one script of a package and saying in words how it failed.
 
+use std::ffi::CString;
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::Duration;
 
@@ -10,7 +11,6 @@ use datamill_probe::{Launch, LaunchError, Measured, launch};
 use datamill_protocol::{Failure, FailureKind, Phase, PhaseFacts, TrialLimits};
 use rustix::fs::{Mode, OFlags, fstatvfs, openat};
 
-use crate::environment::c_strings;
 use crate::interrupt::Interrupt;
 use crate::package::{COLLECT, RUN, SETUP};
 use crate::trouble::{Step, disk_full, failure, io_failure};
@@ -26,10 +26,10 @@ const QUOTED_LINES: usize = 5;
 pub struct Script<'a> {
     /// Phase that it is.
     pub phase: Phase,
-    /// The whole environment.
-    pub environment: &'a [(String, String)],
-    /// Whether its address space may be randomised.
-    pub address_randomization: bool,
+    /// The whole environment, `NAME=value` each.
+    pub environment: &'a [CString],
+    /// Whether its address space may be randomised; absent leaves that to the host.
+    pub address_randomization: Option<bool>,
 }
 
 /// What all scripts of a trial have in common.
@@ -83,7 +83,7 @@ fn launch_script(stage: &Stage<'_>, script: &Script<'_>) -> Step<Measured> {
     launch(Launch {
         program: &program,
         arguments: &[],
-        environment: &c_strings(script.environment),
+        environment: script.environment,
         directory: &stage.world.root,
         address_randomization: script.address_randomization,
         with_counters: true,
@@ -92,7 +92,7 @@ fn launch_script(stage: &Stage<'_>, script: &Script<'_>) -> Step<Measured> {
         stdout: output_file(stage, &format!("{stem}.out"), script.phase)?,
         stderr: output_file(stage, &format!("{stem}.err"), script.phase)?,
         family: stage.world.family,
-        interrupt: Some(stage.interrupt.as_fd()),
+        interrupt: Some(stage.interrupt),
     })
     .map_err(|error| launch_failure(script.phase, name, &program, &error))
 }

@@ -63,7 +63,8 @@ fn parse_spec(text: &[u8]) -> Result<(TrialSpec, Levels), String> {
     Ok((spec, levels))
 }
 
-/// The scratch folder is removed after the trial: nothing else may be it or lie in it.
+/// The scratch folder is removed after the trial: nothing else may be it or lie in it. A package
+/// that is a folder would change if the worker wrote below it.
 fn check_folders_apart(spec: &TrialSpec) -> Result<(), String> {
     for (field, other) in [
         ("package.path", &spec.package.path),
@@ -74,6 +75,18 @@ fn check_folders_apart(spec: &TrialSpec) -> Result<(), String> {
             return Err(format!(
                 "scratch_dir: `{}` is removed after the trial, but holds {field}",
                 spec.scratch_dir
+            ));
+        }
+    }
+    for (field, folder) in [
+        ("scratch_dir", &spec.scratch_dir),
+        ("cache_dir", &spec.cache_dir),
+        ("output_dir", &spec.output_dir),
+    ] {
+        if Path::new(folder).starts_with(&spec.package.path) {
+            return Err(format!(
+                "{field}: `{folder}` lies in the package `{}`, which would change with every trial",
+                spec.package.path
             ));
         }
     }
@@ -130,5 +143,20 @@ mod tests {
     #[test]
     fn a_scratch_folder_that_holds_the_cache_is_refused() {
         assert!(refusal(|spec| spec["scratch_dir"] = json!("/var")).starts_with("scratch_dir"));
+    }
+    #[test]
+    fn a_folder_of_the_worker_inside_the_package_is_refused() {
+        for field in ["scratch_dir", "cache_dir", "output_dir"] {
+            for folder in ["/package", "/package/below"] {
+                let refused = refusal(|spec| {
+                    spec["package"]["path"] = json!("/package");
+                    for other in ["scratch_dir", "cache_dir", "output_dir"] {
+                        spec[other] = json!(format!("/elsewhere/{other}"));
+                    }
+                    spec[field] = json!(folder);
+                });
+                assert!(refused.contains(field), "{refused}");
+            }
+        }
     }
 }

@@ -26,6 +26,12 @@ use crate::world::{
 /// Runs one trial; whatever happens, the record tells it.
 pub fn run_trial(spec: &TrialSpec, levels: &Levels, interrupt: &Interrupt) -> TrialRecord {
     let started_unix_ns = unix_ns();
+    // Read first: a plain world lets the scripts of root change even the host's name.
+    let worker = WorkerFacts {
+        id: datamill_host::hostname(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    let host = datamill_host::read_host_facts();
     let mut isolation = IsolationFacts {
         kind: weakest(spec.isolation),
         reason: String::new(),
@@ -61,11 +67,8 @@ pub fn run_trial(spec: &TrialSpec, levels: &Levels, interrupt: &Interrupt) -> Tr
         package_sha256,
         levels: spec.levels.clone(),
         seed: spec.seed,
-        worker: WorkerFacts {
-            id: datamill_host::hostname(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-        },
-        host: datamill_host::read_host_facts(),
+        worker,
+        host,
         isolation,
         started_unix_ns,
         ended_unix_ns: unix_ns(),

@@ -2,6 +2,7 @@
 
 mod build_systems;
 mod direct;
+mod escapes;
 mod installation;
 mod robustness;
 mod workshop;

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use datamill_protocol::{Failure, FailureKind, Phase, TrialLimits};
 use sha2::{Digest, Sha256};
 
-use super::unpack::{check_link_target, interrupted, set_time};
+use super::links::check_link_target;
+use super::unpack::{interrupted, set_time};
 use crate::digest::hexadecimal;
 use crate::interrupt::Interrupt;
 use crate::trouble::{Step, failure, io_failure};

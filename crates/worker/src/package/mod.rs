@@ -3,6 +3,7 @@
 mod checks;
 mod env_file;
 mod folder;
+mod links;
 mod unpack;
 
 use std::fs::{self, File};
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 use datamill_protocol::{FailureKind, PackageSpec, Phase, TrialLimits};
 
 pub use checks::{COLLECT, RUN, SETUP, check_against_host};
+pub use unpack::is_pax_sparse;
 
 use crate::digest::copy_and_hash;
 use crate::interrupt::Interrupt;
@@ -125,7 +127,7 @@ fn store_folder(
     }
     let unfinished = unfinished_in(packages)?;
     let content = folder::copy_folder(path, &members, unfinished.path(), interrupt)?;
-    checks::check_links_stay_inside(unfinished.path())?;
+    links::check_links_stay_inside(unfinished.path())?;
     let key = format!("folder-{content}");
     let storing = || io_failure(Phase::Unpack, "storing the copy of the package");
     unfinished.finish(&packages.join(&key)).map_err(storing())?;

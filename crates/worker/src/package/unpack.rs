@@ -12,7 +12,7 @@ use flate2::bufread::MultiGzDecoder;
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
 use tar::{Archive, EntryType};
 
-use super::checks::check_links_stay_inside;
+use super::links::{check_link_target, check_links_stay_inside};
 use crate::interrupt::Interrupt;
 use crate::trouble::{Step, failure, io_failure, is_full};
 
@@ -108,6 +108,9 @@ impl Unpacking<'_> {
                 _ => Err(bad_member(&shown, "it has no name")),
             };
         }
+        if is_pax_sparse(&mut entry).map_err(read_failure)? {
+            return Err(sparse_member(&shown));
+        }
         self.make_parents(&path, &shown)?;
         let known = self.kinds.get(&path).copied();
         let is_folder = kind == EntryType::Directory;
@@ -136,11 +139,15 @@ impl Unpacking<'_> {
             EntryType::Link => {
                 let link = entry.link_name().map_err(read_failure)?.unwrap_or_default();
                 let original = inner_path(&link).map_err(|cause| bad_member(&shown, cause))?;
-                if self.kinds.get(&original) != Some(&Kind::File) {
-                    return Err(bad_member(
-                        &shown,
-                        "it is a hard link to no earlier file of the package",
-                    ));
+                match self.kinds.get(&original) {
+                    Some(Kind::File) => {}
+                    Some(Kind::Link) => return Err(hard_linked_link(&shown, &original)),
+                    _ => {
+                        return Err(bad_member(
+                            &shown,
+                            "it is a hard link to no earlier file of the package",
+                        ));
+                    }
                 }
                 fs::hard_link(self.target.join(original), &full)
             }
@@ -226,6 +233,20 @@ impl Unpacking<'_> {
     }
 }
 
+/// Whether the content of a member begins with a map of its holes, in the records that GNU tar and
+/// libarchive add to the format pax. (The older sparse format of GNU is unpacked by the tar reader.)
+pub fn is_pax_sparse<R: Read>(entry: &mut tar::Entry<'_, R>) -> io::Result<bool> {
+    let Some(records) = entry.pax_extensions()? else {
+        return Ok(false);
+    };
+    for record in records {
+        if record?.key_bytes().starts_with(b"GNU.sparse.") {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// The member's path below the package's root, or why there is none.
 fn inner_path(path: &Path) -> Result<PathBuf, &'static str> {
     let mut inner = PathBuf::new();
@@ -238,29 +259,6 @@ fn inner_path(path: &Path) -> Result<PathBuf, &'static str> {
         }
     }
     Ok(inner)
-}
-
-/// Checks by name alone that a symbolic link at `path` stays inside the package.
-pub fn check_link_target(path: &Path, link: &Path) -> Result<(), String> {
-    let mut depth = path.components().count().saturating_sub(1);
-    for component in link.components() {
-        match component {
-            Component::Normal(_) => depth += 1,
-            Component::CurDir => {}
-            Component::ParentDir if depth > 0 => depth -= 1,
-            _ => {
-                return Err(format!(
-                    "it links outside the package, to `{}`",
-                    link.display()
-                ));
-            }
-        }
-    }
-    if link.as_os_str().is_empty() {
-        Err("it links to nothing".to_owned())
-    } else {
-        Ok(())
-    }
 }
 
 /// Sets the time of a file, folder or link itself, for build systems that compare times.
@@ -335,6 +333,25 @@ fn bad_member(member: &str, cause: &str) -> Failure {
     bad(
         &format!("member `{member}` is refused: {cause}"),
         "Pack the package again without this member.",
+    )
+}
+
+fn hard_linked_link(member: &str, original: &Path) -> Failure {
+    bad(
+        &format!(
+            "member `{member}` is refused: it is a hard link to the symbolic link `{}`",
+            original.display()
+        ),
+        "Make it a symbolic link of its own and pack the package again.",
+    )
+}
+
+fn sparse_member(member: &str) -> Failure {
+    bad(
+        &format!(
+            "member `{member}` is refused: it is packed as a sparse file in the format pax, whose map of holes is not understood here"
+        ),
+        "Pack the package again without `-S` (`--sparse`), or with `--format=gnu`.",
     )
 }
 

@@ -199,7 +199,7 @@ fn a_hard_link_to_a_symbolic_link_is_refused() {
         add(builder, "hard", EntryType::Link, 0o644, "soft", b"");
     });
     assert!(
-        message.contains("hard link to no earlier file"),
+        message.contains("hard link to the symbolic link `soft`"),
         "{message}"
     );
 }
@@ -331,4 +331,67 @@ fn a_damaged_archive_is_named_as_such() {
     let folder = TemporaryFolder::new("unpack");
     let refused = unpack_bytes(&bytes[..bytes.len() / 2], &folder).unwrap_err();
     assert!(refused.message.contains("damaged"), "{}", refused.message);
+}
+
+fn sparse_package(format: &str, folder: &TemporaryFolder) -> Option<Vec<u8>> {
+    let original = folder.path().join("holes");
+    let mut file = File::create(&original).unwrap();
+    file.write_all(&[b'a'; 5000]).unwrap();
+    io::Seek::seek(&mut file, io::SeekFrom::Start(400_000)).unwrap();
+    file.write_all(&[b'b'; 5000]).unwrap();
+    drop(file);
+    let packed = std::process::Command::new("tar")
+        .args(["-S", "-cz", "-f", "-", format, "-C"])
+        .arg(folder.path())
+        .arg("holes")
+        .output();
+    match packed {
+        Ok(packed) if packed.status.success() => Some(packed.stdout),
+        other => {
+            eprintln!("skipped: no GNU tar here: {other:?}");
+            None
+        }
+    }
+}
+
+#[test]
+fn a_sparse_file_in_the_format_of_gnu_comes_out_whole() {
+    let folder = TemporaryFolder::new("unpack");
+    let Some(bytes) = sparse_package("--format=gnu", &folder) else {
+        return;
+    };
+    unpack_bytes(&bytes, &folder).unwrap();
+    let unpacked = fs::read(folder.path().join("target/holes")).unwrap();
+    assert!(unpacked == fs::read(folder.path().join("holes")).unwrap());
+}
+
+#[test]
+fn a_sparse_file_in_the_format_pax_is_refused() {
+    let folder = TemporaryFolder::new("unpack");
+    let Some(bytes) = sparse_package("--format=posix", &folder) else {
+        return;
+    };
+    let refused = unpack_bytes(&bytes, &folder).unwrap_err();
+    assert!(
+        refused.message.contains("holes`") && refused.message.contains("sparse"),
+        "{}",
+        refused.message
+    );
+    assert!(
+        refused.remedy.contains("--format=gnu"),
+        "{}",
+        refused.remedy
+    );
+}
+
+#[test]
+fn a_member_is_sparse_by_any_record_of_that_family() {
+    for key in ["GNU.sparse.major", "GNU.sparse.map", "GNU.sparse.numblocks"] {
+        let message = refusal(|builder| {
+            let records = [(key, b"1".as_slice()), ("mtime", b"1.5".as_slice())];
+            builder.append_pax_extensions(records).unwrap();
+            file(builder, "holes", b"x");
+        });
+        assert!(message.contains("sparse"), "{key}: {message}");
+    }
 }

@@ -1,6 +1,7 @@
 //! The trial's private world: what the package sees as the machine, thrown away afterwards.
 
 mod copy;
+mod devices;
 mod enclosure;
 mod layers;
 mod mounts;

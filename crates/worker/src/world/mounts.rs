@@ -69,6 +69,9 @@ fn unescaped(field: &[u8]) -> OsString {
 }
 
 /// Mounts an overlay; `lowers` are in order from the top.
+///
+/// Set-uid bits mean nothing there: a trial is root already, and the kernel turns address-space
+/// randomisation on again for whoever executes a set-uid program.
 pub fn mount_overlay(
     lowers: &[&Path],
     upper: &Path,
@@ -101,7 +104,7 @@ pub fn mount_overlay(
         "overlay",
         at,
         "overlay",
-        MountFlags::empty(),
+        MountFlags::NOSUID,
         options.as_c_str(),
     )?)
 }
@@ -145,7 +148,7 @@ pub fn bind_read_only(original: &Path, at: &Path) -> io::Result<()> {
     make_read_only(at)
 }
 
-/// Makes a mount and everything mounted below it refuse writes.
+/// Makes a mount and everything mounted below it refuse writes and ignore set-uid bits.
 pub fn make_read_only(at: &Path) -> io::Result<()> {
     #[repr(C)]
     struct MountAttributes {
@@ -155,8 +158,9 @@ pub fn make_read_only(at: &Path) -> io::Result<()> {
         user_namespace: u64,
     }
     const READ_ONLY: u64 = 1;
+    const NO_SET_UID: u64 = 2;
     let attributes = MountAttributes {
-        set: READ_ONLY,
+        set: READ_ONLY | NO_SET_UID,
         clear: 0,
         propagation: 0,
         user_namespace: 0,
@@ -183,7 +187,7 @@ pub fn make_read_only(at: &Path) -> io::Result<()> {
     // Kernels before 5.12 change one mount at a time.
     Ok(mount_remount(
         at,
-        MountFlags::BIND | MountFlags::RDONLY,
+        MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID,
         c"",
     )?)
 }

@@ -1,6 +1,6 @@
 //! Worlds made of overlays over the host's root, as root or in a user namespace.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -12,6 +12,7 @@ use rustix::mount::{
 };
 use rustix::process::{chdir, chroot, pivot_root};
 
+use super::devices::{make_devices, mount_private_parts, show_mounted_devices};
 use super::layers::{Layer, Shown, mounted_files, plan_mounted_layers};
 use super::mounts::{
     HostMount, bind_read_only, bind_tree, make_read_only, mount_memory, mount_overlay,
@@ -27,9 +28,6 @@ pub const TOOLS: &str = "/.datamill";
 
 /// Parts of `/proc` through which a package could change the host.
 const PROTECTED_OF_PROC: [&str; 4] = ["bus", "irq", "sys", "sysrq-trigger"];
-
-/// Mounts below `/dev` that are shown as they are.
-const SHOWN_OF_DEV: [&str; 3] = ["pts", "mqueue", "hugepages"];
 
 /// Builds the world on the trial's scratch folder and makes it this process' root.
 pub fn enter(request: &WorldRequest<'_>, in_user_namespace: bool) -> Result<World, WorldError> {
@@ -94,10 +92,10 @@ impl Building<'_> {
             Changes::Disk(_) => 0,
         };
         mount_memory(&self.stage, bytes, 0o755)?;
-        for folder in ["world", "skeleton", "tools", "memory", "base"] {
+        for folder in ["world", "skeleton", "tools", "memory", "base", "dev", "shm"] {
             fs::create_dir(self.stage.join(folder))?;
         }
-        Ok(())
+        fs::set_permissions(self.stage.join("shm"), Permissions::from_mode(0o1777))
     }
 
     /// The folder to stack the root on, and the layers to put on it.
@@ -176,6 +174,11 @@ impl Building<'_> {
         }
         take_attributes(base, &upper).map_err(impossible("making a private layer"))?;
         let inner = layer.at.strip_prefix("/").unwrap_or(&layer.at);
+        let package = Some(self.request.package.join(inner)).filter(|path| is_real_folder(path));
+        // A build brings these attributes, or those that its setup.sh gave, in its layer.
+        if let (Some(package), None) = (&package, self.request.build) {
+            keep_attributes(package, base, &upper).map_err(impossible("making a private layer"))?;
+        }
         let mut lowers: Vec<PathBuf> = Vec::new();
         lowers.extend(
             self.request
@@ -183,7 +186,7 @@ impl Building<'_> {
                 .map(|build| build.join(&name))
                 .filter(|path| path.is_dir()),
         );
-        lowers.extend(Some(self.request.package.join(inner)).filter(|path| is_real_folder(path)));
+        lowers.extend(package);
         let nested = lowers.iter().any(|lower| is_inside(lower, base));
         lowers.push(if nested {
             self.stack_base(&name, base)?
@@ -271,10 +274,10 @@ impl Building<'_> {
         }
         bind_tree(Path::new("/sys"), &sys)?;
         make_read_only(&sys)?;
-        self.show_devices(world, &dev)
+        self.show_devices(&dev)
     }
 
-    fn show_devices(&mut self, world: &Path, dev: &Path) -> io::Result<()> {
+    fn show_devices(&mut self, dev: &Path) -> io::Result<()> {
         let layer = Layer {
             at: PathBuf::from("/dev"),
             shown: Shown::Overlaid,
@@ -282,20 +285,12 @@ impl Building<'_> {
         let own = Changes::Memory(0);
         // In a user namespace an overlay opens no devices.
         if self.in_user_namespace || self.stack(&layer, Path::new("/dev"), dev, own).is_err() {
-            bind_tree(Path::new("/dev"), dev)?;
+            make_devices(&self.stage.join("dev"), dev)?;
         } else {
-            for name in SHOWN_OF_DEV {
-                let original = Path::new("/dev").join(name);
-                if self.mounts.iter().any(|mount| mount.at == original) {
-                    bind_tree(&original, &dev.join(name))?;
-                }
-            }
+            show_mounted_devices(&self.mounts, dev)?;
         }
-        let shared_memory = below(world, Path::new("/dev/shm"));
-        if shared_memory.is_dir() {
-            mount_memory(&shared_memory, 0, 0o1777)?;
-        }
-        Ok(())
+        // On the stage, so that one bound holds for all that the trial keeps in memory.
+        mount_private_parts(&self.mounts, &self.stage.join("shm"), dev)
     }
 
     fn show_tools(&self, world: &Path) -> io::Result<()> {
@@ -330,7 +325,22 @@ fn take_attributes(base: &Path, upper: &Path) -> io::Result<()> {
     let data = fs::metadata(base)?;
     // Owners that a user namespace does not know cannot be given there.
     std::os::unix::fs::chown(upper, Some(data.uid()), Some(data.gid())).ok();
-    fs::set_permissions(upper, fs::Permissions::from_mode(data.mode() & 0o7777))
+    fs::set_permissions(upper, Permissions::from_mode(data.mode() & 0o7777))
+}
+
+/// Does the same for every folder that a package and its base both have: of the two, the overlay
+/// would show the package's.
+fn keep_attributes(package: &Path, base: &Path, upper: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(package)? {
+        let entry = entry?;
+        let [base, upper] = [base, upper].map(|folder| folder.join(entry.file_name()));
+        if entry.file_type()?.is_dir() && is_real_folder(&base) {
+            fs::create_dir_all(&upper)?;
+            keep_attributes(&entry.path(), &base, &upper)?;
+            take_attributes(&base, &upper)?;
+        }
+    }
+    Ok(())
 }
 
 fn is_real_folder(path: &Path) -> bool {

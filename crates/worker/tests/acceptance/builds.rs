@@ -152,3 +152,28 @@ fn several_workers_that_want_the_same_build_make_it_once() {
             .all(|one| one.id == facts[0].id && one.setup == facts[0].setup)
     );
 }
+
+#[test]
+fn a_build_of_which_a_part_goes_around_the_wrapper_has_no_clear_level() {
+    for bench in [Some(Bench::new("./one")), Bench::as_root("./one")] {
+        let Some(mut bench) = bench else {
+            return;
+        };
+        bench.script(
+            "setup.sh",
+            "gcc -O1 -c one.c && /usr/bin/gcc -O1 -c two.c && gcc one.o two.o -o one",
+        );
+        bench.file(
+            "one.c",
+            b"int two(void); int main(void) { return two(); }",
+            0o644,
+        );
+        bench.file("two.c", b"int two(void) { return 0; }", 0o644);
+        let level = ("optimization".to_owned(), "-O3".to_owned());
+        bench.spec.levels.extend([level]);
+        let record = bench.complete();
+        let compiler = record.build.unwrap().compiler;
+        assert_eq!((compiler.compiles, compiler.escaped), (1, 1));
+        assert_eq!(record.factors[0].observed.as_deref(), Some("mixed"));
+    }
+}

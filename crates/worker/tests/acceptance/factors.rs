@@ -31,6 +31,37 @@ fn address_randomisation_is_off_for_run_sh_when_asked() {
 }
 
 #[test]
+fn address_randomisation_stays_off_behind_su() {
+    if !std::path::Path::new("/usr/bin/su").exists() {
+        eprintln!("skipped: no su here");
+        return;
+    }
+    let Some(mut bench) = Bench::as_root(&format!("su nobody -s /bin/sh -c '{SHOW}'")) else {
+        return;
+    };
+    bench
+        .spec
+        .levels
+        .insert("aslr".to_owned(), "off".to_owned());
+    bench.complete();
+    assert_eq!(bench.output("run.out").trim(), "00040000");
+}
+
+#[test]
+fn address_randomisation_stays_off_behind_a_set_uid_program_of_the_trials_own() {
+    let run = "cp /bin/cat /own-cat; chmod 4755 /own-cat; /own-cat /proc/self/personality";
+    for mut bench in Bench::in_private_worlds(run) {
+        bench
+            .spec
+            .levels
+            .insert("aslr".to_owned(), "off".to_owned());
+        if Bench::has_asked_world(&bench.run()) {
+            assert_eq!(bench.output("run.out").trim(), "00040000");
+        }
+    }
+}
+
+#[test]
 fn address_randomisation_is_on_when_asked() {
     let mut bench = Bench::new(SHOW);
     bench.spec.levels.insert("aslr".to_owned(), "on".to_owned());

@@ -79,6 +79,50 @@ fn termination_ends_a_trial_in_a_user_namespace_and_leaves_a_record() {
     interrupt_and_check(Bench::as_nobody, libc::SIGTERM);
 }
 
+fn survive_and_check(make: impl FnOnce(&str) -> Option<Bench>) {
+    let run =
+        "for s in TERM INT HUP; do kill -s $s $PPID || exit 3; done; sleep 0.3; echo survived";
+    let Some(bench) = make(run) else {
+        return;
+    };
+    let record = bench.complete();
+    assert_eq!(bench.output("run.out"), "survived\n");
+    assert!(
+        record
+            .notices
+            .iter()
+            .any(|notice| notice.contains("sent the worker 3 signals")),
+        "{:?}",
+        record.notices
+    );
+}
+
+#[test]
+fn a_script_cannot_interrupt_its_plain_trial() {
+    survive_and_check(|run| Some(Bench::new(run)));
+}
+
+#[test]
+fn a_script_cannot_interrupt_its_overlay_trial() {
+    survive_and_check(Bench::as_root);
+}
+
+#[test]
+fn a_script_cannot_interrupt_its_trial_in_a_user_namespace() {
+    survive_and_check(Bench::as_nobody);
+}
+
+#[test]
+fn ctrl_c_still_ends_a_trial_whose_script_tried_to_interrupt_it() {
+    for make in [
+        (|run: &str| Some(Bench::new(run))) as fn(&str) -> Option<Bench>,
+        Bench::as_root,
+    ] {
+        let refused = |run: &str| make(&format!("kill -TERM $PPID; {run}"));
+        interrupt_and_check(refused, libc::SIGINT);
+    }
+}
+
 fn murder_and_check(make: impl FnOnce(&str) -> Option<Bench>) {
     let Some((bench, marker)) = hanging(make) else {
         return;

@@ -2,8 +2,11 @@
 
 mod builds;
 mod factors;
+mod families;
+mod inherited;
 mod interruptions;
 mod packages;
+mod privacy;
 mod scripts;
 mod support;
 mod worlds;

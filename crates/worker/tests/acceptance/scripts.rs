@@ -1,5 +1,7 @@
 //! What the scripts of a package do, and what the record says about it.
 
+use std::fs;
+
 use datamill_protocol::{FailureKind, Outcome, Phase};
 
 use crate::support::Bench;
@@ -22,7 +24,7 @@ fn a_trial_is_set_up_run_and_collected() {
     let archive = record.archive.unwrap();
     assert_eq!(archive.file, "results.tar.gz");
     assert_eq!(
-        std::fs::metadata(bench.path("state/output/results.tar.gz"))
+        fs::metadata(bench.path("state/output/results.tar.gz"))
             .unwrap()
             .len(),
         archive.bytes
@@ -270,7 +272,50 @@ fn the_record_can_go_to_a_file() {
         .unwrap();
     assert!(output.status.success() && output.stdout.is_empty());
     assert!(
-        serde_json::from_slice::<datamill_protocol::TrialRecord>(&std::fs::read(record).unwrap())
+        serde_json::from_slice::<datamill_protocol::TrialRecord>(&fs::read(record).unwrap())
             .is_ok()
     );
+}
+
+#[test]
+fn a_record_that_has_no_place_is_refused_before_the_trial() {
+    let bench = Bench::new("true");
+    fs::create_dir(bench.path("folder")).unwrap();
+    for name in ["missing/record.json", "folder"] {
+        let record = bench.path(name);
+        let output = bench
+            .command("run-trial")
+            .arg("--record")
+            .arg(&record)
+            .output()
+            .unwrap();
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.contains(&*record.to_string_lossy()), "{message}");
+        assert!(!bench.path("state/output").exists());
+    }
+}
+
+#[test]
+fn a_script_that_another_one_removed_is_told_as_such() {
+    let (_, phase, kind, message) = failing(&Bench::new("rm collect.sh"));
+    assert_eq!((phase, kind), (Phase::Collect, FailureKind::BadPackage));
+    assert!(
+        message.contains("collect.sh is not there any more"),
+        "{message}"
+    );
+}
+
+#[test]
+fn metrics_in_a_sparse_member_are_refused() {
+    let bench = Bench::new(
+        "printf 'a\n1\n' > metrics.csv; truncate -s 100000 metrics.csv; printf '2\n' >> metrics.csv",
+    );
+    bench.script(
+        "collect.sh",
+        "tar --format=posix -S -cf r.tar metrics.csv; echo r.tar",
+    );
+    let (_, _, kind, message) = failing(&bench);
+    assert_eq!(kind, FailureKind::BadMetrics);
+    assert!(message.contains("sparse"), "{message}");
 }

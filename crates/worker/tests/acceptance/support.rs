@@ -9,8 +9,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use datamill_protocol::{
-    BuildPolicy, IsolationKind, IsolationWanted, Outcome, PackageSpec, SCHEMA_VERSION, TrialLimits,
-    TrialRecord, TrialSpec,
+    BuildPolicy, FailureKind, IsolationKind, IsolationWanted, Outcome, PackageSpec, SCHEMA_VERSION,
+    TrialLimits, TrialRecord, TrialSpec,
 };
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -85,6 +85,31 @@ impl Bench {
         let mut bench = Self::new(run);
         bench.spec.isolation = IsolationWanted::Overlay;
         Some(bench)
+    }
+
+    /// The same as root in an overlay, as root in a user namespace and as an ordinary user; none,
+    /// with a printed reason, when this is not root.
+    pub fn in_private_worlds(run: &str) -> Vec<Self> {
+        let mut benches: Vec<Self> = [Self::as_root(run), Self::as_root(run), Self::as_nobody(run)]
+            .into_iter()
+            .flatten()
+            .collect();
+        for bench in benches.iter_mut().skip(1) {
+            bench.spec.isolation = IsolationWanted::UserNamespace;
+        }
+        benches
+    }
+
+    /// Whether this host allows the kind of private world that is asked for; prints the reason otherwise.
+    pub fn has_asked_world(record: &TrialRecord) -> bool {
+        let refused = record
+            .failure
+            .as_ref()
+            .filter(|failure| failure.kind == FailureKind::Isolation);
+        if let Some(failure) = refused {
+            eprintln!("skipped: {}", failure.message);
+        }
+        refused.is_none()
     }
 
     /// The same as an ordinary user; `None`, with a printed reason, when this is not root.

@@ -1,9 +1,10 @@
 //! What a package sees as the machine, and what is left of it.
 
 use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use datamill_protocol::{FailureKind, IsolationKind, IsolationWanted};
+use datamill_protocol::{BuildPolicy, FailureKind, IsolationKind, IsolationWanted};
 
 use crate::support::Bench;
 
@@ -97,30 +98,6 @@ fn the_worker_cannot_be_changed_from_inside() {
 }
 
 #[test]
-fn terminals_work_in_the_world() {
-    let run = "script -qc 'echo on a terminal' /dev/null";
-    let Some(bench) = Bench::as_root(run) else {
-        return;
-    };
-    if !Path::new("/usr/bin/script").exists() {
-        eprintln!("skipped: no script(1) here");
-        return;
-    }
-    bench.complete();
-    assert_eq!(bench.output("run.out").trim(), "on a terminal");
-}
-
-#[test]
-fn devices_and_shared_memory_work_in_the_world() {
-    let run = "echo x > /dev/null && head -c 4 /dev/zero | wc -c && head -c 4 /dev/urandom | wc -c && echo y > /dev/shm/y && cat /dev/shm/y";
-    let Some(bench) = Bench::as_root(run) else {
-        return;
-    };
-    bench.complete();
-    assert_eq!(bench.output("run.out"), "4\n4\ny\n");
-}
-
-#[test]
 fn a_full_world_is_told_as_such() {
     let Some(mut bench) = Bench::as_root("head -c 30000000 /dev/zero > /big") else {
         return;
@@ -142,6 +119,70 @@ fn folders_of_the_package_join_those_of_the_host() {
         bench.output("run.out"),
         "/etc/datamill-own\n/etc/passwd\n1777\n"
     );
+}
+
+/// Mode, and for root the owner, of folders as `stat` shows them.
+fn attributes(folders: &[&str]) -> String {
+    folders
+        .iter()
+        .map(|folder| {
+            let data = fs::metadata(folder).unwrap();
+            format!("{:o} {} {}\n", data.mode() & 0o7777, data.uid(), data.gid())
+        })
+        .collect()
+}
+
+#[test]
+fn folders_of_the_host_keep_their_mode_and_owner_below_a_package_that_has_them_too() {
+    let folders = ["/", "/tmp", "/etc", "/var/mail"];
+    if !Path::new("/var/mail").is_dir() {
+        eprintln!("skipped: no /var/mail here");
+        return;
+    }
+    for policy in [BuildPolicy::Fresh, BuildPolicy::Shared] {
+        let Some(mut bench) =
+            Bench::as_root("stat -c '%a %u %g' / /tmp /etc /var/mail; cat /tmp/data")
+        else {
+            return;
+        };
+        bench.spec.build = policy;
+        for folder in ["tmp", "etc", "var/mail"] {
+            bench.file(&format!("{folder}/data"), b"here\n", 0o644);
+            let closed = fs::Permissions::from_mode(0o700);
+            fs::set_permissions(bench.package().join(folder), closed).unwrap();
+        }
+        bench.complete();
+        let expected = attributes(&folders) + "here\n";
+        assert_eq!(bench.output("run.out"), expected, "{policy:?}");
+    }
+}
+
+#[test]
+fn a_mode_that_setup_gives_to_a_folder_of_the_host_is_kept() {
+    for policy in [BuildPolicy::Fresh, BuildPolicy::Shared] {
+        let Some(mut bench) = Bench::as_root("stat -c %a /etc; test ! -e /var/mail") else {
+            return;
+        };
+        bench.spec.build = policy;
+        bench.file("etc/data", b"", 0o644);
+        bench.file("var/mail/data", b"", 0o644);
+        bench.script("setup.sh", "chmod 711 /etc; rm -r /var/mail");
+        bench.complete();
+        assert_eq!(bench.output("run.out"), "711\n", "{policy:?}");
+    }
+}
+
+#[test]
+fn tmp_stays_open_to_everybody_in_a_user_namespace() {
+    let Some(bench) = Bench::as_nobody("stat -c %a /tmp /etc") else {
+        return;
+    };
+    bench.file("tmp/data", b"", 0o644);
+    bench.file("etc/data", b"", 0o644);
+    let record = bench.complete();
+    if Bench::has_world(&record, IsolationKind::UserNamespace) {
+        assert_eq!(bench.output("run.out"), "1777\n755\n");
+    }
 }
 
 #[test]
