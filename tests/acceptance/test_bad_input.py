@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
+import shutil
 import subprocess
 import tarfile
 import time
@@ -196,5 +198,53 @@ def test_a_full_disk_loses_nothing_and_the_experiment_resumes(
         table = pl.read_parquet(small / "bundle" / "table.parquet")
         rates = table.filter((pl.col("response") == "rate") & pl.col("valid"))
         assert rates["trial_id"].n_unique() == rates.height == 40
+    finally:
+        subprocess.run(["umount", "-l", small], check=True)
+
+
+def test_a_bundle_inside_a_package(datamill, make_experiment) -> None:
+    make_experiment()
+    assert_refused(datamill("run", "experiment.toml", "--out", "a/bundle"), 'inside package "a"', "--out")
+    assert not (datamill.folder / "a" / "bundle").exists()
+
+
+def test_a_pilot_that_fails_keeps_what_the_scripts_printed(datamill, make_experiment) -> None:
+    make_experiment(run="#!/bin/sh\necho no such luck >&2\nexit 4\n")
+    result = datamill("check", "experiment.toml", "--pilot")
+    assert_refused(result, "package a", "package b", "status 4", "no such luck")
+    kept = Path(result.stderr.split("What the scripts printed is in ")[1].strip().rstrip("."))
+    assert "no such luck" in "".join(path.read_text() for path in kept.rglob("run.err"))
+    shutil.rmtree(kept.parent.parent)
+
+
+def test_a_damaged_log_line_is_named_with_the_way_out(datamill, make_experiment) -> None:
+    make_experiment()
+    assert datamill("run", "experiment.toml", "--out", "bundle").returncode == 0
+    log = datamill.folder / "bundle" / "log.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join([lines[0], b"\0garbage\n", *lines[2:]]))
+    for arguments in (("report", "bundle"), ("run", "--resume", "bundle")):
+        assert_refused(datamill(*arguments), "log.jsonl:2", "remove the line")
+    log.write_bytes(b"".join([lines[0], *lines[2:]]))
+    result = datamill("run", "--resume", "bundle")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "1 of 8 trials to run" in result.stdout
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
+def test_a_report_on_a_full_disk_keeps_the_old_one(datamill, make_experiment, tmp_path: Path) -> None:
+    make_experiment()
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", small], check=True)
+    try:
+        assert datamill("run", "experiment.toml", "--out", small / "bundle").returncode == 0
+        before = {path.name: path.read_bytes() for path in (small / "bundle").iterdir() if path.is_file()}
+        with (small / "filler").open("wb", buffering=0) as handle, contextlib.suppress(OSError):
+            while True:
+                handle.write(b"\0" * 4096)
+        assert_refused(datamill("report", small / "bundle"), "No space left")
+        after = {path.name: path.read_bytes() for path in (small / "bundle").iterdir() if path.is_file()}
+        assert after == before
     finally:
         subprocess.run(["umount", "-l", small], check=True)

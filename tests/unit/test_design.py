@@ -4,7 +4,7 @@ import hashlib
 from collections import Counter
 
 from datamill.design.coverage import choose_levels
-from datamill.design.factorial import build_design, count_trials
+from datamill.design.factorial import build_design, count_parameters, count_trials
 from datamill.experiment.parse import parse_experiment
 
 TEXT = """
@@ -62,6 +62,13 @@ def test_run_order_is_not_systematic_in_any_factor() -> None:
         counts = Counter(trial.levels[name] for trial in trials[:half])
         expected = half / len(counts)
         assert all(abs(count - expected) < 5 * expected**0.5 for count in counts.values())
+
+
+def test_parameters_are_counted_as_a_linear_model_has_them() -> None:
+    assert count_parameters([], 2) == 1
+    assert count_parameters([2, 5, 3], 1) == 1 + 1 + 4 + 2
+    assert count_parameters([2, 5, 3], 2) == 1 + 7 + 1 * 4 + 1 * 2 + 4 * 2
+    assert count_parameters([2, 5, 3], 3) == count_parameters([2, 5, 3], 9) == 30
 
 
 def test_one_package_is_not_a_factor() -> None:

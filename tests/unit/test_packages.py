@@ -11,6 +11,8 @@ from datamill.execution.packages import inspect_package, pack_package
 from datamill.experiment.errors import InputError
 from datamill.experiment.records import Limits
 
+SCRIPT = b"#!/bin/sh\n"
+
 
 def make_package(folder: Path, **files: str) -> Path:
     folder.mkdir(parents=True)
@@ -27,7 +29,8 @@ def make_archive(path: Path, members: list[tarfile.TarInfo]) -> Path:
         for name in ("run.sh", "collect.sh"):
             member = tarfile.TarInfo(name)
             member.mode = 0o755
-            tar.addfile(member, io.BytesIO())
+            member.size = len(SCRIPT)
+            tar.addfile(member, io.BytesIO(SCRIPT))
         for member in members:
             tar.addfile(member, io.BytesIO(b"\0" * member.size))
     return path
@@ -134,6 +137,29 @@ def test_a_file_that_is_no_archive_is_refused(tmp_path: Path, content: bytes) ->
     path.write_bytes(content)
     with pytest.raises(InputError, match="not a readable"):
         inspect(path)
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [("", "#! line"), ("echo hi\n", "#! line"), ("#!/bin/sh\r\ntrue\r\n", "Windows line endings")],
+)
+def test_a_script_that_cannot_be_executed_is_refused_before_anything_runs(
+    tmp_path: Path, body: str, words: str
+) -> None:
+    path = make_package(tmp_path / "p")
+    (path / "run.sh").write_bytes(body.encode())
+    with pytest.raises(InputError, match=words):
+        inspect(path)
+    with tarfile.open(tmp_path / "p.tar.gz", "w:gz") as tar:
+        tar.add(path, arcname=".")
+    with pytest.raises(InputError, match=words):
+        inspect(tmp_path / "p.tar.gz")
+
+
+def test_a_program_may_stand_in_for_a_script(tmp_path: Path) -> None:
+    path = make_package(tmp_path / "p")
+    (path / "run.sh").write_bytes(Path("/bin/true").read_bytes())
+    assert inspect(path).files == 2
 
 
 def test_a_path_that_is_not_there_is_refused(tmp_path: Path) -> None:

@@ -64,9 +64,10 @@ def anova(
     """Fit a factorial model to FILE and print its analysis of variance.
 
     FILE is a .csv or .parquet table with one row for each observation, one column for each factor
-    and one for the response; or the folder of a bundle, whose invalid rows are left out and whose
-    response and factors need not be named. Two levels count as -1 (low) and +1 (high): `-` and `+`,
-    numbers by size, other labels in reading order.
+    and one for the response; or the folder of a bundle or its tidy table, whose invalid rows are
+    left out and whose response and factors need not be named. Two levels count as -1 (low) and +1
+    (high): `-` and `+`, numbers by size, other labels in reading order; a bundle's folder, unlike
+    its table alone, gives them in the order of the design, which may turn signs around.
 
     \b
       datamill analyze anova table.csv --response seconds --factors compiler,flag
@@ -90,13 +91,14 @@ def _read_observations(file: Path, response: str, factors: list[str]) -> Observa
         return _read_bundle(file, response, factors)
     table = _read_table(file)
     source = str(file)
-    if is_tidy(table) and response not in table.columns:
-        table = table.with_columns(pl.col("valid").cast(pl.String) == "true")
+    if is_tidy(table):
+        table = table.with_columns(pl.col("valid").cast(pl.String).str.to_lowercase() == "true")
         known = table["response"].drop_nulls()
         if known.len() == 0:
             raise InputError("the table has no rows", where=source, remedy="Give a table with observations.")
         response = response or str(known[0])
         return select_response(table, response, factors or list_tidy_factors(table), source=source)
+    _refuse_other_separator(table, source)
     for given, option in ((response, "--response y"), (factors, "--factors x1,x2")):
         if not given:
             raise InputError(
@@ -143,6 +145,16 @@ def _read_table(file: Path) -> pl.DataFrame:
             where=str(file),
             remedy="Give a comma-separated .csv file in UTF-8 with a header line, or a .parquet file.",
         ) from None
+
+
+def _refuse_other_separator(table: pl.DataFrame, source: str) -> None:
+    for mark, name in ((";", "semicolons"), ("\t", "tabs")):
+        if table.width == 1 and mark in table.columns[0]:
+            raise InputError(
+                f"the columns seem to be separated by {name}",
+                where=source,
+                remedy="Separate them by commas.",
+            )
 
 
 def _refuse_repeated_columns(file: Path) -> None:

@@ -11,6 +11,7 @@ from datamill import __version__
 from datamill.cli.experiment_files import ExperimentFile
 from datamill.design.factorial import build_design
 from datamill.execution.packages import PackedPackage, pack_package
+from datamill.experiment.errors import InputError
 from datamill.results.bundle import BUNDLE_FORMAT, Bundle, BundleHead, BundlePackage, create_bundle
 
 
@@ -18,8 +19,16 @@ def make_bundle(file: ExperimentFile, folder: Path) -> Bundle:
     """Pack the packages and make the bundle of a new experiment.
 
     Raises:
-        InputError: when the folder exists and is not empty, or a package cannot be packed.
+        InputError: when the folder exists and is not empty or lies in a package, or a package cannot
+            be packed.
     """
+    for facts in file.packages:
+        if facts.path.is_dir() and folder.resolve().is_relative_to(facts.path.resolve()):
+            raise InputError(
+                f'the bundle would lie inside package "{facts.name}" and become part of it',
+                where=str(folder),
+                remedy="Name a folder elsewhere with --out.",
+            )
     folder.parent.mkdir(parents=True, exist_ok=True)
     staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:

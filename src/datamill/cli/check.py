@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 import tempfile
+from difflib import get_close_matches
 from pathlib import Path
 
 import click
 from rich.console import Console
 
 from datamill.cli.bundle_making import make_bundle
+from datamill.cli.console import name_command
 from datamill.cli.design_text import describe_design
 from datamill.cli.experiment_files import (
     ExperimentFile,
@@ -16,11 +20,16 @@ from datamill.cli.experiment_files import (
     check_design_size,
     read_experiment_file,
 )
-from datamill.design.factorial import choose_factors, count_trials
+from datamill.design.factorial import choose_factors, count_parameters, count_trials
+from datamill.design.records import DesignFactor
 from datamill.execution.here import PendingTrial, clear_scratch, list_pending_trials, run_pending_trials
 from datamill.execution.packages import pack_package
 from datamill.execution.trial_times import list_trial_times, read_trial_times, remember_trial_times
 from datamill.execution.worker import Worker, find_worker, read_host_facts
+from datamill.experiment.errors import InputError
+from datamill.experiment.formula import parse_formula
+from datamill.experiment.records import Experiment
+from datamill.experiment.responses import BUILT_IN_UNITS
 
 
 @click.command()
@@ -35,50 +44,76 @@ def check(file: Path, pilot: bool, allow_trials: int) -> None:
     FILE is an experiment file, or a folder with an experiment.toml. Nothing runs, except with
     --pilot. The estimated time comes from earlier trials of the same packages on this machine.
     """
-    console = Console(width=max(80, min(Console().width, 120)))
+    console = Console(width=max(80, min(Console().width, 120)) if sys.stdout.isatty() else 120)
     found = read_experiment_file(file)
     check_design_size(found, allow_trials)
     experiment = found.experiment
     binary = find_worker()
-    check_constraints(experiment.constraints, read_host_facts(binary), where=str(found.path))
+    host = read_host_facts(binary)
     if pilot:
+        check_constraints(experiment.constraints, host, where=str(found.path))
         run_pilot(found, binary, console)
-    trial_s = estimate_trial_time(found)
-    console.print(
-        describe_design(
-            experiment, choose_factors(experiment), found.packages, count_trials(experiment), trial_s
+    factors, trials = choose_factors(experiment), count_trials(experiment)
+    console.print(describe_design(experiment, factors, found.packages, trials, estimate_trial_time(found)))
+    for warning in list_doubts(experiment, factors, trials):
+        console.print(f"Warning: {warning}", style="yellow", highlight=False, markup=False)
+    check_constraints(experiment.constraints, host, where=str(found.path))
+    console.print(f"[green]{found.path} is sound.[/green]  {name_command()} run {file}", highlight=False)
+
+
+def list_doubts(experiment: Experiment, factors: tuple[DesignFactor, ...], trials: int) -> list[str]:
+    """Return what is allowed and yet may disappoint, one sentence each."""
+    doubts = []
+    parameters = count_parameters([len(factor.levels) for factor in factors], experiment.interaction_order)
+    if trials <= parameters:
+        doubts.append(
+            f"{trials} trials leave nothing to estimate the error from ({parameters} means and effects): "
+            "there will be no intervals. Raise replicates."
         )
-    )
-    console.print(f"[green]{found.path} is sound.[/green]  datamill run {file}", highlight=False)
+    needed = {
+        name: response.name
+        for response in experiment.responses
+        for name in parse_formula(response.formula, where=response.name).names
+        if name not in BUILT_IN_UNITS
+    }
+    for name, response in needed.items():
+        for near in get_close_matches(name, BUILT_IN_UNITS, n=1, cutoff=0.75):
+            doubts.append(
+                f'response "{response}" needs "{name}", which packages must report, unless the built-in '
+                f'"{near}" is meant.'
+            )
+    return doubts
 
 
 def run_pilot(file: ExperimentFile, binary: Path, console: Console) -> None:
-    """Run the first planned trial of each package in a throw-away bundle and remember how long it took.
+    """Run the first planned trial of each package in a bundle of its own and remember how long it took.
+
+    The bundle is thrown away, unless a trial failed: what it printed may say why.
 
     Raises:
         InputError: when a trial does not complete, or lacks a name that a response needs.
     """
-    with tempfile.TemporaryDirectory(prefix="datamill-pilot-") as folder:
-        bundle = make_bundle(file, Path(folder) / "bundle")
-        clear_scratch(bundle)
-        first: dict[str, PendingTrial] = {}
-        for item in list_pending_trials(bundle, []):
-            first.setdefault(item.trial.package, item)
-        worker = Worker(binary, bundle.work / "scratch")
-        failed = None
-        for item, record in run_pending_trials(bundle, list(first.values()), worker):
-            if record is None:
-                console.print(f"pilot trial of {item.trial.package} …", highlight=False)
-            elif record.failure is not None:
-                failed = record
-                console.print(f"  {record.failure.message}\n  {record.failure.remedy}", highlight=False)
-            elif record.run is not None:
-                console.print(
-                    f"  completed, run.sh took {record.run.wall_time_ns / 1e9:.3g} s", highlight=False
-                )
-        remember_trial_times(list_trial_times(bundle.read_records()))
-    if failed is not None:
-        raise click.ClickException("a pilot trial failed; see above")
+    folder = Path(tempfile.mkdtemp(prefix="datamill-pilot-"))
+    bundle = make_bundle(file, folder / "bundle")
+    clear_scratch(bundle)
+    first: dict[str, PendingTrial] = {}
+    for item in list_pending_trials(bundle, []):
+        first.setdefault(item.trial.package, item)
+    worker = Worker(binary, bundle.work / "scratch")
+    failures = []
+    for item, record in run_pending_trials(bundle, list(first.values()), worker):
+        if record is None:
+            console.print(f"pilot trial of {item.trial.package} …", highlight=False)
+        elif record.failure is not None:
+            failures.append(f"package {item.trial.package}: {record.failure.message}")
+        elif record.run is not None:
+            console.print(f"  completed, run.sh took {record.run.wall_time_ns / 1e9:.3g} s", highlight=False)
+    if failures:
+        raise InputError(
+            "\n".join(failures), where="pilot", remedy=f"What the scripts printed is in {bundle.artifacts}."
+        )
+    remember_trial_times(list_trial_times(bundle.read_records()))
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def estimate_trial_time(file: ExperimentFile) -> float | None:

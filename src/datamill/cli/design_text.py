@@ -35,18 +35,18 @@ def describe_design(
     points = 1
     for factor in factors:
         points *= len(factor.levels)
-    product = " x ".join(str(len(factor.levels)) for factor in factors) or "1"
+    product = " x ".join(str(len(factor.levels)) for factor in factors)
     lines = Text()
     if experiment.question:
         lines.append(f"{experiment.question}\n", style="bold")
     sizes = Text()
-    sizes.append(f"{'design points':16} {points:,} = {product}\n")
+    sizes.append(f"{'design points':16} {points:,}{f' = {product}' if len(factors) > 1 else ''}\n")
     sizes.append(f"{'replicates':16} {experiment.replicates}\n")
     sizes.append(f"{'trials':16} {trials:,}", style="bold")
     sizes.append(f", in random order from seed {experiment.seed}\n")
     sizes.append(f"{'builds':16} {_describe_builds(experiment, factors, packages, points, trials)}\n")
     sizes.append(f"{'estimated time':16} {_describe_time(trial_s, trials)}\n")
-    responses = "; ".join(
+    responses = f"\n{'':16} ".join(
         f"{response.name} = {response.formula} [{response.unit}], {response.direction} is better"
         for response in experiment.responses
     )

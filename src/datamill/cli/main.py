@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import signal
 import sys
 from importlib import import_module
 from typing import Any
@@ -16,6 +17,7 @@ from datamill.experiment.suggestions import suggest_name
 
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
+EXIT_TERMINATED = 143
 
 
 #: The verbs in the order in which a user meets them, each with its line in the help. A verb's module, which
@@ -76,6 +78,7 @@ def datamill() -> None:
 
 def main(arguments: list[str] | None = None) -> Any:
     """Run the command; every error that input can cause ends in a clear message and status 2."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
     try:
         status = datamill.main(arguments, prog_name="datamill", standalone_mode=False)
     except click.ClickException as error:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from datamill.cli.console import name_command
 from datamill.experiment.errors import InputError
 
 
@@ -38,4 +39,6 @@ def new(name: Path) -> None:
         if target.suffix == ".sh":
             target.chmod(0o755)
     click.echo(f"Made {name}/experiment.toml with two packages.\n")
-    click.echo(f"  datamill check {name}    see what would run\n  datamill run {name}      run it")
+    click.echo(
+        f"  {name_command()} check {name}    see what would run\n  {name_command()} run {name}      run it"
+    )

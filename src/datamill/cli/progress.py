@@ -64,7 +64,7 @@ class TrialProgress:
         """Return done, failed, left and time left in words."""
         left = self._planned - self._done
         counted = self._done - self._done_before
-        text = f"{self._done} done, {self._failed} failed, {left} left"
+        text = f"{self._done} done ({self._failed} failed), {left} left"
         if counted and left:
             per_trial_s = (time.monotonic() - self._started_s) / counted
             text += f", about {format_duration(per_trial_s * left)} to go"

@@ -12,7 +12,7 @@ from rich.text import Text
 from datamill.report.answer import write_answer
 from datamill.report.page import render_page
 from datamill.report.records import Machine, TrialSummary
-from datamill.results.bundle import Bundle
+from datamill.results.bundle import Bundle, replace_file
 from datamill.results.trial_record import TrialRecord
 from datamill.results.validity import count_trials_once, list_warnings
 
@@ -25,9 +25,7 @@ def report_bundle(bundle: Bundle, records: Sequence[TrialRecord], console: Conso
     table = bundle.write_table(records)
     summary = summarize_trials(bundle, records, table)
     page = render_page(bundle.experiment, bundle.design, table, summary)
-    partial = bundle.folder / ".report.html"
-    partial.write_text(page, encoding="utf-8")
-    partial.replace(bundle.report_file)
+    replace_file(bundle.report_file, page.encode())
 
     answer = write_answer(bundle.experiment, bundle.design, table, summary)
     console.print()
@@ -75,7 +73,8 @@ def summarize_trials(bundle: Bundle, records: Sequence[TrialRecord], table: pl.D
         isolation_kind=kind,
         isolation_reason=reason,
         builds_shared=any(
-            record.build is not None and record.build.policy == "shared" for record in standing
+            record.build is not None and record.build.policy == "shared" and record.build.setup is not None
+            for record in standing
         ),
         warnings=list_warnings(standing),
     )

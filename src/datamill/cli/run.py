@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 
 from datamill.cli.bundle_making import make_bundle
-from datamill.cli.console import make_console
+from datamill.cli.console import make_console, name_command
 from datamill.cli.experiment_files import check_constraints, check_design_size, read_experiment_file
 from datamill.cli.progress import TrialProgress
 from datamill.design.factorial import build_design
@@ -25,7 +25,7 @@ from datamill.execution.here import (
 from datamill.execution.packages import inspect_package
 from datamill.execution.trial_times import list_trial_times, remember_trial_times
 from datamill.execution.worker import Worker, find_worker, read_host_facts
-from datamill.experiment.errors import InputError
+from datamill.experiment.errors import InputError, QuestionError
 from datamill.results.bundle import Bundle, lock_bundle, open_bundle
 
 
@@ -64,8 +64,12 @@ def run(
     Exit status: 0 when every trial completed, 2 when something needs your attention, 130 when
     interrupted.
     """
-    if (file is None) == (resume is None):
+    if file is None and resume is None:
         raise click.UsageError("name an experiment file, or a bundle to --resume")
+    if file is not None and resume is not None:
+        raise click.UsageError("name an experiment file or a bundle to --resume, not both")
+    if retry_failed and resume is None:
+        raise click.UsageError("--retry-failed goes with --resume")
     console = make_console()
     if dry_run:
         print_order(file, resume, allow_trials)
@@ -118,11 +122,14 @@ def run_bundle(bundle: Bundle, console: Console, *, retry_failed: bool, keep_goi
                         progress.start_trial(item.trial.package, item.trial.levels)
                     else:
                         progress.end_trial(completed=record.outcome == "completed")
-        except BaseException:
-            console.print(
-                f"Stopped. What was measured is kept; continue with: datamill run --resume {bundle.folder}"
-            )
+        except QuestionError:
+            console.print(f"Stopped. Correct the question and begin anew; {bundle.folder} can be removed.")
             raise
+        except BaseException:
+            command = f"{name_command()} run --resume {bundle.folder}"
+            console.print(f"Stopped. What was measured is kept; continue with: {command}")
+            raise
+        console.print("All trials have ended; analysing …")
         records = bundle.read_records()
         remember_trial_times(list_trial_times(records))
         shutil.rmtree(bundle.work, ignore_errors=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 from datamill.design.coverage import choose_levels, rank_by_seed
 from datamill.design.records import Design, DesignFactor, PlannedTrial
@@ -35,6 +36,20 @@ def count_trials(experiment: Experiment) -> int:
     for factor in choose_factors(experiment):
         count *= len(factor.levels)
     return count
+
+
+def count_parameters(levels: Sequence[int], order: int) -> int:
+    """Return how many parameters a linear model has: the mean, main effects, interactions up to `order`.
+
+    Args:
+        levels: number of levels of each factor.
+        order: most factors in one interaction; 1 for main effects alone.
+    """
+    by_order = [1] + [0] * min(order, len(levels))
+    for count in levels:
+        for size in range(len(by_order) - 1, 0, -1):
+            by_order[size] += by_order[size - 1] * (count - 1)
+    return sum(by_order)
 
 
 def build_design(experiment: Experiment) -> Design:

@@ -166,8 +166,8 @@ def run_pending_trials(
     """Run pending trials in order; yield each trial before it starts (with None) and after it is on disk.
 
     Raises:
-        InputError: when a response needs a name that a package does not provide, or when
-            `MOST_FAILURES_IN_A_ROW` trials failed (unless `keep_going`).
+        QuestionError: when a response needs a name that a package does not provide.
+        InputError: when `MOST_FAILURES_IN_A_ROW` trials failed (unless `keep_going`).
         OSError: when the bundle's disk is full; whatever was there before is kept.
         WorkerError: when the worker produced no record.
     """
@@ -182,7 +182,7 @@ def run_pending_trials(
         if record.outcome == "completed":
             failures = 0
             if record.package not in known:
-                check_response_names(record, wanted, where=str(bundle.folder / "experiment.toml"))
+                check_response_names(record, wanted, where=bundle.head.experiment_file)
                 known.add(record.package)
             continue
         failures += 1

@@ -20,6 +20,8 @@ from datamill.experiment.records import Limits
 #: checked out, and equal stamps never make `make` believe that something is out of date.
 _MEMBER_TIME_S = 946_684_800
 
+#: As much of a script as is looked at.
+_HEAD_BYTES = 256
 _SCRIPTS = {"run.sh": True, "collect.sh": True, "setup.sh": False}
 
 
@@ -68,6 +70,8 @@ def inspect_package(name: str, path: Path, limits: Limits) -> PackageFacts:
         files += 1
         if "/" not in member.name and not member.is_folder:
             modes[member.name] = member.mode
+            if member.name in _SCRIPTS:
+                _check_script(member, path)
         if size > limits.package_bytes or files > limits.package_files:
             raise InputError(
                 f'package "{name}" is larger than allowed ({format_size(limits.package_bytes)}, '
@@ -120,7 +124,10 @@ def pack_package(facts: PackageFacts, archive: Path) -> PackedPackage:
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """One member of a package; `link` is where a link leads, from the package's root."""
+    """One member of a package.
+
+    `link` is where a link leads, from the package's root; `head` is the beginning of a script.
+    """
 
     name: str
     size_bytes: int
@@ -128,6 +135,7 @@ class _Member:
     is_folder: bool
     link: str
     special: bool
+    head: bytes = b""
 
 
 def _list_folder(folder: Path) -> Iterator[_Member]:
@@ -142,6 +150,7 @@ def _list_folder(folder: Path) -> Iterator[_Member]:
             is_folder=stat.S_ISDIR(facts.st_mode),
             link=str(path.relative_to(folder).parent / path.readlink()) if is_link else "",
             special=not (regular or is_link or stat.S_ISDIR(facts.st_mode)),
+            head=_read_head(path) if regular and path.parent == folder and path.name in _SCRIPTS else b"",
         )
 
 
@@ -161,6 +170,7 @@ def _list_archive(path: Path) -> Iterator[_Member]:
                     is_folder=member.isdir(),
                     link=str(base / member.linkname) if member.issym() or member.islnk() else "",
                     special=not (member.isreg() or member.isdir() or member.issym() or member.islnk()),
+                    head=_extract_head(tar, member) if name in _SCRIPTS else b"",
                 )
     except (tarfile.TarError, EOFError, gzip.BadGzipFile, OSError) as error:
         raise InputError(
@@ -168,6 +178,36 @@ def _list_archive(path: Path) -> Iterator[_Member]:
             where=str(path),
             remedy="Pack the package with tar czf.",
         ) from None
+
+
+def _read_head(path: Path) -> bytes:
+    with path.open("rb") as handle:
+        return handle.read(_HEAD_BYTES)
+
+
+def _extract_head(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    content = tar.extractfile(member) if member.isreg() else None
+    return content.read(_HEAD_BYTES) if content is not None else b""
+
+
+def _check_script(member: _Member, path: Path) -> None:
+    """Refuse a script that the kernel would not execute."""
+    if member.link or member.head.startswith(b"\x7fELF"):
+        return
+    first_line = member.head.split(b"\n", 1)[0]
+    where = str(path / member.name if path.is_dir() else path)
+    if not first_line.startswith(b"#!"):
+        raise InputError(
+            f"{member.name} does not begin with a #! line",
+            where=where,
+            remedy="Let its first line be, say, #!/bin/sh.",
+        )
+    if first_line.endswith(b"\r"):
+        raise InputError(
+            f"{member.name} has Windows line endings",
+            where=where,
+            remedy="Convert it, for example with sed -i 's/\\r$//'.",
+        )
 
 
 def _check_member(member: _Member, path: Path) -> None:

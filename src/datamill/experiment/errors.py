@@ -23,3 +23,7 @@ class InputError(Exception):
     def __str__(self) -> str:
         head = f"{self.where}: {self.message}" if self.where else self.message
         return f"{head}\n{self.remedy}" if self.remedy else head
+
+
+class QuestionError(InputError):
+    """The question cannot be answered as it is asked: measuring on would not help."""

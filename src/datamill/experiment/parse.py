@@ -113,6 +113,10 @@ def _seed_from_name(name: str) -> int:
 
 def _parse_packages(tables: Mapping[str, Any], source: Source) -> tuple[Package, ...]:
     entries = tables.get("package", [])
+    if isinstance(entries, dict):
+        raise InputError(
+            "packages are a list of tables", where=source.locate("package"), remedy="Write [[package]]."
+        )
     if not isinstance(entries, list) or not entries:
         raise InputError(
             "the experiment names no package",
@@ -244,8 +248,21 @@ def _parse_responses(tables: Mapping[str, Any], source: Source) -> tuple[Respons
             )
         source.check_keys(entry, ("unit", "formula", "direction"), section)
         formula = _typed(entry, "formula", str, name, source, section)
+        if name in FACTORS or name == "package" or (name in BUILT_IN_UNITS and formula != name):
+            kind = "built-in response" if name in BUILT_IN_UNITS else "factor"
+            raise InputError(
+                f'"{name}" is the name of a {kind}',
+                where=source.locate(section),
+                remedy="Give the response another name.",
+            )
         parse_formula(formula, where=source.locate(section, "formula"))
         unit = _typed(entry, "unit", str, BUILT_IN_UNITS.get(formula, ""), source, section)
+        if not unit:
+            raise InputError(
+                f'response "{name}" needs a unit',
+                where=source.locate(section),
+                remedy='Write, say, unit = "B/s"; unit = "1" for a plain number.',
+            )
         direction = _typed(entry, "direction", str, "", source, section)
         if direction not in ("higher", "lower"):
             raise InputError(
@@ -305,8 +322,15 @@ def _typed(
         value = float(value)
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         names = {str: "a text in quotes", int: "a whole number", float: "a number"}
-        raise InputError(f"{key} must be {names[kind]}, not {value!r}", where=source.locate(section, key))
+        raise InputError(
+            f"{key} must be {names[kind]}, not {_spell(value)}", where=source.locate(section, key)
+        )
     return value
+
+
+def _spell(value: object) -> str:
+    """Write a value as TOML does."""
+    return str(value).lower() if isinstance(value, bool) else repr(value)
 
 
 def _within(value: int, low: int, high: int, source: Source, section: str, key: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import io
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -114,9 +115,9 @@ class Bundle:
         with pause_garbage_collection():
             table = build_table(self.experiment, self.design, records)
         for name, write in (("table.parquet", table.write_parquet), ("table.csv", table.write_csv)):
-            partial = self.folder / f".{name}"
-            write(partial)
-            partial.replace(self.folder / name)
+            content = io.BytesIO()
+            write(content)
+            replace_file(self.folder / name, content.getbuffer())
         return table
 
 
@@ -136,7 +137,9 @@ def create_bundle(
     Raises:
         InputError: when the folder exists and is not empty.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    if folder.exists() and not folder.is_dir():
+        raise InputError("this is not a folder", where=str(folder), remedy="Name another one with --out.")
+    if folder.exists() and any(folder.iterdir()):
         raise InputError(
             "the folder exists and is not empty",
             where=str(folder),
@@ -213,14 +216,27 @@ def lock_bundle(bundle: Bundle) -> Iterator[int]:
         os.close(handle)
 
 
-def _write_file(path: Path, content: bytes) -> None:
-    """Write a file so that after a power cut it is there whole or not at all."""
+def replace_file(path: Path, content: bytes | memoryview) -> None:
+    """Write a file so that whoever looks finds the old one or the new one, whole.
+
+    Raises:
+        OSError: when the disk is full or the folder cannot be written; the old file stays.
+    """
     partial = path.with_name(f".{path.name}")
-    with partial.open("wb") as handle:
-        handle.write(content)
-        handle.flush()
-        os.fsync(handle.fileno())
-    partial.replace(path)
+    try:
+        with partial.open("wb") as handle:
+            handle.write(content)
+            handle.flush()
+            os.fsync(handle.fileno())
+        partial.replace(path)
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def _write_file(path: Path, content: bytes) -> None:
+    """Write a file that must be there, whole, even after a power cut."""
+    replace_file(path, content)
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)

@@ -14,6 +14,7 @@ from datamill.results.trial_record import SCHEMA_VERSION, TrialRecord
 
 _DECODER = msgspec.json.Decoder(TrialRecord)
 _ENCODER = msgspec.json.Encoder()
+_DAMAGED = "If this is a line of a log: keep a copy, remove the line, and --resume attempts its trial again."
 
 
 def decode_record(line: bytes, *, where: str) -> TrialRecord:
@@ -25,9 +26,9 @@ def decode_record(line: bytes, *, where: str) -> TrialRecord:
     try:
         record = _DECODER.decode(line)
     except msgspec.MsgspecError as error:
-        raise InputError(f"not a trial record: {error}", where=where) from None
+        raise InputError(f"not a trial record: {error}", where=where, remedy=_DAMAGED) from None
     except UnicodeDecodeError:
-        raise InputError("not a trial record: it is not UTF-8", where=where) from None
+        raise InputError("not a trial record: it is not UTF-8", where=where, remedy=_DAMAGED) from None
     if record.schema != SCHEMA_VERSION:
         raise InputError(
             f"the record has schema {record.schema}, this datamill reads {SCHEMA_VERSION}", where=where

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from datamill.experiment.errors import InputError
+from datamill.experiment.errors import QuestionError
 from datamill.experiment.formula import Formula, evaluate_formula, parse_formula
 from datamill.experiment.records import Experiment, Response
 from datamill.experiment.responses import BUILT_IN_UNITS
@@ -53,31 +53,37 @@ def check_response_names(record: TrialRecord, wanted: tuple[WantedResponse, ...]
     """Refuse formulas that need a name which a completed trial of a package does not provide.
 
     Raises:
-        InputError: with the name, the package and the nearest name that exists.
+        QuestionError: with the name, the package and the nearest name that exists.
     """
     if record.run is None or record.outcome != "completed":
         return
     values = list_built_in_values(record.run)
     for name in record.metrics:
         if name in BUILT_IN_UNITS:
-            raise InputError(
+            raise QuestionError(
                 f'package "{record.package}" reports a metric "{name}", which is built in',
                 where=where,
                 remedy="Give the metric another name.",
             )
     for item in wanted:
+        if item.response.name in record.metrics and item.response.formula != item.response.name:
+            raise QuestionError(
+                f'response "{item.response.name}" has the name of a metric of package "{record.package}"',
+                where=where,
+                remedy="Give the response another name.",
+            )
         for name in item.formula.names:
             if name in values or name in record.metrics:
                 continue
             counter = next((counter for counter in record.run.counters if counter.name == name), None)
             if counter is not None:
-                raise InputError(
+                raise QuestionError(
                     f'response "{item.response.name}" needs "{name}", which this machine cannot count: '
                     f"{counter.reason}",
                     where=where,
                     remedy="Run the experiment on a machine that has the counter, or remove the response.",
                 )
-            raise InputError(
+            raise QuestionError(
                 f'response "{item.response.name}" needs "{name}", which is not built in and which package '
                 f'"{record.package}" does not report in its metrics',
                 where=where,

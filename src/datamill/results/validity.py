@@ -66,7 +66,7 @@ def list_warnings(records: Iterable[TrialRecord]) -> tuple[str, ...]:
     trials = 0
     for record in records:
         trials += 1
-        for factor in record.factors:
+        for factor in record.factors if record.outcome == "completed" else ():
             key = (factor.name, record.package)
             asked[key] += 1
             if factor.observed is None:
