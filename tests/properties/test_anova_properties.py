@@ -117,3 +117,21 @@ def test_the_order_of_levels_does_not_depend_on_the_order_of_rows(labels: list[s
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     assert order_levels(labels) == order_levels(shuffled)
     assert set(order_levels(labels)) == set(labels)
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.integers(0, 2**32 - 1), st.floats(2.0, 6.0), st.floats(1.0, 6.0))
+def test_the_ratio_may_be_one_exactly_when_the_difference_may_be_zero(
+    seed: int, gap: float, spread: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    codes = np.repeat([[0], [1]], 3, axis=0)
+    values = 10 + gap * codes[:, 0] + np.where(codes[:, 0] == 1, spread, 0.5) * rng.standard_normal(6)
+    cells = gather_cells([FACTORS[0]], codes, values)
+    pair = compare_packages(cells, factor=0, baseline="p", direction="lower").pairs[0]
+    assume(pair.ratio is not None and pair.ratio.low is not None)
+    assert pair.ratio is not None
+    assert pair.ratio.low is not None
+    assert pair.ratio.high is not None
+    assume(min(abs(pair.difference.low), abs(pair.difference.high)) > 1e-9)
+    assert (pair.ratio.low <= 1 <= pair.ratio.high) == (pair.difference.low <= 0 <= pair.difference.high)

@@ -68,7 +68,12 @@ def test_values_that_never_vary_are_compared_as_measured_without_a_test() -> Non
     cells = gather_cells([PACKAGE], np.array([[0]] * 3 + [[1]] * 3), np.array([7.0] * 3 + [8.0] * 3))
     comparison = compare_packages(cells, factor=0, baseline="old", direction="lower")
     pair = comparison.pairs[0]
-    assert (pair.p, pair.verdict, pair.difference.low, pair.difference.high) == (None, "worse", 1.0, 1.0)
+    assert (pair.p, pair.verdict, pair.difference.low, pair.difference.high) == (
+        None,
+        "as measured",
+        1.0,
+        1.0,
+    )
     assert any("do not differ at all" in warning for warning in comparison.warnings)
 
 
@@ -101,8 +106,37 @@ def test_equal_means_without_variation_are_equal_not_better_by_rounding() -> Non
         gather_cells([PACKAGE, FLAG], codes, values), factor=0, baseline="old", direction="higher"
     ).pairs[0]
     assert (pair.verdict, pair.difference.estimate, pair.higher_cells, pair.lower_cells) == (
-        "uncertain",
+        "as measured",
         0,
         0,
         0,
     )
+
+
+@pytest.mark.parametrize("relative", [1e-3, 1e-8, 1e-12])
+def test_the_width_of_a_ratio_s_interval_survives_however_small_the_errors(relative: float) -> None:
+    variance = (relative * 1e9) ** 2
+    ratio = bound_ratio(
+        1.0000001e9, 1e9, numerator_variance=variance, denominator_variance=variance, critical=2.2
+    )
+    assert ratio is not None
+    assert ratio.high is not None
+    assert ratio.low is not None
+    # 1e-12 is near what a double resolves about 1.
+    assert ratio.high - ratio.low == pytest.approx(2 * 2.2 * np.sqrt(2) * relative, rel=1e-3)
+
+
+def test_the_best_of_three_is_compared_with_every_other_and_adjusted_for_all_pairs() -> None:
+    three = Factor("package", ("a", "b", "c"))
+    codes = np.repeat([[0], [1], [2]], 4, axis=0)
+    values = np.array([5.0, 5.1, 4.9, 5.2, 4.0, 4.2, 3.9, 4.1, 6.0, 6.4, 5.9, 6.1])
+    comparison = compare_packages(
+        gather_cells([three], codes, values), factor=0, baseline="a", direction="lower"
+    )
+    assert [(pair.package, pair.baseline, pair.verdict) for pair in comparison.best] == [
+        ("b", "a", "better"),
+        ("b", "c", "better"),
+    ]
+    against_baseline = next(pair for pair in comparison.pairs if pair.package == "b")
+    assert against_baseline.p is not None
+    assert comparison.best[0].p == pytest.approx(against_baseline.p * 3 / 2)

@@ -13,6 +13,7 @@ from datamill.analysis.response import analyze_response
 from datamill.design.records import Design, DesignFactor, PlannedTrial
 from datamill.experiment.records import Constraints, Experiment, FactorChoice, Limits, Package, Response
 from datamill.report.answer import write_answer
+from datamill.report.charts import choose_mark
 from datamill.report.numbers import Scale, choose_scale, format_interval, format_p, format_percent
 from datamill.report.page import render_page
 from datamill.report.records import Machine, TrialSummary
@@ -138,9 +139,13 @@ def test_a_response_without_variation_is_told_as_measured_and_rounding_moves_not
     experiment, design, table, summary = make_study()
     value = pl.when(pl.col("package") == "xz").then(0.1).otherwise(0.7)
     answer = write_answer(experiment, design, table.with_columns(value=value), summary)
-    assert answer.headline.startswith("bzip2 is better: its rate is 7.000 times")
+    assert answer.headline == (
+        "bzip2's rate was 7.000 times xz's as measured; like trials did not differ, so no interval can be "
+        "given."
+    )
+    assert "interval" not in " ".join(answer.details)
     assert not any("What else mattered" in line for line in answer.mattered)
-    assert any("do not differ at all" in warning for warning in answer.warnings)
+    assert sum("do not differ at all" in warning for warning in answer.warnings) == 1
     same = write_answer(experiment, design, table.with_columns(value=pl.lit(0.1)), summary)
     assert same.headline == "bzip2 and xz have the same rate, without any variation."
 
@@ -210,6 +215,27 @@ def test_the_page_shows_answer_trials_exclusions_warnings_machine_and_seed() -> 
         "package × optimization",
     ):
         assert text in page, text
+
+
+def test_the_page_says_where_orphans_are_counted() -> None:
+    assert "are in the counters, but not in user and system time" in render_page(*make_study())
+
+
+def test_groups_differ_in_colour_or_shape_and_the_legend_shows_both() -> None:
+    marks = [choose_mark(index) for index in range(42)]
+    assert len({(mark.color, mark.shape) for mark in marks}) == 42
+    page = render_page(*make_study())
+    for index, name in enumerate(LEVELS["package"]):
+        mark = choose_mark(index)
+        assert f'color: {mark.color}" aria-hidden="true">{mark.character}</span>{name}' in page
+
+
+def test_an_axis_of_large_numbers_is_scaled_though_most_values_are_small() -> None:
+    experiment, design, table, summary = make_study(replicates=5)
+    value = pl.when(pl.col("trial_id") == "t003").then(4e12).otherwise(pl.col("value") / 1e3)
+    page = render_page(experiment, design, table.with_columns(value=value), summary)
+    assert "rate (TB/s)" in page
+    assert not re.search(r">\d{1,3},\d{3},\d{3}<", page)
 
 
 def test_what_users_write_is_text_and_never_markup() -> None:

@@ -40,7 +40,7 @@ def check_assumptions(cells: Cells, model: LinearModel) -> AssumptionChecks:
         if spread[0].p < model.alpha:
             warnings.append(
                 f"the spread is not the same everywhere ({spread[1]}; p {_say(spread[0].p)}): intervals and "
-                "p-values of the linear model average over it; those of the package comparison do not"
+                "p-values of the analysis of variance average over it; those of comparisons do not"
             )
     normal = _check_normality(residuals)
     checks.append(normal)
@@ -92,14 +92,14 @@ def _check_spread(cells: Cells, residuals: FloatArray, keep: IntArray) -> tuple[
     return CheckResult("equal variances", method, statistic, 1.0 if p_adjusted is None else p_adjusted), says
 
 
-def _compare_spread(groups: list[FloatArray]) -> tuple[float, float]:
+def _compare_spread(groups: list[FloatArray]) -> tuple[float | None, float]:
     deviations = [np.abs(group - np.median(group)) for group in groups]
     n = sum(group.size for group in groups)
     grand = sum(float(group.sum()) for group in deviations) / n
     between = sum(group.size * (float(group.mean()) - grand) ** 2 for group in deviations)
     within = sum(float(np.sum((group - group.mean()) ** 2)) for group in deviations)
     if within <= 0:
-        return (0.0, 1.0) if between <= 0 else (float("inf"), 0.0)
+        return (0.0, 1.0) if between <= 0 else (None, 0.0)
     df_between, df_within = len(groups) - 1, n - len(groups)
     f = (between / df_between) / (within / df_within)
     return f, float(stats.f.sf(f, df_between, df_within))

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Literal
 
 import numpy as np
-from scipy.stats import t as t_distribution
 
 from datamill.analysis.cells import Cells, FloatArray, IntArray
 from datamill.analysis.contrast import (
+    NO_VARIATION,
     CellErrors,
     Contrast,
     PooledError,
     bound_contrast,
     estimate_contrast,
+    find_critical,
     has_replicates,
+    judge_contrast,
     use_own_errors,
     use_pooled_errors,
 )
@@ -40,8 +45,9 @@ def compare_packages(
     all other factors) weigh the same; those that some package lacks are left out with a warning.
     Variances are each cell's own (Welch–Satterthwaite); where a cell has one observation only,
     `fallback`, the error of a model of each package in the order of levels, serves instead, with
-    a warning. With m > 1 comparisons intervals and
-    p-values are adjusted by Bonferroni, so that interval and verdict never contradict each other.
+    a warning. With m > 1 comparisons intervals and p-values are adjusted by Bonferroni. The
+    verdict is by p < `alpha`, which may be stricter than the interval; difference and ratio agree
+    on whether the packages may be equal.
 
     Raises:
         InputError: fewer than two packages, an unknown baseline, no common design point, or
@@ -86,36 +92,39 @@ def compare_packages(
         contrast = estimate_contrast(cells, weights[name], errors)
         count = int(cells.counts[(cells.codes[:, factor] == code) & (weights[name] != 0)].sum())
         means.append(PackageMean(name, count, bound_contrast(contrast, confidence), contrast.df))
-    others = [name for name in packages if name != baseline]
-    pairs = tuple(
-        _compare_pair(
-            cells,
-            (name, weights[name]),
-            (baseline, weights[baseline]),
-            direction=direction,
-            confidence=confidence,
-            alpha=alpha,
-            comparisons=len(others),
-            errors=errors,
-        )
-        for name in others
+    compare = partial(
+        _compare_pair,
+        cells,
+        weights,
+        errors=errors,
+        direction=direction,
+        confidence=confidence,
+        alpha=alpha,
     )
+    others = [name for name in packages if name != baseline]
+    pairs = tuple(compare(name, baseline, comparisons=len(others)) for name in others)
+    best: tuple[PairComparison, ...] = ()
+    if len(packages) > 2:
+        ranked = _rank_packages(means, direction)
+        all_pairs = len(packages) * (len(packages) - 1) // 2
+        best = tuple(compare(ranked[0], name, comparisons=all_pairs) for name in ranked[1:])
     if any(pair.p is None for pair in pairs):
-        warnings.append(
-            "observations at the same design point do not differ at all: differences are as measured, "
-            "without any error to judge them by"
-        )
+        warnings.append(NO_VARIATION)
     method = "means over design points of equal weight; " + (
         "error of each package's own model"
         if pooled
         else "variance of each design point (Welch-Satterthwaite)"
     )
     method += "; ratio by Fieller's theorem"
-    if len(others) > 1:
-        method += f"; Bonferroni over {len(others)} comparisons"
+    if best:
+        method += (
+            f"; Bonferroni over {len(others)} comparisons with the baseline, and over all {all_pairs} pairs "
+            "for the best"
+        )
     return Comparison(
         means=tuple(means),
         pairs=pairs,
+        best=best,
         n=sum(mean.n for mean in means),
         confidence=confidence,
         alpha=alpha,
@@ -142,58 +151,68 @@ def _weigh_package(cells: Cells, factor: int, code: int, points: IntArray) -> Fl
     return np.where(member & (cells.codes[:, factor] == code), 1.0 / len(points), 0.0)
 
 
+def _rank_packages(means: Sequence[PackageMean], direction: Direction) -> list[str]:
+    sign = -1 if direction == "higher" else 1
+    return [mean.package for mean in sorted(means, key=lambda mean: sign * mean.value.estimate)]
+
+
 def _compare_pair(
     cells: Cells,
-    package: tuple[str, FloatArray],
-    baseline: tuple[str, FloatArray],
+    weights: Mapping[str, FloatArray],
+    package: str,
+    baseline: str,
     *,
+    comparisons: int,
+    errors: CellErrors,
     direction: Direction,
     confidence: float,
     alpha: float,
-    comparisons: int,
-    errors: CellErrors,
 ) -> PairComparison:
-    difference = estimate_contrast(cells, package[1] - baseline[1], errors)
+    above, below = weights[package], weights[baseline]
+    difference = estimate_contrast(cells, above - below, errors)
     level = 1 - (1 - confidence) / comparisons
     if difference.variance == 0 and abs(difference.estimate) <= math.sqrt(cells.rounding_ss / cells.n):
         difference = Contrast(0.0, 0.0, difference.df)
-    p: float | None = None
-    if difference.variance > 0:
-        t = abs(difference.estimate) / math.sqrt(difference.variance)
-        p = min(1.0, comparisons * 2 * float(t_distribution.sf(t, difference.df)))
-    different = difference.estimate != 0 if p is None else p < alpha
+    p = judge_contrast(difference)
+    if p is not None:
+        p = min(1.0, comparisons * p)
     good = (difference.estimate > 0) == (direction == "higher")
-    verdict = ("better" if good else "worse") if different else "uncertain"
+    verdict: Literal["better", "worse", "uncertain", "as measured"] = "uncertain"
+    if p is None:
+        verdict = "as measured"
+    elif p < alpha:
+        verdict = "better" if good else "worse"
     return PairComparison(
-        package=package[0],
-        baseline=baseline[0],
+        package=package,
+        baseline=baseline,
         difference=bound_contrast(difference, level),
         df=difference.df,
-        ratio=_divide_means(cells, package[1], baseline[1], level, errors),
+        ratio=_divide_means(cells, above, below, errors, difference.df, level),
         p=p,
         verdict=verdict,
-        cells=int(np.sum(package[1] != 0)),
-        higher_cells=_count_higher_cells(cells, package[1], baseline[1]),
-        lower_cells=_count_higher_cells(cells, baseline[1], package[1]),
+        cells=int(np.sum(above != 0)),
+        higher_cells=_count_higher_cells(cells, above, below),
+        lower_cells=_count_higher_cells(cells, below, above),
     )
 
 
 def _divide_means(
-    cells: Cells, package: FloatArray, baseline: FloatArray, level: float, errors: CellErrors
+    cells: Cells, package: FloatArray, baseline: FloatArray, errors: CellErrors, df: float, level: float
 ) -> Ratio | None:
+    """Ratio of two means, with the degrees of freedom of their difference.
+
+    With the same ones the interval holds the ratio 1 exactly when that of the difference holds 0.
+    """
     above = estimate_contrast(cells, package, errors)
     below = estimate_contrast(cells, baseline, errors)
     if above.estimate <= 0 or below.estimate <= 0:
         return None
-    # The degrees of freedom are those of the test that the ratio is the one observed.
-    estimate = above.estimate / below.estimate
-    df = estimate_contrast(cells, package - estimate * baseline, errors).df
     return bound_ratio(
         above.estimate,
         below.estimate,
         numerator_variance=above.variance,
         denominator_variance=below.variance,
-        critical=float(t_distribution.isf((1 - level) / 2, df)),
+        critical=find_critical(level, df),
     )
 
 

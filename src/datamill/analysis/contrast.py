@@ -6,10 +6,17 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import t as t_distribution
+from scipy.special import stdtr, stdtrit
 
 from datamill.analysis.cells import Cells, FloatArray, IntArray
+from datamill.analysis.fieller import bound_ratio
 from datamill.analysis.records import Interval
+
+#: What a reader must know where like observations are all equal.
+NO_VARIATION = (
+    "observations at the same design point do not differ at all, so that there is no error to judge "
+    "differences by; true of a deterministic response, suspicious otherwise"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +95,46 @@ def has_replicates(cells: Cells, used: FloatArray | None = None) -> bool:
     return bool(counts.size) and bool(np.all(counts >= 2))
 
 
+def judge_contrast(contrast: Contrast) -> float | None:
+    """Two-sided p-value of a contrast against zero; None where nothing varies, so that no test exists."""
+    if contrast.variance == 0:
+        return None
+    statistic = abs(contrast.estimate) / math.sqrt(contrast.variance)
+    return min(1.0, 2 * float(stdtr(contrast.df, -statistic)))
+
+
+def find_critical(confidence: float, df: float) -> float:
+    """Two-sided quantile of Student's distribution."""
+    return -float(stdtrit(df, (1 - confidence) / 2))
+
+
 def bound_contrast(contrast: Contrast, confidence: float) -> Interval:
     """Student's interval of a contrast."""
-    reach = float(t_distribution.isf((1 - confidence) / 2, contrast.df)) * math.sqrt(contrast.variance)
+    reach = find_critical(confidence, contrast.df) * math.sqrt(contrast.variance)
     return Interval(contrast.estimate, contrast.estimate - reach, contrast.estimate + reach)
+
+
+def bound_percent(
+    cells: Cells, departure: FloatArray, base: FloatArray, errors: CellErrors, confidence: float
+) -> Interval | None:
+    """A contrast in percent of a mean, with Fieller's interval; both are weights of cells (K).
+
+    None where the mean is not positive or may be zero.
+    """
+    mean = estimate_contrast(cells, base, errors)
+    if mean.estimate <= 0:
+        return None
+    contrast = estimate_contrast(cells, departure, errors)
+    used = (departure != 0) & (base != 0)
+    products = departure[used] * base[used] / cells.counts[used]
+    ratio = bound_ratio(
+        contrast.estimate,
+        mean.estimate,
+        numerator_variance=contrast.variance,
+        denominator_variance=mean.variance,
+        covariance=float(np.sum(products * errors.mean_sq[errors.group[used]])),
+        critical=find_critical(confidence, contrast.df),
+    )
+    if ratio is None or ratio.low is None or ratio.high is None:
+        return None
+    return Interval(100 * ratio.estimate, 100 * ratio.low, 100 * ratio.high)

@@ -25,12 +25,18 @@ def bound_ratio(
     if denominator == 0:
         return None
     estimate = numerator / denominator
+    # All in units of the denominator, so that no unit makes this over- or underflow.
+    above = numerator_variance / denominator / denominator
+    below = denominator_variance / denominator / denominator
+    shared = covariance / denominator / denominator
     squared = critical * critical
-    a = denominator**2 - squared * denominator_variance
-    b = numerator * denominator - squared * covariance
-    c = numerator**2 - squared * numerator_variance
-    if a <= 0:
+    width = 1.0 - squared * below
+    if width <= 0:
         note = "the ratio cannot be bounded: the mean that it divides by may be zero"
         return Ratio(estimate, None, None, note)
-    reach = math.sqrt(max(b * b - a * c, 0.0))
-    return Ratio(estimate, (b - reach) / a, (b + reach) / a, "")
+    # The textbook's root of b² − a·c, multiplied out: the difference of squares would lose every
+    # digit of an interval that is narrow against the ratio.
+    spread = above + estimate**2 * below - 2 * estimate * shared - squared * (above * below - shared**2)
+    reach = critical * math.sqrt(max(spread, 0.0)) / width
+    middle = (estimate - squared * shared) / width
+    return Ratio(estimate, middle - reach, middle + reach, "")

@@ -3,14 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import t as t_distribution
 
-from datamill.analysis.cells import FloatArray
+from datamill.analysis.cells import Cells, FloatArray
 from datamill.analysis.coding import code_combinations
-from datamill.analysis.fieller import bound_ratio
-from datamill.analysis.records import Influence, Interval, LinearModel, TermInfluence, TermRow
+from datamill.analysis.contrast import (
+    CellErrors,
+    PooledError,
+    bound_contrast,
+    bound_percent,
+    estimate_contrast,
+    has_replicates,
+    judge_contrast,
+    use_own_errors,
+    use_pooled_errors,
+)
+from datamill.analysis.records import Influence, LinearModel, TermInfluence, TermRow
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Effects:
+    """The effects of a term: m combinations of levels, each a contrast of cells (m × K).
+
+    The largest of them is chosen among `choices` that differ.
+    """
+
+    row: TermRow
+    labels: tuple[tuple[str, ...], ...]
+    weights: FloatArray
+    choices: int
 
 
 def adjust_holm(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
@@ -24,75 +47,89 @@ def adjust_holm(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
     return tuple(adjusted)
 
 
-def rank_terms(model: LinearModel) -> Influence:
+def rank_terms(
+    cells: Cells,
+    model: LinearModel,
+    *,
+    group_factor: int | None = None,
+    fallback: tuple[PooledError, ...] = (),
+) -> Influence:
     """Order the terms of a model by sum of squares, each with its largest effect.
 
-    Intervals of a term's effects hold together for all its levels (Bonferroni), percentages are
-    of the grand mean (Fieller). A term is detected when its adjusted p is below alpha.
+    A term's effects are contrasts of cell means, each cell with its own variance
+    (Welch–Satterthwaite), so that a noisy level does not lend its spread to a quiet one. Its p is
+    the smallest of its effects', times their number (Bonferroni), adjusted by Holm over terms.
+    Intervals hold together for all levels of a term; percentages are of the grand mean (Fieller).
+    Where some cell has a single observation, the variances are those of `fallback`, one for each
+    level of `group_factor`, or else the model's error mean square.
     """
-    adjusted = adjust_holm([row.p for row in model.terms])
-    results, start = [], 1
-    for row, p in zip(model.terms, adjusted, strict=True):
-        results.append(_describe_term(model, row, p, slice(start, start + row.term.df)))
-        start += row.term.df
+    errors, spread = _choose_errors(cells, model, group_factor, fallback)
+    effects = _list_effects(model)
+    adjusted = adjust_holm([_judge_term(cells, item, errors) for item in effects])
+    results = [
+        _describe_term(cells, model, item, errors, p) for item, p in zip(effects, adjusted, strict=True)
+    ]
     return Influence(
         terms=tuple(sorted(results, key=lambda result: -result.share)),
         n=model.n,
         confidence=model.confidence,
         alpha=model.alpha,
         method=(
-            "share of the total sum of squares; p adjusted by Holm over terms; largest deviation from "
-            "the grand mean with intervals that hold for all levels of a term together (Bonferroni)"
+            f"effects as contrasts of cell means with {spread}; p of a term: the smallest of its effects', "
+            "Bonferroni over them, Holm over terms"
         ),
-        warnings=model.warnings,
     )
 
 
-def _describe_term(model: LinearModel, row: TermRow, p: float | None, columns: slice) -> TermInfluence:
-    labels, coding = code_combinations(row.term, model.factors)
-    effects = coding @ model.beta[columns]
-    directions = coding @ model.root[columns]
-    spread = np.sqrt(np.sum(directions**2, axis=1) * model.error_ms)
-    # With one degree of freedom all deviations are the same number but for their sign.
-    together = 1 if row.term.df == 1 else len(labels)
-    critical = float(t_distribution.isf((1 - model.confidence) / 2 / together, model.error_df))
-    reach = critical * spread
+def _choose_errors(
+    cells: Cells, model: LinearModel, group_factor: int | None, fallback: tuple[PooledError, ...]
+) -> tuple[CellErrors, str]:
+    if has_replicates(cells):
+        return use_own_errors(cells), "each cell's own variance (Welch-Satterthwaite)"
+    if fallback and group_factor is not None:
+        return use_pooled_errors(cells.codes[:, group_factor], fallback), "the error of each package's model"
+    everywhere = np.zeros(cells.counts.size, dtype=np.int64)
+    return use_pooled_errors(everywhere, (PooledError(model.error_ms, model.error_df),)), "the model's error"
+
+
+def _list_effects(model: LinearModel) -> list[_Effects]:
+    results, start = [], 1
+    for row in model.terms:
+        labels, coding = code_combinations(row.term, model.factors)
+        weights = coding @ model.weights[start : start + row.term.df]
+        start += row.term.df
+        # What rounding leaves in cells that have no part in an effect must not lend it their variance.
+        weights[np.abs(weights) < 1e-12 * np.max(np.abs(weights))] = 0.0
+        # With one degree of freedom all effects are the same number but for their sign.
+        results.append(_Effects(row, labels, weights, choices=1 if row.term.df == 1 else len(labels)))
+    return results
+
+
+def _judge_term(cells: Cells, effects: _Effects, errors: CellErrors) -> float | None:
+    found = [
+        judge_contrast(estimate_contrast(cells, weights, errors))
+        for weights in effects.weights[: effects.choices]
+    ]
+    known = [p for p in found if p is not None]
+    return min(1.0, effects.choices * min(known)) if known else None
+
+
+def _describe_term(
+    cells: Cells, model: LinearModel, effects: _Effects, errors: CellErrors, p: float | None
+) -> TermInfluence:
+    row = effects.row
+    confidence = 1 - (1 - model.confidence) / effects.choices
+    found = [estimate_contrast(cells, weights, errors) for weights in effects.weights]
+    sizes = [abs(contrast.estimate) for contrast in found]
     # The last of equals, so that a two-level term is told by its high level, as its coefficient is.
-    at = int(len(labels) - 1 - np.argmax(np.abs(effects[::-1]) >= np.max(np.abs(effects)) * (1 - 1e-12)))
-    widest = int(np.argmax(np.abs(effects) + reach))
-    percents = [_divide_by_mean(model, effects[i], directions[i], critical) for i in (at, widest)]
-    at_most_percent = None
-    if percents[1] is not None:
-        at_most_percent = max(abs(percents[1].low), abs(percents[1].high))
+    at = max(index for index, size in enumerate(sizes) if size >= max(sizes) * (1 - 1e-12))
     return TermInfluence(
-        term=row.term.name,
-        order=row.term.order,
+        term=row.term,
         share=row.sum_sq / model.total_ss,
         partial=row.sum_sq / (row.sum_sq + model.error_ss) if row.sum_sq + model.error_ss > 0 else 0.0,
         p=p,
-        # Without any error every effect is real, but for what rounding makes.
-        detected=p < model.alpha if p is not None else row.sum_sq > 1e-12 * model.total_ss,
-        levels=labels[at],
-        largest=Interval(float(effects[at]), float(effects[at] - reach[at]), float(effects[at] + reach[at])),
-        largest_percent=percents[0],
-        at_most=float(abs(effects[widest]) + reach[widest]),
-        at_most_percent=at_most_percent,
+        detected=p is not None and p < model.alpha,
+        levels=effects.labels[at],
+        largest=bound_contrast(found[at], confidence),
+        largest_percent=bound_percent(cells, effects.weights[at], model.weights[0], errors, confidence),
     )
-
-
-def _divide_by_mean(
-    model: LinearModel, effect: float, direction: FloatArray, critical: float
-) -> Interval | None:
-    if model.mean.estimate <= 0:
-        return None
-    ratio = bound_ratio(
-        float(effect),
-        model.mean.estimate,
-        numerator_variance=float(np.sum(direction**2) * model.error_ms),
-        denominator_variance=float(np.sum(model.root[0] ** 2) * model.error_ms),
-        covariance=float(np.sum(direction * model.root[0]) * model.error_ms),
-        critical=critical,
-    )
-    if ratio is None or ratio.low is None or ratio.high is None:
-        return None
-    return Interval(100 * ratio.estimate, 100 * ratio.low, 100 * ratio.high)

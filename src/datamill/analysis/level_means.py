@@ -6,19 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as t_distribution
 
-from datamill.analysis.cells import Cells, FloatArray
+from datamill.analysis.cells import Cells
 from datamill.analysis.contrast import (
-    CellErrors,
     PooledError,
     bound_contrast,
+    bound_percent,
     estimate_contrast,
     has_replicates,
     use_own_errors,
     use_pooled_errors,
 )
-from datamill.analysis.fieller import bound_ratio
 from datamill.analysis.records import Interval
 
 
@@ -26,8 +24,9 @@ from datamill.analysis.records import Interval
 class LevelMean:
     """Mean of one group (a package, or all) at one level of a factor.
 
-    `value` is the mean over the other factors' combinations, in the response's unit; `percent`
-    the deviation from the group's own mean, in percent of it (None when that mean may be zero).
+    `value` is the mean over the other factors' combinations and `departure` its deviation from the
+    group's own mean, both in the response's unit; `percent` is the departure in percent of that
+    mean (None when it may be zero).
     """
 
     group: str
@@ -35,22 +34,26 @@ class LevelMean:
     level: str
     n: int
     value: Interval
+    departure: Interval
     percent: Interval | None
 
 
 @dataclass(frozen=True, slots=True)
 class LevelDeviation:
-    """The largest deviation of a level from its group's mean, in percent of that mean.
+    """The largest deviation of a level from its group's mean, in the response's unit.
 
-    No level departs by more than `at_most_percent`, with the stated confidence.
+    No level departs by more than `at_most`, with the stated confidence. `percent` and
+    `at_most_percent` are the same in percent of the mean (None when that may be zero).
     """
 
     group: str
     factor: str
     level: str
     n: int
-    percent: Interval
-    at_most_percent: float
+    departure: Interval
+    at_most: float
+    percent: Interval | None
+    at_most_percent: float | None
 
 
 def estimate_level_means(
@@ -96,7 +99,8 @@ def estimate_level_means(
                     level=level,
                     n=int(cells.counts[at_level].sum()),
                     value=bound_contrast(mean, confidence),
-                    percent=_deviate_percent(cells, weights, whole, confidence, errors),
+                    departure=bound_contrast(estimate_contrast(cells, weights - whole, errors), confidence),
+                    percent=bound_percent(cells, weights - whole, whole, errors, confidence),
                 )
             )
     return tuple(results)
@@ -114,29 +118,6 @@ def _is_complete(cells: Cells, member: NDArray[np.bool_], factor: int) -> NDArra
     return complete
 
 
-def _deviate_percent(
-    cells: Cells, weights: FloatArray, whole: FloatArray, confidence: float, errors: CellErrors
-) -> Interval | None:
-    base = estimate_contrast(cells, whole, errors)
-    if base.estimate <= 0:
-        return None
-    deviation = estimate_contrast(cells, weights - whole, errors)
-    plus = estimate_contrast(cells, weights, errors)
-    # Var(level mean) = Var(deviation) + Var(base) + 2 Cov gives the covariance that Fieller needs.
-    covariance = (plus.variance - deviation.variance - base.variance) / 2
-    ratio = bound_ratio(
-        deviation.estimate,
-        base.estimate,
-        numerator_variance=deviation.variance,
-        denominator_variance=base.variance,
-        covariance=covariance,
-        critical=float(t_distribution.isf((1 - confidence) / 2, deviation.df)),
-    )
-    if ratio is None or ratio.low is None or ratio.high is None:
-        return None
-    return Interval(100 * ratio.estimate, 100 * ratio.low, 100 * ratio.high)
-
-
 def find_largest_deviations(
     cells: Cells,
     *,
@@ -145,7 +126,7 @@ def find_largest_deviations(
     confidence: float,
     fallback: tuple[PooledError, ...] = (),
 ) -> tuple[LevelDeviation, ...]:
-    """For each group the level that departs most from the group's mean, in percent of that mean.
+    """For each group the level that departs most from the group's mean.
 
     The intervals hold for all levels of the factor together (Bonferroni), since the largest is
     chosen after looking.
@@ -163,18 +144,26 @@ def find_largest_deviations(
     results = []
     for group in dict.fromkeys(mean.group for mean in means):
         of_group = [mean for mean in means if mean.group == group]
+        sizes = [abs(mean.departure.estimate) for mean in of_group]
+        # The last of equals, so that a two-level factor is told by its second level.
+        at = max(i for i, size in enumerate(sizes) if size >= max(sizes) * (1 - 1e-9))
         percents = [mean.percent for mean in of_group if mean.percent is not None]
-        if len(percents) < len(of_group):
-            continue
-        at = max(range(len(percents)), key=lambda i: (round(abs(percents[i].estimate), 12), i))
         results.append(
             LevelDeviation(
                 group=group,
                 factor=cells.factors[factor].name,
                 level=of_group[at].level,
                 n=sum(mean.n for mean in of_group),
-                percent=percents[at],
-                at_most_percent=max(max(abs(item.low), abs(item.high)) for item in percents),
+                departure=of_group[at].departure,
+                at_most=max(_reach(mean.departure) for mean in of_group),
+                percent=of_group[at].percent,
+                at_most_percent=(
+                    max(_reach(percent) for percent in percents) if len(percents) == len(of_group) else None
+                ),
             )
         )
     return tuple(results)
+
+
+def _reach(value: Interval) -> float:
+    return max(abs(value.low), abs(value.high))

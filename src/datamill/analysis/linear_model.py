@@ -11,6 +11,7 @@ from scipy.stats import t as t_distribution
 
 from datamill.analysis.cells import Cells, FloatArray
 from datamill.analysis.coding import Term, code_cells, code_combinations, list_terms, name_columns
+from datamill.analysis.contrast import NO_VARIATION
 from datamill.analysis.records import Coefficient, Interval, LackOfFit, LevelEffect, LinearModel, TermRow
 from datamill.experiment.errors import InputError
 
@@ -94,8 +95,7 @@ def fit_linear_model(
         warnings=_collect_warnings(cells, dropped, lack, error_ms, alpha),
         fitted=fitted,
         leverage=np.sum(q**2, axis=1) / cells.counts,
-        beta=beta,
-        root=root,
+        weights=solve_triangular(r, q.T * weights),
     )
 
 
@@ -236,13 +236,10 @@ def _collect_warnings(
     elif empty:
         warnings.append(f"{empty} of {cells.possible} combinations of levels have no data")
     if error_ms == 0:
-        warnings.append(
-            "observations at the same design point do not differ at all: there is no error to test "
-            "against; true of a deterministic response, suspicious otherwise"
-        )
+        warnings.append(NO_VARIATION)
     elif lack is not None and (lack.p is None or lack.p < alpha):
         warnings.append(
-            "the model leaves out interactions that are there (lack of fit, "
+            "the model seems to leave out interactions that are there (lack of fit, "
             f"p {'< 1e-300' if not lack.p else f'= {lack.p:.2g}'}): "
             "its error is larger than that of measuring"
         )

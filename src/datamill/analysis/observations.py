@@ -21,7 +21,8 @@ class Observations:
     """Values of one response with the levels of its factors.
 
     `excluded` counts rows of the response that were judged invalid; `averaged` counts trials whose
-    several measurements became one value.
+    several measurements became one value, `partly_valid` those with invalid measurements beside
+    valid ones.
     """
 
     response: str
@@ -29,6 +30,7 @@ class Observations:
     cells: Cells
     excluded: int
     averaged: int
+    partly_valid: int = 0
 
 
 def is_tidy(table: pl.DataFrame) -> bool:
@@ -55,10 +57,18 @@ def read_columns(
     Levels are ordered by `order_levels`. `first_line` is the line of the first row, for messages.
 
     Raises:
-        InputError: a column is missing or named twice, there are no rows, a level is missing, or
-            a value is missing or not a finite number; names file, line and column.
+        InputError: a column is missing or named twice, a factor's name holds a colon, there are no
+            rows, a level is missing, or a value is missing or not a finite number; names file, line
+            and column.
     """
     _refuse_bad_names(table, response, factors, source)
+    for name in factors:
+        if ":" in name:
+            raise InputError(
+                f'the factor "{name}" holds a colon, which stands between the factors of an interaction',
+                where=source,
+                remedy="Rename the column.",
+            )
     if table.height == 0:
         raise InputError("the table has no rows", where=source, remedy="Add one row for each observation.")
     labels: dict[str, list[str]] = {}
@@ -91,7 +101,8 @@ def select_response(
     the order of `levels` where given (those with data), else of `order_levels`.
 
     Raises:
-        InputError: no such response or column, no valid row, or a valid row without a finite value.
+        InputError: no such response or column, no valid row, a valid row without a finite value, or
+            values in several units.
     """
     _refuse_bad_names(table, "value", factors, source)
     rows = table.filter(pl.col("response") == response)
@@ -109,19 +120,38 @@ def select_response(
         )
     numbers = _read_numbers(valid["value"], f"value of {response}", source, None)
     valid = valid.with_columns(pl.Series("value", numbers))
-    trials = valid.group_by(["trial_id", *factors], maintain_order=True).agg(
+    unit = _find_unit(valid, response, source)
+    # Two experiments in one table may use the same trial ids.
+    identity = [name for name in ("experiment", "trial_id", "attempt") if name in valid.columns]
+    grouping = list(dict.fromkeys((*identity, *factors)))
+    trials = valid.group_by(grouping, maintain_order=True).agg(
         pl.col("value").mean(), pl.len().alias("_measurements")
     )
+    invalid = rows.filter(~pl.col("valid").fill_null(value=False)).select(identity).unique()
+    partly_valid = trials.select(identity).unique().join(invalid, on=identity, nulls_equal=True).height
     labels = {name: trials[name].cast(pl.String).fill_null("").to_list() for name in factors}
     chosen = {name: _order_given(labels[name], (levels or {}).get(name)) for name in factors}
-    units = valid["unit"].drop_nulls() if "unit" in valid.columns else None
     return Observations(
         response=response,
-        unit=str(units[0]) if units is not None and units.len() else "",
+        unit=unit,
         cells=_gather(labels, chosen, trials["value"].to_numpy().astype(np.float64)),
         excluded=rows.height - valid.height,
         averaged=int((trials["_measurements"] > 1).sum()),
+        partly_valid=partly_valid,
     )
+
+
+def _find_unit(valid: pl.DataFrame, response: str, source: str) -> str:
+    units = (
+        valid["unit"].drop_nulls().unique(maintain_order=True).to_list() if "unit" in valid.columns else []
+    )
+    if len(units) > 1:
+        raise InputError(
+            f"{response} is in several units: {', '.join(units)}",
+            where=source,
+            remedy="Bring all values to one unit.",
+        )
+    return str(units[0]) if units else ""
 
 
 def _order_given(labels: Sequence[str], given: Sequence[str] | None) -> tuple[str, ...]:

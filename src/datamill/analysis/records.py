@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from datamill.analysis.cells import Factor, FloatArray
 from datamill.analysis.coding import Term
@@ -68,9 +69,8 @@ class LinearModel:
     `mean` is the grand mean, every design point with the same weight. `not_estimable` names the
     terms that were left out because cells without data hide them. `pure_error_df` counts the
     degrees of freedom within cells. The arrays serve further inference: `fitted` (K cell means as
-    deviations from the cells' origin), `leverage` (K, of one observation), `beta` (p) with the
-    intercept first, as a deviation from the origin, and `root` (p × p), whose product with its
-    transpose, times `error_ms`, is the covariance of `beta`.
+    deviations from the cells' origin), `leverage` (K, of one observation), and `weights` (p × K):
+    the coefficients, intercept first, as weighted sums of the cell means.
     """
 
     factors: tuple[Factor, ...]
@@ -95,8 +95,7 @@ class LinearModel:
     warnings: tuple[str, ...]
     fitted: FloatArray
     leverage: FloatArray
-    beta: FloatArray
-    root: FloatArray
+    weights: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +123,13 @@ class PackageMean:
 
 @dataclass(frozen=True, slots=True)
 class PairComparison:
-    """A package against the baseline.
+    """A package against another, the baseline.
 
-    `difference` and `ratio` are package minus, and over, baseline. `p` is None where no test
-    exists; it is adjusted for the number of comparisons, as the intervals are. `verdict` is about
-    the package: "better", "worse" or "uncertain". Of the `cells` combinations of the other
-    factors the package's mean is the higher one in `higher_cells` and the lower in `lower_cells`.
+    `difference` and `ratio` are package minus, and over, baseline. `p` is None where nothing
+    varies, so that neither test nor interval exists; it is adjusted for the number of comparisons,
+    as the intervals are. `verdict` is about the package: "better", "worse", "uncertain", or "as
+    measured" without a test. Of the `cells` combinations of the other factors the package's mean
+    is the higher one in `higher_cells` and the lower in `lower_cells`.
     """
 
     package: str
@@ -138,7 +138,7 @@ class PairComparison:
     df: float
     ratio: Ratio | None
     p: float | None
-    verdict: str
+    verdict: Literal["better", "worse", "uncertain", "as measured"]
     cells: int
     higher_cells: int
     lower_cells: int
@@ -146,10 +146,16 @@ class PairComparison:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Packages compared on one response."""
+    """Packages compared on one response.
+
+    `pairs` has every package against the baseline. With three packages or more `best` has the one
+    with the best mean against every other, runner-up first, adjusted for all pairs there are, since
+    it was chosen by its mean.
+    """
 
     means: tuple[PackageMean, ...]
     pairs: tuple[PairComparison, ...]
+    best: tuple[PairComparison, ...]
     n: int
     confidence: float
     alpha: float
@@ -162,14 +168,12 @@ class TermInfluence:
     """How much one term matters.
 
     `share` is its part of the total sum of squares, `partial` its sum of squares over itself plus
-    error, `p` adjusted by Holm over all terms. `largest` is the largest deviation from the grand
-    mean at `levels`, and `largest_percent` the same in percent of that mean (None when the mean
-    may be zero). No level departs by more than `at_most` (in percent: `at_most_percent`), with the
-    stated confidence.
+    error, `p` adjusted by Holm over all terms and None where nothing varies. `largest` is the
+    largest deviation from the grand mean at `levels` that the term by itself is answerable for, and
+    `largest_percent` the same in percent of that mean (None when the mean may be zero).
     """
 
-    term: str
-    order: int
+    term: Term
     share: float
     partial: float
     p: float | None
@@ -177,8 +181,6 @@ class TermInfluence:
     levels: tuple[str, ...]
     largest: Interval
     largest_percent: Interval | None
-    at_most: float
-    at_most_percent: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,16 +192,18 @@ class Influence:
     confidence: float
     alpha: float
     method: str
-    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One check of an assumption: what was tested how, and the p-value against it."""
+    """One check of an assumption: what was tested how, and the p-value against it.
+
+    `statistic` is None where it is beyond all numbers.
+    """
 
     assumption: str
     method: str
-    statistic: float
+    statistic: float | None
     p: float
 
 

@@ -26,6 +26,7 @@ from datamill.analysis.level_means import (
     find_largest_deviations,
 )
 from datamill.analysis.linear_model import fit_linear_model
+from datamill.analysis.missing_levels import find_missing_levels, phrase_missing_levels
 from datamill.analysis.observations import Observations, select_response
 from datamill.analysis.records import AssumptionChecks, Comparison, Influence, LinearModel, PackageMean
 from datamill.design.records import Design
@@ -38,8 +39,8 @@ class ResponseAnalysis:
     """One response: its observations and what they tell.
 
     What the data do not allow is None, and `warnings` say why. `package_factor` is the index of
-    the package among the cells' factors, None with one package only; `mean` is that package's,
-    None with several.
+    the package among the cells' factors, None when a single one has valid data; `mean` is that
+    package's, None with several. `missing_packages` were to be compared and have no valid data.
     """
 
     response: Response
@@ -52,9 +53,15 @@ class ResponseAnalysis:
     level_means: tuple[LevelMean, ...]
     deviations: tuple[LevelDeviation, ...]
     mean: PackageMean | None
+    missing_packages: tuple[str, ...]
     confidence: float
     alpha: float
     warnings: tuple[str, ...]
+
+    @property
+    def unit(self) -> str:
+        """Unit of the response, as the experiment gives it or else the table."""
+        return self.response.unit or self.observations.unit
 
 
 def analyze_response(
@@ -79,23 +86,27 @@ def analyze_response(
     levels.setdefault("package", tuple(package.name for package in experiment.packages))
     observations = select_response(table, response.name, names, levels=levels)
     cells = observations.cells
-    warnings: list[str] = []
-    if observations.averaged:
-        warnings.append(
-            f"{observations.averaged} trials have several measurements each, which were averaged: "
-            "measurements inside one execution are not replicates"
-        )
-    # A fixed factor is no news; one that was to vary and did not is.
-    for factor in design.factors:
-        if len(factor.levels) > 1 and factor.name not in names:
-            warnings.append(f"{factor.name} has valid data at one level only: nothing is said about it")
+    warnings = _phrase_measurements(observations)
+    planned = dict(levels)
+    if experiment.packages:
+        planned["package"] = tuple(package.name for package in experiment.packages)
+    missing = find_missing_levels(valid, planned)
+    warnings += phrase_missing_levels(missing, planned)
     model = _fit_what_is_possible(cells, experiment, warnings)
     package_factor = names.index("package") if "package" in names else None
     fallback = _find_fallback(cells, package_factor, model, experiment)
     comparison = None
     if package_factor is not None:
         comparison = _compare(cells, package_factor, experiment, response, fallback, warnings)
-    checks = check_assumptions(cells, model) if model is not None else None
+    influence, checks = None, None
+    if model is not None:
+        influence = rank_terms(cells, model, group_factor=package_factor, fallback=fallback)
+        checks = check_assumptions(cells, model)
+    mean = None
+    if package_factor is None:
+        present = valid["package"].drop_nulls() if "package" in valid.columns else None
+        name = str(present[0]) if present is not None and present.len() else next(iter(levels["package"]), "")
+        mean = _estimate_mean(cells, name, experiment, fallback, warnings)
     means: list[LevelMean] = []
     deviations: list[LevelDeviation] = []
     for index in range(len(names)):
@@ -124,21 +135,40 @@ def analyze_response(
         package_factor=package_factor,
         model=model,
         comparison=comparison,
-        influence=rank_terms(model) if model is not None else None,
+        influence=influence,
         checks=checks,
         level_means=tuple(means),
         deviations=tuple(deviations),
-        mean=None if package_factor is not None else _estimate_mean(cells, experiment, fallback, warnings),
+        mean=mean,
+        missing_packages=missing.get("package", ()),
         confidence=experiment.confidence,
         alpha=experiment.alpha,
         warnings=tuple(warnings),
     )
 
 
+def _phrase_measurements(observations: Observations) -> list[str]:
+    warnings = []
+    if observations.averaged:
+        warnings.append(
+            f"{observations.averaged} trials have several measurements each, which were averaged: "
+            "measurements inside one execution are not replicates"
+        )
+    if observations.partly_valid:
+        warnings.append(
+            f"{observations.partly_valid} trials have invalid measurements beside valid ones: "
+            "their mean is over the valid ones"
+        )
+    return warnings
+
+
 def _estimate_mean(
-    cells: Cells, experiment: Experiment, fallback: tuple[PooledError, ...], warnings: list[str]
+    cells: Cells,
+    name: str,
+    experiment: Experiment,
+    fallback: tuple[PooledError, ...],
+    warnings: list[str],
 ) -> PackageMean | None:
-    name = experiment.packages[0].name if experiment.packages else ""
     weights = np.full(cells.counts.size, 1.0 / cells.counts.size)
     errors = use_own_errors(cells)
     if not has_replicates(cells):
@@ -185,10 +215,14 @@ def _find_fallback(
         return () if model is None else (PooledError(model.error_ms, model.error_df),)
     errors = []
     for code in range(len(cells.factors[package_factor].levels)):
-        part = _fit_what_is_possible(_take_level(cells, package_factor, code), experiment, [])
-        if part is None:
+        part = _take_level(cells, package_factor, code)
+        own = _fit_what_is_possible(part, experiment, [])
+        if own is not None:
+            errors.append(PooledError(own.error_ms, own.error_df))
+        elif part.n > 1 and not np.any(part.values):
+            errors.append(PooledError(0.0, part.n - 1))
+        else:
             return ()
-        errors.append(PooledError(part.error_ms, part.error_df))
     return tuple(errors)
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 
 from datamill.analysis.observations import Observations
 from datamill.analysis.records import AssumptionChecks, Interval, LinearModel
 from datamill.report.numbers import count_decimals, name_confidence
 
 _WIDTH = 100
+#: Room for a number, with the blanks before it.
 _NUMBER = 13
 _COLUMNS = (_NUMBER, _NUMBER, _NUMBER, 13, 6, 11, 10)
-_NAME = _WIDTH - sum(_COLUMNS)
+
+#: A name and the cells to its right.
+Line = tuple[str, ...]
 
 
 def format_anova(observations: Observations, model: LinearModel, checks: AssumptionChecks | None) -> str:
@@ -22,28 +26,33 @@ def format_anova(observations: Observations, model: LinearModel, checks: Assumpt
     """
     level = name_confidence(model.confidence)
     unit = f" ({observations.unit})" if observations.unit else ""
-    lines = [f"Analysis of variance of {observations.response}{unit}", ""]
-    lines += _line("Factor", f"Low {level}", "Estimate", f"High {level}", "Sum Sq.", "df", "F", "p-value")
-    lines.append("-" * _WIDTH)
-    decimals = _choose_decimals(model)
-    lines += _line("(mean)", *_format_estimate(model.mean, decimals))
+    rows: list[Line] = [
+        ("Factor", f"Low {level}", "Estimate", f"High {level}", "Sum Sq.", "df", "F", "p-value"),
+        ("(mean)", *_format_estimate(model.mean, _choose_decimals([model.mean]))),
+    ]
+    effects = [item.value for item in model.coefficients]
+    effects += [effect.value for row in model.terms for effect in row.effects]
+    decimals = _choose_decimals(effects)
     single = {item.term: item.value for item in model.coefficients if item.name == item.term}
     for row in model.terms:
         value = single.get(row.term.name)
         estimate = ("", "", "") if value is None else _format_estimate(value, decimals)
-        lines += _line(
-            row.term.name,
-            *estimate,
-            _format_square(row.sum_sq),
-            str(row.term.df),
-            "-" if row.f is None else f"{row.f:.6g}",
-            _format_tail(row.p),
+        rows.append(
+            (
+                row.term.name,
+                *estimate,
+                _format_square(row.sum_sq),
+                str(row.term.df),
+                "-" if row.f is None else f"{row.f:.6g}",
+                _format_tail(row.p),
+            )
         )
         if value is None:
             for effect in row.effects:
-                lines += _line(f"  {effect.levels[0]}", *_format_estimate(effect.value, decimals))
-    lines += _line("Error", "", "", "", _format_square(model.error_ss), str(model.error_df))
-    lines += _line("Total", "", "", "", _format_square(model.total_ss), str(model.n - 1))
+                rows.append((f"  {effect.levels[0]}", *_format_estimate(effect.value, decimals)))
+    rows.append(("Error", "", "", "", _format_square(model.error_ss), str(model.error_df)))
+    rows.append(("Total", "", "", "", _format_square(model.total_ss), str(model.n - 1)))
+    lines = [f"Analysis of variance of {observations.response}{unit}", "", *_lay_out(rows)]
     lines.append("")
     lines += _format_equation(observations.response, model)
     lines.append(f"R^2 = {model.r_squared:.6f}   n = {model.n}   error mean square = {model.error_ms:.6g}")
@@ -67,32 +76,51 @@ def format_anova(observations: Observations, model: LinearModel, checks: Assumpt
     return "\n".join(lines)
 
 
-def _line(name: str, *cells: str) -> list[str]:
-    """One line of the table; a name too long for its column stands on a line of its own."""
-    numbers = "".join(cell.rjust(width) for cell, width in zip(cells, _COLUMNS, strict=False))
-    if len(name) <= _NAME:
-        return [(name.ljust(_NAME) + numbers).rstrip()]
-    return [name, (" " * _NAME + numbers).rstrip()] if numbers.strip() else [name]
+def _lay_out(rows: list[Line]) -> list[str]:
+    """The table, its first row a header; a cell that is too wide widens its column, not its neighbour.
 
-
-def _choose_decimals(model: LinearModel) -> int | None:
-    """Decimals for all estimates: eight figures of the smallest error or what the columns hold.
-
-    None when fewer than two figures of it would fit: exponents are needed.
+    A name too long for its column stands on a line of its own.
     """
-    shown = [model.mean, *(item.value for item in model.coefficients)]
-    shown += [effect.value for row in model.terms for effect in row.effects]
+    widths = [
+        max(width, 1 + max(len(row[index]) for row in rows if index < len(row)))
+        for index, width in enumerate(_COLUMNS, start=1)
+    ]
+    room = max(_WIDTH - sum(widths), len("(mean)"))
+    lines = []
+    for row in rows:
+        numbers = "".join(cell.rjust(width) for cell, width in zip(row[1:], widths, strict=False)).rstrip()
+        if len(row[0]) <= room or not numbers:
+            lines.append(row[0].ljust(room) + numbers)
+        else:
+            lines += [row[0], " " * room + numbers]
+    return [lines[0], "-" * max(_WIDTH, room + sum(widths)), *lines[1:]]
+
+
+def _choose_decimals(shown: Sequence[Interval]) -> int:
+    """Decimals for these estimates: eight figures of the smallest error or what the columns hold.
+
+    Two figures of the error are shown whatever the width.
+    """
     smallest = min(item.high - item.low for item in shown) / 2
     widest = max(len(f"{bound:.0f}") for item in shown for bound in (item.low, item.estimate, item.high))
     room = max(0, _NUMBER - 2 - widest)
-    if smallest > 0 and room < count_decimals(smallest, digits=2):
-        return None
-    return min(room, count_decimals(smallest, digits=8) if smallest > 0 else 7)
+    if smallest <= 0:
+        return min(room, 7)
+    return max(min(room, count_decimals(smallest, digits=8)), count_decimals(smallest, digits=2))
 
 
-def _format_estimate(value: Interval, decimals: int | None) -> tuple[str, ...]:
-    form = ".5e" if decimals is None else f".{decimals}f"
-    return tuple(f"{number:{form}}" for number in (value.low, value.estimate, value.high))
+def _format_estimate(value: Interval, decimals: int) -> Line:
+    shown = (value.low, value.estimate, value.high)
+    # Beyond what a double resolves or a line holds, exponents, with the digits that tell them apart.
+    if max(abs(number) for number in shown) >= 1e15 or 0 < value.high - value.low < 1e-9:
+        return tuple(f"{number:.{_count_digits(value)}e}" for number in shown)
+    return tuple(f"{number:.{decimals}f}" for number in shown)
+
+
+def _count_digits(value: Interval) -> int:
+    """Decimals of a mantissa that show two figures of the error."""
+    largest, error = max(abs(value.low), abs(value.high)), (value.high - value.low) / 2
+    return 5 if error <= 0 else max(1, min(15, count_decimals(error / largest)))
 
 
 def _format_square(value: float) -> str:

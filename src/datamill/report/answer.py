@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import polars as pl
 
-from datamill.analysis.records import Interval, PackageMean, PairComparison
+from datamill.analysis.records import Comparison, Interval, PackageMean, PairComparison
 from datamill.analysis.response import ResponseAnalysis, analyze_response
 from datamill.design.records import Design
 from datamill.experiment.errors import InputError
-from datamill.experiment.records import Experiment
+from datamill.experiment.records import Direction, Experiment
+from datamill.report.mattered import phrase_influence
 from datamill.report.numbers import (
     Scale,
     choose_scale,
@@ -22,8 +23,8 @@ from datamill.report.numbers import (
 )
 from datamill.report.records import Answer, TrialSummary
 
-#: Influential terms and undetected factors that the answer names; the report has them all.
-_NAMED = 3
+#: Below this, percentages lower are all but 100 and a ratio says more.
+_TINY_RATIO = 0.01
 
 
 def write_answer(experiment: Experiment, design: Design, table: pl.DataFrame, trials: TrialSummary) -> Answer:
@@ -60,19 +61,20 @@ def phrase_answer(experiment: Experiment, analysis: ResponseAnalysis, trials: Tr
     comparison = analysis.comparison
     if comparison is not None:
         method = comparison.method
-        headline = " ".join(
-            phrase_pair(pair, analysis, scale, level=comparison.confidence) for pair in comparison.pairs
-        )
+        pairs = [phrase_pair(pair, analysis, scale) for pair in comparison.pairs]
+        headline = phrase_best(comparison, analysis, scale)
+        details += pairs if comparison.best else []
         details += [_phrase_mean(analysis, mean, scale) for mean in comparison.means]
         details += [_phrase_cells(pair) for pair in comparison.pairs]
     elif analysis.mean is not None:
         headline = _phrase_mean(analysis, analysis.mean, scale)
+        if analysis.missing_packages:
+            missing = ", ".join(analysis.missing_packages)
+            headline = f"There is no comparison: no valid data of {missing}. {headline}"
+    elif analysis.package_factor is not None:
+        headline = "There is no answer yet: the data do not allow a comparison."
     else:
-        headline = (
-            "There is no answer yet: the data do not allow a comparison."
-            if analysis.package_factor is not None
-            else "There is no answer yet: the data do not allow an interval."
-        )
+        headline = "There is no answer yet: the data do not allow an interval."
     warnings = [*analysis.warnings, *trials.warnings]
     if trials.builds_shared:
         warnings.append("builds are shared: variation between builds is not covered by these intervals")
@@ -80,7 +82,7 @@ def phrase_answer(experiment: Experiment, analysis: ResponseAnalysis, trials: Tr
         question=experiment.question,
         headline=headline,
         details=tuple(details),
-        mattered=_phrase_influence(analysis),
+        mattered=phrase_influence(analysis, scale),
         warnings=tuple(finish_sentence(warning) for warning in warnings),
         n=analysis.observations.cells.n,
         confidence=analysis.confidence,
@@ -89,18 +91,49 @@ def phrase_answer(experiment: Experiment, analysis: ResponseAnalysis, trials: Tr
 
 
 def scale_response(analysis: ResponseAnalysis) -> Scale:
-    """Scale that suits the larger of the values of a response."""
+    """Scale that suits the middle one of a response's means over design points, by magnitude."""
     cells = analysis.observations.cells
     magnitudes = sorted(abs(float(value) + cells.origin) for value in cells.means)
-    unit = analysis.response.unit or analysis.observations.unit
-    return choose_scale(unit, magnitudes[len(magnitudes) // 2])
+    return choose_scale(analysis.unit, magnitudes[len(magnitudes) // 2])
 
 
-def phrase_pair(pair: PairComparison, analysis: ResponseAnalysis, scale: Scale, *, level: float) -> str:
+def phrase_best(comparison: Comparison, analysis: ResponseAnalysis, scale: Scale) -> str:
+    """Which package is best, against the only other one or, of several, against the runner-up."""
+    if not comparison.best:
+        return phrase_pair(comparison.pairs[0], analysis, scale)
+    name, packages = analysis.response.name, len(comparison.means)
+    first = comparison.best[0]
+    level = comparison.confidence
+    if any(pair.p is None for pair in comparison.best):
+        equal = [pair.baseline for pair in comparison.best if pair.p is None and not pair.difference.estimate]
+        if equal:
+            names = " and ".join([first.package, *equal])
+            return (
+                f"{names} have the same mean {name}, the best of {packages} packages, without any variation."
+            )
+        return (
+            f"{first.package} has the best mean {name} of {packages} packages as measured; like trials of "
+            "some did not differ, so no interval can be given."
+        )
+    unclear = [pair for pair in comparison.best if pair.verdict != "better"]
+    if unclear:
+        names = " and ".join(pair.baseline for pair in unclear)
+        return (
+            f"{first.package} has the best mean {name} of {packages} packages, but the data do not tell it "
+            f"apart from {names}: {_phrase_bounds(unclear[0], scale, level)}."
+        )
+    return (
+        f"{first.package} is the best of {packages} packages: its {name} is "
+        f"{_phrase_gap(first, first.package, scale, level)} that of {first.baseline}, the runner-up."
+    )
+
+
+def phrase_pair(pair: PairComparison, analysis: ResponseAnalysis, scale: Scale) -> str:
     """One sentence on a package against the baseline: which is better, by how much, interval."""
     name = analysis.response.name
-    if pair.p is None and pair.difference.estimate == 0:
-        return f"{pair.package} and {pair.baseline} have the same {name}, without any variation."
+    if pair.verdict == "as measured":
+        return _phrase_as_measured(pair, name, scale, analysis.response.direction)
+    level = analysis.confidence
     if pair.verdict == "uncertain":
         bounds = _phrase_bounds(pair, scale, level)
         excludes_zero = pair.difference.low > 0 or pair.difference.high < 0
@@ -114,6 +147,28 @@ def phrase_pair(pair: PairComparison, analysis: ResponseAnalysis, scale: Scale, 
         (pair.package, pair.baseline) if pair.verdict == "better" else (pair.baseline, pair.package)
     )
     return f"{winner} is better: its {name} is {_phrase_gap(pair, winner, scale, level)} {loser}'s."
+
+
+def _phrase_as_measured(pair: PairComparison, name: str, scale: Scale, direction: Direction) -> str:
+    """A difference between values that never varied: what was seen, and no interval."""
+    if pair.difference.estimate == 0:
+        return f"{pair.package} and {pair.baseline} have the same {name}, without any variation."
+    ahead = (pair.difference.estimate > 0) == (direction == "higher")
+    winner, loser = (pair.package, pair.baseline) if ahead else (pair.baseline, pair.package)
+    ratio = _ratio_to(pair, winner)
+    word = "higher" if direction == "higher" else "lower"
+    if ratio is None:
+        size = abs(pair.difference.estimate) * scale.factor
+        gap = f"{format_fixed(size, count_decimals(size, 4))} {scale.unit}".strip() + f" {word} than"
+    elif ratio.estimate >= 2:
+        gap = f"{format_fixed(ratio.estimate, count_decimals(ratio.estimate, 4))} times"
+    else:
+        size = 100 * abs(ratio.estimate - 1)
+        gap = f"{format_fixed(size, count_decimals(size, 4))}% {word} than"
+    return (
+        f"{winner}'s {name} was {gap} {loser}'s as measured; like trials did not differ, so no interval can "
+        "be given."
+    )
 
 
 def _phrase_gap(pair: PairComparison, winner: str, scale: Scale, level: float) -> str:
@@ -133,6 +188,9 @@ def _phrase_gap(pair: PairComparison, winner: str, scale: Scale, level: float) -
     if ratio.estimate >= 1:
         gap = Interval(*(100 * (value - 1) for value in (ratio.estimate, ratio.low, ratio.high)))
         return f"{format_percent(gap, level)} higher than"
+    if ratio.estimate < _TINY_RATIO:
+        bounds = f"{ratio.low:.3g} to {ratio.high:.3g}"
+        return f"{ratio.estimate:.3g} times ({name_confidence(level)} interval {bounds})"
     gap = Interval(*(100 * (1 - value) for value in (ratio.estimate, ratio.high, ratio.low)))
     return f"{format_percent(gap, level)} lower than"
 
@@ -161,7 +219,12 @@ def _negate(value: Interval) -> Interval:
 
 
 def _phrase_mean(analysis: ResponseAnalysis, mean: PackageMean, scale: Scale) -> str:
-    shown = format_interval(mean.value, scale, analysis.confidence)
+    if mean.value.low == mean.value.high:
+        size = mean.value.estimate * scale.factor
+        shown = f"{format_fixed(size, count_decimals(abs(size), 4))} {scale.unit}".strip()
+        shown += " (like trials did not differ)"
+    else:
+        shown = format_interval(mean.value, scale, analysis.confidence)
     return f"Mean {analysis.response.name} of {mean.package}: {shown}, n = {format_count(mean.n)}."
 
 
@@ -176,81 +239,15 @@ def _phrase_cells(pair: PairComparison) -> str:
             "the other factors."
         )
     rest = f", {behind} in {fewest}" if fewest else ""
-    return f"{ahead} has the higher mean in {most} of {pair.cells} combinations of the other factors{rest}."
-
-
-def _phrase_influence(analysis: ResponseAnalysis) -> tuple[str, ...]:
-    """What else mattered, factor by factor: in each package for itself, in percent of its mean."""
-    influence = analysis.influence
-    if influence is None:
-        return ()
-    found, hidden = list_influential_factors(analysis)
-    lines = []
-    if found:
-        parts = [phrase_factor(factor, analysis) for factor in found[:_NAMED]]
-        more = f"; and {len(found) - _NAMED} more, see the report" if len(found) > _NAMED else ""
-        lines.append(f"What else mattered: {'; '.join(parts)}{more}.")
-    # Without any error there is no limit to what can be detected, and nothing to say of the others.
-    if hidden and analysis.model is not None and analysis.model.error_ms > 0:
-        bounds = [phrase_undetected(factor, analysis) for factor in hidden]
-        whose = "the mean" if analysis.package_factor is None else "a package's mean"
-        lines.append(f"Not detectable here (largest possible departure from {whose}): {', '.join(bounds)}.")
-    return tuple(lines)
-
-
-def list_influential_factors(analysis: ResponseAnalysis) -> tuple[list[str], list[str]]:
-    """Factors other than the package, the detected ones (most influential first) and the others.
-
-    A factor is detected when its main effect or an interaction with it is; interactions count
-    for its rank.
-    """
-    if analysis.influence is None or analysis.model is None:
-        return [], []
-    names = [factor.name for factor in analysis.model.factors if factor.name != "package"]
-    shares = dict.fromkeys(names, 0.0)
-    detected: set[str] = set()
-    for row in analysis.model.terms:
-        item = next(item for item in analysis.influence.terms if item.term == row.term.name)
-        for index in row.term.factors:
-            name = analysis.model.factors[index].name
-            if name in shares:
-                shares[name] += item.share if item.detected else 0.0
-                detected.update({name} if item.detected else ())
-    ranked = sorted(names, key=lambda name: -shares[name])
-    return [name for name in ranked if name in detected], [name for name in names if name not in detected]
-
-
-def phrase_factor(factor: str, analysis: ResponseAnalysis) -> str:
-    """The largest departures that a factor causes, in the two packages that feel it most."""
-    own = [item for item in analysis.deviations if item.factor == factor]
-    if not own:
-        return factor
-    own.sort(key=lambda item: -abs(item.percent.estimate))
-    parts = []
-    for item in own[:2]:
-        who = "" if analysis.package_factor is None else f" for {item.group}"
-        effect = format_percent(item.percent, analysis.confidence, signed=True)
-        parts.append(f"{effect}{who} at {item.level}")
-    whose = "the mean" if analysis.package_factor is None else "each package's mean"
-    return f"{factor} (against {whose}: {', '.join(parts)})"
-
-
-def phrase_undetected(factor: str, analysis: ResponseAnalysis) -> str:
-    """A bound on a factor that was not detected; absence of evidence is no evidence of absence."""
-    bounds = [item.at_most_percent for item in analysis.deviations if item.factor == factor]
-    if not bounds:
-        return factor
-    return f"{factor} at most {format_fixed(max(bounds), min(count_decimals(max(bounds)), 4))}%"
+    return (
+        f"{ahead} has a higher mean than {behind} in {most} of {pair.cells} combinations of the other "
+        f"factors{rest}."
+    )
 
 
 def finish_sentence(text: str) -> str:
     """A sentence with a capital and a full stop."""
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
-
-
-def format_share(share: float) -> str:
-    """A share of the variation in percent, `< 0.1%` when it is tiny."""
-    return "< 0.1%" if share < 0.001 else f"{100 * share:.1f}%"
 
 
 def _count_trials(trials: TrialSummary) -> str:

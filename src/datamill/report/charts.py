@@ -13,8 +13,14 @@ import vl_convert
 
 from datamill.analysis.summaries import BoxSummary
 
-#: Colours that stay apart in light, dark and for colour-blind eyes; names of marks to tell by shape.
-PALETTE = ("#2f7ec1", "#dd7f1e", "#2f9e78", "#b5589f", "#8a7d2c", "#c4504a")
+#: Colours that stay apart in light, dark and for colour-blind eyes.
+_PALETTE = ("#2f7ec1", "#dd7f1e", "#2f9e78", "#b5589f", "#8a7d2c", "#c4504a")
+#: Shapes of points, and characters that look like them. Their number has no divisor in common with
+#: the colours', so that the first 42 groups differ.
+_SHAPES = (
+    ("circle", "●"), ("square", "■"), ("triangle-up", "▲"), ("diamond", "◆"), ("cross", "✚"),
+    ("triangle-down", "▼"), ("triangle-right", "▶"),
+)  # fmt: skip
 #: Points beyond the whiskers that one figure shows.
 MOST_POINTS = 400
 _TEXT = "currentColor"
@@ -40,6 +46,20 @@ class EffectPoint:
     estimate: float
     low: float
     high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How a group is told from others: colour, shape, and the shape as a character."""
+
+    color: str
+    shape: str
+    character: str
+
+
+def choose_mark(index: int) -> Mark:
+    """Mark of the group with this index."""
+    return Mark(_PALETTE[index % len(_PALETTE)], *_SHAPES[index % len(_SHAPES)])
 
 
 def draw_boxes(
@@ -150,7 +170,8 @@ def draw_effect(
         layers.append(
             rule.mark_rule(color=_TEXT, opacity=0.45, strokeDash=[3, 3]).encode(alt.Y("zero:Q", title=title))
         )
-    shape = alt.Shape("group:N", sort=list(groups), legend=None)
+    shapes = alt.Scale(domain=list(groups), range=[choose_mark(i).shape for i in range(len(groups))])
+    shape = alt.Shape("group:N", sort=list(groups), scale=shapes, legend=None)
     layers += [
         base.mark_area(opacity=0.22).encode(x, alt.Y("low:Q", title=title), alt.Y2("high:Q"), color),
         base.mark_rule(strokeWidth=1.5).encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), color),
@@ -166,7 +187,7 @@ def _is_short(labels: Sequence[str]) -> bool:
 
 
 def _scale_colors(groups: Sequence[str]) -> alt.Scale:
-    colors = [PALETTE[index % len(PALETTE)] for index in range(len(groups))]
+    colors = [choose_mark(index).color for index in range(len(groups))]
     return alt.Scale(domain=list(groups), range=colors)
 
 
@@ -177,7 +198,7 @@ def _to_svg(chart: alt.TopLevelMixin) -> str:
     axis = {
         "labelColor": _TEXT, "titleColor": _TEXT, "domainColor": _TEXT, "tickColor": _TEXT,
         "gridColor": _TEXT, "gridOpacity": 0.13, "domainOpacity": 0.5, "tickOpacity": 0.5,
-        "titleFontWeight": "normal", "labelFontSize": 11, "titleFontSize": 12,
+        "titleFontWeight": "normal", "labelFontSize": 11, "titleFontSize": 12, "titlePadding": 10,
     }  # fmt: skip
     spec["config"] = {
         "axis": axis,

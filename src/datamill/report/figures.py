@@ -9,17 +9,19 @@ import numpy as np
 
 from datamill.analysis.response import ResponseAnalysis
 from datamill.analysis.summaries import BoxSummary, summarize_box
-from datamill.report.answer import list_influential_factors
-from datamill.report.charts import PALETTE, Box, EffectPoint, draw_boxes, draw_effect
-from datamill.report.numbers import Scale
+from datamill.report.charts import Box, EffectPoint, choose_mark, draw_boxes, draw_effect
+from datamill.report.mattered import list_influential_factors
+from datamill.report.numbers import Scale, choose_scale
 
 #: More panels than this side by side cannot be read.
 _MOST_COLUMNS = 8
+#: From this number on, labels of an axis are so long that they leave no room for its title.
+_LONGEST_LABEL = 1e5
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    """An SVG with what a reader must know to read it."""
+class BoxFigure:
+    """An SVG of box plots with what a reader must know to read it."""
 
     svg: str
     title: str
@@ -27,11 +29,20 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
+class EffectFigure:
+    """An SVG of one factor's effect plot, and the factor's name."""
+
+    svg: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
 class LegendEntry:
-    """A group's name and its colour."""
+    """A group's name with the colour and the character of its mark."""
 
     name: str
     color: str
+    mark: str
 
 
 def list_groups(analysis: ResponseAnalysis) -> tuple[str, ...]:
@@ -46,10 +57,13 @@ def list_legend(analysis: ResponseAnalysis) -> tuple[LegendEntry, ...]:
     groups = list_groups(analysis)
     if len(groups) == 1:
         return ()
-    return tuple(LegendEntry(name, PALETTE[index % len(PALETTE)]) for index, name in enumerate(groups))
+    marks = [choose_mark(index) for index in range(len(groups))]
+    return tuple(
+        LegendEntry(name, mark.color, mark.character) for name, mark in zip(groups, marks, strict=True)
+    )
 
 
-def draw_response_boxes(analysis: ResponseAnalysis, scale: Scale, *, faceted: bool) -> Figure:
+def draw_response_boxes(analysis: ResponseAnalysis, scale: Scale, *, faceted: bool) -> BoxFigure:
     """Box plots of a response: a box for each package, faceted as in Figure 5 when asked for.
 
     Columns are the levels of the most influential factor, rows the machines; with one package the
@@ -62,6 +76,7 @@ def draw_response_boxes(analysis: ResponseAnalysis, scale: Scale, *, faceted: bo
     x = analysis.package_factor
     if x is None:
         x, column = column, None
+    axis = _choose_axis(analysis, scale, float(np.max(np.abs(cells.values + cells.origin))))
     order = cells.factors[x].levels if x is not None else (analysis.response.name,)
     rows = cells.codes[cells.of_row]
     boxes = []
@@ -79,19 +94,24 @@ def draw_response_boxes(analysis: ResponseAnalysis, scale: Scale, *, faceted: bo
         ]
         summary = summarize_box(cells.values[chosen] + cells.origin)
         boxes.append(Box(labels[0], labels[1], labels[2] or order[0], summary))
-    unit = f" ({scale.unit})" if scale.unit else ""
+    unit = f" ({axis.unit})" if axis.unit else ""
     svg, left_out = draw_boxes(
         boxes,
         # Beside each of several rows there is no room for more than the unit.
-        title=scale.unit if row is not None and scale.unit else f"{analysis.response.name}{unit}",
+        title=axis.unit if row is not None and axis.unit else f"{analysis.response.name}{unit}",
         column_title=names[column] if column is not None else "",
         row_title="machine",
         columns=cells.factors[column].levels if column is not None else ("",),
         rows=cells.factors[row].levels if row is not None else ("",),
         order=order,
-        factor=scale.factor,
+        factor=axis.factor,
     )
-    return Figure(svg, analysis.response.name, _caption_boxes(boxes, left_out))
+    return BoxFigure(svg, analysis.response.name, _caption_boxes(boxes, left_out))
+
+
+def _choose_axis(analysis: ResponseAnalysis, scale: Scale, largest: float) -> Scale:
+    """The response's scale, or a larger one where its labels would be too long for an axis."""
+    return scale if largest * scale.factor < _LONGEST_LABEL else choose_scale(analysis.unit, largest)
 
 
 def _caption_boxes(boxes: Sequence[Box], left_out: int) -> str:
@@ -118,7 +138,12 @@ def _choose_column(analysis: ResponseAnalysis) -> int | None:
     return None
 
 
-def draw_effects(analysis: ResponseAnalysis, scale: Scale, confidence: str) -> tuple[Figure, ...]:
+def is_relative(analysis: ResponseAnalysis) -> bool:
+    """Whether effect plots show departures in percent: every package's mean is certainly positive."""
+    return all(item.percent is not None for item in analysis.level_means)
+
+
+def draw_effects(analysis: ResponseAnalysis, scale: Scale) -> tuple[EffectFigure, ...]:
     """One effect plot for each factor other than the package, all on the same vertical axis.
 
     The axis is the departure from the package's own mean in percent, or the mean itself where
@@ -127,11 +152,13 @@ def draw_effects(analysis: ResponseAnalysis, scale: Scale, confidence: str) -> t
     means = analysis.level_means
     if not means:
         return ()
-    relative = all(item.percent is not None for item in means)
+    relative = is_relative(analysis)
+    bounds = [abs(bound) for item in means for bound in (item.value.low, item.value.high)]
+    axis = _choose_axis(analysis, scale, max(bounds))
     points: dict[str, list[EffectPoint]] = {}
     for item in means:
         value, size = (
-            (item.percent, 1.0) if relative and item.percent is not None else (item.value, scale.factor)
+            (item.percent, 1.0) if relative and item.percent is not None else (item.value, axis.factor)
         )
         point = EffectPoint(
             item.level, item.group, value.estimate * size, value.low * size, value.high * size
@@ -141,7 +168,7 @@ def draw_effects(analysis: ResponseAnalysis, scale: Scale, confidence: str) -> t
     low, high = min(point.low for point in everything), max(point.high for point in everything)
     margin = 0.06 * (high - low) or 1.0
     groups = list_groups(analysis)
-    unit = f" ({scale.unit})" if scale.unit else ""
+    unit = f" ({axis.unit})" if axis.unit else ""
     title = "departure from the mean (%)" if relative else f"{analysis.response.name}{unit}"
     figures = []
     ranked = [name for part in list_influential_factors(analysis) for name in part]
@@ -155,7 +182,7 @@ def draw_effects(analysis: ResponseAnalysis, scale: Scale, confidence: str) -> t
             domain=(low - margin, high + margin),
             zero_line=relative,
         )
-        figures.append(Figure(svg, name, f"{confidence} intervals as bands"))
+        figures.append(EffectFigure(svg, name))
     return tuple(figures)
 
 

@@ -67,11 +67,25 @@ def format_fixed(value: float, decimals: int) -> str:
     return text
 
 
-def format_interval(value: Interval, scale: Scale, confidence: float) -> str:
+def format_signed(value: float, decimals: int) -> str:
+    """As `format_fixed`, with a plus sign before what shows as more than zero."""
+    text = format_fixed(value, decimals)
+    return f"+{text}" if value > 0 and text.strip(f"0.{_GROUP}") else text
+
+
+def format_ceiling(value: float, decimals: int) -> str:
+    """A bound that is not negative, rounded up, so that it still holds as printed."""
+    step = 10**decimals
+    # What a decimal is short of itself in binary must not raise it by a whole unit.
+    return format_fixed(math.ceil(value * step * (1 - 1e-12)) / step, decimals)
+
+
+def format_interval(value: Interval, scale: Scale, confidence: float, *, signed: bool = False) -> str:
     """An estimate with unit and interval, such as `12.34 MB/s (95% interval 12.20 to 12.48)`."""
     decimals = count_decimals((value.high - value.low) / 2 * scale.factor)
+    write = format_signed if signed else format_fixed
     estimate, low, high = (
-        format_fixed(number * scale.factor, decimals) for number in (value.estimate, value.low, value.high)
+        write(number * scale.factor, decimals) for number in (value.estimate, value.low, value.high)
     )
     unit = f" {scale.unit}" if scale.unit else ""
     return f"{estimate}{unit} ({name_confidence(confidence)} interval {low} to {high})"
@@ -79,12 +93,12 @@ def format_interval(value: Interval, scale: Scale, confidence: float) -> str:
 
 def format_percent(value: Interval, confidence: float, *, signed: bool = False) -> str:
     """A percentage with its interval, such as `+2.3% (95% interval +1.9% to +2.7%)`."""
-    decimals = min(4, count_decimals((value.high - value.low) / 2))
-    parts = []
-    for number in (value.estimate, value.low, value.high):
-        text = format_fixed(number, decimals)
-        parts.append(("+" if signed and number > 0 else "") + text + "%")
-    return f"{parts[0]} ({name_confidence(confidence)} interval {parts[1]} to {parts[2]})"
+    decimals = count_decimals((value.high - value.low) / 2)
+    write = format_signed if signed else format_fixed
+    estimate, low, high = (
+        f"{write(number, decimals)}%" for number in (value.estimate, value.low, value.high)
+    )
+    return f"{estimate} ({name_confidence(confidence)} interval {low} to {high})"
 
 
 def name_confidence(confidence: float) -> str:
@@ -104,3 +118,8 @@ def format_p(p: float | None) -> str:
 def format_count(number: int) -> str:
     """A count with thin groups of three: `12 600`."""
     return f"{number:,}".replace(",", _GROUP)
+
+
+def format_share(share: float) -> str:
+    """A share of the variation in percent, `< 0.1%` when it is tiny."""
+    return "< 0.1%" if share < 0.001 else f"{100 * share:.1f}%"

@@ -10,14 +10,15 @@ import polars as pl
 from datamill import __version__
 from datamill.analysis.response import ResponseAnalysis, analyze_response
 from datamill.design.records import Design
-from datamill.experiment.errors import InputError
 from datamill.experiment.records import Experiment, Response
 from datamill.report.answer import finish_sentence, phrase_answer, phrase_pair, scale_response, write_answer
 from datamill.report.figures import (
-    Figure,
+    BoxFigure,
+    EffectFigure,
     LegendEntry,
     draw_effects,
     draw_response_boxes,
+    is_relative,
     list_legend,
 )
 from datamill.report.numbers import format_count, name_confidence
@@ -41,7 +42,7 @@ class ResponseView:
 
     name: str
     sentence: str
-    boxes: Figure
+    boxes: BoxFigure
     packages: TableView
     warnings: tuple[str, ...]
     note: str
@@ -51,10 +52,11 @@ class ResponseView:
 class Evidence:
     """What the page shows of the response that answers the question."""
 
-    boxes: Figure
+    boxes: BoxFigure
     packages: TableView
     legend: tuple[LegendEntry, ...]
-    effects: tuple[Figure, ...]
+    effects: tuple[EffectFigure, ...]
+    relative: bool
     level_means: TableView | None
     anova: TableView | None
     anova_method: str
@@ -85,8 +87,6 @@ def render_page(experiment: Experiment, design: Design, table: pl.DataFrame, tri
             others.append(_view_response(response, analysis))
     if answer is None:
         answer = write_answer(experiment, design, table, trials)
-    if not experiment.responses:
-        raise InputError("the experiment has no response", remedy="Add a section [responses.NAME].")
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("datamill.report"),
         autoescape=True,
@@ -116,10 +116,11 @@ def render_page(experiment: Experiment, design: Design, table: pl.DataFrame, tri
 
 def _gather_evidence(analysis: ResponseAnalysis) -> Evidence:
     scale = scale_response(analysis)
-    confidence = name_confidence(analysis.confidence)
     method = analysis.model.method if analysis.model is not None else ""
     if analysis.response.unit not in ("", "1"):
         method += f"; mean squares in ({analysis.response.unit})²"
+    if analysis.influence is not None:
+        method += f"; {analysis.influence.method}"
     checks = ""
     if analysis.checks is not None and analysis.checks.checks:
         checks = "; ".join(
@@ -129,9 +130,10 @@ def _gather_evidence(analysis: ResponseAnalysis) -> Evidence:
         boxes=draw_response_boxes(analysis, scale, faceted=True),
         packages=tabulate_packages(analysis, scale),
         legend=list_legend(analysis),
-        effects=draw_effects(analysis, scale, confidence),
+        effects=draw_effects(analysis, scale),
+        relative=is_relative(analysis),
         level_means=tabulate_level_means(analysis, scale),
-        anova=tabulate_anova(analysis),
+        anova=tabulate_anova(analysis, scale),
         anova_method=method,
         checks=checks,
     )
@@ -141,10 +143,7 @@ def _view_response(response: Response, analysis: ResponseAnalysis) -> ResponseVi
     scale = scale_response(analysis)
     sentence = ""
     if analysis.comparison is not None:
-        sentence = " ".join(
-            phrase_pair(pair, analysis, scale, level=analysis.comparison.confidence)
-            for pair in analysis.comparison.pairs
-        )
+        sentence = " ".join(phrase_pair(pair, analysis, scale) for pair in analysis.comparison.pairs)
     goal = "higher" if response.direction == "higher" else "lower"
     note = f"{goal} is better; n = {format_count(analysis.observations.cells.n)}"
     return ResponseView(

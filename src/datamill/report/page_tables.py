@@ -12,7 +12,6 @@ from datamill.analysis.response import ResponseAnalysis
 from datamill.design.records import Design
 from datamill.experiment.quantities import format_size
 from datamill.experiment.records import Experiment
-from datamill.report.answer import format_share
 from datamill.report.figures import summarize_groups
 from datamill.report.numbers import (
     Scale,
@@ -20,6 +19,8 @@ from datamill.report.numbers import (
     format_count,
     format_fixed,
     format_p,
+    format_share,
+    format_signed,
     name_confidence,
 )
 from datamill.report.records import TrialSummary
@@ -46,13 +47,15 @@ def _spell_interval(value: Interval, factor: float, decimals: int) -> tuple[str,
     return format_fixed(value.estimate * factor, decimals), f"{low} to {high}"
 
 
-def _spell_percent(value: Interval) -> str:
-    decimals = min(4, count_decimals((value.high - value.low) / 2))
-    shown = [
-        ("+" if number > 0 else "") + format_fixed(number, decimals)
-        for number in (value.estimate, value.low, value.high)
-    ]
-    return f"{shown[0]}% ({shown[1]} to {shown[2]})"
+def _spell_departure(percent: Interval | None, departure: Interval, scale: Scale) -> str:
+    """A departure in percent, or in the response's unit where percentages make no sense."""
+    value, factor, unit = (percent, 1.0, "%") if percent is not None else (departure, scale.factor, "")
+    unit = unit or f" {scale.unit}".rstrip()
+    decimals = count_decimals((value.high - value.low) / 2 * factor)
+    estimate, low, high = (
+        format_signed(number * factor, decimals) for number in (value.estimate, value.low, value.high)
+    )
+    return f"{estimate}{unit} ({low} to {high})"
 
 
 def tabulate_packages(analysis: ResponseAnalysis, scale: Scale) -> TableView:
@@ -72,6 +75,8 @@ def tabulate_packages(analysis: ResponseAnalysis, scale: Scale) -> TableView:
             found = means[name]
             fine = count_decimals((found.value.high - found.value.low) / 2 * scale.factor)
             (mean, bounds), n = _spell_interval(found.value, scale.factor, fine), found.n
+            # Values that never varied have no interval, however it is computed.
+            bounds = "–" if found.value.low == found.value.high else bounds
         quartiles = [
             format_fixed(value * scale.factor, decimals)
             for value in (box.low_quartile, box.median, box.high_quartile)
@@ -89,30 +94,27 @@ def tabulate_packages(analysis: ResponseAnalysis, scale: Scale) -> TableView:
     return TableView(headers, tuple(rows))
 
 
-def tabulate_anova(analysis: ResponseAnalysis) -> TableView | None:
+def tabulate_anova(analysis: ResponseAnalysis, scale: Scale) -> TableView | None:
     """The analysis of variance, terms by share, each with its largest departure and interval."""
     if analysis.model is None or analysis.influence is None:
         return None
     model = analysis.model
-    by_name = {row.term.name: row for row in model.terms}
+    by_term = {row.term: row for row in model.terms}
     rows, strong = [], []
     for index, item in enumerate(analysis.influence.terms):
-        row = by_name[item.term]
-        departure = "–"
-        if item.largest_percent is not None:
-            departure = _spell_percent(item.largest_percent)
+        row = by_term[item.term]
         if item.detected:
             strong.append(index)
         rows.append(
             (
-                item.term.replace(":", " × "),
+                " × ".join(model.factors[at].name for at in item.term.factors),
                 format_share(item.share),
                 f"{item.partial:.3f}",
                 str(row.term.df),
                 f"{row.mean_sq:.4g}",
                 "–" if row.f is None else f"{row.f:.4g}",
                 format_p(item.p),
-                departure,
+                "–" if item.p is None else _spell_departure(item.largest_percent, item.largest, scale),
                 ", ".join(item.levels),
             )
         )
@@ -125,7 +127,7 @@ def tabulate_anova(analysis: ResponseAnalysis) -> TableView | None:
         "df",
         "mean square",
         "F",
-        "p (Holm)",
+        "p (Welch, Holm)",
         f"largest departure ({name_confidence(model.confidence)} interval)",
         "at",
     )
@@ -142,7 +144,7 @@ def tabulate_level_means(analysis: ResponseAnalysis, scale: Scale) -> TableView 
     for item in analysis.level_means:
         decimals = count_decimals((item.value.high - item.value.low) / 2 * scale.factor)
         mean, bounds = _spell_interval(item.value, scale.factor, decimals)
-        departure = "–" if item.percent is None else _spell_percent(item.percent)
+        departure = _spell_departure(item.percent, item.departure, scale)
         labels = (item.factor, item.level, item.group) if several else (item.factor, item.level)
         rows.append((*labels, format_count(item.n), mean, bounds, departure))
     names = ("factor", "level", "package") if several else ("factor", "level")

@@ -1,0 +1,82 @@
+import json
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from datamill.analysis.cells import Factor, gather_cells
+from datamill.analysis.linear_model import fit_linear_model
+from datamill.analysis.observations import Observations
+from datamill.cli.analyze import analyze
+from datamill.experiment.errors import InputError
+from datamill.report.anova_text import format_anova
+
+
+def lay_out(replicates: int, offset: float) -> list[str]:
+    factors = [Factor("a", ("0", "1")), Factor("b", ("x", "y", "z"))]
+    codes = np.array([point for point in product(range(2), range(3)) for _ in range(replicates)])
+    values = offset + 1.5 * codes[:, 0] + np.random.default_rng(1).standard_normal(len(codes))
+    cells = gather_cells(factors, codes, values)
+    model = fit_linear_model(cells, order=2)
+    return format_anova(Observations("y", "", cells, 0, 0), model, None).splitlines()
+
+
+def test_cells_of_the_table_never_run_together() -> None:
+    lines = {line.split()[0]: line.split()[1:] for line in lay_out(50_000, 1e9) if line}
+    assert lines["Error"][-1] == "299994"
+    assert lines["Total"][-1] == "299999"
+    low, estimate, high, _, df, f, p = lines["a"]
+    assert float(low) < float(estimate) < float(high)
+    assert (df, float(f) > 1e4, p) == ("1", True, "<1e-300")
+
+
+def test_the_mean_has_decimals_of_its_own() -> None:
+    lines = {line.split()[0]: line.split()[1:] for line in lay_out(50, 1e9) if line}
+    low, estimate, high = (float(text) for text in lines["(mean)"])
+    assert low < estimate < high
+    assert estimate - 1e9 == pytest.approx(0.75, abs=0.2)
+    assert high - low == pytest.approx(0.23, abs=0.02)
+    # The effects keep the digits that their own size leaves room for.
+    assert len(lines["a"][1].partition(".")[2]) >= 6
+
+
+def test_a_table_of_ordinary_size_fits_100_columns() -> None:
+    assert max(len(line) for line in lay_out(50, 100.0)) == 100
+
+
+def run(path: Path, text: str, *options: str) -> tuple[str, BaseException | None]:
+    path.write_text(text)
+    result = CliRunner().invoke(analyze, ["anova", str(path), *options])
+    return result.output, result.exception
+
+
+def test_json_has_null_for_a_statistic_beyond_all_numbers(tmp_path: Path) -> None:
+    # Distances from the median: the same in each group, and different between the groups.
+    rows = [("a", y) for y in (9, 9, 9, 11, 11, 11)] + [("b", y) for y in (8, 8, 8, 12, 12, 12)]
+    text = "x,y\n" + "".join(f"{x},{y}\n" for x, y in rows)
+    output, error = run(tmp_path / "t.csv", text, "--response", "y", "--factors", "x", "--json")
+    assert error is None, output
+    (spread,) = (c for c in json.loads(output)["checks"] if c["assumption"] == "equal variances")
+    assert (spread["statistic"], spread["p"]) == (None, 0.0)
+
+
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_another_separator_is_named(mark: str, tmp_path: Path) -> None:
+    text = "x,y\na,1\nb,2\n".replace(",", mark)
+    _, error = run(tmp_path / "t.csv", text, "--response", "y", "--factors", "x")
+    assert isinstance(error, InputError)
+    assert "separated by" in error.message
+
+
+@pytest.mark.parametrize("spelling", ["true", "True", "TRUE"])
+def test_truth_in_a_tidy_table_may_be_spelled_in_either_case(spelling: str, tmp_path: Path) -> None:
+    rows = [f"t{i},{'ab'[i % 2]},time,{i % 2 + i * i % 7},{spelling}\n" for i in range(12)]
+    text = "trial_id,package,response,value,valid\n" + "".join([*rows, "t12,a,time,,false\n"])
+    output, error = run(tmp_path / "t.csv", text, "--json")
+    assert error is None, output
+    assert (json.loads(output)["n"], json.loads(output)["excluded"]) == (12, 1)
+    _, error = run(tmp_path / "t.csv", text, "--response", "value", "--factors", "package")
+    assert isinstance(error, InputError)
+    assert "The responses are: time." in error.remedy
