@@ -95,7 +95,7 @@ def make_record(trial: PlannedTrial, draw: random.Random, number: int) -> TrialR
     """A record of a completed trial."""
     start = 1_700_000_000_000_000_000 + number * 500_000_000
     levels = {name: level for name, level in trial.levels.items() if name != "package"}
-    run = make_phase(draw, start, draw.randrange(80_000_000, 900_000_000))
+    run = make_phase(draw, start, draw.randrange(80_000_000, 900_000_000), is_run=True)
     compiler = CompilerFacts(
         158, 148, {"-O2": 148}, 148, 2, 2, 2, 2, {"/usr/bin/cc": 150, "/usr/bin/ar": 8}, 0
     )
@@ -127,12 +127,12 @@ def make_record(trial: PlannedTrial, draw: random.Random, number: int) -> TrialR
     )
 
 
-def make_phase(draw: random.Random, start: int, wall_time_ns: int) -> PhaseFacts:
-    """A phase with the counters of a machine that has no hardware ones."""
+def make_phase(draw: random.Random, start: int, wall_time_ns: int, *, is_run: bool = False) -> PhaseFacts:
+    """A phase of a machine without hardware counters, of which `run.sh` alone tells the reason."""
     missing = "this machine has no hardware counters"
     hardware = ("cycles", "instructions", "cache_references", "cache_misses", "branches", "branch_misses")
     software = ("context_switches", "cpu_migrations", "page_faults", "task_clock_ns")
-    counters = [CounterFacts(name, None, missing) for name in hardware]
+    counters = [CounterFacts(name, None, missing) for name in hardware] if is_run else []
     counters += [CounterFacts(name, draw.randrange(1 << 30), "") for name in software]
     return PhaseFacts(
         started_unix_ns=start,

@@ -37,6 +37,16 @@ def test_anything_but_arithmetic_is_refused(text: str) -> None:
         parse_formula(text, where="here")
 
 
+def test_a_power_tower_is_refused_at_once_and_never_computed() -> None:
+    with pytest.raises(ArithmeticError):
+        evaluate("9 ** 9 ** 9 ** 9")
+
+
+def test_a_lacking_name_is_told() -> None:
+    with pytest.raises(KeyError, match="b"):
+        evaluate("a / b", a=1)
+
+
 def test_a_deep_formula_is_evaluated() -> None:
     assert evaluate("-" * 100 + "1") == 1
     assert evaluate("(" * 50 + "1" + ")" * 50) == 1

@@ -255,7 +255,7 @@ pub struct PhaseFacts {
     pub stderr_bytes: u64,
     /// Whether more was written than is kept.
     pub output_truncated: bool,
-    /// Event counters.
+    /// Event counters; those without a value are listed for `run.sh` alone.
     pub counters: Vec<CounterFacts>,
 }
 

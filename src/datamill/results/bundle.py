@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
-import io
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 import polars as pl
@@ -115,9 +116,7 @@ class Bundle:
         with pause_garbage_collection():
             table = build_table(self.experiment, self.design, records)
         for name, write in (("table.parquet", table.write_parquet), ("table.csv", table.write_csv)):
-            content = io.BytesIO()
-            write(content)
-            replace_file(self.folder / name, content.getbuffer())
+            _replace_table(self.folder / name, write)
         return table
 
 
@@ -216,7 +215,23 @@ def lock_bundle(bundle: Bundle) -> Iterator[int]:
         os.close(handle)
 
 
-def replace_file(path: Path, content: bytes | memoryview) -> None:
+def _replace_table(path: Path, write: Callable[[BinaryIO], None]) -> None:
+    """Let `write` make a file that can be made again from the log; the old one stays until it is whole."""
+    partial = path.with_name(f".{path.name}")
+    try:
+        with partial.open("wb") as handle:
+            try:
+                write(handle)
+            except pl.exceptions.PolarsError as error:
+                # Polars hides the cause of a failed write; a sound table fails for want of room.
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
+        partial.replace(path)
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def replace_file(path: Path, content: bytes) -> None:
     """Write a file so that whoever looks finds the old one or the new one, whole.
 
     Raises:

@@ -69,26 +69,36 @@ def build_table(experiment: Experiment, design: Design, records: Sequence[TrialR
     own = {item.response.name: _Series(item.response.unit) for item in wanted}
     other: dict[str, _Series] = {}
 
+    completed: list[int] = []
+    built_ins: list[dict[str, float]] = []
     for index, record in enumerate(records):
         if record.run is None or record.outcome != "completed":
             for series in own.values():
                 series.add(index, 0, None)
             continue
         built_in = list_built_in_values(record.run)
+        completed.append(index)
+        built_ins.append(built_in)
         for item in wanted:
             series = own[item.response.name]
             for measurement, value in enumerate(evaluate_response(item, built_in, record.metrics)):
                 series.add(index, measurement, value)
-        for name, number in built_in.items():
-            if name not in own:
-                if name not in other:
-                    other[name] = _Series(BUILT_IN_UNITS[name])
-                other[name].add(index, 0, number)
         for name, numbers in record.metrics.items():
             if name not in own:
                 series = other.setdefault(name, _Series(_UNSTATED_UNIT))
                 for measurement, number in enumerate(numbers):
                     series.add(index, measurement, number)
+
+    for name, unit in BUILT_IN_UNITS.items():
+        if name not in own:
+            having = [
+                (index, values[name])
+                for index, values in zip(completed, built_ins, strict=True)
+                if name in values
+            ]
+            if having:
+                other[name] = _Series(unit)
+                other[name].extend(having)
 
     trials = _build_trial_columns(design, planned, records, exclusions)
     observations = pl.concat([series.to_frame(name) for name, series in (own | other).items()])
@@ -120,6 +130,12 @@ class _Series:
         self._index.append(index)
         self._measurement.append(measurement)
         self._value.append(value)
+
+    def extend(self, observations: Sequence[tuple[int, float]]) -> None:
+        """Add an observation of each of many attempts: pairs of the attempt's row and the value."""
+        self._index += [index for index, _ in observations]
+        self._measurement += [0] * len(observations)
+        self._value += [value for _, value in observations]
 
     def to_frame(self, name: str) -> pl.DataFrame:
         """Return the observations as a frame, with the attempt's row in `index`."""
