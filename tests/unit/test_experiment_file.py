@@ -80,6 +80,8 @@ def test_an_experiment_without_a_seed_has_the_same_one_every_time() -> None:
         ('"higher"', '"up"', "experiment.toml:29", "unknown direction"),
         ("15", "0", "experiment.toml:5", "from 1 to"),
         ("15", '"many"', "experiment.toml:5", "a whole number"),
+        ("seed = 20130421", "confidence = 0.3", "experiment.toml:6", "between 0.5 and 1"),
+        ("seed = 20130421", "alpha = 0.9", "experiment.toml:6", "between 0 and 0.5"),
         ("15", "true", "experiment.toml:5", "a whole number"),
         ('"100%"', '"175%"', "experiment.toml:21", "cannot exceed 100%"),
         ("[0, 10928]", "[0, 3]", "experiment.toml:24", "out of range"),

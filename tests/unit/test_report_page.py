@@ -299,3 +299,14 @@ def test_numbers_show_as_many_digits_as_their_interval_allows() -> None:
 )
 def test_p_values_reach_far_into_the_tail(p: float | None, text: str) -> None:
     assert format_p(p) == text
+
+
+def test_a_plot_says_which_trials_it_leaves_out() -> None:
+    experiment, design, table, summary = make_study(replicates=2)
+    lost = (pl.col("package") == "xz") & (pl.col("optimization") == "-O1") & (pl.col("aslr") == "on")
+    page = render_page(experiment, design, table.filter(~lost), summary)
+    assert re.search(r"optimization: xz: from \d+ of \d+ trials", page)
+    none_left = (pl.col("package") == "xz") & (pl.col("optimization") == "-O1")
+    page = render_page(experiment, design, table.filter(~none_left), summary)
+    assert "optimization: xz is not shown" in page
+    assert not re.search(r"bzip2: from|is not shown", render_page(experiment, design, table, summary))

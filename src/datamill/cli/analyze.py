@@ -39,27 +39,31 @@ def analyze() -> None:
     "--order",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Interactions of up to N factors [all of them for 3 factors or fewer, else 2].",
+    help="Interactions of up to N factors [that of the bundle's experiment, else all of them for 3 factors "
+    "or fewer, else 2].",
 )
 @click.option(
     "--confidence",
     type=click.FloatRange(0.5, 1, min_open=True, max_open=True),
-    default=0.95,
     metavar="LEVEL",
-    show_default=True,
-    help="Level of the intervals.",
+    help="Level of the intervals [that of the bundle's experiment, else 0.95].",
 )
 @click.option(
     "--alpha",
     type=click.FloatRange(0, 0.5, min_open=True),
-    default=0.01,
     metavar="ALPHA",
-    show_default=True,
-    help="Terms with a smaller p-value stand in the equation.",
+    help="Terms with a smaller p-value, not adjusted for their number, stand in the equation "
+    "[that of the bundle's experiment, else 0.01].",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON with every digit.")
 def anova(
-    file: Path, response: str, factors: str, order: int | None, confidence: float, alpha: float, as_json: bool
+    file: Path,
+    response: str,
+    factors: str,
+    order: int | None,
+    confidence: float | None,
+    alpha: float | None,
+    as_json: bool,
 ) -> None:
     """Fit a factorial model to FILE and print its analysis of variance.
 
@@ -76,9 +80,15 @@ def anova(
     names = [name.strip() for name in factors.split(",") if name.strip()]
     observations = _read_observations(file, response, names)
     count = len(observations.cells.factors)
-    chosen = order if order is not None else (count if count <= 3 else 2)
+    asked = open_bundle(file).experiment if file.is_dir() else None
+    usual_order = asked.interaction_order if asked else (count if count <= 3 else 2)
     try:
-        model = fit_linear_model(observations.cells, order=chosen, confidence=confidence, alpha=alpha)
+        model = fit_linear_model(
+            observations.cells,
+            order=order or min(usual_order, count),
+            confidence=confidence or (asked.confidence if asked else 0.95),
+            alpha=alpha or (asked.alpha if asked else 0.01),
+        )
     except InputError as error:
         raise InputError(error.message, where=error.where or str(file), remedy=error.remedy) from None
     checks = check_assumptions(observations.cells, model)
@@ -97,7 +107,9 @@ def _read_observations(file: Path, response: str, factors: list[str]) -> Observa
         if known.len() == 0:
             raise InputError("the table has no rows", where=source, remedy="Give a table with observations.")
         response = response or str(known[0])
-        return select_response(table, response, factors or list_tidy_factors(table), source=source)
+        return select_response(
+            table, response, factors or _list_varied_factors(table, response, source), source=source
+        )
     _refuse_other_separator(table, source)
     for given, option in ((response, "--response y"), (factors, "--factors x1,x2")):
         if not given:
@@ -114,13 +126,27 @@ def _read_bundle(folder: Path, response: str, factors: list[str]) -> Observation
     file = folder / "table.parquet"
     table = _read_table(file)
     levels = {factor.name: factor.levels for factor in bundle.design.factors}
+    response = response or bundle.experiment.responses[0].name
     return select_response(
         table,
-        response or bundle.experiment.responses[0].name,
-        factors or list_tidy_factors(table),
+        response,
+        factors or _list_varied_factors(table, response, str(file)),
         levels=levels,
         source=str(file),
     )
+
+
+def _list_varied_factors(table: pl.DataFrame, response: str, source: str) -> tuple[str, ...]:
+    """Return the factors with valid data of a response at several levels."""
+    rows = table.filter((pl.col("response") == response) & pl.col("valid"))
+    names = list_tidy_factors(rows)
+    if rows.height and not names:
+        raise InputError(
+            f"no factor has valid data of {response} at two levels",
+            where=source,
+            remedy="There is nothing to explain; datamill report gives the mean with its interval.",
+        )
+    return names
 
 
 def _is_text(file: Path) -> bool:

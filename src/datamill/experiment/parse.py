@@ -90,8 +90,8 @@ def parse_experiment(text: str, *, name: str) -> Experiment:
             "isolation",
         ),  # type: ignore[arg-type]
         baseline=field("baseline", str, ""),
-        confidence=_share(field("confidence", float, 0.95), source, "confidence"),
-        alpha=_share(field("alpha", float, 0.01), source, "alpha"),
+        confidence=_between(field("confidence", float, 0.95), 0.5, 1.0, source, "confidence"),
+        alpha=_between(field("alpha", float, 0.01), 0.0, 0.5, source, "alpha"),
         interaction_order=_within(
             field("interaction_order", int, 2), 1, 10, source, "experiment", "interaction_order"
         ),
@@ -341,10 +341,11 @@ def _within(value: int, low: int, high: int, source: Source, section: str, key: 
     return value
 
 
-def _share(value: float, source: Source, key: str) -> float:
-    if not 0 < value < 1:
+def _between(value: float, low: float, high: float, source: Source, key: str) -> float:
+    if not low < value < high:
         raise InputError(
-            f"{key} must lie between 0 and 1, not {value}", where=source.locate("experiment", key)
+            f"{key} must lie between {low:g} and {high:g}, not {value:g}",
+            where=source.locate("experiment", key),
         )
     return value
 

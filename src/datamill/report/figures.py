@@ -30,10 +30,11 @@ class BoxFigure:
 
 @dataclass(frozen=True, slots=True)
 class EffectFigure:
-    """An SVG of one factor's effect plot, and the factor's name."""
+    """An SVG of one factor's effect plot, the factor's name, and what the plot leaves out."""
 
     svg: str
     title: str
+    gaps: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +183,27 @@ def draw_effects(analysis: ResponseAnalysis, scale: Scale) -> tuple[EffectFigure
             domain=(low - margin, high + margin),
             zero_line=relative,
         )
-        figures.append(EffectFigure(svg, name))
+        figures.append(EffectFigure(svg, name, _list_gaps(analysis, name)))
     return tuple(figures)
+
+
+def _list_gaps(analysis: ResponseAnalysis, factor: str) -> tuple[str, ...]:
+    """Say which groups a plot leaves out, or shows from a part of their trials, one sentence each."""
+    used: dict[str, int] = {}
+    for mean in analysis.level_means:
+        if mean.factor == factor:
+            used[mean.group] = used.get(mean.group, 0) + mean.n
+    gaps = []
+    for group, summary in summarize_groups(analysis):
+        count = used.get(group, 0) if analysis.package_factor is not None else sum(used.values())
+        if count == 0:
+            gaps.append(f"{group} is not shown: too few of its trials ended well at every level.")
+        elif count < summary.n:
+            gaps.append(
+                f"{group}: from {count} of {summary.n} trials, those whose other levels have data at "
+                "every level here."
+            )
+    return tuple(gaps)
 
 
 def summarize_groups(analysis: ResponseAnalysis) -> tuple[tuple[str, BoxSummary], ...]:
