@@ -36,7 +36,8 @@ def list_worker_processes(folder: Path) -> list[str]:
 def test_a_killed_experiment_resumes_to_every_planned_trial_exactly_once(
     datamill, make_experiment, tmp_path: Path
 ) -> None:
-    make_experiment(replicates=25)
+    # Ten seconds of trials: more than all the time between start and kill together.
+    make_experiment(replicates=40, run="#!/bin/sh\nsleep 0.05\n")
     bundle = tmp_path / "bundle"
     generator = random.Random(20130421)
     arguments: list[str | Path] = ["run", "experiment.toml", "--out", bundle]

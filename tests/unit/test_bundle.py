@@ -76,6 +76,19 @@ def test_the_table_has_a_row_for_each_observation_and_all_columns(tmp_path: Path
     assert pl.read_csv(bundle.folder / "table.csv").height == table.height
 
 
+def test_a_very_large_table_is_written_as_csv_only_when_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle = make_bundle_folder(tmp_path / "bundle")
+    records = [make_record(bundle.design.trials[0].trial_id)]
+    bundle.write_table(records)
+    monkeypatch.setattr("datamill.results.bundle.MOST_CSV_ROWS", 1)
+    bundle.write_table(records)
+    assert not (bundle.folder / "table.csv").exists()
+    bundle.write_table(records, always_csv=True)
+    assert (bundle.folder / "table.csv").exists()
+
+
 def test_a_failed_trial_keeps_a_row_with_the_reason(tmp_path: Path) -> None:
     bundle = make_bundle_folder(tmp_path / "bundle")
     table = bundle.write_table([make_failed_record(bundle.design.trials[0].trial_id)])
@@ -112,3 +125,9 @@ def test_a_late_attempt_is_kept_and_marked_and_never_counted(tmp_path: Path) -> 
     rates = table.filter(pl.col("response") == "rate").sort("attempt")
     assert rates["valid"].to_list() == [False, True]
     assert rates["exclusion"][0] == "attempt 2 counts for this trial"
+
+
+def test_an_experiment_without_any_record_has_an_empty_table_with_all_columns(tmp_path: Path) -> None:
+    table = make_bundle_folder(tmp_path / "bundle").write_table([])
+    assert table.height == 0
+    assert set(table.columns) == {*TABLE_SCHEMA, "optimization", "aslr"}

@@ -13,7 +13,8 @@ from datamill.results.bundle import open_bundle
 
 @click.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-def report(folder: Path) -> None:
+@click.option("--csv", "always_csv", is_flag=True, help="Write table.csv even when it is very large.")
+def report(folder: Path, always_csv: bool) -> None:
     """Rebuild table and report of the bundle in DIR, finished or not, and print the answer."""
     bundle = open_bundle(folder)
-    report_bundle(bundle, bundle.read_records(), make_console())
+    report_bundle(bundle, bundle.read_records(), make_console(), always_csv=always_csv)

@@ -17,12 +17,14 @@ from datamill.results.trial_record import TrialRecord
 from datamill.results.validity import count_trials_once, list_warnings
 
 
-def report_bundle(bundle: Bundle, records: Sequence[TrialRecord], console: Console) -> bool:
+def report_bundle(
+    bundle: Bundle, records: Sequence[TrialRecord], console: Console, *, always_csv: bool = False
+) -> bool:
     """Write table and report, print the answer and the report's path; tell whether something needs attention.
 
     Attention is needed when a planned trial gave no usable observation of the experiment's responses.
     """
-    table = bundle.write_table(records)
+    table = bundle.write_table(records, always_csv=always_csv)
     summary = summarize_trials(bundle, records, table)
     page = render_page(bundle.experiment, bundle.design, table, summary)
     replace_file(bundle.report_file, page.encode())

@@ -25,6 +25,8 @@ from datamill.results.table import build_table
 from datamill.results.trial_record import TrialRecord
 
 BUNDLE_FORMAT = 1
+#: Rows up to which the table is written as CSV too: a larger one is hundreds of megabytes that few can open.
+MOST_CSV_ROWS = 500_000
 
 
 class BundlePackage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -111,12 +113,23 @@ class Bundle:
         """
         append_records(self.log_file, records)
 
-    def write_table(self, records: Sequence[TrialRecord]) -> pl.DataFrame:
-        """Write the tidy table of these records as `table.parquet` and `table.csv`, and return it."""
+    def write_table(self, records: Sequence[TrialRecord], *, always_csv: bool = False) -> pl.DataFrame:
+        """Write the tidy table of these records as `table.parquet` and `table.csv`, and return it.
+
+        Beyond `MOST_CSV_ROWS` rows there is no `table.csv`, unless `always_csv`.
+
+        Raises:
+            InputError: when a record tells of a trial that the design does not plan.
+            OSError: when the disk is full or the folder cannot be written; the old tables stay.
+        """
         with pause_garbage_collection():
             table = build_table(self.experiment, self.design, records)
-        for name, write in (("table.parquet", table.write_parquet), ("table.csv", table.write_csv)):
-            _replace_table(self.folder / name, write)
+        _replace_table(self.folder / "table.parquet", table.write_parquet)
+        csv = self.folder / "table.csv"
+        if always_csv or table.height <= MOST_CSV_ROWS:
+            _replace_table(csv, table.write_csv)
+        else:
+            csv.unlink(missing_ok=True)
         return table
 
 

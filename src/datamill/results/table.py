@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from datamill.design.records import Design, PlannedTrial
@@ -117,9 +120,11 @@ class _Series:
 
     def __init__(self, unit: str) -> None:
         self._unit = unit
-        self._index: list[int] = []
-        self._measurement: list[int] = []
-        self._value: list[float | None] = []
+        # Arrays of machine numbers: a million boxed ones take longer to free than to compute. NaN stands
+        # for an absent value, since no response can be NaN.
+        self._index = array("I")
+        self._measurement = array("I")
+        self._value = array("d")
         self._exclusion: dict[int, str] = {}
 
     def add(self, index: int, measurement: int, value: float | str | None) -> None:
@@ -129,30 +134,32 @@ class _Series:
             value = None
         self._index.append(index)
         self._measurement.append(measurement)
-        self._value.append(value)
+        self._value.append(math.nan if value is None else value)
 
     def extend(self, observations: Sequence[tuple[int, float]]) -> None:
         """Add an observation of each of many attempts: pairs of the attempt's row and the value."""
-        self._index += [index for index, _ in observations]
-        self._measurement += [0] * len(observations)
-        self._value += [value for _, value in observations]
+        self._index.extend(index for index, _ in observations)
+        self._measurement.extend(0 for _ in observations)
+        self._value.extend(value for _, value in observations)
 
     def to_frame(self, name: str) -> pl.DataFrame:
         """Return the observations as a frame, with the attempt's row in `index`."""
-        reasons: list[str | None] | None = None
-        if self._exclusion:
-            reasons = [self._exclusion.get(row) for row in range(len(self._value))]
-        return pl.DataFrame(
+        frame = pl.DataFrame(
             {
-                "index": pl.Series(self._index, dtype=pl.UInt32),
-                "measurement": pl.Series(self._measurement, dtype=pl.Int64),
-                "value": pl.Series(self._value, dtype=pl.Float64, strict=False),
+                "index": np.frombuffer(self._index, dtype=np.uint32),
+                "measurement": np.frombuffer(self._measurement, dtype=np.uint32).astype(np.int64),
+                "value": np.frombuffer(self._value, dtype=np.float64),
             }
         ).with_columns(
+            value=pl.col("value").fill_nan(None),
             response=pl.lit(name),
             unit=pl.lit(self._unit),
-            own_exclusion=pl.Series(reasons, dtype=pl.String) if reasons else pl.lit(None, dtype=pl.String),
+            own_exclusion=pl.lit(None, dtype=pl.String),
         )
+        if self._exclusion:
+            texts = [self._exclusion.get(row) for row in range(frame.height)]
+            frame = frame.with_columns(own_exclusion=pl.Series(texts, dtype=pl.String))
+        return frame
 
 
 def _build_trial_columns(
