@@ -41,7 +41,9 @@ def test_processes_left_behind_are_reported() -> None:
 
 def test_a_peak_that_the_launcher_may_have_left_is_said_to_be_a_bound() -> None:
     record = make_record("t1", run=make_phase(peak_memory_bytes=1 << 20))
-    assert "peak_memory_bytes of package a is only an upper bound in 1 trials" in list_warnings([record])[0]
+    warnings = list_warnings([record], used_names={"peak_memory_bytes"})
+    assert "the peak memory of package a is only an upper bound in 1 trials" in warnings[0]
+    assert list_warnings([record], used_names={"wall_time_s"}) == ()
 
 
 def test_only_failures_of_the_host_are_attempted_again() -> None:

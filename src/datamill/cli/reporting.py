@@ -13,6 +13,7 @@ from datamill.report.answer import write_answer
 from datamill.report.page import render_page
 from datamill.report.records import Machine, TrialSummary
 from datamill.results.bundle import Bundle, replace_file
+from datamill.results.responses import list_wanted_responses
 from datamill.results.trial_record import TrialRecord
 from datamill.results.validity import count_trials_once, list_warnings
 
@@ -64,6 +65,7 @@ def summarize_trials(bundle: Bundle, records: Sequence[TrialRecord], table: pl.D
     }
     isolation = Counter((record.isolation.kind, record.isolation.reason) for record in standing)
     kind, reason = isolation.most_common(1)[0][0] if isolation else ("none", "no trial has run")
+    used_names = {name for item in list_wanted_responses(bundle.experiment) for name in item.formula.names}
     return TrialSummary(
         planned=len(bundle.design.trials),
         completed=outcomes["completed"],
@@ -78,7 +80,7 @@ def summarize_trials(bundle: Bundle, records: Sequence[TrialRecord], table: pl.D
             record.build is not None and record.build.policy == "shared" and record.build.setup is not None
             for record in standing
         ),
-        warnings=list_warnings(standing),
+        warnings=list_warnings(standing, used_names=used_names),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from datamill.results.trial_record import FactorFacts, TrialRecord
@@ -54,8 +54,12 @@ def wants_another_attempt(record: TrialRecord) -> bool:
     return record.failure is not None and record.failure.kind in HOST_FAILURES
 
 
-def list_warnings(records: Iterable[TrialRecord]) -> tuple[str, ...]:
-    """Return what a reader must know before believing the numbers, one sentence each, most frequent first."""
+def list_warnings(records: Iterable[TrialRecord], *, used_names: Collection[str] = ()) -> tuple[str, ...]:
+    """Return what a reader must know before believing the numbers, one sentence each, most frequent first.
+
+    `used_names` are the built-in responses that the experiment's formulas use: the limits of others
+    are nobody's concern.
+    """
     asked: Counter[tuple[str, str]] = Counter()
     unseen: dict[tuple[str, str], list[FactorFacts]] = defaultdict(list)
     wrong: dict[tuple[str, str], list[FactorFacts]] = defaultdict(list)
@@ -99,9 +103,9 @@ def list_warnings(records: Iterable[TrialRecord]) -> tuple[str, ...]:
             f"run.sh of package {package} left processes behind in {count} trials; they were killed, and "
             "their processor time is not in the figures"
         )
-    for package, count in small.most_common():
+    for package, count in small.most_common() if "peak_memory_bytes" in used_names else ():
         warnings.append(
-            f"peak_memory_bytes of package {package} is only an upper bound in {count} trials: the program "
+            f"the peak memory of package {package} is only an upper bound in {count} trials: the program "
             "needs less than the worker that starts it"
         )
     for (package, notice), count in notices.most_common(10):
