@@ -6,6 +6,8 @@ import errno
 import fcntl
 import hashlib
 import os
+import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +27,8 @@ from datamill.results.table import build_table
 from datamill.results.trial_record import TrialRecord
 
 BUNDLE_FORMAT = 1
+#: Time that the worker of a killed command gets to end its trial.
+_LOCK_WAIT_S = 5.0
 #: Rows up to which the table is written as CSV too: a larger one is hundreds of megabytes that few can open.
 MOST_CSV_ROWS = 500_000
 
@@ -144,7 +148,7 @@ def create_bundle(
 ) -> Bundle:
     """Make a bundle; `archives` maps a package's name to its packed archive, which is moved in.
 
-    `bundle.json` is written last: a folder without it is not a bundle.
+    It is made beside its place and moved there whole: a crash leaves no half of a bundle in the way.
 
     Raises:
         InputError: when the folder exists and is not empty.
@@ -157,16 +161,19 @@ def create_bundle(
             where=str(folder),
             remedy="Name another one with --out, or continue an interrupted experiment with --resume.",
         )
-    (folder / "packages").mkdir(parents=True)
-    (folder / "artifacts").mkdir()
+    draft = folder.with_name(f".{folder.name}.draft")
+    shutil.rmtree(draft, ignore_errors=True)
+    (draft / "packages").mkdir(parents=True)
+    (draft / "artifacts").mkdir()
     for package in head.packages:
-        archives[package.name].replace(folder / package.file)
+        archives[package.name].replace(draft / package.file)
     fixed = {"experiment.toml": text.encode(), "design.json": msgspec.json.encode(design)}
     for name, content in fixed.items():
-        _write_file(folder / name, content)
+        _write_file(draft / name, content)
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in fixed.items()}
     head = msgspec.structs.replace(head, sha256=digests)
-    _write_file(folder / "bundle.json", msgspec.json.format(msgspec.json.encode(head)) + b"\n")
+    _write_file(draft / "bundle.json", msgspec.json.format(msgspec.json.encode(head)) + b"\n")
+    draft.rename(folder)
     return Bundle(folder, head, experiment, design)
 
 
@@ -210,19 +217,26 @@ def open_bundle(folder: Path) -> Bundle:
 def lock_bundle(bundle: Bundle) -> Iterator[int]:
     """Hold the bundle for this process and whoever inherits the yielded descriptor; a crash releases it.
 
+    The worker of a killed command holds it until its trial's processes are gone, so this waits for a moment.
+
     Raises:
         InputError: when another process is running it.
     """
     handle = os.open(bundle.folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    deadline_s = time.monotonic() + _LOCK_WAIT_S
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(
-                "another datamill is running this experiment",
-                where=str(bundle.folder),
-                remedy="Wait until it has ended.",
-            ) from None
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= deadline_s:
+                    raise InputError(
+                        "another datamill is running this experiment",
+                        where=str(bundle.folder),
+                        remedy="Wait until it has ended.",
+                    ) from None
+                time.sleep(0.05)
         yield handle
     finally:
         os.close(handle)
