@@ -24,7 +24,7 @@ PREPARE_OPTIONS = $(if $(FULL),--full) $(if $(XZ),--xz '$(XZ)') $(if $(BZIP2),--
 help: ## list the targets
 	@echo 'make setup   everything that the other targets need: .venv/bin/datamill and .venv/bin/datamill-worker'
 	@echo 'make demo    xz against bzip2, a few minutes; ends with the path of the report'
-	@echo '             FULL=1                                    the published design, about a quarter of an hour'
+	@echo '             FULL=1                                    the published design: 1800 trials'
 	@echo '             XZ=TARBALL BZIP2=TARBALL CORPUS=FOLDER    where there is no Debian archive'
 	@echo 'make test    all tests, Rust and Python'
 	@echo 'make lint    format, linters, types, import order'

@@ -131,3 +131,18 @@ def test_an_experiment_without_any_record_has_an_empty_table_with_all_columns(tm
     table = make_bundle_folder(tmp_path / "bundle").write_table([])
     assert table.height == 0
     assert set(table.columns) == {*TABLE_SCHEMA, "optimization", "aslr"}
+
+
+def test_a_bundle_whose_making_was_interrupted_leaves_its_place_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("datamill.results.bundle._write_file", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            make_bundle_folder(tmp_path / "bundle")
+    assert not (tmp_path / "bundle").exists()
+    make_bundle_folder(tmp_path / "bundle")
+    assert open_bundle(tmp_path / "bundle").read_records() == []
