@@ -1,0 +1,136 @@
+//! Counts, means and squares within the cells of a factorial design.
+
+use rayon::prelude::*;
+
+/// What least squares needs of one cell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CellMoments {
+    /// Number of observations.
+    pub count: u64,
+    /// Mean of the observations' deviations from the origin.
+    pub mean: f64,
+    /// Sum of squares about the cell's mean.
+    pub within_ss: f64,
+    /// Smallest deviation from the origin; infinity in an empty cell.
+    pub min: f64,
+    /// Largest deviation from the origin; minus infinity in an empty cell.
+    pub max: f64,
+}
+
+impl CellMoments {
+    const EMPTY: Self = Self {
+        count: 0,
+        mean: 0.0,
+        within_ss: 0.0,
+        min: f64::INFINITY,
+        max: f64::NEG_INFINITY,
+    };
+
+    /// Joins the moments of two parts of a cell (Chan, Golub and LeVeque 1979).
+    fn join(self, other: Self) -> Self {
+        if self.count == 0 {
+            return other;
+        }
+        if other.count == 0 {
+            return self;
+        }
+        let (n, m) = (self.count as f64, other.count as f64);
+        let gap = other.mean - self.mean;
+        Self {
+            count: self.count + other.count,
+            mean: self.mean + gap * (m / (n + m)),
+            within_ss: self.within_ss + other.within_ss + gap * gap * (n * m / (n + m)),
+            min: self.min.min(other.min),
+            max: self.max.max(other.max),
+        }
+    }
+}
+
+/// Rows that one thread takes at a time. Fixed, so that sums are the same for any number of threads.
+const ROWS_AT_A_TIME: usize = 1 << 16;
+
+/// Gathers the moments of `values - origin` by cell; `cell_of_row` holds numbers below `cells`.
+///
+/// # Panics
+/// When the slices differ in length or a cell number is not below `cells`.
+pub fn gather_moments(
+    cell_of_row: &[u32],
+    values: &[f64],
+    cells: usize,
+    origin: f64,
+) -> Vec<CellMoments> {
+    assert_eq!(cell_of_row.len(), values.len(), "one cell for each value");
+    let parts: Vec<Vec<CellMoments>> = cell_of_row
+        .par_chunks(ROWS_AT_A_TIME)
+        .zip(values.par_chunks(ROWS_AT_A_TIME))
+        .map(|(rows, values)| gather_part(rows, values, cells, origin))
+        .collect();
+    let mut moments = vec![CellMoments::EMPTY; cells];
+    for part in parts {
+        for (all, one) in moments.iter_mut().zip(part) {
+            *all = all.join(one);
+        }
+    }
+    moments
+}
+
+/// Two passes over a part that fits the cache: the mean first, then squares about it.
+fn gather_part(cell_of_row: &[u32], values: &[f64], cells: usize, origin: f64) -> Vec<CellMoments> {
+    let mut moments = vec![CellMoments::EMPTY; cells];
+    for (&cell, &value) in cell_of_row.iter().zip(values) {
+        let moment = &mut moments[cell as usize];
+        let deviation = value - origin;
+        moment.count += 1;
+        moment.mean += deviation;
+        moment.min = moment.min.min(deviation);
+        moment.max = moment.max.max(deviation);
+    }
+    for moment in &mut moments {
+        if moment.count > 0 {
+            moment.mean /= moment.count as f64;
+        }
+    }
+    let mut rest = vec![0.0; cells];
+    for (&cell, &value) in cell_of_row.iter().zip(values) {
+        let moment = &mut moments[cell as usize];
+        let residual = value - origin - moment.mean;
+        moment.within_ss += residual * residual;
+        rest[cell as usize] += residual;
+    }
+    for (moment, rest) in moments.iter_mut().zip(rest) {
+        if moment.count > 0 {
+            let correction = rest / moment.count as f64;
+            moment.mean += correction;
+            moment.within_ss = (moment.within_ss - rest * correction).max(0.0);
+        }
+    }
+    moments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_of_two_cells_are_those_of_their_values() {
+        let moments = gather_moments(&[0, 1, 0, 1, 0], &[1.0, 10.0, 2.0, 14.0, 6.0], 3, 0.0);
+        assert_eq!(moments[0].count, 3);
+        assert_eq!(moments[0].mean, 3.0);
+        assert_eq!(moments[0].within_ss, 14.0);
+        assert_eq!((moments[1].min, moments[1].max), (10.0, 14.0));
+        assert_eq!(moments[2].count, 0);
+    }
+
+    #[test]
+    fn a_large_offset_costs_no_digits() {
+        let values: Vec<f64> = (0..200_000).map(|i| 1e12 + f64::from(i % 3)).collect();
+        let cells = vec![0; values.len()];
+        let moments = gather_moments(&cells, &values, 1, 1e12);
+        let n = values.len() as f64;
+        let thirds = [66667.0, 66667.0, 66666.0];
+        let mean = (thirds[1] + 2.0 * thirds[2]) / n;
+        let squares = thirds[1] + 4.0 * thirds[2] - n * mean * mean;
+        assert!((moments[0].mean - mean).abs() < 1e-15);
+        assert!((moments[0].within_ss / squares - 1.0).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,5 @@
+//! Hot kernels of the inference: slices in, values out.
+//!
+//! Nothing here reads a file, prints, or knows Python. Results do not depend on the number of threads.
+
+pub mod cells;
