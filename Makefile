@@ -15,6 +15,11 @@ PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.1
 	if "$$name" -c '$(NEW_ENOUGH)' 2>/dev/null; then echo "$$name"; break; fi; done)
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates $(wildcard protocol) -type f \( -name '*.rs' -o -name '*.toml' -o -name '*.json' \))
 
+define need-rust
+@if [ -z '$(HOST)' ]; then \
+	echo 'Rust 1.88 or later is needed (rustc and cargo); see https://rustup.rs.' >&2; exit 2; fi
+endef
+
 STUDY := build/xz-vs-bzip2$(if $(FULL),-full)
 PREPARE_OPTIONS = $(if $(FULL),--full) $(if $(XZ),--xz '$(XZ)') $(if $(BZIP2),--bzip2 '$(BZIP2)') \
 	$(if $(CORPUS),--corpus '$(CORPUS)')
@@ -50,14 +55,15 @@ $(VENV)/.packages: $(VENV)/.uv requirements/dev.txt
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/dev.txt
 	@touch $@
 
-$(VENV)/.project: $(VENV)/.packages pyproject.toml
+# With it the kernels that Python loads are built.
+$(VENV)/.project: $(VENV)/.packages pyproject.toml $(RUST_SOURCES)
+	$(need-rust)
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@touch $@
 
 # Static, so that the same file runs in any trial's private world.
 $(WORKER): $(VENV)/.uv $(RUST_SOURCES)
-	@if [ -z '$(HOST)' ]; then \
-		echo 'Rust 1.88 or later is needed (rustc and cargo); see https://rustup.rs.' >&2; exit 2; fi
+	$(need-rust)
 	RUSTFLAGS='-C target-feature=+crt-static' \
 		cargo build --quiet --release --locked --target $(HOST) --target-dir $(TARGET) -p datamill-worker
 	@cp $(TARGET)/$(HOST)/release/datamill-worker $@.new

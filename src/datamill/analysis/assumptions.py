@@ -66,7 +66,7 @@ def _standardise_residuals(cells: Cells, model: LinearModel) -> tuple[FloatArray
 
 def _check_spread(cells: Cells, residuals: FloatArray, keep: IntArray) -> tuple[CheckResult, str] | None:
     if np.all(cells.counts >= _SMALLEST_CELL):
-        groups = _split(cells.values, cells.of_row)
+        groups = _split(cells.values, cells.of_row.astype(np.int64))
         statistic, p = _compare_spread(groups)
         method = f"Brown-Forsythe over {len(groups)} cells"
         return CheckResult("equal variances", method, statistic, p), _name_spread(cells, groups)

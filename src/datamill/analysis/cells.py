@@ -6,14 +6,17 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from datamill._native import gather_moments
 from datamill.experiment.errors import InputError
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+CellArray = NDArray[np.uint32]
 
 #: Pairs of labels whose meaning gives their order, low first.
 _KNOWN_PAIRS = (("-", "+"), ("−", "+"), ("low", "high"))
@@ -36,7 +39,8 @@ class Cells:
     K cells with data, f factors, n observations. `codes` (K × f) are level indices, `counts` (K),
     `means` (K) and `values` (n) are deviations from `origin`, which is one of the observations: so
     that a large common offset costs no digits. `within_ss` (K) are sums of squares about each
-    cell's mean and `of_row` (n) the cell of every observation.
+    cell's mean, `lows` and `highs` (K) the extreme deviations, and `of_row` (n) the cell of every
+    observation.
     """
 
     factors: tuple[Factor, ...]
@@ -45,7 +49,9 @@ class Cells:
     origin: float
     means: FloatArray
     within_ss: FloatArray
-    of_row: IntArray
+    lows: FloatArray
+    highs: FloatArray
+    of_row: CellArray
     values: FloatArray
 
     @property
@@ -69,7 +75,8 @@ class Cells:
     @property
     def rounding_ss(self) -> float:
         """Sum of squares that rounding of the observations alone can make; less than this is zero."""
-        largest = max(abs(self.origin), float(np.max(np.abs(self.values + self.origin))))
+        ends = (float(np.min(self.lows)), float(np.max(self.highs)))
+        largest = max(abs(self.origin), *(abs(end + self.origin) for end in ends))
         return self.n * (4.0 * np.finfo(np.float64).eps * largest) ** 2
 
 
@@ -98,70 +105,74 @@ def _natural_key(label: str) -> tuple[tuple[int, float, str], ...]:
     return (*key, (2, 0.0, label))
 
 
-def encode_levels(labels: Sequence[str], factor: Factor) -> IntArray:
-    """Level index of every label; raises InputError for a label that is not a level of the factor."""
-    distinct, inverse = np.unique(np.asarray(labels, dtype=str), return_inverse=True)
-    index = {level: position for position, level in enumerate(factor.levels)}
-    for label in distinct:
-        if str(label) not in index:
-            raise InputError(
-                f'factor {factor.name} has no level "{label}"',
-                remedy=f"Its levels are: {', '.join(factor.levels)}.",
-            )
-    codes = np.array([index[str(label)] for label in distinct], dtype=np.int64)
-    return codes[inverse.reshape(-1)]
-
-
-def gather_cells(factors: Sequence[Factor], codes: IntArray, values: FloatArray) -> Cells:
-    """Gather n observations (codes n × f, values n) by design point.
+def gather_cells(
+    factors: Sequence[Factor], codes: IntArray | Sequence[NDArray[np.integer[Any]]], values: FloatArray
+) -> Cells:
+    """Gather n observations by design point: values n; codes n × f, or a column of n for each factor.
 
     Raises:
         InputError: there are no observations, one is not finite, or squares would overflow.
     """
-    observed = np.asarray(values, dtype=np.float64)
+    observed = np.ascontiguousarray(values, dtype=np.float64)
     if observed.size == 0:
         raise InputError("there are no observations", remedy="Give a table with at least one row.")
     if not np.all(np.isfinite(observed)):
         row = int(np.flatnonzero(~np.isfinite(observed))[0]) + 1
         raise InputError(f"observation {row} is not a finite number", remedy="Remove or correct it.")
-    largest = float(np.max(np.abs(observed)))
+    largest = max(-float(np.min(observed)), float(np.max(observed)))
     if largest > _LARGEST or 0 < largest < _SMALLEST:
         raise InputError(
             f"values of magnitude {largest:.1e} cannot be squared in double precision",
             remedy="Give the response in another unit.",
         )
-    codes = np.asarray(codes, dtype=np.int64).reshape(observed.size, len(factors))
-    # The middle observation as origin: exact differences when the spread is small against the offset,
-    # and the same for every order of the rows.
-    origin = float(np.partition(observed, observed.size // 2)[observed.size // 2])
-    deviations = observed - origin
-    distinct, of_row = _find_distinct(codes, factors)
-    count = distinct.shape[0]
-    counts = np.bincount(of_row, minlength=count).astype(np.int64)
-    means = np.bincount(of_row, weights=deviations, minlength=count) / counts
-    means += np.bincount(of_row, weights=deviations - means[of_row], minlength=count) / counts
-    residuals = deviations - means[of_row]
-    squares = np.bincount(of_row, weights=residuals**2, minlength=count)
-    correction = np.bincount(of_row, weights=residuals, minlength=count) ** 2 / counts
+    columns = tuple(codes.T) if isinstance(codes, np.ndarray) else tuple(codes)
+    origin = _choose_origin(observed)
+    distinct, of_row = _find_distinct(columns, factors, observed.size)
+    counts, means, within_ss, lows, highs = gather_moments(of_row, observed, distinct.shape[0], origin)
     return Cells(
         factors=tuple(factors),
         codes=distinct,
         counts=counts,
         origin=origin,
         means=means,
-        within_ss=np.maximum(squares - correction, 0.0),
+        within_ss=within_ss,
+        lows=lows,
+        highs=highs,
         of_row=of_row,
-        values=deviations,
+        values=observed - origin,
     )
 
 
-def _find_distinct(codes: IntArray, factors: Sequence[Factor]) -> tuple[IntArray, IntArray]:
+def _choose_origin(observed: FloatArray) -> float:
+    """The middle one of (a million of) the observations: differences from it are exact where the spread is
+    small against a common offset.
+    """
+    chosen = observed[:: max(1, observed.size >> 20)]
+    return float(np.partition(chosen, chosen.size // 2)[chosen.size // 2])
+
+
+def _find_distinct(
+    columns: Sequence[NDArray[np.integer[Any]]], factors: Sequence[Factor], n: int
+) -> tuple[IntArray, CellArray]:
     """Distinct rows of codes, sorted, and the index of each row among them."""
     sizes = [len(factor.levels) for factor in factors]
-    if not sizes or math.prod(sizes) >= 1 << 62:
-        distinct, of_row = np.unique(codes, axis=0, return_inverse=True)
-        return distinct.astype(np.int64), of_row.reshape(-1).astype(np.int64)
-    # One number for each combination sorts an order of magnitude faster than rows do.
-    keys, of_row = np.unique(np.ravel_multi_index(tuple(codes.T), sizes), return_inverse=True)
+    if not sizes:
+        return np.zeros((1, 0), dtype=np.int64), np.zeros(n, dtype=np.uint32)
+    possible = math.prod(sizes)
+    if possible >= 1 << 62:
+        rows, of_row = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+        return rows.astype(np.int64), of_row.reshape(-1).astype(np.uint32)
+    # One number for each combination is found an order of magnitude faster than rows are.
+    small = np.int64 if possible >= 1 << 31 else np.int32
+    combination = np.zeros(n, dtype=small)
+    for column, size in zip(columns, sizes, strict=True):
+        np.multiply(combination, size, out=combination)
+        np.add(combination, column.astype(small, copy=False), out=combination)
+    if possible <= 4 * n + 1024:
+        present = np.bincount(combination, minlength=possible) > 0
+        keys = np.flatnonzero(present)
+        of_row = (np.cumsum(present) - 1).astype(np.uint32)[combination]
+    else:
+        keys, of_row = np.unique(combination, return_inverse=True)
     distinct = np.stack(np.unravel_index(keys, sizes), axis=1)
-    return distinct.astype(np.int64), of_row.reshape(-1).astype(np.int64)
+    return distinct.astype(np.int64), of_row.reshape(-1).astype(np.uint32, copy=False)

@@ -9,20 +9,27 @@ from itertools import combinations, product
 import numpy as np
 
 from datamill.analysis.cells import Factor, FloatArray, IntArray
+from datamill.experiment.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A main effect or an interaction: the indices of its factors, and its degrees of freedom."""
+    """A main effect or an interaction: the indices of its factors and covariates, degrees of freedom."""
 
     name: str
     factors: tuple[int, ...]
     df: int
+    covariates: tuple[int, ...] = ()
 
     @property
     def order(self) -> int:
-        """1 for a main effect, 2 for a two-factor interaction, and so on."""
-        return len(self.factors)
+        """1 for a main effect, 2 for an interaction of two, and so on."""
+        return len(self.factors) + len(self.covariates)
+
+    def contains(self, other: Term) -> bool:
+        """Whether the other term is this one or margin of it: a:b contains a, b and a:b."""
+        margins = set(self.factors).issuperset(other.factors)
+        return margins and set(self.covariates).issuperset(other.covariates)
 
 
 def list_terms(factors: Sequence[Factor], order: int) -> tuple[Term, ...]:
@@ -35,6 +42,36 @@ def list_terms(factors: Sequence[Factor], order: int) -> tuple[Term, ...]:
                 df *= len(factors[index].levels) - 1
             terms.append(Term(":".join(factors[index].name for index in chosen), chosen, df))
     return tuple(terms)
+
+
+def list_formula_terms(
+    factors: Sequence[Factor], covariates: Sequence[str], terms: Sequence[Sequence[str]]
+) -> tuple[Term, ...]:
+    """Terms of a model formula over these factors and covariates, lower orders first.
+
+    Raises:
+        InputError: an interaction stands there without a term that it contains.
+    """
+    place = {factor.name: index for index, factor in enumerate(factors)}
+    found = []
+    for names in sorted(terms, key=len):
+        chosen = tuple(sorted(place[name] for name in names if name in place))
+        others = tuple(sorted(covariates.index(name) for name in names if name not in place))
+        df = 1
+        for index in chosen:
+            df *= len(factors[index].levels) - 1
+        written = [factors[index].name for index in chosen] + [covariates[index] for index in others]
+        found.append(Term(":".join(written), chosen, df, others))
+    known = {frozenset(names) for names in terms}
+    for names in terms:
+        for left_out in names:
+            margin = frozenset(names) - {left_out}
+            if margin and margin not in known:
+                raise InputError(
+                    f"the formula has {':'.join(names)} but not {':'.join(n for n in names if n in margin)}",
+                    remedy=f"Write {'*'.join(names)}, so that the interaction has its margins.",
+                )
+    return tuple(found)
 
 
 def code_levels(levels: int) -> FloatArray:

@@ -146,9 +146,7 @@ def _choose_terms(
         highest = max(term.order for term in hidden)
         leaving = [term for term in hidden if term.order == highest]
         # A model without a term has no interaction that contains it either.
-        terms = tuple(
-            term for term in terms if not any(set(term.factors) >= set(out.factors) for out in leaving)
-        )
+        terms = tuple(term for term in terms if not any(term.contains(out) for out in leaving))
     raise InputError(
         "the factors always change together, so that no effect can be told from another",
         remedy="Leave out all but one of them, or measure the missing combinations.",

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from datamill.analysis.cells import Cells, Factor, FloatArray, encode_levels, gather_cells, order_levels
+from datamill.analysis.cells import CellArray, Cells, FloatArray, gather_cells
+from datamill.analysis.columns import Lines, encode_factors, read_numbers, read_variable
+from datamill.analysis.model_formula import Variable
 from datamill.experiment.errors import InputError
 from datamill.results.table import TABLE_SCHEMA
 
@@ -17,12 +19,22 @@ _TIDY_COLUMNS = ("trial_id", "response", "value", "valid")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Covariate:
+    """A continuous explanatory variable: its name, such as `log(size)`, and a value an observation (n)."""
+
+    name: str
+    values: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Observations:
     """Values of one response with the levels of its factors.
 
     `excluded` counts rows of the response that were judged invalid; `averaged` counts trials whose
     several measurements became one value, `partly_valid` those with invalid measurements beside
-    valid ones.
+    valid ones. `trials` (n) numbers the trial of every observation where one trial has several,
+    which are then no replicates; None where each observation stands for a trial of its own.
+    `order` (n) is when the observation came, by number or time; None when nobody said.
     """
 
     response: str
@@ -31,6 +43,9 @@ class Observations:
     excluded: int
     averaged: int
     partly_valid: int = 0
+    covariates: tuple[Covariate, ...] = ()
+    trials: CellArray | None = None
+    order: FloatArray | None = None
 
 
 def is_tidy(table: pl.DataFrame) -> bool:
@@ -46,22 +61,29 @@ def list_tidy_factors(table: pl.DataFrame) -> tuple[str, ...]:
 
 def read_columns(
     table: pl.DataFrame,
-    response: str,
+    response: str | Variable,
     factors: Sequence[str],
     *,
+    covariates: Sequence[Variable] = (),
+    trial: str = "",
+    order: str = "",
     source: str = "table",
     first_line: int = 2,
 ) -> Observations:
-    """Take a response and factors from columns of a plain table, one row an observation.
+    """Take a response and its explanations from columns of a plain table, one row an observation.
 
-    Levels are ordered by `order_levels`. `first_line` is the line of the first row, for messages.
+    Levels are ordered by `order_levels`. `trial` names the column that tells trials apart where one
+    trial has several observations, `order` the one that tells when they came. `first_line` is the
+    line of the first row, for messages.
 
     Raises:
         InputError: a column is missing or named twice, a factor's name holds a colon, there are no
-            rows, a level is missing, or a value is missing or not a finite number; names file, line
-            and column.
+            rows, a level is missing, or a value is missing, not a finite number, or outside a
+            transform's domain; names file, line and column.
     """
-    _refuse_bad_names(table, response, factors, source)
+    explained = response if isinstance(response, Variable) else Variable(response, response)
+    others = [*(covariate.column for covariate in covariates), *(name for name in (trial, order) if name)]
+    _refuse_bad_names(table, explained.column, factors, others, source)
     for name in factors:
         if ":" in name:
             raise InputError(
@@ -71,74 +93,98 @@ def read_columns(
             )
     if table.height == 0:
         raise InputError("the table has no rows", where=source, remedy="Add one row for each observation.")
-    labels: dict[str, list[str]] = {}
-    for name in factors:
-        column = table[name].cast(pl.String).fill_null("").str.strip_chars()
-        empty = (column == "").arg_max() if (column == "").any() else None
-        if empty is not None:
-            raise InputError(
-                f"factor {name} has no level here",
-                where=f"{source}:{empty + first_line}",
-                remedy=f"Fill in column {name}, or remove the line.",
-            )
-        labels[name] = column.to_list()
-    values = _read_numbers(table[response], response, source, first_line)
-    levels = {name: order_levels(column) for name, column in labels.items()}
-    return Observations(response, "", _gather(labels, levels, values), excluded=0, averaged=0)
+    lines = Lines(source, first_line)
+    cells = gather_cells(*encode_factors(table, factors, {}, lines), read_variable(table, explained, lines))
+    return Observations(
+        response=explained.name,
+        unit="",
+        cells=cells,
+        excluded=0,
+        averaged=0,
+        covariates=tuple(Covariate(item.name, read_variable(table, item, lines)) for item in covariates),
+        trials=_number_trials(table[trial].cast(pl.String).to_frame()) if trial else None,
+        order=read_numbers(table[order], order, lines) if order else None,
+    )
 
 
 def select_response(
     table: pl.DataFrame,
-    response: str,
+    response: str | Variable,
     factors: Sequence[str],
     *,
     levels: Mapping[str, Sequence[str]] | None = None,
+    covariates: Sequence[Variable] = (),
+    average: bool = True,
     source: str = "table",
 ) -> Observations:
     """Take the valid rows of one response from a tidy table, one value a trial.
 
-    Several measurements inside one trial are averaged: they are not replicates. Levels come in
+    Several measurements inside one trial are averaged, since they are not replicates; without
+    `average` all are kept, and `Observations.trials` says which belong together. Levels come in
     the order of `levels` where given (those with data), else of `order_levels`.
 
     Raises:
         InputError: no such response or column, no valid row, a valid row without a finite value, or
             values in several units.
     """
-    _refuse_bad_names(table, "value", factors, source)
-    rows = table.filter(pl.col("response") == response)
+    explained = response if isinstance(response, Variable) else Variable(response, response)
+    _refuse_bad_names(table, "value", factors, [item.column for item in covariates], source)
+    rows = table.filter(pl.col("response") == explained.column)
     if rows.height == 0:
         known = ", ".join(table["response"].unique(maintain_order=True).drop_nulls().to_list())
         raise InputError(
-            f'there is no response "{response}"', where=source, remedy=f"The responses are: {known}."
+            f'there is no response "{explained.column}"', where=source, remedy=f"The responses are: {known}."
         )
     valid = rows.filter(pl.col("valid").fill_null(value=False))
     if valid.height == 0:
         raise InputError(
-            f"none of the {rows.height} rows of response {response} is valid",
+            f"none of the {rows.height} rows of response {explained.column} is valid",
             where=source,
             remedy="The column exclusion says why.",
         )
-    numbers = _read_numbers(valid["value"], f"value of {response}", source, None)
-    valid = valid.with_columns(pl.Series("value", numbers))
-    unit = _find_unit(valid, response, source)
+    usable = valid.height
+    lines = Lines(source, None)
+    values = read_variable(valid, Variable(explained.name, "value", explained.transform), lines)
+    valid = valid.with_columns(pl.Series("value", values))
+    unit = _find_unit(valid, explained.column, source)
     # Two experiments in one table may use the same trial ids.
     identity = [name for name in ("experiment", "trial_id", "attempt") if name in valid.columns]
-    grouping = list(dict.fromkeys((*identity, *factors)))
-    trials = valid.group_by(grouping, maintain_order=True).agg(
-        pl.col("value").mean(), pl.len().alias("_measurements")
-    )
+    when = next((name for name in ("started_unix_ns", "order") if name in valid.columns), "")
     invalid = rows.filter(~pl.col("valid").fill_null(value=False)).select(identity).unique()
-    partly_valid = trials.select(identity).unique().join(invalid, on=identity, nulls_equal=True).height
-    labels = {name: trials[name].cast(pl.String).fill_null("").to_list() for name in factors}
-    chosen = {name: _order_given(labels[name], (levels or {}).get(name)) for name in factors}
+    several = valid.select(identity).unique().height < valid.height
+    partly_valid = valid.select(identity).unique().join(invalid, on=identity, nulls_equal=True).height
+    averaged = 0
+    if average and several:
+        kept = dict.fromkeys((*identity, *factors, *(item.column for item in covariates)))
+        grouped = valid.group_by(list(kept), maintain_order=True).agg(
+            pl.col("value").mean(),
+            pl.len().alias("_measurements"),
+            *([pl.col(when).first()] if when and when not in kept else []),
+        )
+        averaged = int((grouped["_measurements"] > 1).sum())
+        valid = grouped
+    order = valid[when].cast(pl.Float64) if when else None
     return Observations(
-        response=response,
-        unit=unit,
-        cells=_gather(labels, chosen, trials["value"].to_numpy().astype(np.float64)),
-        excluded=rows.height - valid.height,
-        averaged=int((trials["_measurements"] > 1).sum()),
+        response=explained.name,
+        unit=unit if not explained.transform else f"{explained.transform} {unit}".strip(),
+        cells=gather_cells(
+            *encode_factors(valid, factors, levels or {}, lines),
+            valid["value"].to_numpy().astype(np.float64),
+        ),
+        excluded=rows.height - usable,
+        averaged=averaged,
         partly_valid=partly_valid,
+        covariates=tuple(Covariate(item.name, read_variable(valid, item, lines)) for item in covariates),
+        trials=_number_trials(valid.select(identity)) if several and not average else None,
+        order=None if order is None or order.null_count() else order.to_numpy(),
     )
+
+
+def _number_trials(identity: pl.DataFrame) -> CellArray:
+    """The number of each row's trial, in the order of appearance."""
+    distinct = identity.unique(maintain_order=True).with_row_index("_trial")
+    joined = identity.join(distinct, on=identity.columns, how="left", nulls_equal=True, maintain_order="left")
+    return joined["_trial"].to_numpy().astype(np.uint32)
 
 
 def _find_unit(valid: pl.DataFrame, response: str, source: str) -> str:
@@ -154,56 +200,19 @@ def _find_unit(valid: pl.DataFrame, response: str, source: str) -> str:
     return str(units[0]) if units else ""
 
 
-def _order_given(labels: Sequence[str], given: Sequence[str] | None) -> tuple[str, ...]:
-    if given is None:
-        return order_levels(labels)
-    seen = set(labels)
-    return (*(level for level in given if level in seen), *order_levels(seen - set(given)))
-
-
-def _gather(
-    labels: Mapping[str, Sequence[str]], levels: Mapping[str, tuple[str, ...]], values: FloatArray
-) -> Cells:
-    factors = tuple(Factor(name, levels[name]) for name in labels)
-    codes = np.empty((values.size, len(factors)), dtype=np.int64)
-    for index, factor in enumerate(factors):
-        codes[:, index] = encode_levels(labels[factor.name], factor)
-    return gather_cells(factors, codes, values)
-
-
-def _refuse_bad_names(table: pl.DataFrame, response: str, factors: Sequence[str], source: str) -> None:
+def _refuse_bad_names(
+    table: pl.DataFrame, response: str, factors: Sequence[str], others: Sequence[str], source: str
+) -> None:
     columns = ", ".join(table.columns)
-    for name in (response, *factors):
+    for name in (response, *factors, *others):
         if name not in table.columns:
             raise InputError(
                 f'there is no column "{name}"', where=source, remedy=f"The columns are: {columns}."
             )
-    if response in factors:
+    if response in factors or response in others:
         raise InputError(
             f'"{response}" is both response and factor', where=source, remedy="Name it once only."
         )
     for name in factors:
         if list(factors).count(name) > 1:
             raise InputError(f'factor "{name}" is named twice', where=source, remedy="Name it once.")
-
-
-def _read_numbers(column: pl.Series, name: str, source: str, first_line: int | None) -> FloatArray:
-    if column.dtype == pl.String:
-        numbers = column.str.strip_chars().cast(pl.Float64, strict=False)
-    elif column.dtype.is_numeric():
-        numbers = column.cast(pl.Float64)
-    else:
-        raise InputError(
-            f"column {name} holds {column.dtype}, not numbers", where=source, remedy="Name another column."
-        )
-    bad = ~numbers.is_finite().fill_null(value=False)
-    if bad.any():
-        row = bad.arg_max() or 0
-        given = column[row]
-        where = source if first_line is None else f"{source}:{row + first_line}"
-        raise InputError(
-            f'{name} is "{"" if given is None else given}", which is not a finite number',
-            where=where,
-            remedy="Correct the value, or remove the line.",
-        )
-    return numbers.to_numpy().astype(np.float64)

@@ -1,0 +1,137 @@
+"""Columns of a table as numbers: level codes of factors, and values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from datamill.analysis.cells import CellArray, Factor, FloatArray, order_levels
+from datamill.analysis.model_formula import Variable
+from datamill.experiment.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Where rows of a table come from, for messages; `first` is the line of the first row, if known."""
+
+    source: str
+    first: int | None
+
+    def locate(self, row: int) -> str:
+        """Place of a row."""
+        return self.source if self.first is None else f"{self.source}:{row + self.first}"
+
+
+def encode_factors(
+    table: pl.DataFrame, names: Sequence[str], levels: Mapping[str, Sequence[str]], lines: Lines
+) -> tuple[tuple[Factor, ...], tuple[CellArray, ...]]:
+    """Return the factors of a table, and for each the level of every row as its index.
+
+    Levels come in the order of `levels` where given (those with data), else of `order_levels`.
+
+    Raises:
+        InputError: a row has no level.
+    """
+    factors, columns = [], []
+    for name in names:
+        labels, codes = _encode_labels(table[name], lines)
+        given = levels.get(name)
+        ordered = order_levels(labels) if given is None else _order_given(labels, given)
+        place = {label: index for index, label in enumerate(ordered)}
+        factors.append(Factor(name, ordered))
+        columns.append(np.array([place[label] for label in labels], dtype=np.uint32)[codes])
+    return tuple(factors), tuple(columns)
+
+
+def _order_given(labels: Sequence[str], given: Sequence[str]) -> tuple[str, ...]:
+    seen = set(labels)
+    return (*(level for level in given if level in seen), *order_levels(seen - set(given)))
+
+
+def _encode_labels(column: pl.Series, lines: Lines) -> tuple[list[str], CellArray]:
+    """Distinct labels of a column, and the index of each row's label among them."""
+    if column.dtype in (pl.String, pl.Categorical, pl.Enum):
+        _refuse_empty(column.is_null(), column.name, lines)
+        categories = column.cast(pl.Categorical)
+        distinct = categories.unique()
+        numbers = categories.to_physical().to_numpy().astype(np.uint32, copy=False)
+        labels_of = distinct.cast(pl.String).str.strip_chars().to_list()
+        texts = dict(zip(distinct.to_physical().to_list(), labels_of, strict=True))
+    else:
+        _refuse_empty(column.is_null(), column.name, lines)
+        distinct = column.unique().sort()
+        texts = dict(enumerate(distinct.cast(pl.String).to_list()))
+        if column.dtype == pl.Boolean:
+            numbers = column.cast(pl.UInt32).to_numpy() - np.uint32(distinct.len() == 1 and bool(distinct[0]))
+        else:
+            numbers = distinct.search_sorted(column).to_numpy().astype(np.uint32)
+    labels = list(dict.fromkeys(texts.values()))
+    if "" in labels:
+        empty = next(code for code, text in texts.items() if not text)
+        _refuse_empty(pl.Series(numbers == empty), column.name, lines)
+    place = {label: index for index, label in enumerate(labels)}
+    mapping = np.zeros(max(texts, default=0) + 1, dtype=np.uint32)
+    for code, text in texts.items():
+        mapping[code] = place[text]
+    return labels, mapping[numbers]
+
+
+def _refuse_empty(missing: pl.Series, name: str, lines: Lines) -> None:
+    if missing.any():
+        raise InputError(
+            f"factor {name} has no level here",
+            where=lines.locate(missing.arg_max() or 0),
+            remedy=f"Fill in column {name}, or remove the line.",
+        )
+
+
+def read_variable(table: pl.DataFrame, variable: Variable, lines: Lines) -> FloatArray:
+    """Values of a column, transformed as the variable says (n).
+
+    Raises:
+        InputError: a value is missing, no finite number, or outside the transform's domain.
+    """
+    numbers = read_numbers(table[variable.column], variable.column, lines)
+    if not variable.transform:
+        return numbers
+    bad = numbers < 0 if variable.transform == "sqrt" else numbers <= 0
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InputError(
+            f"{variable.name} does not exist where {variable.column} is {numbers[row]:g}",
+            where=lines.locate(row),
+            remedy="Leave the transform out, or correct the value.",
+        )
+    transforms = {"log": np.log, "log2": np.log2, "log10": np.log10, "sqrt": np.sqrt}
+    return np.asarray(transforms[variable.transform](numbers), dtype=np.float64)
+
+
+def read_numbers(column: pl.Series, name: str, lines: Lines) -> FloatArray:
+    """Values of a column as doubles (n).
+
+    Raises:
+        InputError: the column holds no numbers, or a value is missing or not finite.
+    """
+    if column.dtype == pl.String:
+        numbers = column.str.strip_chars().cast(pl.Float64, strict=False)
+    elif column.dtype.is_numeric():
+        numbers = column.cast(pl.Float64)
+    else:
+        raise InputError(
+            f"column {name} holds {column.dtype}, not numbers",
+            where=lines.source,
+            remedy="Name another column.",
+        )
+    bad = ~numbers.is_finite().fill_null(value=False)
+    if bad.any():
+        row = bad.arg_max() or 0
+        given = column[row]
+        raise InputError(
+            f'{name} is "{"" if given is None else given}", which is not a finite number',
+            where=lines.locate(row),
+            remedy="Correct the value, or remove the line.",
+        )
+    return numbers.to_numpy()

@@ -1,0 +1,189 @@
+"""What is asked of a table: the response, and the terms that are to explain it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from datamill.analysis.coding import Term, list_formula_terms
+from datamill.analysis.model_formula import (
+    ModelFormula,
+    Variable,
+    list_factorial_terms,
+    parse_model_formula,
+)
+from datamill.analysis.observations import (
+    Observations,
+    is_tidy,
+    list_tidy_factors,
+    read_columns,
+    select_response,
+)
+from datamill.experiment.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A response and what explains it, as a user names them; empty where nothing was said.
+
+    `formula` replaces `factors`, `covariates` and `order`, the largest interaction. `trial` is the
+    column that tells trials apart and `run_order` the one that says when they came; only tables
+    that are not datamill's own need them.
+    """
+
+    response: str = ""
+    factors: tuple[str, ...] = ()
+    covariates: tuple[str, ...] = ()
+    formula: str = ""
+    order: int | None = None
+    trial: str = ""
+    run_order: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModelData:
+    """The observations that a question selects, and the terms of its model."""
+
+    observations: Observations
+    terms: tuple[Term, ...]
+
+
+def select_model_data(
+    table: pl.DataFrame,
+    question: Question,
+    *,
+    levels: Mapping[str, Sequence[str]] | None = None,
+    usual_order: int | None = None,
+    average: bool = True,
+    source: str = "table",
+    first_line: int = 2,
+) -> ModelData:
+    """Select the observations that a question asks for from a plain or a tidy table.
+
+    In a formula, columns of text are factors and columns of numbers covariates; `C(column)` and
+    `question.factors` make numbers levels. A tidy table needs neither response nor factors named.
+    Interactions go up to `question.order`, else `usual_order`, else all for 3 factors or fewer,
+    else 2. `levels` and `average` are as in `select_response`.
+
+    Raises:
+        InputError: whatever keeps the question from being asked of the table.
+    """
+    formula = parse_model_formula(question.formula) if question.formula else None
+    if formula is not None and (question.covariates or question.order):
+        raise InputError(
+            "a formula says all: covariates and the order of interactions cannot be given beside it",
+            remedy="Write them into the formula.",
+        )
+    if is_tidy(table):
+        return _select_tidy(table, question, formula, levels or {}, usual_order, average, source)
+    response = _name_response(question, formula, "")
+    factors, covariates = _sort_variables(table, question, formula, tidy=False)
+    for given, option in ((response, "--response y"), ((*factors, *covariates), "--factors x1,x2")):
+        if not given:
+            raise InputError(
+                f"{option.split()[0]} is missing",
+                where=source,
+                remedy=f"Name one with {option}; the columns are: {', '.join(table.columns)}.",
+            )
+    assert response is not None
+    observations = read_columns(
+        table,
+        response,
+        factors,
+        covariates=covariates,
+        trial=question.trial,
+        order=question.run_order,
+        source=source,
+        first_line=first_line,
+    )
+    return ModelData(observations, _list_terms(observations, question, formula, usual_order))
+
+
+def _select_tidy(
+    table: pl.DataFrame,
+    question: Question,
+    formula: ModelFormula | None,
+    levels: Mapping[str, Sequence[str]],
+    usual_order: int | None,
+    average: bool,
+    source: str,
+) -> ModelData:
+    table = table.with_columns(pl.col("valid").cast(pl.String).str.to_lowercase() == "true")
+    known = table["response"].drop_nulls()
+    if known.len() == 0:
+        raise InputError("the table has no rows", where=source, remedy="Give a table with observations.")
+    response = _name_response(question, formula, str(known[0]))
+    assert response is not None
+    factors, covariates = _sort_variables(table, question, formula, tidy=True)
+    if not factors and not covariates:
+        rows = table.filter((pl.col("response") == response.column) & pl.col("valid"))
+        factors = list_tidy_factors(rows)
+        if rows.height and not factors:
+            raise InputError(
+                f"no factor has valid data of {response.column} at two levels",
+                where=source,
+                remedy="There is nothing to explain; datamill analyze summary describes the values.",
+            )
+    observations = select_response(
+        table, response, factors, levels=levels, covariates=covariates, average=average, source=source
+    )
+    return ModelData(observations, _list_terms(observations, question, formula, usual_order))
+
+
+def _name_response(question: Question, formula: ModelFormula | None, usual: str) -> Variable | None:
+    written = formula.response if formula is not None else None
+    if written is not None and question.response not in ("", written.column, written.name):
+        raise InputError(
+            f"the response is {written.name} in the formula and {question.response} beside it",
+            remedy="Name it once.",
+        )
+    if written is not None:
+        return written
+    name = question.response or usual
+    return Variable(name, name) if name else None
+
+
+def _sort_variables(
+    table: pl.DataFrame, question: Question, formula: ModelFormula | None, *, tidy: bool
+) -> tuple[tuple[str, ...], tuple[Variable, ...]]:
+    """The columns that are factors, and the variables that are covariates."""
+    if formula is None:
+        return question.factors, tuple(Variable(name, name) for name in question.covariates)
+    marked = {*formula.levels, *question.factors}
+    factors, covariates = [], []
+    for variable in formula.variables:
+        # A factor of an experiment has levels, also where these are numbers.
+        is_text = tidy or not _holds_numbers(table, variable.column)
+        if not variable.transform and (variable.column in marked or is_text):
+            factors.append(variable.column)
+        else:
+            covariates.append(variable)
+    for name in marked:
+        if not any(variable.column == name for variable in formula.variables):
+            raise InputError(f"{name} is named as a factor and is not in the formula", remedy="Add it there.")
+    return tuple(factors), tuple(covariates)
+
+
+def _holds_numbers(table: pl.DataFrame, column: str) -> bool:
+    if column not in table.columns:
+        return False
+    values = table[column]
+    if values.dtype != pl.String:
+        return values.dtype.is_numeric()
+    numbers = values.str.strip_chars().cast(pl.Float64, strict=False)
+    return bool((numbers.is_not_null() | values.is_null()).all())
+
+
+def _list_terms(
+    observations: Observations, question: Question, formula: ModelFormula | None, usual_order: int | None
+) -> tuple[Term, ...]:
+    factors = observations.cells.factors
+    covariates = [covariate.name for covariate in observations.covariates]
+    if formula is not None:
+        return list_formula_terms(factors, covariates, formula.terms)
+    count = len(factors)
+    order = min(question.order or usual_order or (count if count <= 3 else 2), max(count, 1))
+    named = list_factorial_terms([factor.name for factor in factors], order)
+    return list_formula_terms(factors, covariates, (*named, *((name,) for name in covariates)))

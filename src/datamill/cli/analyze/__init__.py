@@ -1,0 +1,26 @@
+"""`datamill analyze`: inference on tables, without an experiment; one module a verb."""
+
+from __future__ import annotations
+
+import click
+
+from datamill.cli.verbs import VerbGroup
+
+_VERBS = {
+    "anova": "Linear model and analysis of variance.",
+    "quantiles": "Quantile regression: effects on the median, the 99th percentile, any quantile.",
+    "tests": "Compare groups; you state the assumption, the test follows.",
+    "variability": "Coefficient of variation and skewness, and whether a factor changes them.",
+    "summary": "Five-number summaries, box plots, distributions.",
+}
+
+
+@click.group(
+    cls=VerbGroup,
+    verbs=_VERBS,
+    package="datamill.cli.analyze",
+    short_help="Analyse a table of measurements.",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+def analyze() -> None:
+    """Analyse a table of measurements, whoever made it."""
