@@ -3,3 +3,4 @@
 //! Nothing here reads a file, prints, or knows Python. Results do not depend on the number of threads.
 
 pub mod cells;
+pub mod quantile;
