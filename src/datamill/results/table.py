@@ -44,6 +44,9 @@ TABLE_SCHEMA: dict[str, pl.DataType] = {
     "exclusion": pl.String(),
 }
 
+#: Columns that tell about the circumstances of an imported trial begin with this; they are no factors.
+CONTEXT_PREFIX = "context."
+
 #: Units of responses that are neither in the experiment nor built in: the package did not say.
 _UNSTATED_UNIT = ""
 
