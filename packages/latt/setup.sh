@@ -1,0 +1,9 @@
+#!/bin/sh
+# Builds the benchmark and its CPU-bound load from their sources.
+set -eu
+cd latt-bench
+for name in latt load task; do
+    cc -O2 -std=gnu11 -Wall -Wextra -pthread -c "$name.c"
+done
+cc -pthread -o latt latt.o task.o
+cc -pthread -o load load.o task.o
