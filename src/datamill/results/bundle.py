@@ -30,7 +30,7 @@ BUNDLE_FORMAT = 1
 #: Time that the worker of a killed command gets to end its trial.
 _LOCK_WAIT_S = 5.0
 #: Rows up to which the table is written as CSV too: a larger one is hundreds of megabytes that few can open.
-MOST_CSV_ROWS = 500_000
+MOST_CSV_ROWS = 100_000
 
 
 class BundlePackage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
