@@ -1,5 +1,7 @@
 """Kernels in Rust (`crates/numeric`, wrapped by `crates/python`)."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,3 +11,211 @@ def gather_moments(
     NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]
 ]:
     """Return counts, means, sums of squares, minima and maxima of `values - origin` by cell."""
+
+class DependentColumnsError(ValueError):
+    """Columns of a model matrix are combinations of others: `columns` lists (column, its parts)."""
+
+    columns: list[tuple[int, list[int]]]
+
+def fit_general(
+    by_cell: NDArray[np.float64],
+    cell_of_row: NDArray[np.uint32],
+    products: NDArray[np.float64],
+    of_product: NDArray[np.int64],
+    values: NDArray[np.float64],
+    quantiles: NDArray[np.float64],
+    weights: NDArray[np.float64] | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], NDArray[np.int64]]:
+    """Fit T quantiles exactly: coefficients (T × p), objectives, certified, not unique, iterations (T each).
+
+    Entry (i, j) of the model matrix is `by_cell[cell_of_row[i], j]` times `products[of_product[j], i]`, or
+    times 1 where `of_product[j]` is -1. Raises DependentColumnsError when columns are combinations of others,
+    ValueError for parts that do not fit, numbers that are not finite, or fewer rows than columns.
+    """
+
+def weighted_cross_products(
+    by_cell: NDArray[np.float64],
+    cell_of_row: NDArray[np.uint32],
+    products: NDArray[np.float64],
+    of_product: NDArray[np.int64],
+    weights: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return X'WX (p × p) for one weight a row (n); the matrix is given as for `fit_general`."""
+
+def fitted_general(
+    by_cell: NDArray[np.float64],
+    cell_of_row: NDArray[np.uint32],
+    products: NDArray[np.float64],
+    of_product: NDArray[np.int64],
+    coefficients: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return the fitted values (T × n) of coefficients (T × p); the matrix is given as for `fit_general`."""
+
+class CellFit:
+    """Exact solutions of a quantile regression over K cells at T quantiles, with p coefficients.
+
+    Of several solutions it is the limit from below (see `crates/numeric/src/quantile/mod.rs`): the one
+    with the smallest total of fitted values, then with the lexicographically smallest fitted values.
+    """
+
+    @property
+    def coefficients(self) -> NDArray[np.float64]:
+        """T × p."""
+    @property
+    def fitted(self) -> NDArray[np.float64]:
+        """Fitted values, T × K; also of cells without data."""
+    @property
+    def objective(self) -> NDArray[np.float64]:
+        """Sum of check functions (T), in the unit of the values."""
+    @property
+    def pivots(self) -> NDArray[np.uint64]:
+        """Steps of the simplex walk (T)."""
+    @property
+    def certified(self) -> NDArray[np.bool_]:
+        """Whether counts prove the solution optimal (T)."""
+    @property
+    def unique(self) -> NDArray[np.bool_]:
+        """Whether counts also prove that there is no other solution (T)."""
+    @property
+    def basis(self) -> NDArray[np.uint32]:
+        """Cells of which the solution interpolates a value, T × p, ascending."""
+
+class SortedCells:
+    """The n values of K cells, sorted once within each cell; numbers in `cell_of_row` are below `cells`.
+
+    With `weights` each value counts as often; rows of weight 0 are left out. Values must be finite.
+    Raises ValueError when lengths differ, a cell number is too large or a weight is negative or not finite.
+    """
+
+    def __new__(
+        cls,
+        cell_of_row: NDArray[np.uint32],
+        values: NDArray[np.float64],
+        cells: int,
+        weights: NDArray[np.float64] | None = None,
+    ) -> SortedCells: ...
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Number of values kept in each cell (K)."""
+    @property
+    def totals(self) -> NDArray[np.float64]:
+        """Weight of each cell (K); without weights its count."""
+    def select(self, quantiles: Sequence[float]) -> NDArray[np.float64]:
+        """Order statistic number ceil(tau n) of each cell, T × K; NaN for a cell without data."""
+    def weigh_below(self, thresholds: NDArray[np.float64], *, inclusive: bool = False) -> NDArray[np.float64]:
+        """Weight of the values below each threshold (T × K), or of those not above it."""
+    def fit(self, design: NDArray[np.float64], quantiles: Sequence[float]) -> CellFit:
+        """Fit one coefficient for each column of `design` (K × p).
+
+        Raises ValueError when the columns are not linearly independent over the cells with data, or a
+        quantile is not between 0 and 1.
+        """
+
+class CellStream:
+    """Quantiles of K cells, or a fit with `design` (K × p), from passes over data larger than memory.
+
+    `while stream.plan(): for each batch: stream.read(cell_of_row, values)`, then `finish()`. Two passes as a
+    rule, more where values crowd or repeat. The result has the bits of the one in memory (the objective up to
+    rounding). Memory: the histogram (some MB) and 24 bytes for each of at most `most_values` values.
+    Raises ValueError when a model cannot be fitted, the rows differ between passes, or more memory is needed.
+    """
+
+    def __new__(
+        cls,
+        cells: int,
+        quantiles: Sequence[float],
+        design: NDArray[np.float64] | None = None,
+        most_values: int = 16777216,
+    ) -> CellStream: ...
+    def plan(self) -> bool:
+        """End a pass; True when another one over all rows is needed."""
+    def read(self, cell_of_row: NDArray[np.uint32], values: NDArray[np.float64]) -> None:
+        """Read a batch of rows of this pass."""
+    def finish(self) -> NDArray[np.float64] | CellFit:
+        """Return the quantiles (T × K) or, with a design, the fit."""
+
+def select_cell_quantiles(
+    cell_of_row: NDArray[np.uint32], values: NDArray[np.float64], cells: int, quantiles: Sequence[float]
+) -> NDArray[np.float64]:
+    """Return what `SortedCells.select` does (T × K), without sorting."""
+
+def fit_cells(
+    cell_of_row: NDArray[np.uint32],
+    values: NDArray[np.float64],
+    design: NDArray[np.float64],
+    quantiles: Sequence[float],
+) -> CellFit:
+    """Return what `SortedCells.fit` does, without sorting more than is needed; `design` is K × p."""
+
+def fit_cell_targets(
+    cell_of_row: NDArray[np.uint32],
+    values: NDArray[np.float64],
+    design: NDArray[np.float64],
+    quantile: float,
+    targets: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return coefficients (R × p) whose fit has `targets` (R × K) values of each cell below it.
+
+    As near as the model `design` (K × p) comes to it: the sum of its rows times what is missing is zero.
+    `quantile` is where the search starts. NaN where nothing bounds the coefficients.
+    """
+
+def bootstrap_general(
+    by_cell: NDArray[np.float64],
+    cell_of_row: NDArray[np.uint32],
+    products: NDArray[np.float64],
+    of_product: NDArray[np.int64],
+    values: NDArray[np.float64],
+    quantiles: NDArray[np.float64],
+    clusters: NDArray[np.uint32] | None,
+    scheme: str,
+    replicates: int,
+    seed: int,
+    block: int = 0,
+) -> NDArray[np.float64]:
+    """Refit R random draws: coefficients (R × T × p); NaN where a draw does not determine them.
+
+    `scheme` is "rows" (n rows with replacement), "clusters" (whole clusters, numbered by `clusters`),
+    "blocks" (circular blocks of `block` successive rows) or "exponential" (standard exponential weights, by
+    cluster when `clusters` are given). Replicate r depends on the seed and on r alone.
+    """
+
+def invert_rank_tests(
+    by_cell: NDArray[np.float64],
+    cell_of_row: NDArray[np.uint32],
+    products: NDArray[np.float64],
+    of_product: NDArray[np.int64],
+    values: NDArray[np.float64],
+    quantiles: NDArray[np.float64],
+    cutoff: float,
+    densities: NDArray[np.float64] | None = None,
+    interpolate: bool = True,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Invert rank tests: lower and upper limits (T × p each), infinite where no value is rejected.
+
+    `cutoff` is the critical value of the statistic (Student's for R's default). `densities` (T × n) make the
+    test valid for errors that are not identically distributed; without them errors are taken as identically
+    distributed. `interpolate` as in Koenker (1994); without it a limit is the first value rejected.
+    """
+
+def number_combinations(
+    columns: list[NDArray[np.uint32]], sizes: list[int]
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Return the combinations of codes that occur, each as one number, and every row's index among them."""
+
+def mean_positions(cell_of_row: NDArray[np.uint32], cells: int) -> NDArray[np.float64]:
+    """Return the mean position of the rows of each cell (K), counted from the middle of all rows."""
+
+def sum_residuals(
+    values: NDArray[np.float64],
+    cell_of_row: NDArray[np.uint32],
+    fitted: NDArray[np.float64],
+    positions: NDArray[np.float64],
+    scale: float,
+) -> tuple[float, float, float, float, float, float, float, float]:
+    """Return sums over e = (values - fitted) / scale in the sequence of the rows; the cells' arguments are K.
+
+    In turn: of squares, cubes, fourth powers, the largest square, of products of neighbours, of their
+    squared differences, of e times the rest of its position, and of squares of these rests, where the
+    rest is the position from the middle minus `positions` of the cell.
+    """

@@ -3,4 +3,6 @@
 //! Nothing here reads a file, prints, or knows Python. Results do not depend on the number of threads.
 
 pub mod cells;
+pub mod combinations;
 pub mod quantile;
+pub mod residuals;

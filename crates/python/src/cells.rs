@@ -1,6 +1,6 @@
 //! Moments by cell.
 
-use datamill_numeric::cells;
+use datamill_numeric::{cells, combinations};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -26,7 +26,11 @@ fn gather_moments<'py>(
     check_rows(rows, values.len(), cells)?;
     let moments = py.detach(|| cells::gather_moments(rows, values, cells, origin));
     let column = |of: fn(&cells::CellMoments) -> f64| {
-        moments.iter().map(of).collect::<Vec<f64>>().into_pyarray(py)
+        moments
+            .iter()
+            .map(of)
+            .collect::<Vec<f64>>()
+            .into_pyarray(py)
     };
     let counts: Vec<i64> = moments.iter().map(|moment| moment.count as i64).collect();
     Ok((
@@ -38,6 +42,38 @@ fn gather_moments<'py>(
     ))
 }
 
+type Combinations<'py> = (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u32>>);
+
+/// Combinations of codes that occur, and the index of each row's among them.
+#[pyfunction]
+fn number_combinations<'py>(
+    py: Python<'py>,
+    columns: Vec<PyReadonlyArray1<'py, u32>>,
+    sizes: Vec<u32>,
+) -> PyResult<Combinations<'py>> {
+    let slices = columns
+        .iter()
+        .map(|column| column.as_slice())
+        .collect::<Result<Vec<_>, _>>()?;
+    let possible = sizes
+        .iter()
+        .try_fold(1_u32, |product, &size| product.checked_mul(size));
+    if possible.is_none() || slices.len() != sizes.len() {
+        return Err(PyValueError::new_err(
+            "the sizes do not fit the columns or 32 bits",
+        ));
+    }
+    let n = slices.first().map_or(0, |column| column.len());
+    for (column, &size) in slices.iter().zip(&sizes) {
+        if column.len() != n {
+            return Err(PyValueError::new_err("columns of different length"));
+        }
+        check_rows(column, n, size as usize)?;
+    }
+    let (found, of_row) = py.detach(|| combinations::number_combinations(&slices, &sizes));
+    Ok((found.into_pyarray(py), of_row.into_pyarray(py)))
+}
+
 /// Refuses cell numbers that do not fit.
 pub(crate) fn check_rows(cell_of_row: &[u32], values: usize, cells: usize) -> PyResult<()> {
     if cell_of_row.len() != values {
@@ -46,14 +82,17 @@ pub(crate) fn check_rows(cell_of_row: &[u32], values: usize, cells: usize) -> Py
             cell_of_row.len()
         )));
     }
-    match cell_of_row.iter().max() {
-        Some(&largest) if largest as usize >= cells => Err(PyValueError::new_err(format!(
+    // Folded, unlike `max`, this takes several numbers at a time.
+    let largest = cell_of_row.iter().copied().fold(0, u32::max);
+    if !cell_of_row.is_empty() && largest as usize >= cells {
+        return Err(PyValueError::new_err(format!(
             "cell number {largest} is not below {cells}"
-        ))),
-        _ => Ok(()),
+        )));
     }
+    Ok(())
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(gather_moments, module)?)
+    module.add_function(wrap_pyfunction!(gather_moments, module)?)?;
+    module.add_function(wrap_pyfunction!(number_combinations, module)?)
 }

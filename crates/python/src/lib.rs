@@ -3,8 +3,16 @@
 use pyo3::prelude::*;
 
 mod cells;
+mod quantile_cells;
+mod quantile_general;
+mod quantile_retargeted;
+mod residuals;
 
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    cells::register(module)
+    cells::register(module)?;
+    quantile_cells::register(module)?;
+    quantile_general::register(module)?;
+    quantile_retargeted::register(module)?;
+    residuals::register(module)
 }

@@ -1,0 +1,443 @@
+//! Nested subsets of the rows, from a few thousand to all, and the band of rows near a fit.
+
+use std::borrow::Cow;
+
+use rayon::prelude::*;
+
+use super::draws::scramble;
+use super::matrix::{CellMatrix, ROWS_AT_A_TIME, add_in_pairs};
+
+/// Rows whose fit is held at a time.
+const BLOCK: usize = 1 << 10;
+/// Each subset has about one in eight rows of the next.
+const BITS_A_LEVEL: u32 = 3;
+/// Rows of every cell that are in all subsets.
+const KEPT_OF_CELL: u32 = 4;
+/// Cells are told apart in the width of the band when they have at least this many rows on average.
+const ROWS_FOR_OWN_BAND: usize = 64;
+
+/// A subset of the rows, and what the others add up to.
+pub(super) struct Level<'a> {
+    pub matrix: CellMatrix<'a>,
+    pub values: Cow<'a, [f64]>,
+    /// Taken off the values.
+    pub origin: f64,
+    pub weights: Option<Cow<'a, [f64]>>,
+    /// Sum of `w x` over the rows, here and elsewhere.
+    pub total: Vec<f64>,
+    /// Sum of `w x` over rows elsewhere that are above the fit.
+    pub above: Vec<f64>,
+    /// Whether there are rows elsewhere, so that the loss may seem to have no minimum.
+    pub partial: bool,
+    /// The rows in the next larger subset; empty for all rows.
+    pub in_next: Vec<u32>,
+}
+
+impl<'a> Level<'a> {
+    pub fn new(
+        matrix: CellMatrix<'a>,
+        values: Cow<'a, [f64]>,
+        weights: Option<Cow<'a, [f64]>>,
+    ) -> Self {
+        let total = matrix.sum_rows(|row| weights.as_ref().map_or(1.0, |weights| weights[row]));
+        let above = vec![0.0; matrix.columns()];
+        Self {
+            matrix,
+            values,
+            origin: 0.0,
+            weights,
+            total,
+            above,
+            partial: false,
+            in_next: Vec::new(),
+        }
+    }
+
+    /// Some of the rows, with the sum of `w x` over the others that are above the fit.
+    pub fn take_band(&self, rows: &[u32], above: Vec<f64>) -> Level<'a> {
+        Level {
+            matrix: self.matrix.select(rows),
+            values: rows.iter().map(|&row| self.value(row as usize)).collect(),
+            origin: 0.0,
+            weights: self
+                .weights
+                .as_ref()
+                .map(|weights| rows.iter().map(|&row| weights[row as usize]).collect()),
+            total: self.total.clone(),
+            above,
+            partial: self.partial || rows.len() < self.rows(),
+            in_next: Vec::new(),
+        }
+    }
+
+    /// An observation less the origin.
+    pub fn value(&self, row: usize) -> f64 {
+        self.values[row] - self.origin
+    }
+
+    pub fn rows(&self) -> usize {
+        self.matrix.rows()
+    }
+
+    pub fn weight(&self, row: usize) -> f64 {
+        self.weights.as_ref().map_or(1.0, |weights| weights[row])
+    }
+
+    /// Values less the origin and less the fit, for every row.
+    pub fn residuals(&self, coefficients: &[f64]) -> Vec<f64> {
+        self.residuals_of(&self.matrix.fold(coefficients))
+    }
+
+    fn residuals_of(&self, folded: &[f64]) -> Vec<f64> {
+        let mut out = vec![0.0; self.rows()];
+        out.par_chunks_mut(ROWS_AT_A_TIME)
+            .enumerate()
+            .for_each(|(chunk, out)| {
+                let start = chunk * ROWS_AT_A_TIME;
+                self.matrix.evaluate(folded, start..start + out.len(), out);
+                for (out, value) in out.iter_mut().zip(&self.values[start..]) {
+                    *out = (value - self.origin) - *out;
+                }
+            });
+        out
+    }
+
+    /// The check function's loss at the coefficients.
+    pub fn loss(&self, coefficients: &[f64], tau: f64) -> f64 {
+        let folded = self.matrix.fold(coefficients);
+        let mut parts: Vec<f64> = (0..self.rows().div_ceil(BLOCK))
+            .into_par_iter()
+            .map(|block| {
+                let rows = block * BLOCK..((block + 1) * BLOCK).min(self.rows());
+                let mut fitted = [0.0; BLOCK];
+                self.matrix
+                    .evaluate(&folded, rows.clone(), &mut fitted[..rows.len()]);
+                let mut sum = 0.0;
+                for (row, fit) in rows.zip(&fitted) {
+                    let residual = self.value(row) - fit;
+                    sum += self.weight(row) * (residual * tau).max(residual * (tau - 1.0));
+                }
+                sum
+            })
+            .collect();
+        while parts.len() > 1 {
+            parts = parts.chunks(2).map(|pair| pair.iter().sum()).collect();
+        }
+        parts[0]
+    }
+}
+
+/// Rows that are in every subset: some by chance, and the first of every cell, so that no cell is lost.
+pub(super) fn choose_lasting(matrix: &CellMatrix<'_>) -> Vec<u32> {
+    let rows = matrix.rows();
+    let wanted = (8 * matrix.columns() + 256).min(rows);
+    let mut chosen: Vec<u32> = if wanted == rows {
+        (0..rows as u32).collect()
+    } else {
+        (0..wanted as u64)
+            .map(|number| (scramble(number) % rows as u64) as u32)
+            .collect()
+    };
+    if matrix.cells() * 32 <= rows {
+        let mut seen = vec![0u32; matrix.cells()];
+        let mut full = 0;
+        for (row, &cell) in matrix.cell_of_row().iter().enumerate() {
+            let seen = &mut seen[cell as usize];
+            if *seen < KEPT_OF_CELL {
+                *seen += 1;
+                full += usize::from(*seen == KEPT_OF_CELL);
+                chosen.push(row as u32);
+                if full == matrix.cells() {
+                    break;
+                }
+            }
+        }
+    }
+    chosen.sort_unstable();
+    chosen.dedup();
+    chosen
+}
+
+/// All rows and ever smaller subsets of them, down to about `coarse` rows, each with all rows of `lasting`.
+pub(super) fn build_levels<'a>(
+    all: Level<'a>,
+    coarse: usize,
+    mut lasting: Vec<u32>,
+) -> Vec<Level<'a>> {
+    lasting.sort_unstable();
+    let mut levels = vec![all];
+    let mut number: Vec<u32> = Vec::new();
+    for depth in 1.. {
+        let last = &levels[levels.len() - 1];
+        let rows = last.rows();
+        if rows <= 2 * coarse {
+            break;
+        }
+        let mut next = lasting.iter().copied().peekable();
+        let mut chosen: Vec<u32> = Vec::with_capacity((rows >> BITS_A_LEVEL) + lasting.len());
+        for row in 0..rows as u32 {
+            let original = if depth == 1 {
+                row
+            } else {
+                number[row as usize]
+            };
+            let lasts = next.next_if_eq(&original).is_some();
+            if lasts || scramble(u64::from(original)).trailing_zeros() >= depth * BITS_A_LEVEL {
+                chosen.push(row);
+            }
+        }
+        if chosen.len() < coarse / 2 || chosen.len() * 2 > rows {
+            break;
+        }
+        let values = chosen
+            .iter()
+            .map(|&row| last.values[row as usize])
+            .collect();
+        let weights = last
+            .weights
+            .as_ref()
+            .map(|weights| Cow::Owned(chosen.iter().map(|&row| weights[row as usize]).collect()));
+        number = if depth == 1 {
+            chosen.clone()
+        } else {
+            chosen.iter().map(|&row| number[row as usize]).collect()
+        };
+        let mut level = Level::new(last.matrix.select(&chosen), Cow::Owned(values), weights);
+        level.in_next = chosen;
+        levels.push(level);
+    }
+    levels
+}
+
+/// Lower and upper end of the band, for each cell or for all together.
+#[derive(Clone)]
+pub(super) struct Limits {
+    by_group: Vec<(f64, f64)>,
+}
+
+impl Limits {
+    /// The same distance on both sides, in units that may differ by cell.
+    pub fn around(units: &[f64], distance: f64) -> Self {
+        Self {
+            by_group: units
+                .iter()
+                .map(|unit| (-unit * distance, unit * distance))
+                .collect(),
+        }
+    }
+
+    /// Limits no nearer than `least`.
+    pub fn at_least(mut self, least: f64) -> Self {
+        for (low, high) in &mut self.by_group {
+            (*low, *high) = (low.min(-least), high.max(least));
+        }
+        self
+    }
+
+    pub fn of(&self, cell: u32) -> (f64, f64) {
+        self.by_group[if self.by_group.len() == 1 {
+            0
+        } else {
+            cell as usize
+        }]
+    }
+
+    fn by_cell(&self, cells: usize) -> Vec<(f64, f64)> {
+        if self.by_group.len() == 1 {
+            vec![self.by_group[0]; cells]
+        } else {
+            self.by_group.clone()
+        }
+    }
+
+    /// Half the distance between the limits, or the whole of it on the side that has an end; never 0.
+    pub fn half_widths(&self) -> Vec<f64> {
+        let own = |&(low, high): &(f64, f64)| match (low.is_finite(), high.is_finite()) {
+            (true, true) => (high - low) / 2.0,
+            (true, false) => -low,
+            (false, true) => high,
+            (false, false) => 0.0,
+        };
+        let widths: Vec<f64> = self.by_group.iter().map(own).collect();
+        let some = widths.iter().copied().fold(0.0, f64::max);
+        let some = if some > 0.0 { some } else { 1.0 };
+        widths
+            .into_iter()
+            .map(|width| if width > 0.0 { width } else { some })
+            .collect()
+    }
+}
+
+/// Residuals of a subset at its own fit, by group: they say how wide the band has to be.
+pub(super) struct Spread {
+    by_group: Vec<Vec<f64>>,
+    columns: f64,
+    rows: f64,
+}
+
+impl Spread {
+    /// Gathers the residuals by cell when cells are large, else all together.
+    pub fn new(level: &Level<'_>, residuals: Vec<f64>) -> Self {
+        let (rows, cells) = (level.rows(), level.matrix.cells());
+        let by_group = if cells > 1 && cells * ROWS_FOR_OWN_BAND <= rows {
+            let mut by_group = vec![Vec::with_capacity(rows / cells); cells];
+            for (&cell, &residual) in level.matrix.cell_of_row().iter().zip(&residuals) {
+                by_group[cell as usize].push(residual);
+            }
+            by_group
+        } else {
+            vec![residuals]
+        };
+        Self {
+            by_group,
+            columns: level.matrix.columns() as f64,
+            rows: rows as f64,
+        }
+    }
+
+    /// Limits of the band that is `width` standard errors of the fitted quantile wide.
+    pub fn limits(&self, tau: f64, width: f64) -> Limits {
+        let even = self.rows / self.by_group.len() as f64;
+        let by_group = self
+            .by_group
+            .iter()
+            .map(|group| {
+                let size = group.len() as f64;
+                let below = group.iter().filter(|&&residual| residual < 0.0).count() as f64;
+                let above = group.iter().filter(|&&residual| residual <= 0.0).count() as f64;
+                let leverage = (self.columns / self.rows * (even / size).max(1.0)).min(1.0);
+                let reach = (width * (tau * (1.0 - tau) * leverage).sqrt() * size).ceil() + 2.0;
+                let mut own = group.clone();
+                let mut at =
+                    |place: f64| *own.select_nth_unstable_by(place as usize, f64::total_cmp).1;
+                let (low, high) = (below - reach, above + reach);
+                (
+                    if low < 0.0 {
+                        f64::NEG_INFINITY
+                    } else {
+                        at(low)
+                    },
+                    if high >= size {
+                        f64::INFINITY
+                    } else {
+                        at(high)
+                    },
+                )
+            })
+            .collect();
+        Limits { by_group }
+    }
+}
+
+/// Rows between the limits, in order, and the sum of `w x` over the rows above them, here and elsewhere.
+pub(super) fn cut_band(level: &Level<'_>, folded: &[f64], limits: &Limits) -> (Vec<u32>, Vec<f64>) {
+    let (rows, matrix) = (level.rows(), &level.matrix);
+    let limits = &limits.by_cell(matrix.cells())[..];
+    let small = matrix.has_small_table();
+    let size = if small {
+        matrix.cells() * matrix.slots()
+    } else {
+        0
+    };
+    let parts: Vec<(Vec<u32>, Vec<f64>)> = (0..rows.div_ceil(ROWS_AT_A_TIME))
+        .into_par_iter()
+        .map(|chunk| {
+            let mut inside = Vec::new();
+            let mut sums = vec![0.0; size];
+            let mut fitted = [0.0; BLOCK];
+            let mut found = [0u32; BLOCK];
+            let end = ((chunk + 1) * ROWS_AT_A_TIME).min(rows);
+            for start in (chunk * ROWS_AT_A_TIME..end).step_by(BLOCK) {
+                let count = BLOCK.min(end - start);
+                matrix.evaluate(folded, start..start + count, &mut fitted[..count]);
+                let mut hits = 0;
+                let cells = &matrix.cell_of_row()[start..start + count];
+                let values = &level.values[start..start + count];
+                for (at, ((fit, &value), &cell)) in fitted[..count]
+                    .iter_mut()
+                    .zip(values)
+                    .zip(cells)
+                    .enumerate()
+                {
+                    let residual = (value - level.origin) - *fit;
+                    let (low, high) = limits[cell as usize];
+                    let above = residual > high;
+                    found[hits] = (start + at) as u32;
+                    hits += usize::from(!above & (residual >= low));
+                    *fit = f64::from(u8::from(above));
+                }
+                if let Some(weights) = &level.weights {
+                    for (above, weight) in fitted[..count].iter_mut().zip(&weights[start..]) {
+                        *above *= weight;
+                    }
+                }
+                inside.extend_from_slice(&found[..hits]);
+                if small {
+                    matrix.add_to_cells(start, &fitted[..count], &mut sums);
+                }
+            }
+            (inside, sums)
+        })
+        .collect();
+    let (inside, sums): (Vec<Vec<u32>>, Vec<Vec<f64>>) = parts.into_iter().unzip();
+    let here = if small {
+        matrix.unfold(&add_in_pairs(sums, size))
+    } else {
+        let fitted = level.residuals_of(folded);
+        matrix.sum_rows(|row| {
+            let above = fitted[row] > limits[matrix.cell_of_row()[row] as usize].1;
+            if above { level.weight(row) } else { 0.0 }
+        })
+    };
+    (
+        inside.concat(),
+        level.above.iter().zip(&here).map(|(a, b)| a + b).collect(),
+    )
+}
+
+/// Rows outside the limits at the old fit that are not on the same side of the new one, in order.
+pub(super) fn find_wrong(
+    level: &Level<'_>,
+    old: &[f64],
+    new: &[f64],
+    limits: &Limits,
+    magnitude: f64,
+) -> Vec<u32> {
+    let rows = level.rows();
+    let limits = &limits.by_cell(level.matrix.cells())[..];
+    let parts: Vec<Vec<u32>> = (0..rows.div_ceil(ROWS_AT_A_TIME))
+        .into_par_iter()
+        .map(|chunk| {
+            let mut wrong = Vec::new();
+            let (mut before, mut after) = ([0.0; BLOCK], [0.0; BLOCK]);
+            let end = ((chunk + 1) * ROWS_AT_A_TIME).min(rows);
+            for start in (chunk * ROWS_AT_A_TIME..end).step_by(BLOCK) {
+                let count = BLOCK.min(end - start);
+                level
+                    .matrix
+                    .evaluate(old, start..start + count, &mut before[..count]);
+                level
+                    .matrix
+                    .evaluate(new, start..start + count, &mut after[..count]);
+                let cells = &level.matrix.cell_of_row()[start..start + count];
+                let values = &level.values[start..start + count];
+                for (at, ((&cell, &value), (before, after))) in cells
+                    .iter()
+                    .zip(values)
+                    .zip(before.iter().zip(&after))
+                    .enumerate()
+                {
+                    let value = value - level.origin;
+                    let (low, high) = limits[cell as usize];
+                    let (before, after) = (value - before, value - after);
+                    let zero = 32.0 * f64::EPSILON * (value.abs() + magnitude);
+                    if (before > high) & (after <= zero) | (before < low) & (after >= -zero) {
+                        wrong.push((start + at) as u32);
+                    }
+                }
+            }
+            wrong
+        })
+        .collect();
+    parts.concat()
+}

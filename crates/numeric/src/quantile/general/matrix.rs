@@ -1,0 +1,401 @@
+//! A model matrix of few distinct rows times covariates, kept in that form.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+/// Rows that one thread takes at a time. Fixed, so that sums are the same for any number of threads.
+pub(super) const ROWS_AT_A_TIME: usize = 1 << 15;
+/// Sums by cell are kept for each chunk of rows up to this many numbers; beyond, one thread adds them up.
+pub(super) const SMALL_TABLE: usize = 1 << 12;
+
+/// A model matrix `x[i, j] = by_cell[cell_of_row[i], j] * (1 or products[of_product[j], i] - centre)`.
+///
+/// A column has a *slot*: 0 when it has no covariate, else 1 + the row of `products` that multiplies it.
+/// A product by a vector then needs K x p operations for the cells and one multiplication a row and slot.
+#[derive(Clone, Debug)]
+pub struct CellMatrix<'a> {
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+    pub(super) cells: usize,
+    pub(super) by_cell: Cow<'a, [f64]>,
+    cell_of_row: Cow<'a, [u32]>,
+    pub(super) products: Vec<Cow<'a, [f64]>>,
+    pub(super) slot_of_column: Vec<usize>,
+    pub(super) centres: Vec<f64>,
+}
+
+impl<'a> CellMatrix<'a> {
+    /// Checks the parts against each other: `by_cell` is K x p and `products` m x n, both row by row.
+    ///
+    /// # Errors
+    /// A sentence that says which part does not fit.
+    pub fn new(
+        by_cell: &'a [f64],
+        columns: usize,
+        cell_of_row: &'a [u32],
+        products: &'a [f64],
+        of_product: &[i64],
+    ) -> Result<Self, String> {
+        let rows = cell_of_row.len();
+        if columns == 0 || rows == 0 {
+            return Err("the model matrix is empty".into());
+        }
+        if !by_cell.len().is_multiple_of(columns) || !products.len().is_multiple_of(rows) {
+            return Err(
+                "by_cell needs p numbers for each cell, products n for each product".into(),
+            );
+        }
+        let cells = by_cell.len() / columns;
+        if let Some(&largest) = cell_of_row.iter().max()
+            && largest as usize >= cells
+        {
+            return Err(format!("cell number {largest} is not below {cells}"));
+        }
+        let count = products.len() / rows;
+        if of_product.len() != columns {
+            return Err(format!(
+                "of_product has {} entries for {columns} columns",
+                of_product.len()
+            ));
+        }
+        if let Some(bad) = of_product.iter().find(|&&product| product >= count as i64) {
+            return Err(format!("of_product names product {bad} of {count}"));
+        }
+        if !all_finite(by_cell) || !all_finite(products) {
+            return Err("the model matrix has an entry that is not a finite number".into());
+        }
+        Ok(Self {
+            rows,
+            columns,
+            cells,
+            by_cell: Cow::Borrowed(by_cell),
+            cell_of_row: Cow::Borrowed(cell_of_row),
+            products: products.chunks(rows).map(Cow::Borrowed).collect(),
+            slot_of_column: of_product
+                .iter()
+                .map(|&product| (product.max(-1) + 1) as usize)
+                .collect(),
+            centres: vec![0.0; count],
+        })
+    }
+
+    /// Number of rows n.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns p.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Number of distinct cells K.
+    pub fn cells(&self) -> usize {
+        self.cells
+    }
+
+    /// Number of slots: 1 + the number of products.
+    pub fn slots(&self) -> usize {
+        self.products.len() + 1
+    }
+
+    /// Slot of every column.
+    pub fn slot_of_column(&self) -> &[usize] {
+        &self.slot_of_column
+    }
+
+    /// Cell of every row.
+    pub fn cell_of_row(&self) -> &[u32] {
+        &self.cell_of_row
+    }
+
+    /// The columns' values in one cell.
+    pub fn cell(&self, cell: usize) -> &[f64] {
+        &self.by_cell[cell * self.columns..(cell + 1) * self.columns]
+    }
+
+    /// Product `slot - 1` in row `row`, less its centre.
+    pub(super) fn covariate(&self, slot: usize, row: usize) -> f64 {
+        self.products[slot - 1][row] - self.centres[slot - 1]
+    }
+
+    /// Writes row `row` into `out` (p numbers).
+    pub fn copy_row(&self, row: usize, out: &mut [f64]) {
+        let cell = self.cell(self.cell_of_row[row] as usize);
+        for ((out, &value), &slot) in out.iter_mut().zip(cell).zip(&self.slot_of_column) {
+            *out = if slot == 0 {
+                value
+            } else {
+                value * self.covariate(slot, row)
+            };
+        }
+    }
+
+    /// Adds `weight` times row `row` to `out` (p numbers).
+    pub fn add_row(&self, row: usize, weight: f64, out: &mut [f64]) {
+        let cell = self.cell(self.cell_of_row[row] as usize);
+        for ((out, &value), &slot) in out.iter_mut().zip(cell).zip(&self.slot_of_column) {
+            *out += weight
+                * if slot == 0 {
+                    value
+                } else {
+                    value * self.covariate(slot, row)
+                };
+        }
+    }
+
+    /// What a vector of p numbers is worth in each cell and slot: K x slots.
+    pub fn fold(&self, vector: &[f64]) -> Vec<f64> {
+        let slots = self.slots();
+        let mut folded = vec![0.0; self.cells * slots];
+        if slots == 1 {
+            for (out, row) in folded.iter_mut().zip(self.by_cell.chunks(self.columns)) {
+                *out = dot(row, vector);
+            }
+        } else {
+            for (out, row) in folded
+                .chunks_mut(slots)
+                .zip(self.by_cell.chunks(self.columns))
+            {
+                for ((&value, &weight), &slot) in row.iter().zip(vector).zip(&self.slot_of_column) {
+                    out[slot] += value * weight;
+                }
+            }
+        }
+        folded
+    }
+
+    /// Rows times the vector that was folded, for a range of rows.
+    pub fn evaluate(&self, folded: &[f64], range: Range<usize>, out: &mut [f64]) {
+        let slots = self.slots();
+        let cells = &self.cell_of_row[range.clone()];
+        if slots == 1 {
+            for (out, &cell) in out.iter_mut().zip(cells) {
+                *out = folded[cell as usize];
+            }
+            return;
+        }
+        let values = &self.products[0][range.clone()];
+        let centre = self.centres[0];
+        for ((out, &cell), &value) in out.iter_mut().zip(cells).zip(values) {
+            let pair = &folded[cell as usize * slots..][..2];
+            *out = pair[0] + pair[1] * (value - centre);
+        }
+        for slot in 2..slots {
+            let values = &self.products[slot - 1][range.clone()];
+            let centre = self.centres[slot - 1];
+            for ((out, &cell), &value) in out.iter_mut().zip(cells).zip(values) {
+                *out += folded[cell as usize * slots + slot] * (value - centre);
+            }
+        }
+    }
+
+    /// All rows times a vector.
+    pub fn times(&self, vector: &[f64]) -> Vec<f64> {
+        let folded = self.fold(vector);
+        let mut out = vec![0.0; self.rows];
+        out.par_chunks_mut(ROWS_AT_A_TIME)
+            .enumerate()
+            .for_each(|(chunk, out)| {
+                let start = chunk * ROWS_AT_A_TIME;
+                self.evaluate(&folded, start..start + out.len(), out);
+            });
+        out
+    }
+
+    /// Adds `weight` times what row `row` holds in each slot to the sums of its cell.
+    fn add_to_cell(&self, row: usize, weight: f64, sums: &mut [f64]) {
+        let slots = self.slots();
+        let own = &mut sums[self.cell_of_row[row] as usize * slots..][..slots];
+        own[0] += weight;
+        for (slot, own) in own.iter_mut().enumerate().skip(1) {
+            *own += weight * self.covariate(slot, row);
+        }
+    }
+
+    /// Whether sums by cell and slot are few enough to be kept for every chunk of rows.
+    pub(super) fn has_small_table(&self) -> bool {
+        self.cells * self.slots() <= SMALL_TABLE
+    }
+
+    /// Adds the rows from `start` on, each times its weight, to the sums of their cells (K x slots).
+    pub(super) fn add_to_cells(&self, start: usize, weights: &[f64], sums: &mut [f64]) {
+        let slots = self.slots();
+        let cells = &self.cell_of_row[start..start + weights.len()];
+        if slots == 2 {
+            let (values, centre) = (&self.products[0][start..], self.centres[0]);
+            for ((&cell, &weight), &value) in cells.iter().zip(weights).zip(values) {
+                let own = &mut sums[cell as usize * 2..][..2];
+                own[0] += weight;
+                own[1] += weight * (value - centre);
+            }
+            return;
+        }
+        for (at, &weight) in weights.iter().enumerate() {
+            self.add_to_cell(start + at, weight, sums);
+        }
+    }
+
+    /// Folds sums by cell and slot (K x slots) into one number for each column.
+    pub(super) fn unfold(&self, sums: &[f64]) -> Vec<f64> {
+        let slots = self.slots();
+        let mut out = vec![0.0; self.columns];
+        for (sums, cell) in sums.chunks(slots).zip(self.by_cell.chunks(self.columns)) {
+            if sums.iter().all(|&sum| sum == 0.0) {
+                continue;
+            }
+            for ((out, &value), &slot) in out.iter_mut().zip(cell).zip(&self.slot_of_column) {
+                *out += value * sums[slot];
+            }
+        }
+        out
+    }
+
+    /// Sum of the rows, each times the weight that `weigh` gives it; rows of weight zero cost nothing.
+    pub fn sum_rows(&self, weigh: impl Fn(usize) -> f64 + Sync) -> Vec<f64> {
+        let size = self.cells * self.slots();
+        if size > SMALL_TABLE {
+            let mut sums = vec![0.0; size];
+            for row in 0..self.rows {
+                let weight = weigh(row);
+                if weight != 0.0 {
+                    self.add_to_cell(row, weight, &mut sums);
+                }
+            }
+            return self.unfold(&sums);
+        }
+        let parts: Vec<Vec<f64>> = (0..self.rows.div_ceil(ROWS_AT_A_TIME))
+            .into_par_iter()
+            .map(|chunk| {
+                let start = chunk * ROWS_AT_A_TIME;
+                let mut sums = vec![0.0; size];
+                for row in start..(start + ROWS_AT_A_TIME).min(self.rows) {
+                    let weight = weigh(row);
+                    if weight != 0.0 {
+                        self.add_to_cell(row, weight, &mut sums);
+                    }
+                }
+                sums
+            })
+            .collect();
+        self.unfold(&add_in_pairs(parts, size))
+    }
+
+    /// The rows named, as a matrix of its own; cells that they do not use are left out when many.
+    pub fn select(&self, rows: &[u32]) -> CellMatrix<'a> {
+        let products = self
+            .products
+            .iter()
+            .map(|product| rows.iter().map(|&row| product[row as usize]).collect())
+            .map(Cow::Owned)
+            .collect();
+        let (by_cell, cell_of_row) = if self.cells * 2 > rows.len() {
+            self.select_cells(rows)
+        } else {
+            let cells = rows
+                .iter()
+                .map(|&row| self.cell_of_row[row as usize])
+                .collect();
+            (self.by_cell.clone(), cells)
+        };
+        CellMatrix {
+            rows: rows.len(),
+            columns: self.columns,
+            cells: by_cell.len() / self.columns,
+            by_cell,
+            cell_of_row: Cow::Owned(cell_of_row),
+            products,
+            slot_of_column: self.slot_of_column.clone(),
+            centres: self.centres.clone(),
+        }
+    }
+
+    /// The cells that the rows use, in the order of their first row, and the new cell of each row.
+    fn select_cells(&self, rows: &[u32]) -> (Cow<'a, [f64]>, Vec<u32>) {
+        let mut new = vec![u32::MAX; self.cells];
+        let mut table = Vec::new();
+        let mut count = 0;
+        let cell_of_row = rows
+            .iter()
+            .map(|&row| {
+                let cell = self.cell_of_row[row as usize] as usize;
+                if new[cell] == u32::MAX {
+                    new[cell] = count;
+                    count += 1;
+                    table.extend_from_slice(self.cell(cell));
+                }
+                new[cell]
+            })
+            .collect();
+        (Cow::Owned(table), cell_of_row)
+    }
+
+    /// Largest magnitude of every column over the rows.
+    pub fn column_sizes(&self) -> Vec<f64> {
+        let largest: Vec<f64> = (0..self.slots())
+            .map(|slot| match slot {
+                0 => 1.0,
+                _ => {
+                    let centre = self.centres[slot - 1];
+                    self.products[slot - 1]
+                        .iter()
+                        .fold(0.0, |size: f64, v| size.max((v - centre).abs()))
+                }
+            })
+            .collect();
+        let mut sizes = vec![0.0f64; self.columns];
+        for cell in self.by_cell.chunks(self.columns) {
+            for (size, value) in sizes.iter_mut().zip(cell) {
+                *size = size.max(value.abs());
+            }
+        }
+        sizes
+            .iter()
+            .zip(&self.slot_of_column)
+            .map(|(size, &slot)| size * largest[slot])
+            .collect()
+    }
+}
+
+/// Adds tables of equal size, neighbours first, so that rounding grows with the logarithm of their number.
+pub(super) fn add_in_pairs(mut parts: Vec<Vec<f64>>, size: usize) -> Vec<f64> {
+    while parts.len() > 1 {
+        parts = parts
+            .chunks(2)
+            .map(|pair| match pair {
+                [one, other] => one.iter().zip(other).map(|(a, b)| a + b).collect(),
+                _ => pair[0].clone(),
+            })
+            .collect();
+    }
+    parts.pop().unwrap_or_else(|| vec![0.0; size])
+}
+
+/// Whether no entry is infinite or not a number.
+pub(super) fn all_finite(values: &[f64]) -> bool {
+    values.par_chunks(ROWS_AT_A_TIME).all(|chunk| {
+        !chunk
+            .iter()
+            .fold(false, |bad, value| bad | !value.is_finite())
+    })
+}
+
+/// Inner product with four sums, which the compiler can keep in one register.
+pub(super) fn dot(one: &[f64], other: &[f64]) -> f64 {
+    let mut sums = [0.0; 4];
+    let (left, right) = (one.chunks_exact(4), other.chunks_exact(4));
+    let rest: f64 = left
+        .remainder()
+        .iter()
+        .zip(right.remainder())
+        .map(|(a, b)| a * b)
+        .sum();
+    for (a, b) in left.zip(right) {
+        for lane in 0..4 {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
+}

@@ -1,0 +1,399 @@
+//! From a nearby fit to the optimum over many rows, through the band of rows near the fit.
+//!
+//! Rows far from the fit keep their side (Portnoy and Koenker 1997: they are globbed into one sum); the band is
+//! narrowed by Newton steps on the sum of signs, the walk takes place in what is left, and all other
+//! rows are checked against the result. Those found on the wrong side join the band, until there is none.
+
+use std::borrow::Cow;
+
+use super::cross_products::weighted_cross_products;
+use super::frame::{Frame, solve_exactly};
+use super::levels::{Level, Limits, cut_band, find_wrong};
+use super::matrix::dot;
+use super::walk::{Stop, Walk};
+
+/// How far below tau the problem is solved first: so the solution is the limit from below where tau has many.
+///
+/// It is above what rounding does to sums over 10^7 rows, relatively, and below the distance between the quantiles
+/// at which the solution changes unless it changes at tau itself.
+pub(super) const BELOW: f64 = 1.0 / (1u64 << 40) as f64;
+/// First width of the band in standard errors; what it misses is found and put right.
+pub(super) const BAND_WIDTH: f64 = 3.0;
+/// From this width on the band is all rows.
+const WIDEST: f64 = 1e3;
+/// Newton steps before the walk.
+const NEWTON_STEPS: usize = 4;
+
+/// Where a search begins: a fit, and the band about it as a function of its width.
+pub(super) struct Start<'s> {
+    pub coefficients: &'s [f64],
+    pub limits: &'s (dyn Fn(f64) -> Limits + Sync),
+    /// Whether Newton steps led here, so that more of them are no use.
+    pub narrowed: bool,
+}
+
+/// What is to be solved over a level.
+#[derive(Clone, Copy)]
+pub(super) struct Goal<'g> {
+    pub tau: f64,
+    /// Whether the level has all rows, so that the canonical optimum at tau itself is wanted, with its certificate.
+    pub last: bool,
+    /// First width of the band in standard errors.
+    pub width: f64,
+    pub tilt: Option<&'g Tilt>,
+}
+
+impl Goal<'_> {
+    pub fn of_all(tau: f64) -> Self {
+        Self {
+            tau,
+            last: true,
+            width: BAND_WIDTH,
+            tilt: None,
+        }
+    }
+}
+
+/// A linear term `size * functional'b` that is added to the loss.
+pub(super) struct Tilt {
+    pub functional: Vec<f64>,
+    pub size: f64,
+}
+
+impl Tilt {
+    pub fn amount(&self) -> Vec<f64> {
+        self.functional
+            .iter()
+            .map(|value| self.size * value)
+            .collect()
+    }
+}
+
+/// An optimum over the rows of one level.
+pub(super) struct Solution {
+    pub basis: Vec<usize>,
+    pub coefficients: Vec<f64>,
+    pub certified: bool,
+    pub not_unique: bool,
+    /// How the walk ended; at `Widen` the loss, tilted, has no minimum over these rows.
+    pub stop: Stop,
+    /// Magnitudes of the tilt between which the basis stays optimal.
+    pub range: Option<(f64, f64)>,
+}
+
+/// Rows that the walk takes on without narrowing.
+fn few(columns: usize) -> usize {
+    4000 + 40 * columns
+}
+
+/// Rows that the Newton steps leave to the walk.
+fn fewest(columns: usize) -> usize {
+    600 + 12 * columns
+}
+
+/// The optimum over the rows of one level, from the basis given and a fit nearby.
+pub(super) fn refine(
+    frame: &Frame,
+    level: &Level<'_>,
+    start: Option<&Start<'_>>,
+    goal: &Goal<'_>,
+    basis: &[usize],
+    iterations: &mut usize,
+) -> Solution {
+    let Some(start) = start else {
+        return walk_over(frame, level, goal, basis, iterations);
+    };
+    let old = level.matrix.fold(start.coefficients);
+    let least = 64.0 * f64::EPSILON * frame.magnitude(start.coefficients);
+    let mut basis = basis.to_vec();
+    let mut width = goal.width;
+    'band: loop {
+        if width >= WIDEST {
+            return walk_over(frame, level, goal, &basis, iterations);
+        }
+        let limits = (start.limits)(width).at_least(least);
+        let (mut rows, mut above) = cut_band(level, &old, &limits);
+        if rows.len() == level.rows() {
+            return walk_over(frame, level, goal, &basis, iterations);
+        }
+        let mut added: Vec<u32> = Vec::new();
+        let mut missing: Vec<u32> = basis
+            .iter()
+            .map(|&row| row as u32)
+            .filter(|row| rows.binary_search(row).is_err())
+            .collect();
+        loop {
+            add_rows(level, &missing, &old, &limits, &mut rows, &mut above);
+            added.extend(&missing);
+            added.sort_unstable();
+            let band = level.take_band(&rows, above.clone());
+            let inner: Vec<usize> = basis
+                .iter()
+                .map(|&row| {
+                    rows.binary_search(&(row as u32))
+                        .expect("basic rows are in the band")
+                })
+                .collect();
+            let mut solution = search_band(frame, &band, start, goal, &inner, iterations);
+            basis = solution
+                .basis
+                .iter()
+                .map(|&row| rows[row] as usize)
+                .collect();
+            if solution.stop != Stop::Optimal && band.partial {
+                width *= if solution.stop == Stop::Widen {
+                    2.0
+                } else {
+                    WIDEST
+                };
+                continue 'band;
+            }
+            if rows.len() < level.rows() {
+                let new = level.matrix.fold(&solution.coefficients);
+                let magnitude = frame.magnitude(&solution.coefficients);
+                missing = find_wrong(level, &old, &new, &limits, magnitude);
+                missing.retain(|row| added.binary_search(row).is_err());
+                if missing.len() > rows.len() / 2 + 100 {
+                    width *= 2.0;
+                    continue 'band;
+                }
+                if !missing.is_empty() {
+                    continue;
+                }
+            }
+            solution.basis = basis;
+            return solution;
+        }
+    }
+}
+
+/// The optimum over a band: near a better fit first when the band has many rows.
+fn search_band(
+    frame: &Frame,
+    band: &Level<'_>,
+    start: &Start<'_>,
+    goal: &Goal<'_>,
+    basis: &[usize],
+    iterations: &mut usize,
+) -> Solution {
+    let p = band.matrix.columns();
+    if start.narrowed || band.rows() <= few(p) {
+        return walk_over(frame, band, goal, basis, iterations);
+    }
+    let mut scales = (start.limits)(goal.width).half_widths();
+    if scales.len() != band.matrix.cells() {
+        scales.truncate(1);
+    }
+    let scale = |row: usize| {
+        if scales.len() == 1 {
+            scales[0]
+        } else {
+            scales[band.matrix.cell_of_row()[row] as usize]
+        }
+    };
+    let coefficients = step_towards(frame, band, start.coefficients, goal, &scale);
+    let residuals = band.residuals(&coefficients);
+    let mut order: Vec<u32> = (0..band.rows() as u32).collect();
+    let distance = |row: &u32| residuals[*row as usize].abs() / scale(*row as usize);
+    let by_distance = |a: &u32, b: &u32| distance(a).total_cmp(&distance(b)).then(a.cmp(b));
+    let count = fewest(p);
+    order.select_nth_unstable_by(count, by_distance);
+    let reach = distance(&order[count]);
+    order.truncate(count);
+    order.sort_unstable_by(by_distance);
+    let near = choose_independent(band, frame, &order, &[0.3, 0.03, 1e-3]);
+    let near = if near.len() == p {
+        near
+    } else {
+        basis.to_vec()
+    };
+    let limits = |width: f64| Limits::around(&scales, reach * width / goal.width);
+    let narrow = Start {
+        coefficients: &coefficients,
+        limits: &limits,
+        narrowed: true,
+    };
+    let solution = refine(frame, band, Some(&narrow), goal, &near, iterations);
+    if solution.stop == Stop::Failed {
+        return walk_over(frame, band, goal, basis, iterations);
+    }
+    solution
+}
+
+/// A fit nearer to the optimum, by Newton steps with a density estimated from the rows in the band.
+fn step_towards(
+    frame: &Frame,
+    band: &Level<'_>,
+    start: &[f64],
+    goal: &Goal<'_>,
+    scale: &dyn Fn(usize) -> f64,
+) -> Vec<f64> {
+    let p = frame.columns;
+    let tilt = goal.tilt.map(super::refine::Tilt::amount);
+    let mut coefficients = start.to_vec();
+    let mut best = (f64::INFINITY, start.to_vec());
+    let mut curvature = Vec::new();
+    for _ in 0..=NEWTON_STEPS {
+        let residuals = band.residuals(&coefficients);
+        if curvature.is_empty() {
+            let weights: Vec<f64> = residuals
+                .iter()
+                .enumerate()
+                .map(|(row, residual)| {
+                    let half = 0.3 * scale(row);
+                    if residual.abs() < half {
+                        band.weight(row) / (2.0 * half)
+                    } else {
+                        0.0
+                    }
+                })
+                .collect();
+            curvature = frame.products(&weighted_cross_products(&band.matrix, &weights));
+            let trace: f64 = (0..p).map(|i| curvature[i * p + i]).sum();
+            for i in 0..p {
+                curvature[i * p + i] += 1e-6 * trace / p as f64;
+            }
+        }
+        let here = band.matrix.sum_rows(|row| {
+            if residuals[row] > 0.0 {
+                band.weight(row)
+            } else {
+                0.0
+            }
+        });
+        let gradient: Vec<f64> = (0..p)
+            .map(|i| {
+                let tilt = tilt.as_ref().map_or(0.0, |tilt| tilt[i]);
+                (1.0 - goal.tau) * band.total[i] - band.above[i] - here[i] + tilt
+            })
+            .collect();
+        let mut in_frame = vec![0.0; p];
+        frame.row_to_frame(&gradient, &mut in_frame);
+        let Some(step) = solve_exactly(&curvature, &in_frame) else {
+            break;
+        };
+        let merit = dot(&step, &in_frame);
+        if merit >= best.0 || merit.is_nan() {
+            break;
+        }
+        best = (merit, coefficients.clone());
+        for (value, step) in coefficients.iter_mut().zip(frame.leave_frame(&step)) {
+            *value -= step;
+        }
+    }
+    best.1
+}
+
+/// Walks over all rows of a level.
+fn walk_over(
+    frame: &Frame,
+    level: &Level<'_>,
+    goal: &Goal<'_>,
+    basis: &[usize],
+    iterations: &mut usize,
+) -> Solution {
+    let values: Cow<'_, [f64]> = if level.origin == 0.0 {
+        Cow::Borrowed(&level.values)
+    } else {
+        level
+            .values
+            .iter()
+            .map(|value| value - level.origin)
+            .collect()
+    };
+    let mut walk = Walk::new(frame, level, &values, basis.to_vec());
+    let mut stop = Stop::Optimal;
+    if let Some(tilt) = goal.tilt {
+        walk.tilt = tilt.amount();
+    } else {
+        stop = walk.run(goal.tau - BELOW);
+    }
+    if goal.last && stop == Stop::Optimal {
+        stop = walk.run(goal.tau);
+    }
+    *iterations += walk.pivots;
+    let certified = goal.last && stop == Stop::Optimal && walk.is_optimal(goal.tau);
+    let not_unique = certified && goal.tilt.is_none() && walk.has_flat_edge();
+    Solution {
+        range: goal
+            .tilt
+            .map(|tilt| walk.find_range(&tilt.functional, tilt.size)),
+        basis: walk.basis,
+        coefficients: walk.coefficients,
+        certified,
+        not_unique,
+        stop,
+    }
+}
+
+/// Takes rows out of the sum of those above and puts them among those that may change.
+fn add_rows(
+    level: &Level<'_>,
+    missing: &[u32],
+    old: &[f64],
+    limits: &Limits,
+    rows: &mut Vec<u32>,
+    above: &mut [f64],
+) {
+    let mut row = vec![0.0; level.matrix.columns()];
+    for &index in missing {
+        let at = index as usize;
+        let mut fitted = [0.0];
+        level.matrix.evaluate(old, at..at + 1, &mut fitted);
+        let cell = level.matrix.cell_of_row()[at];
+        if level.value(at) - fitted[0] > limits.of(cell).1 {
+            level.matrix.copy_row(at, &mut row);
+            for (sum, value) in above.iter_mut().zip(&row) {
+                *sum -= level.weight(at) * value;
+            }
+        }
+    }
+    rows.extend(missing);
+    rows.sort_unstable();
+}
+
+/// The first p rows in the order given that are independent; fewer when there are not p.
+///
+/// `least` are the shares of its length that a row has to have of its own, tried in turn.
+pub(super) fn choose_independent(
+    level: &Level<'_>,
+    frame: &Frame,
+    order: &[u32],
+    least: &[f64],
+) -> Vec<usize> {
+    let p = frame.columns;
+    let mut chosen: Vec<usize> = Vec::with_capacity(p);
+    let mut directions: Vec<Vec<f64>> = Vec::with_capacity(p);
+    let mut taken = vec![false; order.len()];
+    let mut row = vec![0.0; p];
+    for &least in least {
+        for (at, &index) in order.iter().enumerate() {
+            if chosen.len() == p {
+                return chosen;
+            }
+            if taken[at] {
+                continue;
+            }
+            let mut rest = vec![0.0; p];
+            level.matrix.copy_row(index as usize, &mut row);
+            frame.row_to_frame(&row, &mut rest);
+            let length = dot(&rest, &rest).sqrt();
+            for _ in 0..2 {
+                for direction in &directions {
+                    let part = dot(direction, &rest);
+                    for (rest, direction) in rest.iter_mut().zip(direction) {
+                        *rest -= part * direction;
+                    }
+                }
+            }
+            let left = dot(&rest, &rest).sqrt();
+            if length > 0.0 && left > least * length {
+                rest.iter_mut().for_each(|value| *value /= left);
+                directions.push(rest);
+                chosen.push(index as usize);
+                taken[at] = true;
+            }
+        }
+    }
+    chosen
+}

@@ -1,0 +1,496 @@
+//! The walk from vertex to vertex: each interpolates p rows, each step makes the loss smaller.
+//!
+//! Barrodale and Roberts' (1973) long step: one basic row is let go, and along the edge all rows are passed
+//! whose change of sign does not yet turn the slope upwards. The rows' rank scores `a` (0 below, w above the
+//! fit) solve `X'a = (1 - tau) X'w`; what they must be for the p basic rows is the dual vector, and the vertex is
+//! optimal when they lie in `[0, w]`.
+
+use super::crossings::{Crossing, find_turn};
+use super::draws::scramble;
+use super::frame::{Frame, invert_columns};
+use super::levels::Level;
+use super::matrix::{CellMatrix, dot};
+
+/// Exchanges after which residuals and inverse are computed afresh.
+const REFRESH_AFTER: usize = 80;
+const EPSILON: f64 = f64::EPSILON;
+/// Rounding of a dual, as a share of the weights, beyond which nothing is certified.
+const LARGEST_SLACK: f64 = 1e-4;
+
+/// Rows whose signs may change, and what the others add up to.
+pub(super) struct Walk<'w, 'm> {
+    frame: &'w Frame,
+    level: &'w Level<'m>,
+    matrix: &'w CellMatrix<'m>,
+    /// Observations less the origin.
+    values: &'w [f64],
+    /// Sum of `w x` over the rows above the fit, here and elsewhere.
+    above: Vec<f64>,
+    /// Gradient of a linear term that is added to the loss; empty when there is none.
+    pub tilt: Vec<f64>,
+    /// The p rows that the fit goes through.
+    pub basis: Vec<usize>,
+    /// +1 above the fit, -1 below, 0 basic.
+    pub signs: Vec<f64>,
+    pub residuals: Vec<f64>,
+    /// Columns of the inverse of the basic rows in the frame.
+    inverse: Vec<f64>,
+    basic_rows: Vec<f64>,
+    pub coefficients: Vec<f64>,
+    pub duals: Vec<f64>,
+    slack: Vec<f64>,
+    /// Where residuals are zero: residuals of an infinitesimal change of the values (Wolfe 1963), else 0.
+    shadows: Vec<f64>,
+    magnitude: f64,
+    reach: f64,
+    pub pivots: usize,
+}
+
+/// How a walk ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// The dual vector is feasible.
+    Optimal,
+    /// An edge leads down beyond the rows that are here.
+    Widen,
+    /// The basis is singular or the walk did not end.
+    Failed,
+}
+
+impl<'w, 'm> Walk<'w, 'm> {
+    pub fn new(
+        frame: &'w Frame,
+        level: &'w Level<'m>,
+        values: &'w [f64],
+        basis: Vec<usize>,
+    ) -> Self {
+        let matrix = &level.matrix;
+        let (m, p) = (matrix.rows(), matrix.columns());
+        Self {
+            frame,
+            level,
+            matrix,
+            values,
+            above: Vec::new(),
+            tilt: Vec::new(),
+            basis,
+            signs: vec![0.0; m],
+            residuals: vec![0.0; m],
+            inverse: Vec::new(),
+            basic_rows: vec![0.0; p * p],
+            coefficients: vec![0.0; p],
+            duals: vec![0.0; p],
+            slack: vec![0.0; p],
+            shadows: vec![0.0; m],
+            magnitude: 0.0,
+            reach: f64::INFINITY,
+            pivots: 0,
+        }
+    }
+
+    fn weight(&self, row: usize) -> f64 {
+        self.level.weight(row)
+    }
+
+    fn zero_below(&self, row: usize) -> f64 {
+        32.0 * EPSILON * (self.values[row].abs() + self.magnitude)
+    }
+
+    /// Walks to the optimum at `tau`.
+    pub fn run(&mut self, tau: f64) -> Stop {
+        let p = self.basis.len();
+        let most = 200 * (p + 10) + self.matrix.rows();
+        let start = self.pivots;
+        if !self.refresh() {
+            return Stop::Failed;
+        }
+        let mut since = 0;
+        loop {
+            self.price(tau);
+            let Some((leaving, side)) = self.choose_leaving() else {
+                if since == 0 {
+                    return Stop::Optimal;
+                }
+                if !self.refresh() {
+                    return Stop::Failed;
+                }
+                since = 0;
+                continue;
+            };
+            match self.exchange(leaving, side) {
+                Stop::Optimal => {}
+                stop => {
+                    if since == 0 || (self.level.partial && stop == Stop::Widen) {
+                        return stop;
+                    }
+                    if !self.refresh() {
+                        return Stop::Failed;
+                    }
+                    since = 0;
+                    continue;
+                }
+            }
+            since += 1;
+            if self.pivots - start > most {
+                return Stop::Failed;
+            }
+            if since >= REFRESH_AFTER {
+                if !self.refresh() {
+                    return Stop::Failed;
+                }
+                since = 0;
+            }
+        }
+    }
+
+    /// Computes the inverse, coefficients, residuals, signs and sums afresh from the basis.
+    fn refresh(&mut self) -> bool {
+        let p = self.basis.len();
+        let mut row = vec![0.0; p];
+        for (k, &index) in self.basis.iter().enumerate() {
+            self.matrix.copy_row(index, &mut row);
+            self.frame
+                .row_to_frame(&row, &mut self.basic_rows[k * p..(k + 1) * p]);
+        }
+        let Some(inverse) = invert_columns(&self.basic_rows, p) else {
+            return false;
+        };
+        self.inverse = inverse;
+        let mut in_frame = vec![0.0; p];
+        for (k, &index) in self.basis.iter().enumerate() {
+            for (out, part) in in_frame.iter_mut().zip(&self.inverse[k * p..(k + 1) * p]) {
+                *out += self.values[index] * part;
+            }
+        }
+        self.coefficients = self.frame.leave_frame(&in_frame);
+        self.magnitude = self.frame.magnitude(&self.coefficients);
+        if !self.magnitude.is_finite() {
+            return false;
+        }
+        let folded = self.matrix.fold(&self.coefficients);
+        self.matrix
+            .evaluate(&folded, 0..self.matrix.rows(), &mut self.residuals);
+        for &index in &self.basis {
+            self.signs[index] = f64::NAN;
+        }
+        for row in 0..self.matrix.rows() {
+            let residual = self.values[row] - self.residuals[row];
+            self.residuals[row] = residual;
+            self.shadows[row] = 0.0;
+            if self.signs[row].is_nan() {
+                self.signs[row] = 0.0;
+                self.residuals[row] = 0.0;
+            } else if residual.abs() > self.zero_below(row) {
+                self.signs[row] = residual.signum();
+            } else {
+                if self.signs[row] == 0.0 {
+                    self.signs[row] = if scramble(row as u64) & 1 == 0 {
+                        1.0
+                    } else {
+                        -1.0
+                    };
+                }
+                self.shadows[row] = self.signs[row] * shadow_of(row);
+            }
+        }
+        let here = self.matrix.sum_rows(|row| {
+            if self.signs[row] > 0.0 {
+                self.weight(row)
+            } else {
+                0.0
+            }
+        });
+        self.above = self
+            .level
+            .above
+            .iter()
+            .zip(&here)
+            .map(|(a, b)| a + b)
+            .collect();
+        true
+    }
+
+    /// Moves a row to the other side of the fit, or from the basis or into it: keeps the sum above.
+    fn set_sign(&mut self, row: usize, sign: f64) {
+        let change = f64::from(i8::from(sign > 0.0) - i8::from(self.signs[row] > 0.0));
+        if change != 0.0 {
+            self.matrix
+                .add_row(row, change * self.level.weight(row), &mut self.above);
+        }
+        self.signs[row] = sign;
+    }
+
+    /// The dual vector, and how far rounding may have moved it.
+    fn price(&mut self, tau: f64) {
+        let p = self.basis.len();
+        let mut gradient = vec![0.0; p];
+        let mut sizes = vec![0.0; p];
+        for i in 0..p {
+            let tilt = self.tilt.get(i).copied().unwrap_or(0.0);
+            let value = (1.0 - tau) * self.level.total[i] - self.above[i] + tilt;
+            let size = (1.0 - tau) * self.level.total[i].abs() + self.above[i].abs() + tilt.abs();
+            for j in i..p {
+                gradient[j] += self.frame.map[i * p + j] * value;
+                sizes[j] += self.frame.map[i * p + j].abs() * size;
+            }
+        }
+        for k in 0..p {
+            let column = &self.inverse[k * p..(k + 1) * p];
+            self.duals[k] = dot(column, &gradient);
+            let size: f64 = column.iter().zip(&sizes).map(|(a, b)| a.abs() * b).sum();
+            self.slack[k] = 4.0 * EPSILON * size + 1e-14 * self.weight(self.basis[k]);
+        }
+    }
+
+    /// How far the dual of basic row k is outside its bounds: the row, and the sign that it would get.
+    fn choose_leaving(&self) -> Option<(usize, f64)> {
+        let p = self.basis.len();
+        let mut best = 0.0;
+        let mut chosen = None;
+        for k in 0..p {
+            let weight = self.weight(self.basis[k]);
+            let (violation, side) = if self.duals[k] < 0.0 {
+                (-self.duals[k], -1.0)
+            } else {
+                (self.duals[k] - weight, 1.0)
+            };
+            if violation > self.slack[k] {
+                let column = &self.inverse[k * p..(k + 1) * p];
+                let merit = violation * violation / dot(column, column);
+                if merit > best {
+                    best = merit;
+                    chosen = Some((k, side));
+                }
+            }
+        }
+        chosen
+    }
+
+    /// Whether the dual vector is feasible as far as rounding can tell, and rounding cannot hide much.
+    pub fn is_optimal(&mut self, tau: f64) -> bool {
+        self.price(tau);
+        let weights: Vec<f64> = self.basis.iter().map(|&row| self.weight(row)).collect();
+        let largest = weights.iter().copied().fold(0.0, f64::max);
+        self.duals
+            .iter()
+            .zip(&self.slack)
+            .zip(&weights)
+            .all(|((&dual, &slack), &weight)| {
+                dual >= -slack && dual <= weight + slack && slack <= LARGEST_SLACK * largest
+            })
+    }
+
+    /// Whether another vertex is optimal too: a dual sits on a bound and its edge is not blocked at once.
+    pub fn has_flat_edge(&self) -> bool {
+        let p = self.basis.len();
+        (0..p).any(|k| {
+            let weight = self.weight(self.basis[k]);
+            let side = if self.duals[k] <= self.slack[k] {
+                -1.0
+            } else if self.duals[k] >= weight - self.slack[k] {
+                1.0
+            } else {
+                return false;
+            };
+            let direction: Vec<f64> = self.inverse[k * p..(k + 1) * p]
+                .iter()
+                .map(|value| -side * value)
+                .collect();
+            let folded = self.matrix.fold(&self.frame.leave_frame(&direction));
+            let mut moved = vec![0.0; self.matrix.rows()];
+            self.matrix
+                .evaluate(&folded, 0..self.matrix.rows(), &mut moved);
+            let tiny = 1e-11 * moved.iter().fold(0.0, |size: f64, v| size.max(v.abs()));
+            !(0..moved.len())
+                .any(|row| self.shadows[row] != 0.0 && self.signs[row] * moved[row] > tiny)
+        })
+    }
+
+    /// Magnitudes of the tilt between which this basis stays optimal.
+    pub fn find_range(&self, functional: &[f64], size: f64) -> (f64, f64) {
+        let mut in_frame = vec![0.0; functional.len()];
+        self.frame.row_to_frame(functional, &mut in_frame);
+        let (mut down, mut up) = (f64::INFINITY, f64::INFINITY);
+        for (k, column) in self.inverse.chunks(functional.len()).enumerate() {
+            let speed = dot(column, &in_frame) * size.signum();
+            let weight = self.weight(self.basis[k]);
+            let dual = self.duals[k].clamp(0.0, weight);
+            // Towards zero the dual moves against its speed, away from zero with it.
+            let (back, on) = if speed > 0.0 {
+                (dual, weight - dual)
+            } else {
+                (weight - dual, dual)
+            };
+            if speed != 0.0 {
+                down = down.min(back / speed.abs());
+                up = up.min(on / speed.abs());
+            }
+        }
+        (size.abs() - down, size.abs() + up)
+    }
+
+    /// Lets basic row `leaving` go to the side given and takes in the row where the slope turns.
+    fn exchange(&mut self, leaving: usize, side: f64) -> Stop {
+        let p = self.basis.len();
+        let rows = self.matrix.rows();
+        let left = self.basis[leaving];
+        let violation = if side < 0.0 {
+            -self.duals[leaving]
+        } else {
+            self.duals[leaving] - self.weight(left)
+        };
+        // Along the edge the row that leaves has the residual `step * side`, so its fit moves by `-side`.
+        let direction: Vec<f64> = self.inverse[leaving * p..(leaving + 1) * p]
+            .iter()
+            .map(|value| -side * value)
+            .collect();
+        let folded = self.matrix.fold(&self.frame.leave_frame(&direction));
+        let mut moved = vec![0.0; rows];
+        self.matrix.evaluate(&folded, 0..rows, &mut moved);
+        let tiny = 1e-12 * moved.iter().fold(0.0, |size: f64, v| size.max(v.abs()));
+
+        let mut missing = violation;
+        let mut at_once: Vec<Crossing> = Vec::new();
+        for (row, (&shadow, &moved)) in self.shadows.iter().zip(&moved).enumerate() {
+            let speed = moved * self.signs[row];
+            if shadow != 0.0 && speed > tiny {
+                let step = (shadow / moved).max(0.0);
+                at_once.push(Crossing {
+                    step,
+                    gain: self.weight(row) * speed,
+                    row: row as u32,
+                });
+            }
+        }
+        if let Some((passed, entering)) = find_turn(&mut at_once, &mut missing) {
+            let step = entering.step;
+            for (row, (shadow, moved)) in self.shadows.iter_mut().zip(&moved).enumerate() {
+                if *shadow != 0.0 {
+                    *shadow -= step * moved;
+                    if *shadow == 0.0 {
+                        *shadow = f64::MIN_POSITIVE * self.signs[row];
+                    }
+                }
+            }
+            for crossing in &at_once[..passed] {
+                self.set_sign(crossing.row as usize, -self.signs[crossing.row as usize]);
+            }
+            self.shadows[entering.row as usize] = 0.0;
+            self.shadows[left] = if step > 0.0 {
+                step * side
+            } else {
+                f64::MIN_POSITIVE * side
+            };
+            return self.replace(leaving, side, entering.row as usize);
+        }
+
+        let Some((crossings, passed, entering)) = self.search(&moved, tiny, &mut missing) else {
+            return Stop::Widen;
+        };
+        let step = entering.step;
+        for (residual, moved) in self.residuals.iter_mut().zip(&moved) {
+            *residual -= step * moved;
+        }
+        for crossing in at_once.iter().chain(&crossings[..passed]) {
+            self.set_sign(crossing.row as usize, -self.signs[crossing.row as usize]);
+        }
+        self.reach = 4.0 * step;
+        self.residuals[left] = step * side;
+        let stop = self.replace(leaving, side, entering.row as usize);
+        for row in 0..rows {
+            let zero = self.signs[row] != 0.0 && self.residuals[row].abs() <= self.zero_below(row);
+            self.shadows[row] = if zero {
+                self.signs[row] * shadow_of(row)
+            } else {
+                0.0
+            };
+        }
+        stop
+    }
+
+    /// The row at which the slope turns upwards, among those with a residual.
+    fn search(
+        &self,
+        moved: &[f64],
+        tiny: f64,
+        missing: &mut f64,
+    ) -> Option<(Vec<Crossing>, usize, Crossing)> {
+        let mut reach = self.reach;
+        for attempt in 0..4 {
+            if attempt == 3 {
+                reach = f64::INFINITY;
+            }
+            let mut crossings = Vec::new();
+            let mut gains = 0.0;
+            for (row, (&moved, &sign)) in moved.iter().zip(&self.signs).enumerate() {
+                let speed = moved * sign;
+                if speed > tiny && self.shadows[row] == 0.0 {
+                    let distance = (self.residuals[row] * sign).max(0.0);
+                    if distance <= reach * speed {
+                        let gain = self.weight(row) * speed;
+                        gains += gain;
+                        crossings.push(Crossing {
+                            step: distance / speed,
+                            gain,
+                            row: row as u32,
+                        });
+                    }
+                }
+            }
+            let mut rest = *missing;
+            if (gains >= rest * 0.999 || reach == f64::INFINITY)
+                && let Some((passed, entering)) = find_turn(&mut crossings, &mut rest)
+            {
+                *missing = rest;
+                return Some((crossings, passed, entering));
+            }
+            if reach == f64::INFINITY {
+                return None;
+            }
+            reach *= 16.0;
+        }
+        None
+    }
+
+    /// Puts `entering` in the place of basic row `leaving`, which gets the sign `side`.
+    fn replace(&mut self, leaving: usize, side: f64, entering: usize) -> Stop {
+        let p = self.basis.len();
+        let mut row = vec![0.0; p];
+        let mut in_frame = vec![0.0; p];
+        self.matrix.copy_row(entering, &mut row);
+        self.frame.row_to_frame(&row, &mut in_frame);
+        let parts: Vec<f64> = self
+            .inverse
+            .chunks(p)
+            .map(|column| dot(column, &in_frame))
+            .collect();
+        let pivot = parts[leaving];
+        if pivot == 0.0 || !pivot.is_finite() {
+            return Stop::Failed;
+        }
+        let own: Vec<f64> = self.inverse[leaving * p..(leaving + 1) * p]
+            .iter()
+            .map(|value| value / pivot)
+            .collect();
+        for (k, column) in self.inverse.chunks_mut(p).enumerate() {
+            if k == leaving {
+                column.copy_from_slice(&own);
+            } else if parts[k] != 0.0 {
+                for (value, own) in column.iter_mut().zip(&own) {
+                    *value -= parts[k] * own;
+                }
+            }
+        }
+        self.set_sign(self.basis[leaving], side);
+        self.set_sign(entering, 0.0);
+        self.residuals[entering] = 0.0;
+        self.basis[leaving] = entering;
+        self.pivots += 1;
+        Stop::Optimal
+    }
+}
+
+/// A number in [1, 2) that depends on the row alone.
+fn shadow_of(row: usize) -> f64 {
+    1.0 + (scramble(row as u64) >> 11) as f64 / (1u64 << 53) as f64
+}

@@ -1,0 +1,204 @@
+//! Passes over the rows: counting leaves, then collecting the values of those that matter.
+
+use std::sync::Mutex;
+
+use rayon::prelude::*;
+
+use super::leaves::Leaves;
+
+/// Rows between two visits to what the threads share.
+const ROWS_AT_A_TIME: usize = 1 << 12;
+/// Rows that are worth another thread.
+const WORTH_A_THREAD: usize = 1 << 16;
+
+/// Counts rows by leaf. With `fresh`, only buckets from that number on, the earlier ones being counted already.
+pub(crate) fn count_rows(leaves: &mut Leaves, cell_of_row: &[u32], values: &[f64], fresh: usize) {
+    let rows = rows_per_strip(values.len(), rayon::current_num_threads());
+    let tree: &Leaves = leaves;
+    let count = |(cells, values): (&[u32], &[f64])| {
+        let mut counts = vec![0u32; tree.counts.len() - fresh];
+        if fresh == 0 {
+            for (&cell, &value) in cells.iter().zip(values) {
+                counts[tree.root_bucket(cell, value)] += 1;
+            }
+        } else {
+            for (&cell, &value) in cells.iter().zip(values) {
+                let mut bucket = tree.root_bucket(cell, value);
+                while let Some(node) = tree.child(bucket) {
+                    bucket = tree.node_bucket(node, value);
+                }
+                if bucket >= fresh {
+                    counts[bucket - fresh] += 1;
+                }
+            }
+        }
+        counts
+    };
+    let parts: Vec<Vec<u32>> = if values.len() <= rows {
+        vec![count((cell_of_row, values))]
+    } else {
+        (cell_of_row.par_chunks(rows).zip(values.par_chunks(rows)))
+            .map(count)
+            .collect()
+    };
+    for part in parts {
+        for (all, one) in leaves.counts[fresh..].iter_mut().zip(part) {
+            *all += u64::from(one);
+        }
+    }
+}
+
+/// What becomes of the values of a leaf.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fate(u32);
+
+const COLLECTED: u32 = 1 << 31;
+
+impl Fate {
+    /// Collected into place number `index`.
+    pub(crate) fn collect(index: usize) -> Self {
+        Self(COLLECTED | index as u32)
+    }
+
+    /// Added to sum number `index`.
+    pub(crate) fn sum(index: usize) -> Self {
+        Self(index as u32)
+    }
+}
+
+/// Values of some leaves, and sums of the others.
+#[derive(Debug)]
+pub(crate) struct Collection {
+    /// By bucket.
+    pub fates: Vec<Fate>,
+    /// Where each collected leaf's values begin, and the end.
+    pub bounds: Vec<usize>,
+    pub values: Vec<f64>,
+    filled: Vec<usize>,
+    /// Sums of values less the middle of their cell's scale.
+    pub sums: Vec<f64>,
+    with_sums: bool,
+}
+
+impl Collection {
+    /// Room for leaves of these counts and this number of sums; `None` when sums are not needed.
+    pub(crate) fn new(fates: Vec<Fate>, counts: &[u64], sums: Option<usize>) -> Self {
+        let mut bounds = vec![0];
+        for &count in counts {
+            bounds.push(bounds[bounds.len() - 1] + count as usize);
+        }
+        Self {
+            fates,
+            values: vec![0.0; bounds[counts.len()]],
+            filled: bounds[..counts.len()].to_vec(),
+            bounds,
+            sums: vec![0.0; sums.unwrap_or(0)],
+            with_sums: sums.is_some(),
+        }
+    }
+
+    /// Whether each leaf got as many values as were counted.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.filled[..] == self.bounds[1..]
+    }
+
+    /// Sorts the values of each collected leaf.
+    pub(crate) fn sort_leaves(&mut self) {
+        let many = self.values.len() > WORTH_A_THREAD;
+        let mut rest: &mut [f64] = &mut self.values;
+        let mut parts = Vec::with_capacity(self.bounds.len());
+        for pair in self.bounds.windows(2) {
+            let (part, later) = rest.split_at_mut(pair[1] - pair[0]);
+            parts.push(part);
+            rest = later;
+        }
+        let order = |part: &mut [f64]| part.sort_unstable_by(f64::total_cmp);
+        if many {
+            parts.into_par_iter().for_each(order);
+        } else {
+            parts.into_iter().for_each(order);
+        }
+    }
+
+    /// Takes what it needs of some rows; false when they are not those that were counted.
+    pub(crate) fn read(&mut self, leaves: &Leaves, cell_of_row: &[u32], values: &[f64]) -> bool {
+        match (self.with_sums, leaves.is_split()) {
+            (true, true) => self.read_rows::<true, true>(leaves, cell_of_row, values),
+            (true, false) => self.read_rows::<true, false>(leaves, cell_of_row, values),
+            (false, true) => self.read_rows::<false, true>(leaves, cell_of_row, values),
+            (false, false) => self.read_rows::<false, false>(leaves, cell_of_row, values),
+        }
+    }
+
+    fn read_rows<const SUMS: bool, const SPLIT: bool>(
+        &mut self,
+        leaves: &Leaves,
+        cell_of_row: &[u32],
+        values: &[f64],
+    ) -> bool {
+        // A number of strips that does not depend on the threads, as sums depend on it.
+        let strips = (1 << 20) / (self.sums.len() + 1);
+        let rows = rows_per_strip(values.len(), strips.clamp(1, 32));
+        let (fates, bounds, width) = (&self.fates, &self.bounds, self.sums.len());
+        let shared = Mutex::new((&mut self.values, &mut self.filled, true));
+        let store = |found: &[(u32, f64)]| {
+            let Ok(mut guard) = shared.lock() else { return };
+            let (values, filled, fits) = &mut *guard;
+            for &(index, value) in found {
+                let place = &mut filled[index as usize];
+                if *place < bounds[index as usize + 1] {
+                    values[*place] = value + 0.0;
+                    *place += 1;
+                } else {
+                    *fits = false;
+                }
+            }
+        };
+        let buffer = || vec![(0u32, 0.0); ROWS_AT_A_TIME + 1];
+        let scan = |found: &mut Vec<(u32, f64)>, (cells, values): (&[u32], &[f64])| {
+            let mut sums = vec![0.0; width + 1];
+            let parts = cells
+                .chunks(ROWS_AT_A_TIME)
+                .zip(values.chunks(ROWS_AT_A_TIME));
+            for (cells, values) in parts {
+                let mut count = 0;
+                for (&cell, &value) in cells.iter().zip(values) {
+                    let mut bucket = leaves.root_bucket(cell, value);
+                    while SPLIT && let Some(node) = leaves.child(bucket) {
+                        bucket = leaves.node_bucket(node, value);
+                    }
+                    let Fate(fate) = fates[bucket];
+                    let collected = fate & COLLECTED != 0;
+                    if SUMS {
+                        let sum = if collected { width } else { fate as usize };
+                        sums[sum] += value - leaves.scales[cell as usize].middle();
+                    }
+                    // Written always and kept sometimes: cheaper than a branch that nobody can foresee.
+                    found[count] = (fate & !COLLECTED, value);
+                    count += usize::from(collected);
+                }
+                store(&found[..count]);
+            }
+            sums.truncate(width);
+            sums
+        };
+        let parts: Vec<Vec<f64>> = if values.len() <= rows {
+            vec![scan(&mut buffer(), (cell_of_row, values))]
+        } else {
+            (cell_of_row.par_chunks(rows).zip(values.par_chunks(rows)))
+                .map_init(buffer, scan)
+                .collect()
+        };
+        let fits = shared.into_inner().is_ok_and(|(_, _, fits)| fits);
+        for part in parts {
+            for (all, one) in self.sums.iter_mut().zip(part) {
+                *all += one;
+            }
+        }
+        fits
+    }
+}
+
+fn rows_per_strip(n: usize, strips: usize) -> usize {
+    n.div_ceil(strips).max(WORTH_A_THREAD)
+}
