@@ -10,10 +10,10 @@ import pytest
 from planted_study import plan_study
 from scipy.stats import binom
 
-from datamill.analysis.cells import Factor, gather_cells
 from datamill.analysis.influence import rank_terms
-from datamill.analysis.linear_model import fit_linear_model
-from datamill.report.answer import write_answer
+from datamill.analysis.linear.model import fit_linear_model
+from datamill.analysis.model_data.cells import Factor, gather_cells
+from datamill.report.page.answer import write_answer
 
 ALPHA = 0.01
 LEVELS = {"package": ("a", "b"), "opt": ("-O0", "-O2", "-O3"), "aslr": ("on", "off")}

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from datamill.analysis.assumptions import check_assumptions
-from datamill.analysis.cells import Cells, Factor, gather_cells
 from datamill.analysis.comparison import compare_packages
 from datamill.analysis.contrast import PooledError
 from datamill.analysis.level_means import estimate_level_means, find_largest_deviations
-from datamill.analysis.linear_model import fit_linear_model
+from datamill.analysis.linear.assumptions import check_assumptions
+from datamill.analysis.linear.model import fit_linear_model
+from datamill.analysis.model_data.cells import Cells, Factor, gather_cells
 from datamill.analysis.records import Comparison
 
 REPLICATIONS = 1000

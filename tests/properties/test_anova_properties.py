@@ -8,12 +8,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from datamill.analysis.cells import Factor, gather_cells, order_levels
 from datamill.analysis.comparison import compare_packages
-from datamill.analysis.linear_model import fit_linear_model
-from datamill.analysis.observations import read_columns
+from datamill.analysis.distribution.boxes import summarize_box
+from datamill.analysis.linear.model import fit_linear_model
+from datamill.analysis.model_data.cells import Factor, gather_cells, order_levels
+from datamill.analysis.model_data.observations import read_columns
 from datamill.analysis.records import LinearModel
-from datamill.analysis.summaries import summarize_box
 
 FACTORS = [Factor("a", ("p", "q")), Factor("b", ("1", "2", "3"))]
 

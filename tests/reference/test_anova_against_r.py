@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 from scipy.stats import f as f_distribution
 
-from datamill.analysis.cells import Factor, gather_cells
 from datamill.analysis.comparison import compare_packages
-from datamill.analysis.linear_model import fit_linear_model
-from datamill.analysis.observations import read_columns
+from datamill.analysis.linear.model import fit_linear_model
+from datamill.analysis.model_data.cells import Factor, gather_cells
+from datamill.analysis.model_data.observations import read_columns
 from datamill.analysis.records import LinearModel
 
 pytestmark = pytest.mark.skipif(

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from datamill.analysis.cells import Factor, gather_cells
 from datamill.analysis.comparison import compare_packages
 from datamill.analysis.contrast import PooledError
 from datamill.analysis.fieller import bound_ratio
+from datamill.analysis.model_data.cells import Factor, gather_cells
 from datamill.experiment.errors import InputError
 
 PACKAGE = Factor("package", ("old", "new"))

@@ -3,9 +3,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from datamill.analysis.cells import Cells, Factor, gather_cells, order_levels
 from datamill.analysis.influence import adjust_holm, rank_terms
-from datamill.analysis.linear_model import fit_linear_model
+from datamill.analysis.linear.model import fit_linear_model
+from datamill.analysis.model_data.cells import Cells, Factor, gather_cells, order_levels
 from datamill.experiment.errors import InputError
 
 TWO = ("low", "high")

@@ -1,7 +1,7 @@
 import polars as pl
 import pytest
 
-from datamill.analysis.observations import read_columns, select_response
+from datamill.analysis.model_data.observations import read_columns, select_response
 from datamill.experiment.errors import InputError
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
 
-from datamill.analysis.cells import Cells, FloatArray, IntArray
 from datamill.analysis.contrast import (
     NO_VARIATION,
     CellErrors,
@@ -24,6 +24,7 @@ from datamill.analysis.contrast import (
     use_pooled_errors,
 )
 from datamill.analysis.fieller import bound_ratio
+from datamill.analysis.model_data.cells import Cells, FloatArray, IntArray
 from datamill.analysis.records import Comparison, PackageMean, PairComparison, Ratio
 from datamill.experiment.errors import InputError
 from datamill.experiment.records import Direction
@@ -110,6 +111,14 @@ def compare_packages(
         best = tuple(compare(ranked[0], name, comparisons=all_pairs) for name in ranked[1:])
     if any(pair.p is None for pair in pairs):
         warnings.append(NO_VARIATION)
+    if any(pair.verdict in ("better", "worse") for pair in (*pairs, *best)):
+        rearrangements = _count_rearrangements(cells, weights)
+        if rearrangements < 2 / alpha:
+            warnings.append(
+                f"a verdict rests on so few trials ({rearrangements:.0f} ways to deal them to packages) that "
+                "it takes normal errors for granted: if trials come in separate groups, such as fast and "
+                f"slow ones, chance makes a winner more often than {alpha:g}; add replicates"
+            )
     method = "means over design points of equal weight; " + (
         "error of each package's own model"
         if pooled
@@ -149,6 +158,20 @@ def _weigh_package(cells: Cells, factor: int, code: int, points: IntArray) -> Fl
     others = np.ascontiguousarray(np.delete(cells.codes, factor, axis=1))
     member = np.array([point.tobytes() in chosen for point in others])
     return np.where(member & (cells.codes[:, factor] == code), 1.0 / len(points), 0.0)
+
+
+def _count_rearrangements(cells: Cells, weights: Mapping[str, FloatArray]) -> float:
+    """The fewest ways, over pairs of packages, to deal the trials of each design point to both."""
+    counts = [cells.counts[weight != 0].tolist() for weight in weights.values()]
+    # Cells are sorted by code: the design points of all packages come in the same order.
+    fewest = min(
+        sum(
+            math.lgamma(one + other + 1) - math.lgamma(one + 1) - math.lgamma(other + 1)
+            for one, other in zip(first, second, strict=True)
+        )
+        for first, second in combinations(counts, 2)
+    )
+    return math.exp(min(fewest, 700.0))
 
 
 def _rank_packages(means: Sequence[PackageMean], direction: Direction) -> list[str]:

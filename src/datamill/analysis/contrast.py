@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from datamill.analysis.cells import Cells, FloatArray, IntArray
 from datamill.analysis.fieller import bound_ratio
+from datamill.analysis.model_data.cells import Cells, FloatArray, IntArray
 from datamill.analysis.records import Interval
 
 #: What a reader must know where like observations are all equal.

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamill.analysis.cells import Cells, FloatArray
-from datamill.analysis.coding import code_combinations
 from datamill.analysis.contrast import (
     CellErrors,
     PooledError,
@@ -20,7 +18,12 @@ from datamill.analysis.contrast import (
     use_own_errors,
     use_pooled_errors,
 )
+from datamill.analysis.model_data.cells import Cells, FloatArray
+from datamill.analysis.model_data.coding import code_combinations
 from datamill.analysis.records import Influence, LinearModel, TermInfluence, TermRow
+
+#: With fewer trials a design point the search errs in 0.2 to 0.6% of simulated cases where 1% is asked.
+_FEW_TRIALS = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,6 +81,18 @@ def rank_terms(
             f"effects as contrasts of cell means with {spread}; p of a term: the smallest of its effects', "
             "Bonferroni over them, Holm over terms"
         ),
+        warnings=_warn_of_few_trials(cells),
+    )
+
+
+def _warn_of_few_trials(cells: Cells) -> tuple[str, ...]:
+    fewest = int(np.min(cells.counts))
+    if not 2 <= fewest < _FEW_TRIALS:
+        return ()
+    return (
+        f"some design points have {fewest} trials only: each design point's spread is estimated from so few "
+        "that the search for what else mattered errs on the side of caution and misses effects that more "
+        "replicates would show",
     )
 
 

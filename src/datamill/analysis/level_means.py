@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from datamill.analysis.cells import Cells
 from datamill.analysis.contrast import (
     PooledError,
     bound_contrast,
@@ -17,6 +16,7 @@ from datamill.analysis.contrast import (
     use_own_errors,
     use_pooled_errors,
 )
+from datamill.analysis.model_data.cells import Cells
 from datamill.analysis.records import Interval
 
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from datamill.analysis.assumptions import check_assumptions
-from datamill.analysis.cells import Cells, Factor, gather_cells
 from datamill.analysis.comparison import compare_packages
 from datamill.analysis.contrast import (
     PooledError,
@@ -25,9 +23,11 @@ from datamill.analysis.level_means import (
     estimate_level_means,
     find_largest_deviations,
 )
-from datamill.analysis.linear_model import fit_linear_model
+from datamill.analysis.linear.assumptions import check_assumptions
+from datamill.analysis.linear.model import fit_linear_model
 from datamill.analysis.missing_levels import find_missing_levels, phrase_missing_levels
-from datamill.analysis.observations import Observations, select_response
+from datamill.analysis.model_data.cells import Cells, Factor, gather_cells
+from datamill.analysis.model_data.observations import Observations, select_response
 from datamill.analysis.records import AssumptionChecks, Comparison, Influence, LinearModel, PackageMean
 from datamill.design.records import Design
 from datamill.experiment.errors import InputError
@@ -101,7 +101,7 @@ def analyze_response(
     influence, checks = None, None
     if model is not None:
         influence = rank_terms(cells, model, group_factor=package_factor, fallback=fallback)
-        checks = check_assumptions(cells, model)
+        checks = check_assumptions(cells, model, when=observations.order)
     mean = None
     if package_factor is None:
         present = valid["package"].drop_nulls() if "package" in valid.columns else None
@@ -126,7 +126,7 @@ def analyze_response(
             confidence=experiment.confidence,
             fallback=fallback,
         )
-    for part in (model, comparison, checks):
+    for part in (model, comparison, influence, checks):
         if part is not None:
             warnings += [warning for warning in part.warnings if warning not in warnings]
     return ResponseAnalysis(

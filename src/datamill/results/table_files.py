@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -15,8 +16,21 @@ def is_text_table(file: Path) -> bool:
     return file.suffix.lower() == ".csv"
 
 
-def read_table_file(file: Path) -> pl.DataFrame:
+def has_plain_columns(file: Path, columns: Sequence[str]) -> bool:
+    """Whether a Parquet file has all these columns and is no tidy table: no other is needed then."""
+    if not columns or is_text_table(file) or not file.is_file():
+        return False
+    try:
+        known = pl.read_parquet_schema(file)
+    except pl.exceptions.PolarsError:
+        return False
+    return "trial_id" not in known and all(name in known for name in columns)
+
+
+def read_table_file(file: Path, columns: Sequence[str] = ()) -> pl.DataFrame:
     """Read a table; every column of a CSV file as text, so that what is not a number is known by its line.
+
+    With `columns`, of a Parquet file only those of them that it has.
 
     Raises:
         InputError: there is no such file, it is no table, or two columns have the same name.
@@ -25,7 +39,8 @@ def read_table_file(file: Path) -> pl.DataFrame:
         raise InputError("there is no such file", where=str(file), remedy="Check the path.")
     try:
         if not is_text_table(file):
-            return pl.read_parquet(file)
+            present = [name for name in pl.read_parquet_schema(file) if name in columns]
+            return pl.read_parquet(file, columns=present if columns else None)
         _refuse_repeated_columns(file)
         table = pl.read_csv(file, infer_schema=False)
         filled = table.select(~pl.all_horizontal(pl.all().is_null())).to_series()

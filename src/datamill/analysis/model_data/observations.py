@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from datamill.analysis.cells import CellArray, Cells, FloatArray, gather_cells
-from datamill.analysis.columns import Lines, encode_factors, read_numbers, read_variable
-from datamill.analysis.model_formula import Variable
+from datamill.analysis.model_data.cells import CellArray, Cells, Factor, FloatArray, IntArray, gather_cells
+from datamill.analysis.model_data.columns import Lines, encode_factors, read_numbers, read_variable
+from datamill.analysis.model_data.formula import Variable
 from datamill.experiment.errors import InputError
-from datamill.results.table import TABLE_SCHEMA
+from datamill.results.table import CONTEXT_PREFIX, TABLE_SCHEMA
 
 #: Columns without which a table is not the tidy one.
 _TIDY_COLUMNS = ("trial_id", "response", "value", "valid")
@@ -55,7 +56,8 @@ def is_tidy(table: pl.DataFrame) -> bool:
 
 def list_tidy_factors(table: pl.DataFrame) -> tuple[str, ...]:
     """Factor columns of a tidy table with more than one level; the package is one if there are several."""
-    names = ["package", *(column for column in table.columns if column not in TABLE_SCHEMA)]
+    others = (column for column in table.columns if not column.startswith(CONTEXT_PREFIX))
+    names = ["package", *(column for column in others if column not in TABLE_SCHEMA)]
     return tuple(name for name in names if name in table.columns and table[name].n_unique() > 1)
 
 
@@ -67,19 +69,22 @@ def read_columns(
     covariates: Sequence[Variable] = (),
     trial: str = "",
     order: str = "",
+    average: bool = False,
     source: str = "table",
     first_line: int = 2,
 ) -> Observations:
     """Take a response and its explanations from columns of a plain table, one row an observation.
 
     Levels are ordered by `order_levels`. `trial` names the column that tells trials apart where one
-    trial has several observations, `order` the one that tells when they came. `first_line` is the
-    line of the first row, for messages.
+    trial has several observations, `order` the one that tells when they came. With `average` the
+    observations of a trial, which are no replicates, become one: means of the response and of the
+    covariates. `first_line` is the line of the first row, for messages.
 
     Raises:
         InputError: a column is missing or named twice, a factor's name holds a colon, there are no
-            rows, a level is missing, or a value is missing, not a finite number, or outside a
-            transform's domain; names file, line and column.
+            rows, a level is missing, a value is missing, not a finite number, or outside a
+            transform's domain, or a factor changes within a trial that is to be averaged; names
+            file, line and column.
     """
     explained = response if isinstance(response, Variable) else Variable(response, response)
     others = [*(covariate.column for covariate in covariates), *(name for name in (trial, order) if name)]
@@ -94,17 +99,48 @@ def read_columns(
     if table.height == 0:
         raise InputError("the table has no rows", where=source, remedy="Add one row for each observation.")
     lines = Lines(source, first_line)
-    cells = gather_cells(*encode_factors(table, factors, {}, lines), read_variable(table, explained, lines))
+    levels, codes = encode_factors(table, factors, {}, lines)
+    values = read_variable(table, explained, lines)
+    measured = tuple(Covariate(item.name, read_variable(table, item, lines)) for item in covariates)
+    trials = _number_trials(table[trial].cast(pl.String).to_frame()) if trial else None
+    when = read_numbers(table[order], order, lines) if order else None
+    averaged = 0
+    if average and trials is not None:
+        sizes = np.bincount(trials)
+        first = np.unique(trials, return_index=True)[1]
+        for factor, column in zip(levels, codes, strict=True):
+            _refuse_change_within_trial(factor, column != column[first][trials], trial, lines)
+        averaged = int(np.sum(sizes > 1))
+        values = _average_by(trials, sizes, first, values)
+        measured = tuple(Covariate(o.name, _average_by(trials, sizes, first, o.values)) for o in measured)
+        codes = tuple(column[first] for column in codes)
+        trials, when = None, None if when is None else when[first]
     return Observations(
         response=explained.name,
         unit="",
-        cells=cells,
+        cells=gather_cells(levels, codes, values),
         excluded=0,
-        averaged=0,
-        covariates=tuple(Covariate(item.name, read_variable(table, item, lines)) for item in covariates),
-        trials=_number_trials(table[trial].cast(pl.String).to_frame()) if trial else None,
-        order=read_numbers(table[order], order, lines) if order else None,
+        averaged=averaged,
+        covariates=measured,
+        trials=trials,
+        order=when,
     )
+
+
+def _average_by(trials: CellArray, sizes: IntArray, first: IntArray, values: FloatArray) -> FloatArray:
+    """Mean of each trial's values, as deviations from its first, so that an offset costs no digits."""
+    start = values[first]
+    return np.asarray(start + np.bincount(trials, weights=values - start[trials]) / sizes, dtype=np.float64)
+
+
+def _refuse_change_within_trial(factor: Factor, changed: NDArray[np.bool_], trial: str, lines: Lines) -> None:
+    if changed.any():
+        raise InputError(
+            f"factor {factor.name} changes within a trial, whose observations cannot be averaged then",
+            where=lines.locate(int(np.argmax(changed))),
+            remedy=f"Compare levels within trials by making the trial a block (--blocks {trial} instead of "
+            f"--trial {trial}).",
+        )
 
 
 def select_response(
@@ -149,6 +185,7 @@ def select_response(
     unit = _find_unit(valid, explained.column, source)
     # Two experiments in one table may use the same trial ids.
     identity = [name for name in ("experiment", "trial_id", "attempt") if name in valid.columns]
+    _refuse_repeated_rows(valid, identity, explained.column, source)
     when = next((name for name in ("started_unix_ns", "order") if name in valid.columns), "")
     invalid = rows.filter(~pl.col("valid").fill_null(value=False)).select(identity).unique()
     several = valid.select(identity).unique().height < valid.height
@@ -178,6 +215,21 @@ def select_response(
         trials=_number_trials(valid.select(identity)) if several and not average else None,
         order=None if order is None or order.null_count() else order.to_numpy(),
     )
+
+
+def _refuse_repeated_rows(valid: pl.DataFrame, identity: Sequence[str], response: str, source: str) -> None:
+    """Refuse one measurement that stands there twice: counted twice it would pass for more evidence."""
+    if "measurement" not in valid.columns:
+        return
+    key = [*identity, *(name for name in ("package", "measurement") if name in valid.columns)]
+    repeated = valid.select(key).is_duplicated()
+    if repeated.any():
+        row = valid.row(repeated.arg_max() or 0, named=True)
+        raise InputError(
+            f"measurement {row['measurement']} of {response} in trial {row['trial_id']} stands there twice",
+            where=source,
+            remedy="Remove the second row; two experiments need different names in column experiment.",
+        )
 
 
 def _number_trials(identity: pl.DataFrame) -> CellArray:

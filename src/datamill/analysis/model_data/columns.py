@@ -8,9 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from datamill.analysis.cells import CellArray, Factor, FloatArray, order_levels
-from datamill.analysis.model_formula import Variable
+from datamill.analysis.model_data.cells import CellArray, Factor, FloatArray, order_levels
+from datamill.analysis.model_data.formula import Variable
 from datamill.experiment.errors import InputError
+
+#: A column of so many rows with so few texts is compared with each of them.
+_LONG_COLUMN, _FEW_LABELS = 100_000, 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,19 +33,22 @@ def encode_factors(
 ) -> tuple[tuple[Factor, ...], tuple[CellArray, ...]]:
     """Return the factors of a table, and for each the level of every row as its index.
 
-    Levels come in the order of `levels` where given (those with data), else of `order_levels`.
+    Levels come in the order of `levels` where given (those with data), else in that of an Enum's
+    categories, else of `order_levels`.
 
     Raises:
         InputError: a row has no level.
     """
     factors, columns = [], []
     for name in names:
-        labels, codes = _encode_labels(table[name], lines)
-        given = levels.get(name)
+        labels, label_of_code, codes = _encode_labels(table[name], lines)
+        dtype = table[name].dtype
+        given = levels.get(name, dtype.categories.to_list() if isinstance(dtype, pl.Enum) else None)
         ordered = order_levels(labels) if given is None else _order_given(labels, given)
         place = {label: index for index, label in enumerate(ordered)}
         factors.append(Factor(name, ordered))
-        columns.append(np.array([place[label] for label in labels], dtype=np.uint32)[codes])
+        level_of_label = np.array([place[label] for label in labels], dtype=np.uint32)
+        columns.append(level_of_label[label_of_code][codes])
     return tuple(factors), tuple(columns)
 
 
@@ -51,9 +57,13 @@ def _order_given(labels: Sequence[str], given: Sequence[str]) -> tuple[str, ...]
     return (*(level for level in given if level in seen), *order_levels(seen - set(given)))
 
 
-def _encode_labels(column: pl.Series, lines: Lines) -> tuple[list[str], CellArray]:
-    """Distinct labels of a column, and the index of each row's label among them."""
-    if column.dtype in (pl.String, pl.Categorical, pl.Enum):
+def _encode_labels(column: pl.Series, lines: Lines) -> tuple[list[str], CellArray, CellArray]:
+    """Distinct labels of a column, the index of each code's label among them, and the code of each row."""
+    few = _encode_few_labels(column) if column.dtype == pl.String else None
+    if few is not None:
+        distinct, numbers = few
+        texts = dict(enumerate(distinct.str.strip_chars().to_list()))
+    elif column.dtype in (pl.String, pl.Categorical, pl.Enum):
         _refuse_empty(column.is_null(), column.name, lines)
         categories = column.cast(pl.Categorical)
         distinct = categories.unique()
@@ -76,7 +86,26 @@ def _encode_labels(column: pl.Series, lines: Lines) -> tuple[list[str], CellArra
     mapping = np.zeros(max(texts, default=0) + 1, dtype=np.uint32)
     for code, text in texts.items():
         mapping[code] = place[text]
-    return labels, mapping[numbers]
+    return labels, mapping, numbers
+
+
+def _encode_few_labels(column: pl.Series) -> tuple[pl.Series, CellArray] | None:
+    """Distinct texts of a long column and each row's index, if its first rows show all of few texts.
+
+    Comparing all rows with each text is ten times as fast as looking up the text of each row.
+    """
+    if column.len() < _LONG_COLUMN or column.null_count():
+        return None
+    distinct = column.head(_LONG_COLUMN // 10).unique(maintain_order=True)
+    if distinct.len() > _FEW_LABELS:
+        return None
+    codes = pl.Series(np.zeros(column.len(), dtype=np.uint8))
+    for index, text in enumerate(distinct.to_list(), start=1):
+        codes = codes + (column == text).cast(pl.UInt8) * index
+    # A text that the first rows do not show equals none of them.
+    if codes.min() == 0:
+        return None
+    return distinct, codes.to_numpy().astype(np.uint32) - np.uint32(1)
 
 
 def _refuse_empty(missing: pl.Series, name: str, lines: Lines) -> None:

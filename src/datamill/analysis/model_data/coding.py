@@ -8,7 +8,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from datamill.analysis.cells import Factor, FloatArray, IntArray
+from datamill.analysis.model_data.cells import Factor, FloatArray, IntArray
 from datamill.experiment.errors import InputError
 
 

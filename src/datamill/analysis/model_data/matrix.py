@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamill.analysis.cells import CellArray, FloatArray, IntArray
-from datamill.analysis.coding import Term, code_cells, name_columns
-from datamill.analysis.observations import Observations
+from datamill.analysis.model_data.cells import CellArray, Cells, FloatArray, IntArray
+from datamill.analysis.model_data.coding import Term, code_cells, name_columns
+from datamill.analysis.model_data.observations import Covariate, Observations
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,13 +46,17 @@ class ModelMatrix:
 
 def build_model_matrix(observations: Observations, terms: Sequence[Term]) -> ModelMatrix:
     """Code the terms over the cells and covariates of some observations."""
-    cells = observations.cells
+    return code_model_matrix(observations.cells, observations.covariates, terms)
+
+
+def code_model_matrix(cells: Cells, covariates: Sequence[Covariate], terms: Sequence[Term]) -> ModelMatrix:
+    """Code the terms over cells, and over covariates with a value for each of the cells' observations."""
     by_cell = code_cells(cells.codes, cells.factors, terms)
     wanted = list(dict.fromkeys(term.covariates for term in terms if term.covariates))
     products = np.ones((len(wanted), cells.n))
     for row, chosen in zip(products, wanted, strict=True):
         for index in chosen:
-            row *= observations.covariates[index].values
+            row *= covariates[index].values
     columns, of_product, names = [], [-1], ["mean"]
     for term in terms:
         columns.append(slice(len(of_product), len(of_product) + term.df))

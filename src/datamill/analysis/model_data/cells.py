@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from datamill._native import gather_moments
+from datamill._native import gather_moments, number_combinations
 from datamill.experiment.errors import InputError
 
 FloatArray = NDArray[np.float64]
@@ -160,19 +160,18 @@ def _find_distinct(
         return np.zeros((1, 0), dtype=np.int64), np.zeros(n, dtype=np.uint32)
     possible = math.prod(sizes)
     if possible >= 1 << 62:
-        rows, of_row = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
-        return rows.astype(np.int64), of_row.reshape(-1).astype(np.uint32)
-    # One number for each combination is found an order of magnitude faster than rows are.
-    small = np.int64 if possible >= 1 << 31 else np.int32
-    combination = np.zeros(n, dtype=small)
-    for column, size in zip(columns, sizes, strict=True):
-        np.multiply(combination, size, out=combination)
-        np.add(combination, column.astype(small, copy=False), out=combination)
-    if possible <= 4 * n + 1024:
-        present = np.bincount(combination, minlength=possible) > 0
-        keys = np.flatnonzero(present)
-        of_row = (np.cumsum(present) - 1).astype(np.uint32)[combination]
+        rows, numbers = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+        return rows.astype(np.int64), numbers.reshape(-1).astype(np.uint32)
+    if possible < 1 << 32 and possible <= 4 * n + 1024:
+        plain = [np.ascontiguousarray(column, dtype=np.uint32) for column in columns]
+        found, of_row = number_combinations(plain, sizes)
+        keys: IntArray = found.astype(np.int64)
     else:
-        keys, of_row = np.unique(combination, return_inverse=True)
+        # One number for each combination is found an order of magnitude faster than rows are.
+        combination = np.zeros(n, dtype=np.int64)
+        for column, size in zip(columns, sizes, strict=True):
+            combination = combination * size + column
+        keys, numbers = np.unique(combination, return_inverse=True)
+        of_row = numbers.reshape(-1).astype(np.uint32)
     distinct = np.stack(np.unravel_index(keys, sizes), axis=1)
-    return distinct.astype(np.int64), of_row.reshape(-1).astype(np.uint32, copy=False)
+    return distinct.astype(np.int64), of_row

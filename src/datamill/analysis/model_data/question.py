@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from datamill.analysis.coding import Term, list_formula_terms
-from datamill.analysis.model_formula import (
+from datamill.analysis.model_data.coding import Term, list_formula_terms
+from datamill.analysis.model_data.formula import (
     ModelFormula,
     Variable,
     list_factorial_terms,
     parse_model_formula,
 )
-from datamill.analysis.observations import (
+from datamill.analysis.model_data.observations import (
     Observations,
     is_tidy,
     list_tidy_factors,
@@ -30,7 +30,8 @@ class Question:
 
     `formula` replaces `factors`, `covariates` and `order`, the largest interaction. `trial` is the
     column that tells trials apart and `run_order` the one that says when they came; only tables
-    that are not datamill's own need them.
+    that are not datamill's own need them. `blocks` are columns of nuisance conditions: they enter
+    additively, before all other terms.
     """
 
     response: str = ""
@@ -40,14 +41,32 @@ class Question:
     order: int | None = None
     trial: str = ""
     run_order: str = ""
+    blocks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelData:
-    """The observations that a question selects, and the terms of its model."""
+    """The observations that a question selects, and the terms of its model, the `blocks` among them first."""
 
     observations: Observations
     terms: tuple[Term, ...]
+    blocks: tuple[str, ...] = ()
+
+
+def list_columns(question: Question) -> tuple[str, ...]:
+    """The columns of a plain table that a question is about; none where it names no response.
+
+    Raises:
+        InputError: the formula is none.
+    """
+    formula = parse_model_formula(question.formula) if question.formula else None
+    response = _name_response(question, formula, "")
+    if response is None:
+        return ()
+    named = [response.column, *question.blocks, *question.factors, *question.covariates]
+    named += [variable.column for variable in formula.variables] if formula is not None else []
+    named += [name for name in (question.trial, question.run_order) if name]
+    return tuple(dict.fromkeys(named))
 
 
 def select_model_data(
@@ -57,6 +76,7 @@ def select_model_data(
     levels: Mapping[str, Sequence[str]] | None = None,
     usual_order: int | None = None,
     average: bool = True,
+    allow_no_factor: bool = False,
     source: str = "table",
     first_line: int = 2,
 ) -> ModelData:
@@ -64,8 +84,10 @@ def select_model_data(
 
     In a formula, columns of text are factors and columns of numbers covariates; `C(column)` and
     `question.factors` make numbers levels. A tidy table needs neither response nor factors named.
+    With `average`, several observations of one trial become one, since they are no replicates; with
+    `allow_no_factor` a plain table needs no factor, and all its rows are one group.
     Interactions go up to `question.order`, else `usual_order`, else all for 3 factors or fewer,
-    else 2. `levels` and `average` are as in `select_response`.
+    else 2. `levels` are as in `select_response`.
 
     Raises:
         InputError: whatever keeps the question from being asked of the table.
@@ -80,7 +102,8 @@ def select_model_data(
         return _select_tidy(table, question, formula, levels or {}, usual_order, average, source)
     response = _name_response(question, formula, "")
     factors, covariates = _sort_variables(table, question, formula, tidy=False)
-    for given, option in ((response, "--response y"), ((*factors, *covariates), "--factors x1,x2")):
+    explained = allow_no_factor or (*factors, *covariates, *question.blocks)
+    for given, option in ((response, "--response y"), (explained, "--factors x1,x2")):
         if not given:
             raise InputError(
                 f"{option.split()[0]} is missing",
@@ -91,14 +114,15 @@ def select_model_data(
     observations = read_columns(
         table,
         response,
-        factors,
+        (*question.blocks, *factors),
         covariates=covariates,
         trial=question.trial,
         order=question.run_order,
         source=source,
+        average=average,
         first_line=first_line,
     )
-    return ModelData(observations, _list_terms(observations, question, formula, usual_order))
+    return ModelData(observations, _list_terms(observations, question, formula, usual_order), question.blocks)
 
 
 def _select_tidy(
@@ -119,7 +143,7 @@ def _select_tidy(
     factors, covariates = _sort_variables(table, question, formula, tidy=True)
     if not factors and not covariates:
         rows = table.filter((pl.col("response") == response.column) & pl.col("valid"))
-        factors = list_tidy_factors(rows)
+        factors = tuple(name for name in list_tidy_factors(rows) if name not in question.blocks)
         if rows.height and not factors:
             raise InputError(
                 f"no factor has valid data of {response.column} at two levels",
@@ -127,9 +151,15 @@ def _select_tidy(
                 remedy="There is nothing to explain; datamill analyze summary describes the values.",
             )
     observations = select_response(
-        table, response, factors, levels=levels, covariates=covariates, average=average, source=source
+        table,
+        response,
+        (*question.blocks, *factors),
+        levels=levels,
+        covariates=covariates,
+        average=average,
+        source=source,
     )
-    return ModelData(observations, _list_terms(observations, question, formula, usual_order))
+    return ModelData(observations, _list_terms(observations, question, formula, usual_order), question.blocks)
 
 
 def _name_response(question: Question, formula: ModelFormula | None, usual: str) -> Variable | None:
@@ -181,9 +211,11 @@ def _list_terms(
 ) -> tuple[Term, ...]:
     factors = observations.cells.factors
     covariates = [covariate.name for covariate in observations.covariates]
+    blocks = tuple((name,) for name in question.blocks)
     if formula is not None:
-        return list_formula_terms(factors, covariates, formula.terms)
-    count = len(factors)
+        return list_formula_terms(factors, covariates, (*blocks, *formula.terms))
+    crossed = [factor.name for factor in factors if factor.name not in question.blocks]
+    count = len(crossed)
     order = min(question.order or usual_order or (count if count <= 3 else 2), max(count, 1))
-    named = list_factorial_terms([factor.name for factor in factors], order)
-    return list_formula_terms(factors, covariates, (*named, *((name,) for name in covariates)))
+    named = list_factorial_terms(crossed, order)
+    return list_formula_terms(factors, covariates, (*blocks, *named, *((name,) for name in covariates)))

@@ -1,0 +1,1 @@
+"""From a table to the observations and terms of a model."""
