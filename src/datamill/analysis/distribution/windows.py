@@ -1,0 +1,147 @@
+"""Variability over windows of consecutive observations, against a count of events in each window."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats import rankdata, spearmanr
+
+from datamill.analysis.distribution.variability import adjust_skewness
+from datamill.analysis.model_data.cells import FloatArray
+from datamill.analysis.model_data.observations import Observations
+from datamill.analysis.records import Interval
+from datamill.experiment.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Consecutive observations of one design point: `cv` and `skewness` None where they do not exist."""
+
+    levels: tuple[str, ...]
+    start: int
+    count: float
+    cv: float | None
+    skewness: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class CountAssociation:
+    """How a figure goes with the count: Spearman's correlation, None where either is constant."""
+
+    figure: str
+    windows: int
+    correlation: Interval | None
+    p: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class WindowAnalysis:
+    """Windows of `size` observations, and how their figures go with the sum of `against`.
+
+    `left_over` counts observations at the ends of design points that fill no window.
+    """
+
+    against: str
+    size: int
+    windows: tuple[Window, ...]
+    associations: tuple[CountAssociation, ...]
+    n: int
+    left_over: int
+    confidence: float
+    method: str
+    warnings: tuple[str, ...]
+
+
+def analyze_windows(observations: Observations, size: int, *, confidence: float = 0.95) -> WindowAnalysis:
+    """CV and skewness G1 of n consecutive observations against events among them (thesis 2019, 2.2.1).
+
+    The first covariate counts the events of each observation. Windows do not overlap, do not reach
+    over design points, and follow the order of `observations.order`, else of the rows.
+
+    Raises:
+        InputError: a window is smaller than three or larger than the observations, or a count is
+            negative.
+    """
+    cells, events = observations.cells, observations.covariates[0]
+    if size < 3:
+        raise InputError(f"a window of {size} has no skewness", remedy="Take windows of 3 or more.")
+    if np.any(events.values < 0):
+        raise InputError(
+            f"column {events.name} has negative numbers, which count nothing",
+            remedy="Name a column that counts events, or marks them by 1 and 0.",
+        )
+    order = (
+        np.arange(cells.n) if observations.order is None else np.argsort(observations.order, kind="stable")
+    )
+    windows, left_over = [], 0
+    for cell in range(cells.counts.size):
+        rows = order[cells.of_row[order] == cell]
+        labels = zip(cells.factors, cells.codes[cell], strict=True)
+        levels = tuple(factor.levels[int(code)] for factor, code in labels)
+        left_over += rows.size % size
+        for start in range(0, rows.size - size + 1, size):
+            chosen = rows[start : start + size]
+            values = cells.values[chosen]
+            count = float(np.sum(events.values[chosen]))
+            windows.append(
+                Window(levels, start, count, _find_cv(values, cells.origin), adjust_skewness(values))
+            )
+    if not windows:
+        raise InputError(
+            f"no design point has {size} observations for a window",
+            remedy="Take smaller windows, or name fewer factors.",
+        )
+    pairs = [
+        _associate("coefficient of variation", [(item.count, item.cv) for item in windows], confidence),
+        _associate("skewness", [(item.count, item.skewness) for item in windows], confidence),
+    ]
+    warnings = []
+    if left_over:
+        warnings.append(f"{left_over} observations at the end fill no window and are not used")
+    if len(windows) < 10:
+        warnings.append(f"{len(windows)} windows say little: intervals are rough")
+    if pairs[0].correlation is None and len({item.count for item in windows}) == 1:
+        warnings.append(
+            f"every window has the same number of events ({windows[0].count:g}): there is nothing to set the "
+            "variability against"
+        )
+    return WindowAnalysis(
+        against=events.name,
+        size=size,
+        windows=tuple(windows),
+        associations=tuple(pairs),
+        n=cells.n,
+        left_over=left_over,
+        confidence=confidence,
+        method=(
+            f"windows of {size} consecutive observations in the order of "
+            f"{'the rows' if observations.order is None else 'the column named'}, without overlap; CV = s / "
+            "mean; "
+            "skewness G1; Spearman's correlation with the interval of Bonett and Wright"
+        ),
+        warnings=tuple(warnings),
+    )
+
+
+def _find_cv(values: FloatArray, origin: float) -> float | None:
+    mean = float(np.mean(values)) + origin
+    return float(np.std(values, ddof=1)) / mean if mean > 0 else None
+
+
+def _associate(figure: str, pairs: list[tuple[float, float | None]], confidence: float) -> CountAssociation:
+    known = np.array([(count, value) for count, value in pairs if value is not None]).reshape(-1, 2)
+    n = known.shape[0]
+    if n < 4 or np.ptp(known[:, 0]) == 0 or np.ptp(known[:, 1]) == 0:
+        return CountAssociation(figure, n, None, None)
+    ranks = [rankdata(known[:, index]) for index in (0, 1)]
+    rho = float(np.clip(np.corrcoef(*ranks)[0, 1], -1, 1))
+    p = float(spearmanr(known[:, 0], known[:, 1]).pvalue)
+    # Bonett and Wright (2000): Fisher's z with variance (1 + rho² / 2) / (n − 3).
+    reach = -float(ndtri((1 - confidence) / 2)) * math.sqrt((1 + rho * rho / 2) / (n - 3))
+    middle = math.atanh(min(max(rho, -1 + 1e-15), 1 - 1e-15))
+    return CountAssociation(
+        figure, n, Interval(rho, min(math.tanh(middle - reach), rho), max(math.tanh(middle + reach), rho)), p
+    )

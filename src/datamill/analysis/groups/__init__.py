@@ -1,0 +1,1 @@
+"""Groups compared: ranks, means, spreads, permutations."""

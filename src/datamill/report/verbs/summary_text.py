@@ -1,0 +1,170 @@
+"""Distributions as plain text: a table of five numbers, a line of boxes, means with intervals."""
+
+from __future__ import annotations
+
+import textwrap
+
+from datamill.analysis.distribution.summary import DistributionSummary, GroupSummary
+from datamill.analysis.records import Interval
+from datamill.report.numbers import (
+    Scale,
+    choose_scale,
+    count_decimals,
+    format_count,
+    format_fixed,
+    name_confidence,
+)
+from datamill.report.verbs.tests_text import ResponseNotes, list_notes
+
+_WIDTH = 100
+_MOST_ROWS = 200
+#: Characters of a line with a box, and the narrowest that is still a picture.
+_BOX = 28
+
+
+def format_summary(notes: ResponseNotes, summary: DistributionSummary) -> str:
+    """Lay out summaries for a terminal of 100 columns; the first line says where the medians lie."""
+    scale = choose_summary_scale(notes.unit, summary)
+    unit = f" ({scale.unit})" if scale.unit else ""
+    lines = [*_wrap(phrase_summary(notes.response, summary, scale), ""), ""]
+    lines += [f"{notes.response}{unit}", "", *_lay_out(summary, scale)]
+    if len(summary.groups) > _MOST_ROWS:
+        lines.append(f"… and {len(summary.groups) - _MOST_ROWS} further groups; --json has them all.")
+    lines += ["", *_wrap(f"n = {format_count(summary.n)}. Method: {summary.method}.", "  ")]
+    lines += list_notes(notes)
+    for warning in summary.warnings:
+        lines += _wrap(f"Warning: {warning}.", "  ")
+    return "\n".join(lines)
+
+
+def choose_summary_scale(unit: str, summary: DistributionSummary) -> Scale:
+    """Scale that suits the middle one of the groups' medians."""
+    largest = max(max(abs(group.minimum), abs(group.maximum)) for group in summary.groups)
+    middle = sorted(abs(group.median) for group in summary.groups)[len(summary.groups) // 2]
+    return choose_scale(unit, middle or largest)
+
+
+def phrase_summary(response: str, summary: DistributionSummary, scale: Scale) -> str:
+    """One sentence: where the middle of the observations lies, or from which group to which it ranges."""
+    unit = f" {scale.unit}" if scale.unit else ""
+    groups = summary.groups
+    if len(groups) == 1:
+        group = groups[0]
+        low, median, high = _spell(scale, group.low_quartile, group.median, group.high_quartile)
+        return (
+            f"Half of the {format_count(group.n)} observations of {response} lie between {low} and "
+            f"{high}{unit}, the median at {median}{unit}{_bound(summary, group, scale)}."
+        )
+    least = min(groups, key=lambda group: group.median)
+    most = max(groups, key=lambda group: group.median)
+    low, high = _spell(scale, least.median, most.median)
+    return (
+        f"Medians of {response} range from {low}{unit}{_bound(summary, least, scale)} at "
+        f"{_name(summary, least)} to {high}{unit}{_bound(summary, most, scale)} at {_name(summary, most)}, "
+        f"over {len(groups)} groups."
+    )
+
+
+def _bound(summary: DistributionSummary, group: GroupSummary, scale: Scale) -> str:
+    """The interval of a median in brackets."""
+    if group.median_interval is None:
+        return f" (n = {format_count(group.n)}, no interval)"
+    low, high = _spell(scale, group.median_interval.low, group.median_interval.high)
+    return f" ({name_confidence(summary.confidence)} interval {low} to {high})"
+
+
+def _name(summary: DistributionSummary, group: GroupSummary) -> str:
+    pairs = zip(summary.factors, group.levels, strict=True)
+    return ", ".join(f"{factor.name} = {level}" for factor, level in pairs)
+
+
+def _spell(scale: Scale, *values: float) -> list[str]:
+    """Numbers with four figures of the smallest that is not zero."""
+    sizes = [abs(value) * scale.factor for value in values if value]
+    decimals = count_decimals(min(sizes), 4) if sizes else 0
+    return [format_fixed(value * scale.factor, decimals) for value in values]
+
+
+def _lay_out(summary: DistributionSummary, scale: Scale) -> list[str]:
+    """Two tables: five numbers with a line of boxes, then means."""
+    level = name_confidence(summary.confidence)
+    names = [factor.name for factor in summary.factors]
+    shown = summary.groups[:_MOST_ROWS]
+    decimals = _choose_decimals(summary, scale)
+    numbers = [[*names, "n", "min", "Q1", "median", f"{level} interval", "Q3", "max", ""]]
+    means = [[*names, "n", "mean", f"{level} interval", "sd", "CV"]]
+    for group, box in zip(shown, _draw_lines(shown), strict=True):
+        low, left, right, high = (
+            format_fixed(value * scale.factor, decimals)
+            for value in (group.minimum, group.low_quartile, group.high_quartile, group.maximum)
+        )
+        median, around = _spell_interval(group.median, group.median_interval, scale, decimals)
+        start = [*group.levels, format_count(group.n)]
+        numbers.append([*start, low, left, median, around, right, high, box])
+        sd = "-" if group.sd is None else format_fixed(group.sd * scale.factor, decimals)
+        cv = "-" if group.cv is None else f"{100 * group.cv:.3g}%"
+        means.append([*start, *_spell_interval(group.mean, group.mean_interval, scale, decimals), sd, cv])
+    return [*_align(numbers, len(names)), "", *_align(means, len(names))]
+
+
+def _spell_interval(value: float, interval: Interval | None, scale: Scale, decimals: int) -> tuple[str, str]:
+    if interval is None:
+        return format_fixed(value * scale.factor, decimals), "-"
+    reach = (interval.high - interval.low) / 2 * scale.factor
+    places = max(decimals, count_decimals(reach)) if reach > 0 else decimals
+    low, middle, high = (
+        format_fixed(item * scale.factor, places) for item in (interval.low, value, interval.high)
+    )
+    return middle, f"{low} to {high}"
+
+
+def _align(rows: list[list[str]], left: int) -> list[str]:
+    """A table, its first row a header; the first `left` columns are names."""
+    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.ljust(width) if index < left else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return [lines[0], "-" * max(map(len, lines)), *lines[1:]]
+
+
+def _choose_decimals(summary: DistributionSummary, scale: Scale) -> int:
+    """Four figures of the median group's box, or of its median where that has no height."""
+    heights = sorted(group.high_quartile - group.low_quartile for group in summary.groups)
+    typical = heights[len(heights) // 2] * scale.factor
+    if typical <= 0:
+        typical = max(abs(group.median) for group in summary.groups) * scale.factor / 100
+    return count_decimals(typical, 3) if typical > 0 else 0
+
+
+def _draw_lines(groups: tuple[GroupSummary, ...]) -> list[str]:
+    """Boxes from the smallest to the largest quartile of all groups, whiskers cut off at the ends."""
+    if len(groups) < 2:
+        return [""] * len(groups)
+    low = min(group.low_quartile for group in groups)
+    high = max(group.high_quartile for group in groups)
+    margin = (high - low) * 0.25
+    low, high = low - margin, high + margin
+    if high <= low:
+        return [""] * len(groups)
+
+    def place(value: float) -> int:
+        return round((min(max(value, low), high) - low) / (high - low) * (_BOX - 1))
+
+    lines = []
+    for group in groups:
+        cells = [" "] * _BOX
+        for index in range(place(group.minimum), place(group.maximum) + 1):
+            cells[index] = "─"
+        for index in range(place(group.low_quartile), place(group.high_quartile) + 1):
+            cells[index] = "█"
+        cells[place(group.median)] = "│"
+        lines.append("".join(cells))
+    return lines
+
+
+def _wrap(text: str, indent: str) -> list[str]:
+    return textwrap.wrap(text, _WIDTH, subsequent_indent=indent, break_on_hyphens=False)

@@ -1,0 +1,282 @@
+"""Variability as plain text: what changes it, then each design point; or windows against a count."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+import numpy as np
+
+from datamill.analysis.distribution.variability import PointVariability, Variability
+from datamill.analysis.distribution.variability_comparison import FactorVariability
+from datamill.analysis.distribution.windows import CountAssociation, WindowAnalysis
+from datamill.analysis.records import Interval
+from datamill.report.numbers import (
+    choose_scale,
+    count_decimals,
+    format_count,
+    format_fixed,
+    format_p,
+    format_percent,
+    name_confidence,
+)
+from datamill.report.verbs.tests_text import ResponseNotes, list_notes
+
+_WIDTH = 100
+#: More rows than this are for --json.
+_MOST_ROWS = 60
+_MOST_PAIRS = 10
+
+
+def format_variability(
+    notes: ResponseNotes, variability: Variability, factors: Sequence[FactorVariability]
+) -> str:
+    """Lay out variability for a terminal of 100 columns; the first lines are the answer."""
+    lines = []
+    for sentence in phrase_variability(notes.response, variability, factors):
+        lines += _wrap(sentence, "")
+    lines += [
+        "",
+        f"Variability of {notes.response} by design point",
+        "",
+        *_lay_out_points(notes, variability),
+    ]
+    for item in factors:
+        if 1 < len(item.pairs) <= _MOST_PAIRS:
+            lines += ["", *_list_pairs(item)]
+    lines += ["", *_wrap(f"Method: {variability.method}.", "  ")]
+    if factors:
+        text = (
+            "Levels compared by Kruskal-Wallis over the design points' coefficients of variation, p adjusted "
+            f"for {len(factors)} factors; pairs by Mann-Whitney."
+        )
+        lines += _wrap(text, "  ")
+    lines += list_notes(notes)
+    for warning in dict.fromkeys((*variability.warnings, *_list_warnings(factors))):
+        lines += _wrap(f"Warning: {warning}.", "  ")
+    return "\n".join(lines)
+
+
+def phrase_variability(
+    response: str, variability: Variability, factors: Sequence[FactorVariability]
+) -> list[str]:
+    """A sentence for each factor: whether and how much it changes variability; else what there is."""
+    alpha = 1 - variability.confidence
+    sentences = []
+    for item in sorted(factors, key=lambda item: 2.0 if item.adjusted_p is None else item.adjusted_p):
+        p = f"Kruskal-Wallis p = {format_p(item.adjusted_p)}"
+        pair = item.pairs[0] if len(item.pairs) == 1 else None
+        ratio = None if pair is None else _find_ratio(pair.test.estimates)
+        medians = ", ".join(f"{level} {format_fixed(100 * cv, 2)}% of {n}" for level, n, cv in item.medians)
+        if item.adjusted_p is not None and item.adjusted_p < alpha:
+            if pair is not None and ratio is not None:
+                more = "more" if ratio[0].estimate > 1 else "less"
+                sentences.append(
+                    f"{response} varies {more} at {item.factor} = {pair.second} than at {pair.first}: "
+                    f"coefficients of variation have the ratio {_spell_ratio(*ratio)}; {p}."
+                )
+            else:
+                sentences.append(
+                    f"The variability of {response} differs between the levels of {item.factor}: median "
+                    f"coefficients of variation {medians} design points; {p}."
+                )
+        else:
+            shown = f"; ratio {pair.second} / {pair.first} {_spell_ratio(*ratio)}" if pair and ratio else ""
+            sentences.append(
+                f"No effect of {item.factor} on the variability of {response} is detected ({p}){shown}."
+            )
+    if sentences:
+        return sentences
+    known = [point for point in variability.points if point.cv is not None]
+    if not known:
+        return [f"No design point has a coefficient of variation of {response}."]
+    if len(known) == 1 and known[0].cv is not None:
+        shown = _phrase_cv(known[0].cv, variability.confidence)
+        return [f"The coefficient of variation of {response} is {shown}, n = {format_count(known[0].n)}."]
+    most = max(known, key=_get_cv)
+    least = min(known, key=_get_cv)
+    parts = [
+        f"{word} {_phrase_cv(point.cv, variability.confidence)} at {_name_point(variability, point)}"
+        for word, point in (("from", least), ("to", most))
+        if point.cv is not None
+    ]
+    return [f"Coefficients of variation of {response} range {' '.join(parts)}."]
+
+
+def format_windows(notes: ResponseNotes, analysis: WindowAnalysis) -> str:
+    """Lay out variability over windows for a terminal of 100 columns; the first lines are the answer."""
+    alpha = 1 - analysis.confidence
+    lines = []
+    for item in analysis.associations:
+        lines += _wrap(phrase_association(notes.response, analysis, item, alpha), "")
+    lines += [
+        "",
+        f"{notes.response} over {len(analysis.windows)} windows by the sum of {analysis.against}",
+        "",
+    ]
+    rows = [("count", "windows", "median CV", "least", "largest", "median G1", "least", "largest")]
+    counts = sorted({window.count for window in analysis.windows})
+    for count in counts[:_MOST_ROWS]:
+        chosen = [window for window in analysis.windows if window.count == count]
+        rows.append(
+            (
+                f"{count:g}",
+                str(len(chosen)),
+                *_spell_range([100 * item.cv for item in chosen if item.cv is not None], "%"),
+                *_spell_range([item.skewness for item in chosen if item.skewness is not None], ""),
+            )
+        )
+    lines += _lay_out(rows)
+    if len(counts) > _MOST_ROWS:
+        lines.append(f"… and {len(counts) - _MOST_ROWS} further counts; --json has every window.")
+    lines += ["", *_wrap(f"Method: {analysis.method}.", "  "), *list_notes(notes)]
+    for warning in analysis.warnings:
+        lines += _wrap(f"Warning: {warning}.", "  ")
+    return "\n".join(lines)
+
+
+def phrase_association(response: str, analysis: WindowAnalysis, item: CountAssociation, alpha: float) -> str:
+    """A sentence: whether a figure of windows goes with their count."""
+    where = f"over {item.windows} windows of {analysis.size} observations"
+    if item.correlation is None or item.p is None:
+        return f"The {item.figure} of {response} cannot be set against {analysis.against} {where}."
+    value = item.correlation
+    shown = (
+        f"Spearman's correlation {format_fixed(value.estimate, 2)} ({name_confidence(analysis.confidence)} "
+        f"interval {format_fixed(value.low, 2)} to {format_fixed(value.high, 2)}), p = {format_p(item.p)}"
+    )
+    if item.p >= alpha:
+        return (
+            f"The {item.figure} of {response} is not seen to change with {analysis.against} {where}: {shown}."
+        )
+    word = "grows" if value.estimate > 0 else "falls"
+    return f"The {item.figure} of {response} {word} with {analysis.against} {where}: {shown}."
+
+
+def _spell_range(values: Sequence[float], unit: str) -> tuple[str, str, str]:
+    if not values:
+        return "-", "-", "-"
+    ends = (float(np.median(values)), min(values), max(values))
+    return tuple(f"{format_fixed(item, 2)}{unit}" for item in ends)  # type: ignore[return-value]
+
+
+def _get_cv(point: PointVariability) -> float:
+    assert point.cv is not None
+    return point.cv.estimate
+
+
+def _name_point(variability: Variability, point: PointVariability) -> str:
+    return ", ".join(
+        f"{name} = {level}" for name, level in zip(variability.factors, point.levels, strict=True)
+    )
+
+
+def _find_ratio(estimates: Sequence[object]) -> tuple[Interval, float] | None:
+    for estimate in estimates:
+        if getattr(estimate, "name", "") == "ratio":
+            return estimate.value, estimate.confidence  # type: ignore[attr-defined]
+    return None
+
+
+def _spell_ratio(value: Interval, confidence: float) -> str:
+    decimals = max(2, count_decimals((value.high - value.low) / 2))
+    estimate, low, high = (format_fixed(item, decimals) for item in (value.estimate, value.low, value.high))
+    level = name_confidence(float(f"{100 * confidence:.4g}") / 100)
+    return f"{estimate} ({level} interval {low} to {high})"
+
+
+def _phrase_cv(value: Interval, confidence: float) -> str:
+    if np.isfinite(value.high):
+        return format_percent(_percent(value), confidence)
+    estimate, low = (format_fixed(100 * item, 1) for item in (value.estimate, value.low))
+    return f"{estimate}% ({name_confidence(confidence)} interval {low}% or more)"
+
+
+def _percent(value: Interval) -> Interval:
+    return Interval(100 * value.estimate, 100 * value.low, 100 * value.high)
+
+
+def _lay_out_points(notes: ResponseNotes, variability: Variability) -> list[str]:
+    scale = choose_scale(notes.unit, max(abs(point.mean) for point in variability.points))
+    mean = f"mean ({scale.unit})" if scale.unit else "mean"
+    level = name_confidence(variability.confidence)
+    header = (
+        *variability.factors, "n", mean, "CV", f"{level} interval", "G1", f"{level} interval", "QCD",
+        "MAD/median", "Q.skew",
+    )  # fmt: skip
+    rows = [header]
+    for point in variability.points[:_MOST_ROWS]:
+        digits = count_decimals(abs(point.mean) * scale.factor, 4)
+        rows.append(
+            (
+                *point.levels,
+                format_count(point.n),
+                format_fixed(point.mean * scale.factor, digits),
+                *_spell_figure(point.cv, "%", 100),
+                *_spell_figure(point.skewness_interval, "", 1),
+                _spell_share(point.dispersion),
+                _spell_share(point.mad_ratio),
+                "-" if point.quartile_skewness is None else format_fixed(point.quartile_skewness, 2),
+            )
+        )
+    lines = _lay_out(rows, left=len(variability.factors))
+    if len(variability.points) > _MOST_ROWS:
+        lines.append(
+            f"… and {len(variability.points) - _MOST_ROWS} further design points; --json has them all."
+        )
+    lines.append(
+        "QCD: (Q3 − Q1) / (Q3 + Q1); Q.skew: quartile skewness. Both, and MAD, do not heed extremes."
+    )
+    return lines
+
+
+def _spell_figure(value: Interval | None, unit: str, factor: float) -> tuple[str, str]:
+    if value is None:
+        return "-", "-"
+    if not np.isfinite(value.high):
+        low = format_fixed(value.low * factor, 2)
+        return f"{format_fixed(value.estimate * factor, 2)}{unit}", f"{low}{unit} or more"
+    decimals = max(1, count_decimals((value.high - value.low) / 2 * factor))
+    shown = [format_fixed(item * factor, decimals) for item in (value.estimate, value.low, value.high)]
+    return f"{shown[0]}{unit}", f"{shown[1]} to {shown[2]}{unit}"
+
+
+def _spell_share(value: float | None) -> str:
+    return "-" if value is None else f"{format_fixed(100 * value, 2)}%"
+
+
+def _lay_out(rows: Sequence[tuple[str, ...]], left: int = 0) -> list[str]:
+    """A table, its first row a header; the first `left` columns are names."""
+    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.ljust(width) if index < left else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return [lines[0], "-" * max(map(len, lines)), *lines[1:]]
+
+
+def _list_pairs(item: FactorVariability) -> list[str]:
+    lines = [f"Coefficients of variation between levels of {item.factor}"]
+    for pair in item.pairs:
+        ratio = _find_ratio(pair.test.estimates)
+        shown = f"ratio {_spell_ratio(*ratio)}, " if ratio else ""
+        lines += _wrap(
+            f"  {pair.second} / {pair.first}: {shown}adjusted p = {format_p(pair.adjusted_p)}", "    "
+        )
+    return lines
+
+
+def _list_warnings(factors: Sequence[FactorVariability]) -> list[str]:
+    """What limits the comparisons of levels, each named with its factor."""
+    found = []
+    for item in factors:
+        for test in (item.overall, *(pair.test for pair in item.pairs)):
+            found += [f"levels of {item.factor}: {warning}" for warning in test.warnings]
+    return found
+
+
+def _wrap(text: str, indent: str) -> list[str]:
+    return textwrap.wrap(text, _WIDTH, subsequent_indent=indent, break_on_hyphens=False)
