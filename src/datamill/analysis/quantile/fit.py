@@ -1,0 +1,87 @@
+"""Exact solutions of quantile regression, whichever kernel suits the model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datamill import _native
+from datamill.analysis.model_data.cells import FloatArray
+from datamill.analysis.model_data.matrix import ModelMatrix
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solutions:
+    """Solutions at T quantiles: coefficients (T × p), objectives (T), whether each is the only one (T)."""
+
+    coefficients: FloatArray
+    objectives: FloatArray
+    unique: NDArray[np.bool_]
+
+
+class QuantileProblem:
+    """Observations and a model matrix, to be solved at any quantiles.
+
+    Where several solutions have the same objective, the limit from below is chosen.
+    """
+
+    def __init__(self, matrix: ModelMatrix, values: FloatArray) -> None:
+        self.matrix = matrix
+        self.values = values
+        #: Number of observations.
+        self.n: int = values.size
+        cells = matrix.by_cell.shape[0]
+        self._sorted = _native.SortedCells(matrix.cell_of_row, values, cells) if matrix.factorial else None
+        #: Observations that a fitted value stands for: of each cell, or with covariates one each.
+        self.counts: FloatArray = (
+            np.bincount(matrix.cell_of_row, minlength=cells).astype(np.float64)
+            if matrix.factorial
+            else np.ones(values.size)
+        )
+
+    def solve(self, quantiles: Sequence[float]) -> Solutions:
+        """Minimise the sum of check functions at each quantile (Koenker and Bassett 1978)."""
+        matrix = self.matrix
+        if self._sorted is not None:
+            fit = self._sorted.fit(matrix.by_cell, list(quantiles))
+            return Solutions(fit.coefficients, fit.objective, fit.unique)
+        coefficients, objectives, _, several, _ = _native.fit_general(
+            matrix.by_cell,
+            matrix.cell_of_row,
+            matrix.products,
+            matrix.of_product,
+            self.values,
+            np.asarray(quantiles, dtype=np.float64),
+        )
+        return Solutions(coefficients, objectives, ~several)
+
+    def measure_flat_bottoms(self, quantiles: Sequence[float], solutions: Solutions) -> FloatArray:
+        """Largest difference of a coefficient between the limits from below and above (T); 0 where unique."""
+        widths = np.zeros(len(quantiles))
+        several = np.flatnonzero(~solutions.unique)
+        if several.size:
+            mirrored = QuantileProblem(self.matrix, -self.values)
+            above = mirrored.solve([1 - quantiles[index] for index in several.tolist()])
+            widths[several] = np.max(np.abs(above.coefficients + solutions.coefficients[several]), axis=1)
+        return widths
+
+    def fit_values(self, coefficients: FloatArray) -> FloatArray:
+        """Fitted values (T × K for factors alone, else T × n) of coefficients (T × p)."""
+        matrix = self.matrix
+        if matrix.factorial:
+            return np.asarray(coefficients @ matrix.by_cell.T, dtype=np.float64)
+        return _native.fitted_general(
+            matrix.by_cell, matrix.cell_of_row, matrix.products, matrix.of_product, coefficients
+        )
+
+    def cross(self, weights: FloatArray) -> FloatArray:
+        """X'WX (p × p) for one weight a row (n), or with factors alone one total weight a cell (K)."""
+        matrix = self.matrix
+        if matrix.factorial:
+            return np.asarray((matrix.by_cell.T * weights) @ matrix.by_cell, dtype=np.float64)
+        return _native.weighted_cross_products(
+            matrix.by_cell, matrix.cell_of_row, matrix.products, matrix.of_product, weights
+        )

@@ -1,0 +1,141 @@
+"""The fits of a quantile model as records: coefficients and terms with their intervals and tests."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from datamill.analysis.influence import adjust_holm
+from datamill.analysis.model_data.cells import Factor, FloatArray
+from datamill.analysis.model_data.coding import Term, code_combinations
+from datamill.analysis.model_data.matrix import ModelMatrix
+from datamill.analysis.quantile.fit import QuantileProblem, Solutions
+from datamill.analysis.quantile.inference import Inference
+from datamill.analysis.quantile.records import QuantileCoefficient, QuantileFit, QuantileTerm
+from datamill.analysis.records import Interval, LevelEffect
+from datamill.experiment.errors import InputError
+
+
+def check_quantiles(quantiles: Sequence[float]) -> list[float]:
+    """Return the quantiles in ascending order, each once.
+
+    Raises:
+        InputError: there is none, or one is not between 0 and 1.
+    """
+    asked = sorted({float(quantile) for quantile in quantiles})
+    if not asked:
+        raise InputError("no quantile is asked for", remedy="Name at least one, such as 0.5.")
+    for quantile in asked:
+        if not 0 < quantile < 1:
+            raise InputError(
+                f"the quantile {quantile:g} is not between 0 and 1",
+                remedy="Write the 99th percentile as 0.99; 0 and 1 are the extremes, not quantiles.",
+            )
+    return asked
+
+
+def count_needed(quantile: float, confidence: float) -> int:
+    """Observations that a distribution-free interval of a quantile needs, so that both ends exist."""
+    return math.ceil(math.log((1 - confidence) / 2) / math.log(max(quantile, 1 - quantile)))
+
+
+def is_saturated(matrix: ModelMatrix) -> bool:
+    """Whether the model has as many coefficients as there are combinations of levels."""
+    return matrix.factorial and matrix.by_cell.shape[0] == matrix.by_cell.shape[1]
+
+
+def count_available(problem: QuantileProblem) -> float:
+    """Observations that stand behind a quantile: of the smallest cell, or for each coefficient."""
+    if is_saturated(problem.matrix):
+        return float(np.min(problem.counts))
+    return problem.n / float(problem.matrix.by_cell.shape[1])
+
+
+def spell_fits(
+    problem: QuantileProblem,
+    factors: Sequence[Factor],
+    origin: float,
+    quantiles: Sequence[float],
+    solutions: Solutions,
+    inferences: Sequence[Inference],
+    confidence: float,
+) -> tuple[QuantileFit, ...]:
+    """Write the solutions at T quantiles as records; `origin` was taken from all values."""
+    available = count_available(problem)
+    widths = problem.measure_flat_bottoms(quantiles, solutions)
+    fits = []
+    for index, (quantile, inference) in enumerate(zip(quantiles, inferences, strict=True)):
+        rows, terms = _spell_out(problem.matrix, factors, origin, solutions.coefficients[index], inference)
+        fits.append(
+            QuantileFit(
+                quantile=quantile,
+                coefficients=rows,
+                terms=terms,
+                objective=float(solutions.objectives[index]),
+                unique=bool(solutions.unique[index]),
+                flat_width=float(widths[index]),
+                extreme=count_needed(quantile, confidence) > available,
+            )
+        )
+    return tuple(fits)
+
+
+def _spell_out(
+    matrix: ModelMatrix,
+    factors: Sequence[Factor],
+    origin: float,
+    coefficients: FloatArray,
+    inference: Inference,
+) -> tuple[tuple[QuantileCoefficient, ...], tuple[QuantileTerm, ...]]:
+    """Coefficients with their intervals, and the tests of the terms."""
+    term_of = [""] * coefficients.size
+    for term, columns in zip(matrix.terms, matrix.columns, strict=True):
+        term_of[columns] = [term.name] * term.df
+    rows = []
+    for index, name in enumerate(("intercept", *matrix.names[1:])):
+        weights = np.zeros(coefficients.size)
+        weights[index] = 1.0
+        found = inference.infer(float(coefficients[index]), weights)
+        value = found.value
+        if index == 0:
+            value = Interval(value.estimate + origin, value.low + origin, value.high + origin)
+        p = None if index == 0 else found.p
+        rows.append(QuantileCoefficient(name, term_of[index], value, found.standard_error, p))
+    tests = [inference.test(coefficients[columns], columns) for columns in matrix.columns]
+    terms = tuple(
+        QuantileTerm(term, p, adjusted, _spell_levels(factors, term, columns, coefficients, inference))
+        for term, columns, p, adjusted in zip(
+            matrix.terms, matrix.columns, tests, adjust_holm(tests), strict=True
+        )
+    )
+    return tuple(rows), terms
+
+
+def _spell_levels(
+    factors: Sequence[Factor], term: Term, columns: slice, coefficients: FloatArray, inference: Inference
+) -> tuple[LevelEffect, ...]:
+    if term.order > 1 or term.df < 2:
+        return ()
+    labels, rows = code_combinations(term, factors)
+    effects = []
+    for label, row in zip(labels, rows, strict=True):
+        weights = np.zeros(coefficients.size)
+        weights[columns] = row
+        effects.append(LevelEffect(label, inference.infer(float(weights @ coefficients), weights).value))
+    return tuple(effects)
+
+
+def count_crossings(problem: QuantileProblem, coefficients: FloatArray) -> int:
+    """Design points (with covariates, observations) where a higher quantile is fitted below a lower one."""
+    last: FloatArray | None = None
+    crossed: FloatArray | None = None
+    for own in coefficients:
+        fitted = problem.fit_values(own[None, :])[0]
+        if last is not None:
+            size = 1e-12 * max(float(np.max(np.abs(last))), float(np.max(np.abs(fitted))))
+            here = fitted < last - size
+            crossed = here if crossed is None else crossed | here
+        last = fitted
+    return 0 if crossed is None else int(np.sum(crossed))

@@ -1,0 +1,158 @@
+"""From covariances or draws of coefficients to intervals, p-values and joint tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.special import chdtrc, fdtrc, ndtr, ndtri, stdtr, stdtrit
+
+from datamill.analysis.model_data.cells import FloatArray
+from datamill.analysis.records import Interval
+
+#: Quantiles of draws that tell how wide their tails are.
+_REACH = (0.005, 0.995)
+
+
+@dataclass(frozen=True, slots=True)
+class Inferred:
+    """A linear combination of coefficients: interval, standard error, and p-value of being zero."""
+
+    value: Interval
+    standard_error: float | None
+    p: float | None
+
+
+class Inference(Protocol):
+    """What is known about the error of p coefficients."""
+
+    def infer(self, estimate: float, weights: FloatArray) -> Inferred:
+        """Return the interval of a combination of coefficients (weights p) with this estimate."""
+
+    def test(self, estimates: FloatArray, columns: slice) -> float | None:
+        """Return the p-value of all these coefficients (as many estimates as columns) being zero."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CovarianceInference:
+    """Student's intervals from a covariance (p × p) with `df` degrees of freedom."""
+
+    covariance: FloatArray
+    df: float
+    confidence: float
+
+    def infer(self, estimate: float, weights: FloatArray) -> Inferred:
+        """Return estimate ± t times the standard error."""
+        variance = float(weights @ self.covariance @ weights)
+        if not np.isfinite(variance):
+            return Inferred(Interval(estimate, -np.inf, np.inf), None, None)
+        error = float(np.sqrt(max(variance, 0.0)))
+        half = float(-stdtrit(self.df, (1 - self.confidence) / 2)) * error
+        p = None if error == 0 else float(2 * stdtr(self.df, -abs(estimate) / error))
+        return Inferred(Interval(estimate, estimate - half, estimate + half), error, p)
+
+    def test(self, estimates: FloatArray, columns: slice) -> float | None:
+        """Return Wald's test, as F with the covariance's degrees of freedom."""
+        block = self.covariance[columns, columns]
+        if not np.all(np.isfinite(block)) or np.linalg.matrix_rank(block) < block.shape[0]:
+            return None
+        statistic = float(estimates @ np.linalg.solve(block, estimates)) / estimates.size
+        return float(fdtrc(estimates.size, self.df, statistic))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LimitInference:
+    """Limits of the coefficients (p each) as a method gives them by itself.
+
+    p-values come from tests at other levels: `p_values` (p).
+    """
+
+    low: FloatArray
+    high: FloatArray
+    p_values: FloatArray
+
+    def infer(self, estimate: float, weights: FloatArray) -> Inferred:
+        """Return the limits of one coefficient; combinations of several have none."""
+        chosen = np.flatnonzero(weights)
+        if chosen.size != 1:
+            return Inferred(Interval(estimate, -np.inf, np.inf), None, None)
+        column, factor = int(chosen[0]), float(weights[chosen[0]])
+        ends = sorted((factor * float(self.low[column]), factor * float(self.high[column])))
+        return Inferred(Interval(estimate, ends[0], ends[1]), None, float(self.p_values[column]))
+
+    def test(self, estimates: FloatArray, columns: slice) -> float | None:
+        """Return the p-value of a single coefficient."""
+        return float(self.p_values[columns.start]) if estimates.size == 1 else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawnInference:
+    """Percentile intervals from draws of the coefficients (R × p).
+
+    With `df` (p), from clusters, percentiles lie as far out as Student's distribution asks compared
+    with the normal one. p-values below 2 / (R + 1), the least that draws can show, are those of a
+    normal tail as wide as the draws on the side of zero.
+    """
+
+    draws: FloatArray
+    confidence: float
+    df: FloatArray | None = None
+
+    def infer(self, estimate: float, weights: FloatArray) -> Inferred:
+        """Return the percentiles of the combination, and the share of draws beyond zero, doubled."""
+        chosen = np.flatnonzero(weights)
+        drawn = self.draws[:, chosen] @ weights[chosen]
+        df = None if self.df is None else float(np.min(self.df[chosen]))
+        tail = _widen((1 - self.confidence) / 2, df)
+        low, high = np.quantile(drawn, [tail, 1 - tail])
+        error = float(np.std(drawn))
+        value = Interval(estimate, min(float(low), estimate), max(float(high), estimate))
+        if error == 0:
+            return Inferred(value, error, None)
+        count = min(int(np.sum(drawn <= 0)), int(np.sum(drawn >= 0)))
+        share = (count + 1) / (drawn.size + 1)
+        if count == 0:
+            share = min(share, _extrapolate(drawn))
+        return Inferred(value, error, _narrow(share, df))
+
+    def test(self, estimates: FloatArray, columns: slice) -> float | None:
+        """Return the share of draws that are as far from their centre as zero is, by their covariance."""
+        drawn = self.draws[:, columns]
+        if estimates.size == 1:
+            return self.infer(float(estimates[0]), _unit(self.draws.shape[1], columns.start)).p
+        centre = np.mean(drawn, axis=0)
+        root = np.asarray(np.linalg.qr(drawn - centre, mode="r"), dtype=np.float64)
+        if np.min(np.abs(np.diag(root))) <= 1e-12 * np.max(np.abs(root)):
+            return None
+        away = np.linalg.solve(root.T, np.vstack([drawn - centre, -centre]).T)
+        distances = np.sum(away**2, axis=0)
+        beyond = int(np.sum(distances[:-1] >= distances[-1]))
+        share = (1 + beyond) / distances.size
+        if beyond == 0:
+            share = min(share, float(chdtrc(estimates.size, distances[-1] * (distances.size - 2))))
+        return _narrow(share / 2, None if self.df is None else float(np.min(self.df[columns])))
+
+
+def _extrapolate(drawn: FloatArray) -> float:
+    """Probability of zero in a normal tail as wide as that of the draws towards zero."""
+    middle, low, high = np.quantile(drawn, [0.5, *_REACH])
+    spread = (middle - low if middle > 0 else high - middle) / -ndtri(_REACH[0])
+    return float(ndtr(-abs(middle) / spread)) if spread > 0 else 0.0
+
+
+def _widen(tail: float, df: float | None) -> float:
+    """The share of draws to leave in a tail, so that the interval is Student's."""
+    return tail if df is None else float(ndtr(stdtrit(df, tail)))
+
+
+def _narrow(tail: float, df: float | None) -> float:
+    """The two-sided p-value of what leaves this share of the draws in one tail."""
+    one = tail if df is None else float(stdtr(df, ndtri(min(tail, 0.5))))
+    return min(1.0, 2 * one)
+
+
+def _unit(size: int, place: int) -> FloatArray:
+    weights = np.zeros(size)
+    weights[place] = 1.0
+    return weights

@@ -1,0 +1,128 @@
+"""Results of quantile regression, as frozen records: effects on each quantile with intervals and p-values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from datamill.analysis.model_data.cells import Factor
+from datamill.analysis.model_data.coding import Term
+from datamill.analysis.records import Interval, LevelEffect
+
+#: Ways to get intervals, each with what it is in a few words; `auto` chooses among them.
+ERROR_METHODS = {
+    "auto": "cluster where trials have several observations, else binomial; with covariates rows, or nid "
+    "when there are many",
+    "binomial": "counts below a cell's quantile drawn from their exact distribution; factors only",
+    "nid": "sandwich, densities from fits at nearby quantiles (Hendricks and Koenker)",
+    "kernel": "sandwich, densities from residuals by a kernel (Powell)",
+    "iid": "one density for all observations; wrong where spreads differ",
+    "rank": "inverted rank tests (Gutenbrunner, Jurečková, Koenker and Portnoy)",
+    "cluster": "bootstrap of whole trials",
+    "block": "bootstrap of blocks of successive observations; needs a run order",
+    "rows": "bootstrap of single observations",
+}
+
+
+class Described(Protocol):
+    """What a report says of the observations besides the model: those in memory, or streamed ones."""
+
+    @property
+    def response(self) -> str:
+        """Name of the response."""
+
+    @property
+    def unit(self) -> str:
+        """Its unit, empty when nobody said."""
+
+    @property
+    def excluded(self) -> int:
+        """Rows that were judged invalid."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedResponse:
+    """The response of a table that stays on the disk."""
+
+    response: str
+    unit: str = ""
+    excluded: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileCoefficient:
+    """One coefficient at one quantile; of a factor with two levels, half the change from low to high.
+
+    `standard_error` is None where the method gives none. `p` is two-sided and not adjusted for the
+    number of coefficients; None where nothing varies.
+    """
+
+    name: str
+    term: str
+    value: Interval
+    standard_error: float | None
+    p: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileTerm:
+    """A term at one quantile: the test that all its coefficients are zero.
+
+    `p_adjusted` is Holm's over the terms at this quantile. `levels` has the deviation of every level
+    of a main effect with more than two.
+    """
+
+    term: Term
+    p: float | None
+    p_adjusted: float | None
+    levels: tuple[LevelEffect, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileFit:
+    """The model of one quantile.
+
+    `coefficients` begin with the intercept, the mean over design points of the cells' quantiles in
+    a saturated model. `objective` is the minimised sum of check functions. With `unique` false
+    other coefficients have the same objective; these are the limit from below, and from those of the
+    limit from above they differ by up to `flat_width`. `extreme` says that the observations are too
+    few for this quantile.
+    """
+
+    quantile: float
+    coefficients: tuple[QuantileCoefficient, ...]
+    terms: tuple[QuantileTerm, ...]
+    objective: float
+    unique: bool
+    flat_width: float
+    extreme: bool
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileModel:
+    """Linear quantile regression at several quantiles (ASPLOS 2013, equation 2).
+
+    `cells` counts the combinations of levels with data, `smallest_cell` the observations of the one
+    with fewest. `errors` is the key of the method in `ERROR_METHODS`, `method` the same in words.
+    `crossings` counts the design points (with covariates, the observations) at which a higher
+    quantile is fitted below a lower one. `replicates` and `seed` are None where nothing is drawn.
+    """
+
+    factors: tuple[Factor, ...]
+    covariates: tuple[str, ...]
+    terms: tuple[Term, ...]
+    n: int
+    trials: int | None
+    cells: int
+    smallest_cell: int
+    saturated: bool
+    fits: tuple[QuantileFit, ...]
+    errors: str
+    method: str
+    confidence: float
+    alpha: float
+    replicates: int | None
+    seed: int | None
+    not_estimable: tuple[str, ...]
+    crossings: int
+    warnings: tuple[str, ...]

@@ -1,0 +1,202 @@
+"""What a reader must know of a quantile model: how its errors came, and what limits them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from datamill.analysis.model_data.observations import Observations
+from datamill.analysis.quantile.errors import (
+    ErrorEngine,
+    are_trials_nested,
+    choose_block_length,
+    have_several_observations,
+)
+from datamill.analysis.quantile.fit import QuantileProblem
+from datamill.analysis.quantile.fits import count_available, count_needed, is_saturated
+from datamill.analysis.quantile.records import QuantileFit
+
+#: Below this share of distinct values the response counts as discrete.
+_DISCRETE_SHARE = 0.2
+#: Trials of a design point below which their spread is hardly known.
+_FEW_TRIALS = 10
+#: Share of an interval from which on the width of a flat bottom is told.
+_NOTED_SHARE = 0.25
+_IID_IS_NARROW = (
+    "iid errors are wrong where the spread differs between levels; nid, binomial and rows are not"
+)
+
+
+def describe_method(engine: ErrorEngine) -> str:
+    """Say in words what was fitted and how its errors came."""
+    matrix = engine.problem.matrix
+    model = "saturated" if is_saturated(matrix) else f"{matrix.by_cell.shape[1]} coefficients"
+    window = "Bofinger" if engine.bandwidth == "bofinger" else "Hall and Sheather"
+    words = {
+        "nid": "sandwich for errors of any spread, densities from fits at nearby quantiles (Hendricks and "
+        f"Koenker; window of {window}), Student's distribution",
+        "kernel": f"sandwich for errors of any spread, densities by a kernel (Powell; window of {window}), "
+        "Student's distribution",
+        "iid": f"one density for all observations (window of {window}), Student's distribution",
+        "rank": "inverted rank tests",
+        "binomial": "from the binomial distribution of counts below each cell's quantile, whatever the "
+        "distribution of the response",
+        "rows": "percentiles of a bootstrap of observations",
+        "block": "percentiles of a bootstrap of blocks of successive observations",
+        "cluster": "percentiles of a bootstrap of whole trials"
+        + (" (of their counts below each cell's quantile)" if matrix.factorial else "")
+        + ", widened by Student's distribution",
+    }[engine.method]
+    if engine.method == "block":
+        length = engine.block_length or choose_block_length(engine.problem.n)
+        words += f" (length {length})"
+    drawn = f" ({engine.replicates} draws, seed {engine.seed})" if engine.replicates else ""
+    return f"quantile regression, exact, {model}; errors ({engine.method}): {words}{drawn}"
+
+
+def collect_warnings(
+    engine: ErrorEngine, fits: Sequence[QuantileFit], dropped: Sequence[str], crossings: int
+) -> tuple[str, ...]:
+    """Whole sentences, without their full stop, on what limits a model; the most serious first."""
+    problem, observations = engine.problem, engine.observations
+    return (
+        *_warn_of_dropped_terms(observations, dropped),
+        *_warn_of_extremes(problem, fits, engine.confidence),
+        *_warn_of_dependence(engine),
+        *([_IID_IS_NARROW] if engine.method == "iid" else []),
+        *_warn_of_densities(problem.n, engine.not_positive, fits),
+        *_warn_of_ties(observations),
+        *_warn_of_flat_bottoms(fits),
+        *_warn_of_crossings(crossings, covariates=bool(observations.covariates)),
+    )
+
+
+def warn_of_streamed(
+    observations: Observations,
+    problem: QuantileProblem,
+    fits: Sequence[QuantileFit],
+    confidence: float,
+    dropped: Sequence[str],
+    not_positive: Mapping[float, int],
+    crossings: int,
+) -> tuple[str, ...]:
+    """The same as `collect_warnings`, of what passes over the data can tell."""
+    return (
+        *_warn_of_dropped_terms(observations, dropped),
+        *_warn_of_extremes(problem, fits, confidence),
+        *_warn_of_densities(problem.n, not_positive, fits),
+        *_warn_of_crossings(crossings, covariates=False),
+    )
+
+
+def _warn_of_dropped_terms(observations: Observations, dropped: Sequence[str]) -> list[str]:
+    if not dropped:
+        return []
+    cells = observations.cells
+    shown = ", ".join(dropped[:8]) + (f" and {len(dropped) - 8} more" if len(dropped) > 8 else "")
+    return [
+        f"not estimable, because {cells.possible - cells.counts.size} of {cells.possible} combinations of "
+        f"levels have no data, and left out of the model: {shown}"
+    ]
+
+
+def _warn_of_extremes(problem: QuantileProblem, fits: Sequence[QuantileFit], confidence: float) -> list[str]:
+    extreme = [fit.quantile for fit in fits if fit.extreme]
+    if not extreme:
+        return []
+    worst = max(extreme, key=lambda quantile: abs(quantile - 0.5))
+    per = "in each cell" if is_saturated(problem.matrix) else "for each coefficient"
+    available = math.floor(count_available(problem))
+    return [
+        f"too few observations for {_name_quantiles(extreme)}: the {worst:g} quantile needs about "
+        f"{count_needed(worst, confidence)} {per}, and there are {available}; its intervals rest on an "
+        "assumed tail"
+    ]
+
+
+def _warn_of_densities(n: int, not_positive: Mapping[float, int], fits: Sequence[QuantileFit]) -> list[str]:
+    warnings = []
+    for quantile, bad in not_positive.items():
+        warnings.append(
+            f"at the {quantile:g} quantile the density came out as not positive for {bad} of "
+            f"{n} observations, which then do not count in its errors"
+        )
+    if any(row.p is None for fit in fits for row in fit.coefficients[1:]):
+        warnings.append("some errors could not be estimated: too few observations differ near the quantile")
+    return warnings
+
+
+def _warn_of_ties(observations: Observations) -> list[str]:
+    values = observations.cells.values
+    # Every so many-th of very many tells as much.
+    values = values[:: max(1, values.size >> 20)]
+    distinct = np.unique(values).size
+    if distinct >= _DISCRETE_SHARE * values.size:
+        return []
+    return [
+        f"the response has only {distinct} distinct values in {values.size} observations: quantiles jump "
+        "from one to the next, intervals of effects are conservative and that of the intercept may be off "
+        "by a step"
+    ]
+
+
+def _warn_of_flat_bottoms(fits: Sequence[QuantileFit]) -> list[str]:
+    flat = [fit for fit in fits if _is_flat(fit)]
+    if not flat:
+        return []
+    return [
+        f"at {_name_quantiles([fit.quantile for fit in flat])} quite different coefficients fit as well "
+        f"(the objective has a flat bottom, up to {max(fit.flat_width for fit in flat):.3g} wide); shown is "
+        "the limit from below"
+    ]
+
+
+def _warn_of_crossings(crossings: int, *, covariates: bool) -> list[str]:
+    if not crossings:
+        return []
+    points = "observations" if covariates else "design points"
+    return [
+        f"at {crossings} {points} a higher quantile is fitted below a lower one: the model leaves out "
+        "interactions that are there, or the data are few"
+    ]
+
+
+def _warn_of_dependence(engine: ErrorEngine) -> list[str]:
+    trials, cells = engine.observations.trials, engine.observations.cells
+    if trials is None or not have_several_observations(engine.observations):
+        return []
+    if engine.method not in ("cluster", "block"):
+        return [
+            f"the trials have several observations, which {engine.method} errors take as independent: the "
+            "intervals are too narrow if those of one trial resemble each other"
+        ]
+    if not are_trials_nested(engine.observations):
+        return [
+            "trials span several combinations of levels, and count as one each; if their numbers only start "
+            "anew in every combination, number them apart"
+        ]
+    size = int(trials.max()) + 1
+    of_trial = np.unique(cells.of_row.astype(np.int64) * size + trials) // size
+    fewest = int(np.min(np.bincount(of_trial, minlength=cells.counts.size)))
+    if fewest < _FEW_TRIALS:
+        return [
+            f"a design point has {fewest} trial{'s' if fewest > 1 else ''}: how much trials differ is hardly "
+            "known, and intervals of quantiles in the tails may be a little too narrow; more trials help, "
+            "more observations within a trial do not"
+        ]
+    return []
+
+
+def _is_flat(fit: QuantileFit) -> bool:
+    """Whether other solutions differ by a share of the error that a reader should know of."""
+    widths = [row.value.high - row.value.low for row in fit.coefficients]
+    return fit.flat_width > _NOTED_SHARE * max(widths)
+
+
+def _name_quantiles(quantiles: Sequence[float]) -> str:
+    shown = [f"{quantile:g}" for quantile in quantiles]
+    if len(shown) > 6:
+        shown = [*shown[:3], "…", shown[-1]]
+    return f"the quantile{'s' if len(quantiles) > 1 else ''} {', '.join(shown)}"

@@ -1,0 +1,148 @@
+"""What a quantile model says, in a sentence or two: which factor matters where, and towards the tail."""
+
+from __future__ import annotations
+
+from datamill.analysis.quantile.records import QuantileCoefficient, QuantileFit, QuantileModel, QuantileTerm
+from datamill.analysis.records import Interval
+from datamill.report.numbers import Scale, choose_scale, format_interval, name_confidence
+
+#: Factors that the answer names.
+_MOST_NAMED = 3
+#: An effect has grown when it is this many times the other one.
+_GROWN = 1.5
+
+
+def choose_model_scale(model: QuantileModel, unit: str) -> Scale:
+    """Scale for everything that is said about a model: that of its highest quantile."""
+    shown = [abs(row.value.estimate) for row in model.fits[-1].coefficients]
+    return choose_scale(unit, max(shown))
+
+
+def is_detected(model: QuantileModel, term: QuantileTerm) -> bool:
+    """Whether a term is told from zero at its quantile, adjusted for the number of terms."""
+    return term.p_adjusted is not None and term.p_adjusted < model.alpha
+
+
+def state_quantiles(model: QuantileModel, response: str, unit: str) -> tuple[str, ...]:
+    """Say in plain sentences which effects were detected at the highest quantile, and how they got there."""
+    scale = choose_model_scale(model, unit)
+    last = model.fits[-1]
+    found = [term for term in last.terms if is_detected(model, term)]
+    if not found:
+        return (_state_nothing(model, response),)
+    main = [term for term in found if term.term.order == 1]
+    ranked = sorted(main, key=lambda term: -_size(last, term))
+    sentences = [_state_term(model, term, response, scale) for term in ranked[:_MOST_NAMED]]
+    more = [term.term.name for term in ranked[_MOST_NAMED:]]
+    inner = [term.term.name for term in found if term.term.order > 1]
+    if more:
+        sentences.append(f"Also detected there: {_list_some(more)}.")
+    if inner:
+        be = "depend on each other" if main else "were detected"
+        sentences.append(f"At the {last.quantile:g} quantile effects {be}: {_list_some(inner)}.")
+    return tuple(sentences)
+
+
+def _state_nothing(model: QuantileModel, response: str) -> str:
+    last = model.fits[-1]
+    other = [
+        f"{term.term.name} (at {fit.quantile:g})"
+        for fit in model.fits[:-1]
+        for term in fit.terms
+        if is_detected(model, term)
+    ]
+    if not other:
+        which = "the quantile asked for" if len(model.fits) == 1 else "any of the quantiles asked for"
+        return f"No effect on {response} was detected at {which}."
+    where = f"the {last.quantile:g} quantile"
+    return f"No effect on {response} was detected at {where}; elsewhere: {_list_some(other)}."
+
+
+def _state_term(model: QuantileModel, term: QuantileTerm, response: str, scale: Scale) -> str:
+    last, name = model.fits[-1], term.term.name
+    rows = _rows_of(last, term)
+    where = f"the {last.quantile:g} quantile"
+    if len(rows) > 1:
+        effects = sorted(term.levels, key=lambda effect: effect.value.estimate)
+        low, high = effects[0], effects[-1]
+        text = (
+            f"{name} changes {where} of {response}, from the mean of its levels: {low.levels[0]} "
+            f"{format_interval(low.value, scale, model.confidence, signed=True)}, {high.levels[0]} "
+            f"{format_interval(high.value, scale, model.confidence, signed=True)}"
+        )
+        return f"{text}{_compare(model, term)}."
+    row = rows[0]
+    if term.term.covariates:
+        change = format_interval(row.value, scale, model.confidence, signed=True)
+        return f"A unit more of {name} changes {where} of {response} by {change}{_compare(model, term)}."
+    factor = model.factors[term.term.factors[0]]
+    doubled = Interval(2 * row.value.estimate, 2 * row.value.low, 2 * row.value.high)
+    change = format_interval(doubled, scale, model.confidence, signed=True)
+    return (
+        f"From {factor.levels[0]} to {factor.levels[1]}, {name} changes {where} of {response} by {change}"
+        f"{_compare(model, term)}."
+    )
+
+
+def _compare(model: QuantileModel, term: QuantileTerm) -> str:
+    """What became of an effect on its way from the middle of the quantiles to the highest."""
+    last = model.fits[-1]
+    earlier = [fit for fit in model.fits if fit.quantile <= 0.5] or list(model.fits[:1])
+    first = min(earlier, key=lambda fit: abs(fit.quantile - 0.5))
+    if first is last:
+        return ""
+    then = next(item for item in first.terms if item.term == term.term)
+    before, now = _signed_size(first, then), _signed_size(last, term)
+    at = f"the {first.quantile:g} quantile"
+    if not is_detected(model, then):
+        return f"; at {at} no effect was detected"
+    if len(_rows_of(last, term)) == 1 and before * now < 0:
+        return f"; at {at} the effect goes the other way"
+    ratio = abs(now) / abs(before)
+    if ratio >= _GROWN:
+        return f", {ratio:.2g} times as much as at {at}"
+    if ratio <= 1 / _GROWN:
+        return f", less than at {at} ({1 / ratio:.2g} times as much)"
+    return f", about as much as at {at}"
+
+
+def _rows_of(fit: QuantileFit, term: QuantileTerm) -> list[QuantileCoefficient]:
+    return [row for row in fit.coefficients if row.term == term.term.name]
+
+
+def _signed_size(fit: QuantileFit, term: QuantileTerm) -> float:
+    rows = _rows_of(fit, term)
+    return rows[0].value.estimate if len(rows) == 1 else _size(fit, term)
+
+
+def _size(fit: QuantileFit, term: QuantileTerm) -> float:
+    """Half the range of what a term is answerable for."""
+    if term.levels:
+        shown = [effect.value.estimate for effect in term.levels]
+        return (max(shown) - min(shown)) / 2
+    return max(abs(row.value.estimate) for row in _rows_of(fit, term))
+
+
+def rank_terms(model: QuantileModel) -> tuple[str, ...]:
+    """Names of the terms, those with the largest effect at any quantile in proportion to the rest first."""
+    sizes: dict[str, float] = {}
+    for fit in model.fits:
+        largest = max(_size(fit, term) for term in fit.terms) or 1.0
+        for term in fit.terms:
+            own = _size(fit, term) / largest * (1.0 if is_detected(model, term) else 0.1)
+            sizes[term.term.name] = max(sizes.get(term.term.name, 0.0), own)
+    return tuple(sorted(sizes, key=lambda name: -sizes[name]))
+
+
+def _list_some(names: list[str]) -> str:
+    shown = names[:6]
+    more = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+def describe_detection(model: QuantileModel) -> str:
+    """Say what a mark of detection, an interval and a p-value mean."""
+    return (
+        f"* detected: p adjusted for the number of terms at its quantile (Holm) < {model.alpha:g}. "
+        f"Intervals ({name_confidence(model.confidence)}) and p-values are those of each effect by itself."
+    )

@@ -1,0 +1,86 @@
+"""Quantile regression as JSON, with stable keys and every digit of a double."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from datamill.analysis.quantile.records import Described, QuantileModel
+from datamill.analysis.records import Interval
+
+
+def format_quantiles_json(observations: Described, model: QuantileModel) -> str:
+    """Write a model as JSON.
+
+    Keys: `schema` (1); `response`, `unit`, `n`, `trials` (null where each observation is one),
+    `cells`, `smallest_cell`, `excluded`, `saturated`, `errors`, `method`, `confidence`, `alpha`,
+    `replicates`, `seed`; `factors` (name, levels, low first); `covariates`; `quantiles`: for each
+    `quantile`, `objective`, `unique`, `flat_width`, `extreme`, `coefficients` (name, term,
+    estimate, low, high, standard_error, p; the intercept first, its term null) and `terms` (term,
+    df, p, p_adjusted, detected, and for main effects with more than two levels `levels`);
+    `not_estimable`, `crossings`, `warnings`. A bound is null where it is infinite, p where no test
+    exists, `flat_width` where data were streamed. p is not adjusted; p_adjusted is Holm's over the
+    terms at a quantile.
+    """
+    content: dict[str, Any] = {
+        "schema": 1,
+        "response": observations.response,
+        "unit": observations.unit,
+        "n": model.n,
+        "trials": model.trials,
+        "cells": model.cells,
+        "smallest_cell": model.smallest_cell,
+        "excluded": observations.excluded,
+        "saturated": model.saturated,
+        "errors": model.errors,
+        "method": model.method,
+        "confidence": model.confidence,
+        "alpha": model.alpha,
+        "replicates": model.replicates,
+        "seed": model.seed,
+        "factors": [{"name": factor.name, "levels": list(factor.levels)} for factor in model.factors],
+        "covariates": list(model.covariates),
+        "quantiles": [
+            {
+                "quantile": fit.quantile,
+                "objective": fit.objective,
+                "unique": fit.unique,
+                "flat_width": fit.flat_width if math.isfinite(fit.flat_width) else None,
+                "extreme": fit.extreme,
+                "coefficients": [
+                    {
+                        "name": row.name,
+                        "term": row.term or None,
+                        **_spell(row.value),
+                        "standard_error": row.standard_error,
+                        "p": row.p,
+                    }
+                    for row in fit.coefficients
+                ],
+                "terms": [
+                    {
+                        "term": term.term.name,
+                        "df": term.term.df,
+                        "p": term.p,
+                        "p_adjusted": term.p_adjusted,
+                        "detected": term.p_adjusted is not None and term.p_adjusted < model.alpha,
+                        "levels": [
+                            {"level": effect.levels[0], **_spell(effect.value)} for effect in term.levels
+                        ],
+                    }
+                    for term in fit.terms
+                ],
+            }
+            for fit in model.fits
+        ],
+        "not_estimable": list(model.not_estimable),
+        "crossings": model.crossings,
+        "warnings": list(model.warnings),
+    }
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def _spell(value: Interval) -> dict[str, float | None]:
+    named = {"estimate": value.estimate, "low": value.low, "high": value.high}
+    return {name: number if math.isfinite(number) else None for name, number in named.items()}

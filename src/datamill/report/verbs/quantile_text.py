@@ -1,0 +1,192 @@
+"""Quantile regression as plain text: the answer, effects by quantile, and ASPLOS Table 4."""
+
+from __future__ import annotations
+
+import textwrap
+
+from datamill.analysis.quantile.records import Described, QuantileFit, QuantileModel
+from datamill.analysis.records import Interval
+from datamill.report.numbers import (
+    Scale,
+    count_decimals,
+    format_count,
+    format_fixed,
+    format_p,
+    name_confidence,
+)
+from datamill.report.verbs.quantile_answer import (
+    choose_model_scale,
+    describe_detection,
+    is_detected,
+    rank_terms,
+    state_quantiles,
+)
+
+_WIDTH = 100
+#: Quantiles up to this number have a table each.
+_FEW = 3
+#: Terms that the overview shows.
+_MOST_TERMS = 24
+
+
+def format_quantiles(observations: Described, model: QuantileModel) -> str:
+    """Lay out a model for a terminal of 100 columns."""
+    scale = choose_model_scale(model, observations.unit)
+    unit = f" ({scale.unit})" if scale.unit else ""
+    lines = []
+    for sentence in state_quantiles(model, observations.response, observations.unit):
+        lines += _wrap(sentence, "  ")
+    lines.append("")
+    lines.append(f"Quantile regression of {observations.response}{unit}")
+    if len(model.fits) > _FEW:
+        lines += ["", *_lay_out_overview(model, scale)]
+        fits = model.fits[-1:]
+    else:
+        fits = model.fits
+    for fit in fits:
+        lines += ["", f"Effects on the {fit.quantile:g} quantile{unit}", *_lay_out_fit(model, fit, scale)]
+    lines += ["", *_wrap(describe_detection(model), "  ")]
+    lines += _describe_data(observations, model)
+    lines += _wrap(f"Method: {model.method}.", "  ")
+    for warning in model.warnings:
+        lines += _wrap(f"Warning: {warning}.", "  ")
+    return "\n".join(lines)
+
+
+def _describe_data(observations: Described, model: QuantileModel) -> list[str]:
+    trials = "" if model.trials is None else f" in {format_count(model.trials)} trials"
+    sizes = (
+        f"{format_count(model.cells)} design points, the smallest with {format_count(model.smallest_cell)}"
+    )
+    lines = [f"n = {format_count(model.n)}{trials}; {sizes}."]
+    coding = "; ".join(
+        f"{factor.name} {factor.levels[0]} / {factor.levels[1]}"
+        for factor in model.factors
+        if len(factor.levels) == 2
+    )
+    if coding:
+        lines += _wrap(f"Low / high level: {coding}; an effect is half the change from low to high.", "  ")
+    if model.covariates:
+        lines += _wrap(f"A covariate's effect is for one unit more: {', '.join(model.covariates)}.", "  ")
+    if observations.excluded:
+        lines.append(f"Excluded: {format_count(observations.excluded)} invalid rows of this response.")
+    return lines
+
+
+def _lay_out_fit(model: QuantileModel, fit: QuantileFit, scale: Scale) -> list[str]:
+    """Table 4: Factor, Low, Estimate, High, p-value."""
+    level = name_confidence(model.confidence)
+    rows: list[tuple[str, Interval | None, str]] = []
+    by_term = {term.term.name: term for term in fit.terms}
+    rows.append(("(intercept)", fit.coefficients[0].value, ""))
+    for name, term in by_term.items():
+        mark = "*" if is_detected(model, term) else ""
+        own = [row for row in fit.coefficients if row.term == name]
+        if len(own) == 1:
+            rows.append((name, own[0].value, f"{_format_tail(model, own[0].p)}{mark:1}"))
+            continue
+        rows.append((name, None, f"{_format_tail(model, term.p)}{mark:1}"))
+        if term.levels:
+            rows += [(f"  {effect.levels[0]}", effect.value, "") for effect in term.levels]
+        else:
+            rows += [(f"  {row.name}", row.value, f"{_format_tail(model, row.p)} ") for row in own]
+    decimals = _choose_decimals([value for _, value, _ in rows[1:] if value is not None], scale)
+    first = _choose_decimals([fit.coefficients[0].value], scale)
+    cells = [("Factor", f"Low {level}", "Estimate", f"High {level}", "p-value ")]
+    for index, (name, value, p) in enumerate(rows):
+        cells.append((name, *_format_interval(value, scale, decimals if index else first), p))
+    widths = [max(len(row[column]) for row in cells) + 3 for column in range(1, 5)]
+    room = min(max(len(row[0]) for row in cells), _WIDTH - sum(widths))
+    lines = []
+    for row in cells:
+        numbers = "".join(cell.rjust(width) for cell, width in zip(row[1:], widths, strict=True)).rstrip()
+        if len(row[0]) > room:
+            lines.append(row[0])
+            lines.append(" " * room + numbers)
+        else:
+            lines.append(row[0].ljust(room) + numbers)
+    return [lines[0], "-" * (room + sum(widths)), *lines[1:]]
+
+
+def _format_interval(value: Interval | None, scale: Scale, decimals: int) -> tuple[str, str, str]:
+    if value is None:
+        return ("", "", "")
+    low, estimate, high = (
+        format_fixed(number * scale.factor, decimals) if abs(number) != float("inf") else "unbounded"
+        for number in (value.low, value.estimate, value.high)
+    )
+    return (low, estimate, high)
+
+
+def _format_tail(model: QuantileModel, p: float | None) -> str:
+    if p is not None and model.replicates is not None and p <= 2.0 / (model.replicates + 1):
+        return f"≤ {format_p(2.0 / (model.replicates + 1))}"
+    return format_p(p)
+
+
+def _choose_decimals(values: list[Interval], scale: Scale) -> int:
+    """Decimals that show three figures of the typical error."""
+    errors = sorted((value.high - value.low) / 2 * scale.factor for value in values)
+    errors = [error for error in errors if 0 < error < float("inf")]
+    return count_decimals(errors[len(errors) // 2], digits=3) if errors else 3
+
+
+def _lay_out_overview(model: QuantileModel, scale: Scale) -> list[str]:
+    """Effects by quantile, and the intervals of those detected."""
+    names = [term.name for term in model.terms]
+    left_out = len(names) - _MOST_TERMS
+    if left_out > 0:
+        kept = set(rank_terms(model)[:_MOST_TERMS])
+        names = [name for name in names if name in kept]
+    groups: list[tuple[str, list[Interval], list[bool]]] = [
+        ("(intercept)", [fit.coefficients[0].value for fit in model.fits], [True] * len(model.fits))
+    ]
+    for name in names:
+        terms = [next(term for term in fit.terms if term.term.name == name) for fit in model.fits]
+        found = [is_detected(model, term) for term in terms]
+        labels = [row.name for row in model.fits[0].coefficients if row.term == name]
+        for label in labels:
+            values = [next(row.value for row in fit.coefficients if row.name == label) for fit in model.fits]
+            groups.append((label, values, found))
+    table = [("Effect at quantile", *(f"{fit.quantile:g} " for fit in model.fits))]
+    for label, values, found in groups:
+        decimals = _choose_decimals(values, scale)
+        decimals = max(0, decimals - 1)
+        is_effect = label != "(intercept)"
+        shown = [
+            format_fixed(value.estimate * scale.factor, decimals) + ("*" if ok and is_effect else " ")
+            for value, ok in zip(values, found, strict=True)
+        ]
+        table.append((label, *shown))
+        if any(found):
+            for word, side in (("low", "low"), ("high", "high")):
+                bounds = [
+                    f"{format_fixed(getattr(value, side) * scale.factor, decimals)} " if ok else ""
+                    for value, ok in zip(values, found, strict=True)
+                ]
+                table.append((f"    {word} {name_confidence(model.confidence)}", *bounds))
+    widths = [max(len(row[column]) for row in table) + 1 for column in range(len(table[0]))]
+    lines = []
+    # As many quantiles side by side as the line holds.
+    start = 1
+    while start < len(widths):
+        end, room = start, widths[0]
+        while end < len(widths) and (end == start or room + widths[end] <= _WIDTH):
+            room += widths[end]
+            end += 1
+        block = [
+            row[0].ljust(widths[0])
+            + "".join(row[column].rjust(widths[column]) for column in range(start, end)).rstrip()
+            for row in table
+        ]
+        lines += [block[0], "-" * room, *(line.rstrip() for line in block[1:])]
+        start = end
+        if start < len(widths):
+            lines.append("")
+    if left_out > 0:
+        lines.append(f"({left_out} weaker terms are left out here; --json has all)")
+    return lines
+
+
+def _wrap(text: str, indent: str) -> list[str]:
+    return textwrap.wrap(text, _WIDTH, subsequent_indent=indent, break_on_hyphens=False)

@@ -1,0 +1,139 @@
+"""Tables larger than memory: a Parquet file read in batches, its design points found first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from datamill.experiment.errors import InputError
+
+#: Rows of a batch.
+_ROWS = 1 << 18
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CombinationCounts:
+    """The combinations of labels in a table: labels (K × f), rows of each (K), lowest and highest value."""
+
+    labels: tuple[tuple[str, ...], ...]
+    counts: NDArray[np.int64]
+    low: float
+    high: float
+
+
+def is_large_table(file: Path, columns: int, most_bytes: int) -> bool:
+    """Whether so many columns of a Parquet table take more than so many bytes as numbers in memory."""
+    if file.suffix.lower() != ".parquet" or not file.is_file():
+        return False
+    try:
+        metadata = pq.ParquetFile(file).metadata
+    except (pa.ArrowInvalid, OSError):
+        return False
+    return int(metadata.num_rows) * columns * 8 > most_bytes
+
+
+def count_combinations(file: Path, factors: Sequence[str], response: str) -> CombinationCounts:
+    """Find the combinations of the factors' labels, in one pass with bounded memory.
+
+    Raises:
+        InputError: the file is no table, a column is missing, a label is empty, or a value of the
+            response is not a finite number.
+    """
+    found: dict[tuple[str, ...], int] = {}
+    low, high, row = np.inf, -np.inf, 0
+    for batch in _read_batches(file, [*factors, response]):
+        values = _take_values(batch, response, file, row)
+        codes, labels = _combine(batch, factors, file, row)
+        for index, count in enumerate(np.bincount(codes, minlength=len(labels)).tolist()):
+            found[labels[index]] = found.get(labels[index], 0) + count
+        if values.size:
+            low, high = min(low, float(values.min())), max(high, float(values.max()))
+        row += values.size
+    if not found:
+        raise InputError("the table has no rows", where=str(file), remedy="Add one row an observation.")
+    present = {labels: count for labels, count in found.items() if count}
+    return CombinationCounts(tuple(present), np.array(list(present.values()), dtype=np.int64), low, high)
+
+
+def iterate_cells(
+    file: Path, factors: Sequence[str], response: str, cell_of: dict[tuple[str, ...], int]
+) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.float64]]]:
+    """Yield the cell and the value of every row, batch by batch."""
+    row = 0
+    for batch in _read_batches(file, [*factors, response]):
+        values = _take_values(batch, response, file, row)
+        codes, labels = _combine(batch, factors, file, row)
+        cells = np.array([cell_of.get(label, 0) for label in labels], dtype=np.uint32)
+        yield cells[codes], values
+        row += values.size
+
+
+def _read_batches(file: Path, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    try:
+        table = pq.ParquetFile(file)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(
+            f"the table cannot be read: {str(error).splitlines()[0]}",
+            where=str(file),
+            remedy="Give a .parquet file.",
+        ) from None
+    for name in columns:
+        if name not in table.schema_arrow.names:
+            raise InputError(
+                f'there is no column "{name}"',
+                where=str(file),
+                remedy=f"The columns are: {', '.join(table.schema_arrow.names)}.",
+            )
+    yield from table.iter_batches(batch_size=_ROWS, columns=columns)
+
+
+def _take_values(batch: pa.RecordBatch, response: str, file: Path, first: int) -> NDArray[np.float64]:
+    column = batch.column(response)
+    try:
+        values = np.asarray(column.cast(pa.float64()).fill_null(np.nan).to_numpy(zero_copy_only=False))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise InputError(
+            f"column {response} holds {column.type}, not numbers",
+            where=str(file),
+            remedy="Name another column.",
+        ) from None
+    bad = ~np.isfinite(values)
+    if bad.any():
+        at = int(np.argmax(bad))
+        raise InputError(
+            f'{response} is "{column[at].as_py()}", which is not a finite number',
+            where=f"{file}:{first + at + 1}",
+            remedy="Correct the value, or remove the row.",
+        )
+    return values
+
+
+def _combine(
+    batch: pa.RecordBatch, factors: Sequence[str], file: Path, first: int
+) -> tuple[NDArray[np.int64], list[tuple[str, ...]]]:
+    """The combination of each row as a number, and the labels of every number."""
+    codes = np.zeros(batch.num_rows, dtype=np.int64)
+    labels: list[tuple[str, ...]] = [()]
+    for name in factors:
+        column = batch.column(name)
+        if column.null_count:
+            at = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+            raise InputError(
+                f"factor {name} has no level here",
+                where=f"{file}:{first + at + 1}",
+                remedy=f"Fill in column {name}, or remove the row.",
+            )
+        encoded = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
+        own = pl.Series(encoded.dictionary).cast(pl.String).str.strip_chars().to_list()
+        codes = codes * len(own) + encoded.indices.to_numpy(zero_copy_only=False)
+        labels = [(*before, label) for before in labels for label in own]
+    present, codes = np.unique(codes, return_inverse=True)
+    return codes.reshape(-1), [labels[number] for number in present.tolist()]
