@@ -171,7 +171,7 @@ def test_a_full_disk_loses_nothing_and_the_experiment_resumes(
     make_experiment(replicates=10)
     small = tmp_path / "small"
     small.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", small], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", small], check=True)
     try:
         filler = small / "filler"
         process = datamill.start("run", "experiment.toml", "--out", small / "bundle")
@@ -236,7 +236,7 @@ def test_a_report_on_a_full_disk_keeps_the_old_one(datamill, make_experiment, tm
     make_experiment()
     small = tmp_path / "small"
     small.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", small], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", small], check=True)
     try:
         assert datamill("run", "experiment.toml", "--out", small / "bundle").returncode == 0
         before = {path.name: path.read_bytes() for path in (small / "bundle").iterdir() if path.is_file()}

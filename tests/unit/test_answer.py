@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from planted_study import Point, plan_study
 
-from datamill.report.answer import write_answer
 from datamill.report.numbers import format_ceiling
-from datamill.report.page import render_page
+from datamill.report.page.answer import write_answer
+from datamill.report.page.experiment_page import render_page
 from datamill.report.records import Answer
 
 TWO = {"package": ("a", "b"), "opt": ("-O0", "-O2", "-O3"), "aslr": ("on", "off")}

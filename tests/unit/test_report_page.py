@@ -1,6 +1,10 @@
+import html
+import json
+import math
 import re
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -12,10 +16,14 @@ from datamill.analysis.records import Interval
 from datamill.analysis.response import analyze_response
 from datamill.design.records import Design, DesignFactor, PlannedTrial
 from datamill.experiment.records import Constraints, Experiment, FactorChoice, Limits, Package, Response
-from datamill.report.answer import write_answer
-from datamill.report.charts import choose_mark
+from datamill.report.figures.charts import choose_mark
+from datamill.report.figures.figure import Figure
+from datamill.report.figures.vega_runtime import load_vega_runtime
 from datamill.report.numbers import Scale, choose_scale, format_interval, format_p, format_percent
-from datamill.report.page import render_page
+from datamill.report.page.analysis_page import Section, render_analysis_page
+from datamill.report.page.answer import write_answer
+from datamill.report.page.experiment_page import render_page
+from datamill.report.page.tables import TableView
 from datamill.report.records import Machine, TrialSummary
 
 Study = tuple[Experiment, Design, pl.DataFrame, TrialSummary]
@@ -23,9 +31,15 @@ LEVELS = {"package": ("xz", "bzip2"), "optimization": ("-O0", "-O1", "-O2"), "as
 
 
 def make_study(
-    *, ratio: float = 4.0, replicates: int = 3, keep: float = 1.0, packages: int = 2, measurements: int = 1
+    *,
+    ratio: float = 4.0,
+    replicates: int = 3,
+    keep: float = 1.0,
+    packages: int = 2,
+    measurements: int = 1,
+    heavy: bool = False,
 ) -> Study:
-    """A made-up study: bzip2 is `ratio` times as fast as xz, and only xz gains from -O1."""
+    """A made-up study: bzip2 is `ratio` times as fast as xz, only xz gains from -O1; `heavy` has tails."""
     rng = np.random.default_rng(5)
     levels = {**LEVELS, "package": LEVELS["package"][:packages]}
     rows, planned = [], []
@@ -41,6 +55,8 @@ def make_study(
         fine = index != 7
         for measurement in range(measurements):
             rate = base * (1 + 0.01 * rng.standard_normal())
+            if heavy and rng.random() < 0.1:
+                rate /= 1.2 + rng.pareto(1.5)
             for name, unit, value in (("rate", "B/s", rate), ("time", "s", 4e6 / rate)):
                 rows.append(
                     {
@@ -189,18 +205,165 @@ def test_measurements_inside_one_trial_are_not_counted_as_replicates() -> None:
     assert any("not replicates" in warning for warning in analysis.warnings)
 
 
+def drop_runtime(page: str) -> str:
+    """The page without the scripts of Vega, which are the same on every page."""
+    return re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)
+
+
+def find_charts(page: str) -> dict[str, dict[str, Any]]:
+    """The charts of a page's figures by name."""
+    found = re.findall(
+        r'<figure class="chart" data-name="([^"]*)">.*?<script type="application/json">(.*?)</script>',
+        page,
+        flags=re.DOTALL,
+    )
+    return {html.unescape(name): json.loads(chart) for name, chart in found}
+
+
 @pytest.mark.parametrize("study", [{}, {"packages": 1}, {"keep": 0.3}], ids=str)
 def test_the_page_stands_alone(study: dict[str, Any]) -> None:
     page = render_page(*make_study(**study))
-    assert "<script" not in page
-    assert not re.search(r'(?:src|href)="(?!#)', page)
-    assert not re.search(r"@import|url\((?!['\"]?#)", page)
+    assert page.count("<script>") == 2
+    text = drop_runtime(page)
+    assert not re.search(r'(?:src|href)="(?!#)', text)
+    assert not re.search(r"@import|url\((?!['\"]?#)", text)
+    addresses = set(re.findall(r"https?://[\w./-]+", text))
+    assert {re.sub(r"/v\d.*", "", address) for address in addresses} <= {
+        "http://www.w3.org/2000/svg",
+        "http://www.w3.org/1999/xlink",
+        "https://vega.github.io/schema/vega-lite",
+    }
+    assert "default-src 'none'" in text
     assert len(page) < 3_000_000
-    ids = re.findall(r'\bid="([^"]+)"', page)
+    ids = re.findall(r'\bid="([^"]+)"', text)
     assert len(ids) == len(set(ids))
-    for svg in re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL):
+    assert set(re.findall(r'href="#([^"]+)"', text)) <= set(ids)
+    for svg in re.findall(r"<svg.*?</svg>", text, flags=re.DOTALL):
         ElementTree.fromstring(svg)
-    assert "<svg" in page
+
+
+@pytest.mark.parametrize("study", [{}, {"packages": 1}, {"heavy": True}], ids=str)
+def test_every_figure_has_a_still_twin_and_a_chart_with_its_data(study: dict[str, Any]) -> None:
+    page = drop_runtime(render_page(*make_study(**study)))
+    charts = find_charts(page)
+    figures = re.findall(r"<figure.*?</figure>", page, flags=re.DOTALL)
+    assert len(charts) == len(figures) == page.count("<svg") == page.count("</svg>") >= 8
+    assert {"boxes-rate", "distribution", "effect-optimization", "residuals", "boxes-time"} <= set(charts)
+    for figure in figures:
+        assert figure.index("<svg") < figure.index('class="scroll live"') < figure.index("<script")
+        assert re.search(r"<figcaption><strong>[^<]", figure)
+    for chart in charts.values():
+        assert re.search(r'"(values|datasets)"', json.dumps(chart))
+        assert "http" not in re.sub(r'"\$schema": *"[^"]*"', "", json.dumps(chart))
+
+
+def test_a_figure_is_drawn_from_the_chart_that_stands_beside_it() -> None:
+    charts = find_charts(render_page(*make_study()))
+    rows = charts["boxes-rate"]["data"]["values"]
+    medians = {(row["x"], row["column"]): row["median"] for row in rows if "median" in row}
+    assert medians["bzip2", "-O2"] == pytest.approx(8, rel=0.02)
+    assert medians["xz", "-O0"] == pytest.approx(1.2, rel=0.02)
+    shares = [row["share"] for row in charts["distribution"]["data"]["values"] if row["group"] == "xz"]
+    assert shares[0] == 0
+    assert max(shares) == 1
+
+
+def test_failed_assumptions_are_told_in_words_and_shown_and_quantiles_stand_beside_the_means() -> None:
+    page = drop_runtime(render_page(*make_study(heavy=True, replicates=60)))
+    text = page[page.index('id="trust"') :]
+    assert re.search(r"things? that the linear model needs do(es)? not hold", text)
+    assert "trust the quantile regression" in text.lower()
+    assert 'data-name="probability"' in text
+    assert 'id="quantiles"' in text
+    assert 'data-name="effects-by-quantile"' in text
+    # Higher is better, so that the tail of interest is the low one.
+    assert "Effects on the 0.1 quantile" in text
+    assert re.search(r"<td>package</td><td class=\"figure\">[+−]", text)
+
+
+def test_sound_data_need_no_quantiles() -> None:
+    page = drop_runtime(render_page(*make_study(ratio=1.05, replicates=10)))
+    assert "The means can be trusted." in page
+    assert 'id="quantiles"' not in page
+
+
+def test_points_beyond_the_whiskers_are_thinned_and_the_extremes_kept() -> None:
+    experiment, design, table, summary = make_study(replicates=400, heavy=True)
+    page = render_page(experiment, design, table, summary)
+    rows = find_charts(page)["boxes-rate"]["data"]["values"]
+    beyond = [row["beyond"] for row in rows if "beyond" in row]
+    assert len(beyond) <= 420
+    rates = table.filter((pl.col("response") == "rate") & pl.col("valid"))["value"]
+    assert min(beyond) == pytest.approx(float(rates.min()) / 1e6)  # type: ignore[arg-type]
+    assert re.search(r"\d of the points beyond are not drawn", page)
+
+
+def test_a_wide_range_gets_a_logarithmic_axis_and_says_so() -> None:
+    wide = drop_runtime(render_page(*make_study(ratio=400.0)))
+    assert "The axis is logarithmic" in wide
+    assert '"type":"log"' in wide
+    assert "The axis is logarithmic" not in render_page(*make_study(ratio=4.0))
+
+
+def test_very_many_observations_make_a_page_of_a_few_megabytes() -> None:
+    experiment, design, _, summary = make_study()
+    rng = np.random.default_rng(3)
+    n = 300_000
+    levels = {name: rng.integers(0, len(given), n) for name, given in LEVELS.items()}
+    table = pl.DataFrame(
+        {name: pl.Series(list(LEVELS[name]))[codes] for name, codes in levels.items()}
+    ).with_columns(
+        trial_id=pl.int_range(n).cast(pl.String),
+        worker=pl.lit("lab"),
+        response=pl.lit("rate"),
+        unit=pl.lit("B/s"),
+        value=pl.Series(1e6 * (1 + levels["package"]) / (1 + rng.pareto(2.0, n))),
+        valid=pl.lit(value=True),
+        exclusion=pl.lit(None, dtype=pl.String),
+    )
+    page = render_page(experiment, design, table, summary)
+    assert len(page) < 3_000_000
+    assert "n = 300000" in page
+
+
+def test_the_runtime_is_kept_and_made_anew_when_it_is_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    text = load_vega_runtime()
+    (kept,) = (tmp_path / "datamill").iterdir()
+    assert kept.read_text() == text
+    assert "</script" not in text.lower()
+    kept.write_text(text[: len(text) // 2])
+    assert load_vega_runtime() == text
+    assert kept.read_text() == text
+    monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null/nowhere")
+    assert load_vega_runtime() == text
+
+
+def test_a_page_of_any_analysis_has_its_answer_tables_figures_and_warnings() -> None:
+    figure = Figure(
+        "dots",
+        "Dots </script><script>alert(1)</script>",
+        "three of them",
+        {
+            "data": {"values": [{"a": 1, "b": "</script>"}, {"a": math.inf, "b": "<!--"}]},
+            "mark": "point",
+            "encoding": {"x": {"field": "a", "type": "quantitative"}, "y": {"field": "b", "type": "nominal"}},
+        },
+    )
+    sections = [
+        Section("Numbers", ("Some numbers.",), (figure,), (TableView(("a", "b"), (("x", "1"),)), "Low  <b>"))
+    ]
+    page = render_analysis_page("Analysis", ["It is 3."], sections, ["Few data"])
+    text = drop_runtime(page)
+    assert page.count("<script>") == 2
+    assert text.count("<script") == 1
+    assert "<!--" not in text
+    assert find_charts(page)["dots"]["data"]["values"][1] == {"a": None, "b": "<!--"}
+    for part in ("It is 3.", "Some numbers.", "<td>x</td>", "<pre>Low  &lt;b&gt;</pre>", "Few data"):
+        assert part in text, part
+    assert "<script" not in render_analysis_page("Analysis", ["It is 3."], [Section("Numbers")])
 
 
 def test_the_page_shows_answer_trials_exclusions_warnings_machine_and_seed() -> None:
@@ -235,7 +398,9 @@ def test_an_axis_of_large_numbers_is_scaled_though_most_values_are_small() -> No
     value = pl.when(pl.col("trial_id") == "t003").then(4e12).otherwise(pl.col("value") / 1e3)
     page = render_page(experiment, design, table.with_columns(value=value), summary)
     assert "rate (TB/s)" in page
-    assert not re.search(r">\d{1,3},\d{3},\d{3}<", page)
+    for name in ("boxes-rate", "distribution", "residuals", "effect-aslr"):
+        drawn = page[page.index(f'data-name="{name}"') :]
+        assert not re.search(r">\d{1,3},\d{3},\d{3}<", drawn[: drawn.index("</svg>")]), name
 
 
 def test_what_users_write_is_text_and_never_markup() -> None:
@@ -255,13 +420,15 @@ def test_what_users_write_is_text_and_never_markup() -> None:
     page = render_page(
         experiment, replace(design, factors=factors), table, replace(summary, warnings=(evil,))
     )
-    assert "<img" not in page
-    assert "&lt;img src=x" in page
+    text = drop_runtime(page)
+    assert "<img" not in text
+    assert "&lt;img src=x" in text
+    assert evil in {row["x"] for row in find_charts(page)["boxes-rate"]["data"]["values"]}
 
 
 def test_many_trials_make_a_small_page() -> None:
     page = render_page(*make_study(replicates=300))
-    assert len(page) < 1_000_000
+    assert len(drop_runtime(page)) < 1_500_000
 
 
 @pytest.mark.parametrize(
@@ -305,8 +472,8 @@ def test_a_plot_says_which_trials_it_leaves_out() -> None:
     experiment, design, table, summary = make_study(replicates=2)
     lost = (pl.col("package") == "xz") & (pl.col("optimization") == "-O1") & (pl.col("aslr") == "on")
     page = render_page(experiment, design, table.filter(~lost), summary)
-    assert re.search(r"optimization: xz: from \d+ of \d+ trials", page)
+    assert re.search(r"<strong>optimization</strong>.*xz: from \d+ of \d+ trials", page, flags=re.DOTALL)
     none_left = (pl.col("package") == "xz") & (pl.col("optimization") == "-O1")
     page = render_page(experiment, design, table.filter(~none_left), summary)
-    assert "optimization: xz is not shown" in page
+    assert "xz is not shown" in page
     assert not re.search(r"bzip2: from|is not shown", render_page(experiment, design, table, summary))

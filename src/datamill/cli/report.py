@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
 
 from datamill.cli.console import make_console
-from datamill.cli.reporting import report_bundle
-from datamill.results.bundle import open_bundle
+from datamill.report.figures.views import start_drawing
 
 
 @click.command()
@@ -16,5 +16,12 @@ from datamill.results.bundle import open_bundle
 @click.option("--csv", "always_csv", is_flag=True, help="Write table.csv even when it is very large.")
 def report(folder: Path, always_csv: bool) -> None:
     """Rebuild table and report of the bundle in DIR, finished or not, and print the answer."""
+    # Threads that share matrices as small as a design's take longer to meet than to multiply.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    start_drawing()
+    # What takes a second to load comes after the process that draws was started, not before.
+    from datamill.cli.reporting import report_bundle
+    from datamill.results.bundle import open_bundle
+
     bundle = open_bundle(folder)
     report_bundle(bundle, bundle.read_records(), make_console(), always_csv=always_csv)

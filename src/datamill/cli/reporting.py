@@ -9,8 +9,7 @@ import polars as pl
 from rich.console import Console
 from rich.text import Text
 
-from datamill.report.answer import write_answer
-from datamill.report.page import render_page
+from datamill.report.page.experiment_page import write_report
 from datamill.report.records import Machine, TrialSummary
 from datamill.results.bundle import Bundle, replace_file
 from datamill.results.responses import list_wanted_responses
@@ -27,10 +26,10 @@ def report_bundle(
     """
     table = bundle.write_table(records, always_csv=always_csv)
     summary = summarize_trials(bundle, records, table)
-    page = render_page(bundle.experiment, bundle.design, table, summary)
-    replace_file(bundle.report_file, page.encode())
+    page = write_report(bundle.experiment, bundle.design, table, summary)
+    replace_file(bundle.report_file, page.html.encode())
 
-    answer = write_answer(bundle.experiment, bundle.design, table, summary)
+    answer = page.answer
     console.print()
     if answer.question:
         console.print(Text(answer.question, style="bold"))

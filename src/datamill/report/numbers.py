@@ -1,4 +1,4 @@
-"""Numbers as people read them: scaled units, sensible digits, tails of p."""
+"""Numbers and sentences as people read them: scaled units, sensible digits, tails of p."""
 
 from __future__ import annotations
 
@@ -123,3 +123,8 @@ def format_count(number: int) -> str:
 def format_share(share: float) -> str:
     """A share of the variation in percent, `< 0.1%` when it is tiny."""
     return "< 0.1%" if share < 0.001 else f"{100 * share:.1f}%"
+
+
+def finish_sentence(text: str) -> str:
+    """A sentence with a capital and a full stop."""
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")

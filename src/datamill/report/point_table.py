@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import polars as pl
 from scipy.stats import t as student_t
 
-from datamill.analysis.observations import list_tidy_factors, select_response
+from datamill.analysis.model_data.observations import list_tidy_factors, select_response
 from datamill.report.numbers import choose_scale, count_decimals, format_fixed, name_confidence
 
 #: What stands for the level of a factor that a benchmark does not have.

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 
-import jinja2
 import polars as pl
 
-from datamill import __version__
 from datamill.analysis.response import ResponseAnalysis, analyze_response
 from datamill.design.records import Design
 from datamill.experiment.records import Experiment, Response
-from datamill.report.answer import finish_sentence, phrase_answer, phrase_pair, scale_response, write_answer
-from datamill.report.figures import (
-    BoxFigure,
-    EffectFigure,
+from datamill.report.figures.figure import Figure
+from datamill.report.figures.response_figures import (
     LegendEntry,
+    draw_distributions,
     draw_effects,
+    draw_leftovers,
     draw_response_boxes,
     is_relative,
     list_legend,
 )
-from datamill.report.numbers import format_count, name_confidence
-from datamill.report.page_tables import (
+from datamill.report.figures.views import FigureView, start_view
+from datamill.report.numbers import finish_sentence, format_count, name_confidence
+from datamill.report.page.answer import phrase_answer, phrase_pair, scale_response, write_answer
+from datamill.report.page.diagnosis import Diagnosis, diagnose_model
+from datamill.report.page.frame import fill_template
+from datamill.report.page.quantile_evidence import QuantileEvidence, gather_quantiles
+from datamill.report.page.tables import (
     TableView,
     tabulate_anova,
     tabulate_exclusions,
@@ -31,48 +36,70 @@ from datamill.report.page_tables import (
     tabulate_machines,
     tabulate_packages,
     tabulate_responses,
+    tabulate_terms,
     tabulate_trials,
 )
 from datamill.report.records import Answer, TrialSummary
 
 
 @dataclass(frozen=True, slots=True)
-class ResponseView:
-    """What the page shows of one response."""
+class ReportPage:
+    """The page, and the answer that it begins with."""
+
+    html: str
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class _OtherResponse:
+    """What the page shows of a response that does not answer the question."""
 
     name: str
     sentence: str
-    boxes: BoxFigure
+    boxes: Future[FigureView]
     packages: TableView
     warnings: tuple[str, ...]
     note: str
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class _Evidence:
     """What the page shows of the response that answers the question."""
 
-    boxes: BoxFigure
+    response: str
+    boxes: Future[FigureView]
+    distributions: Future[FigureView]
     packages: TableView
     legend: tuple[LegendEntry, ...]
-    effects: tuple[EffectFigure, ...]
+    effects: tuple[Future[FigureView], ...]
     relative: bool
     level_means: TableView | None
+    terms: TableView | None
     anova: TableView | None
     anova_method: str
-    checks: str
+    diagnosis: Diagnosis | None
+    pictures: tuple[Future[FigureView], ...]
+    quantiles: QuantileEvidence | None
+    quantile_view: Future[FigureView] | None
 
 
 def render_page(experiment: Experiment, design: Design, table: pl.DataFrame, trials: TrialSummary) -> str:
-    """Render the report as one self-contained HTML page without scripts.
+    """Render the report as one self-contained HTML page; see `write_report`."""
+    return write_report(experiment, design, table, trials).html
+
+
+def write_report(
+    experiment: Experiment, design: Design, table: pl.DataFrame, trials: TrialSummary
+) -> ReportPage:
+    """Answer the question and render the report as one self-contained HTML page.
 
     The first response answers the question, the others follow with a table and a box plot each.
     `table` is the tidy table; partial data are fine. Raises InputError when the experiment has no
     response or a factor's column is missing.
     """
-    evidence: Evidence | None = None
+    evidence: _Evidence | None = None
     answer: Answer | None = None
-    others: list[ResponseView] = []
+    others: list[_OtherResponse] = []
     missing: list[str] = []
     for index, response in enumerate(experiment.responses):
         rows = table.filter((pl.col("response") == response.name) & pl.col("valid"))
@@ -81,20 +108,15 @@ def render_page(experiment: Experiment, design: Design, table: pl.DataFrame, tri
             continue
         analysis = analyze_response(experiment, design, table, response)
         if index == 0:
-            answer = phrase_answer(experiment, analysis, trials)
             evidence = _gather_evidence(analysis)
+            answer = phrase_answer(experiment, analysis, trials)
         else:
             others.append(_view_response(response, analysis))
     if answer is None:
         answer = write_answer(experiment, design, table, trials)
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("datamill.report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("page.html").render(
+    html = fill_template(
+        "page.html",
+        interactive=evidence is not None or bool(others),
         experiment=experiment,
         design=design,
         trials=trials,
@@ -110,46 +132,57 @@ def render_page(experiment: Experiment, design: Design, table: pl.DataFrame, tri
         factors=tabulate_factors(design),
         machines=tabulate_machines(trials),
         responses=tabulate_responses(experiment),
-        version=__version__,
     )
+    return ReportPage(html, answer)
 
 
-def _gather_evidence(analysis: ResponseAnalysis) -> Evidence:
+def _gather_evidence(analysis: ResponseAnalysis) -> _Evidence:
     scale = scale_response(analysis)
     method = analysis.model.method if analysis.model is not None else ""
     if analysis.response.unit not in ("", "1"):
         method += f"; mean squares in ({analysis.response.unit})²"
     if analysis.influence is not None:
         method += f"; {analysis.influence.method}"
-    checks = ""
-    if analysis.checks is not None and analysis.checks.checks:
-        checks = "; ".join(
-            f"{check.assumption} by {check.method}, p = {check.p:.2g}" for check in analysis.checks.checks
-        )
-    return Evidence(
-        boxes=draw_response_boxes(analysis, scale, faceted=True),
+    boxes = start_view(draw_response_boxes(analysis, scale, faceted=True))
+    distributions = start_view(draw_distributions(analysis))
+    effects = _start_views(draw_effects(analysis, scale))
+    pictures = _start_views(draw_leftovers(analysis, scale))
+    diagnosis = diagnose_model(analysis.checks)
+    quantiles = gather_quantiles(analysis) if diagnosis is not None and diagnosis.doubtful else None
+    return _Evidence(
+        response=analysis.response.name,
+        boxes=boxes,
+        distributions=distributions,
         packages=tabulate_packages(analysis, scale),
         legend=list_legend(analysis),
-        effects=draw_effects(analysis, scale),
+        effects=effects,
         relative=is_relative(analysis),
         level_means=tabulate_level_means(analysis, scale),
-        anova=tabulate_anova(analysis, scale),
+        terms=tabulate_terms(analysis, scale),
+        anova=tabulate_anova(analysis),
         anova_method=method,
-        checks=checks,
+        diagnosis=diagnosis,
+        pictures=pictures,
+        quantiles=quantiles,
+        quantile_view=None if quantiles is None else start_view(quantiles.figure),
     )
 
 
-def _view_response(response: Response, analysis: ResponseAnalysis) -> ResponseView:
+def _start_views(figures: Sequence[Figure]) -> tuple[Future[FigureView], ...]:
+    return tuple(start_view(figure) for figure in figures)
+
+
+def _view_response(response: Response, analysis: ResponseAnalysis) -> _OtherResponse:
     scale = scale_response(analysis)
     sentence = ""
     if analysis.comparison is not None:
         sentence = " ".join(phrase_pair(pair, analysis, scale) for pair in analysis.comparison.pairs)
     goal = "higher" if response.direction == "higher" else "lower"
     note = f"{goal} is better; n = {format_count(analysis.observations.cells.n)}"
-    return ResponseView(
+    return _OtherResponse(
         name=response.name,
         sentence=sentence,
-        boxes=draw_response_boxes(analysis, scale, faceted=False),
+        boxes=start_view(draw_response_boxes(analysis, scale, faceted=False)),
         packages=tabulate_packages(analysis, scale),
         warnings=tuple(finish_sentence(warning) for warning in analysis.warnings),
         note=note,

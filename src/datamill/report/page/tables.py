@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from datamill.analysis.records import Interval
+from datamill.analysis.model_data.coding import Term
+from datamill.analysis.records import Interval, LinearModel
 from datamill.analysis.response import ResponseAnalysis
 from datamill.design.records import Design
 from datamill.experiment.quantities import format_size
 from datamill.experiment.records import Experiment
-from datamill.report.figures import summarize_groups
+from datamill.report.figures.response_figures import summarize_groups
 from datamill.report.numbers import (
     Scale,
     count_decimals,
@@ -94,44 +95,59 @@ def tabulate_packages(analysis: ResponseAnalysis, scale: Scale) -> TableView:
     return TableView(headers, tuple(rows))
 
 
-def tabulate_anova(analysis: ResponseAnalysis, scale: Scale) -> TableView | None:
-    """The analysis of variance, terms by share, each with its largest departure and interval."""
+def tabulate_terms(analysis: ResponseAnalysis, scale: Scale) -> TableView | None:
+    """Factors and interactions by share of the variation, each with its largest departure and interval."""
     if analysis.model is None or analysis.influence is None:
         return None
     model = analysis.model
-    by_term = {row.term: row for row in model.terms}
     rows, strong = [], []
     for index, item in enumerate(analysis.influence.terms):
-        row = by_term[item.term]
         if item.detected:
             strong.append(index)
         rows.append(
             (
-                " × ".join(model.factors[at].name for at in item.term.factors),
+                _name_term(item.term, model),
                 format_share(item.share),
-                f"{item.partial:.3f}",
-                str(row.term.df),
-                f"{row.mean_sq:.4g}",
-                "–" if row.f is None else f"{row.f:.4g}",
                 format_p(item.p),
                 "–" if item.p is None else _spell_departure(item.largest_percent, item.largest, scale),
                 ", ".join(item.levels),
             )
         )
-    share = format_share(model.error_ss / model.total_ss)
-    rows.append(("Error", share, "", str(model.error_df), f"{model.error_ms:.4g}", "", "", "", ""))
+    rows.append(("what chance leaves (error)", format_share(model.error_ss / model.total_ss), "", "", ""))
     headers = (
         "factor",
         "share of variation",
-        "partial η²",
-        "df",
-        "mean square",
-        "F",
         "p (Welch, Holm)",
         f"largest departure ({name_confidence(model.confidence)} interval)",
         "at",
     )
     return TableView(headers, tuple(rows), strong=tuple(strong))
+
+
+def tabulate_anova(analysis: ResponseAnalysis) -> TableView | None:
+    """The classical analysis of variance, in the order of the model's terms."""
+    model = analysis.model
+    if model is None:
+        return None
+    rows = [
+        (
+            _name_term(row.term, model),
+            f"{row.sum_sq:.5g}",
+            str(row.term.df),
+            f"{row.mean_sq:.5g}",
+            "–" if row.f is None else f"{row.f:.4g}",
+            format_p(row.p),
+            f"{row.sum_sq / (row.sum_sq + model.error_ss):.3f}" if row.sum_sq + model.error_ss else "–",
+        )
+        for row in model.terms
+    ]
+    rows.append(("error", f"{model.error_ss:.5g}", str(model.error_df), f"{model.error_ms:.5g}", "", "", ""))
+    rows.append(("total", f"{model.total_ss:.5g}", str(model.n - 1), "", "", "", ""))
+    return TableView(("factor", "sum of squares", "df", "mean square", "F", "p", "partial η²"), tuple(rows))
+
+
+def _name_term(term: Term, model: LinearModel) -> str:
+    return " × ".join(model.factors[index].name for index in term.factors)
 
 
 def tabulate_level_means(analysis: ResponseAnalysis, scale: Scale) -> TableView | None:

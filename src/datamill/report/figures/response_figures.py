@@ -3,38 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from datamill.analysis.distribution.boxes import BoxSummary
+from datamill.analysis.distribution.shapes import find_boxes
+from datamill.analysis.linear.diagnostics import gather_diagnostics
+from datamill.analysis.model_data.cells import Cells, gather_cells
 from datamill.analysis.response import ResponseAnalysis
-from datamill.analysis.summaries import BoxSummary, summarize_box
-from datamill.report.charts import Box, EffectPoint, choose_mark, draw_boxes, draw_effect
-from datamill.report.mattered import list_influential_factors
-from datamill.report.numbers import Scale, choose_scale
+from datamill.report.figures.charts import (
+    Box,
+    EffectPoint,
+    chart_boxes,
+    chart_effect,
+    choose_mark,
+    let_choose,
+    let_zoom,
+    needs_log_axis,
+)
+from datamill.report.figures.diagnostic_figures import (
+    draw_histogram,
+    draw_influence,
+    draw_probability,
+    draw_residuals,
+)
+from datamill.report.figures.distribution_figures import draw_ecdf
+from datamill.report.figures.figure import Figure
+from datamill.report.numbers import Scale, choose_scale, format_count
+from datamill.report.page.mattered import list_influential_factors
 
 #: More panels than this side by side cannot be read.
 _MOST_COLUMNS = 8
 #: From this number on, labels of an axis are so long that they leave no room for its title.
 _LONGEST_LABEL = 1e5
-
-
-@dataclass(frozen=True, slots=True)
-class BoxFigure:
-    """An SVG of box plots with what a reader must know to read it."""
-
-    svg: str
-    title: str
-    caption: str
-
-
-@dataclass(frozen=True, slots=True)
-class EffectFigure:
-    """An SVG of one factor's effect plot, the factor's name, and what the plot leaves out."""
-
-    svg: str
-    title: str
-    gaps: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ def list_legend(analysis: ResponseAnalysis) -> tuple[LegendEntry, ...]:
     )
 
 
-def draw_response_boxes(analysis: ResponseAnalysis, scale: Scale, *, faceted: bool) -> BoxFigure:
+def draw_response_boxes(analysis: ResponseAnalysis, scale: Scale, *, faceted: bool) -> Figure:
     """Box plots of a response: a box for each package, faceted as in Figure 5 when asked for.
 
     Columns are the levels of the most influential factor, rows the machines; with one package the
@@ -77,37 +79,89 @@ def draw_response_boxes(analysis: ResponseAnalysis, scale: Scale, *, faceted: bo
     x = analysis.package_factor
     if x is None:
         x, column = column, None
-    axis = _choose_axis(analysis, scale, float(np.max(np.abs(cells.values + cells.origin))))
+    axis = _choose_axis(analysis, scale, _find_largest(cells))
     order = cells.factors[x].levels if x is not None else (analysis.response.name,)
-    rows = cells.codes[cells.of_row]
+    at = [index for index in (column, row, x) if index is not None]
+    merged = _merge_cells(cells, at)
+    found = find_boxes(merged)
     boxes = []
-    places = sorted(
-        {tuple(-1 if at is None else int(code[at]) for at in (column, row, x)) for code in cells.codes}
-    )
-    for place in places:
-        chosen = np.ones(cells.n, dtype=bool)
-        for at, code in zip((column, row, x), place, strict=True):
-            if at is not None:
-                chosen &= rows[:, at] == code
-        labels = [
-            "" if at is None else cells.factors[at].levels[code]
-            for at, code in zip((column, row, x), place, strict=True)
-        ]
-        summary = summarize_box(cells.values[chosen] + cells.origin)
-        boxes.append(Box(labels[0], labels[1], labels[2] or order[0], summary))
+    for item in found:
+        label = {
+            index: merged.factors[place].levels[merged.codes[item.cell, place]]
+            for place, index in enumerate(at)
+        }
+        labels = ["" if index is None else label[index] for index in (column, row, x)]
+        boxes.append(Box(labels[0], labels[1], labels[2] or order[0], item.summary))
     unit = f" ({axis.unit})" if axis.unit else ""
-    svg, left_out = draw_boxes(
+    ends = [end for box in boxes for end in _find_ends(box.summary)]
+    log = needs_log_axis(min(ends), max(ends))
+    chart, left_out = chart_boxes(
         boxes,
         # Beside each of several rows there is no room for more than the unit.
         title=axis.unit if row is not None and axis.unit else f"{analysis.response.name}{unit}",
+        unit=axis.unit,
         column_title=names[column] if column is not None else "",
         row_title="machine",
         columns=cells.factors[column].levels if column is not None else ("",),
         rows=cells.factors[row].levels if row is not None else ("",),
         order=order,
         factor=axis.factor,
+        log=log,
     )
-    return BoxFigure(svg, analysis.response.name, _caption_boxes(boxes, left_out))
+    left_out += sum(item.beyond - len(item.summary.beyond) for item in found)
+    parts = [names[index] for index in (x, column, row) if index is not None]
+    title = f"{analysis.response.name} of all trials" + (f", by {' and '.join(parts)}" if parts else "")
+    caption = _caption_boxes(boxes, left_out, log=log)
+    return Figure(f"boxes-{analysis.response.name}", title, caption, chart)
+
+
+def _merge_cells(cells: Cells, kept: Sequence[int]) -> Cells:
+    """The same observations, told apart by some of the factors only."""
+    codes = [cells.codes[:, index].astype(np.int32)[cells.of_row] for index in kept]
+    return gather_cells([cells.factors[index] for index in kept], codes, cells.values + cells.origin)
+
+
+def _find_largest(cells: Cells) -> float:
+    """The largest magnitude of an observation."""
+    return max(abs(float(cells.lows.min()) + cells.origin), abs(float(cells.highs.max()) + cells.origin))
+
+
+def draw_distributions(analysis: ResponseAnalysis) -> Figure:
+    """Distribution curves of the packages, or of all trials of a single one."""
+    cells = analysis.observations.cells
+    packages = [] if analysis.package_factor is None else [analysis.package_factor]
+    merged = _merge_cells(cells, packages)
+    log = needs_log_axis(float(cells.lows.min()) + cells.origin, float(cells.highs.max()) + cells.origin)
+    drawn = draw_ecdf(analysis.response.name, analysis.unit, merged, log=log)
+    title = f"{analysis.response.name}: share of trials up to each value"
+    chart = let_zoom(drawn.chart)
+    if packages:
+        chart = let_choose(chart, "group", merged.factors[0].levels)
+    return Figure("distribution", title, drawn.caption, chart)
+
+
+def draw_leftovers(analysis: ResponseAnalysis, scale: Scale) -> tuple[Figure, ...]:
+    """What the linear model leaves to chance, in four pictures; none where there is no model or no error."""
+    cells, model = analysis.observations.cells, analysis.model
+    found = None if model is None else gather_diagnostics(cells, model)
+    if found is None:
+        return ()
+    axis = _choose_axis(analysis, scale, _find_largest(cells))
+    scaled = replace(found, fitted=found.fitted * axis.factor)
+    name = f"{analysis.response.name} ({axis.unit})" if axis.unit else analysis.response.name
+    drawn = (
+        draw_residuals(scaled, name),
+        draw_probability(found),
+        draw_histogram(found),
+        draw_influence(found),
+    )
+    return tuple(replace(figure, chart=let_zoom(figure.chart)) for figure in drawn)
+
+
+def _find_ends(summary: BoxSummary) -> tuple[float, float]:
+    """The smallest and the largest observation."""
+    drawn = (summary.low_whisker, summary.high_whisker, *summary.beyond[:1], *summary.beyond[-1:])
+    return min(drawn), max(drawn)
 
 
 def _choose_axis(analysis: ResponseAnalysis, scale: Scale, largest: float) -> Scale:
@@ -115,15 +169,21 @@ def _choose_axis(analysis: ResponseAnalysis, scale: Scale, largest: float) -> Sc
     return scale if largest * scale.factor < _LONGEST_LABEL else choose_scale(analysis.unit, largest)
 
 
-def _caption_boxes(boxes: Sequence[Box], left_out: int) -> str:
+def _caption_boxes(boxes: Sequence[Box], left_out: int, *, log: bool) -> str:
     sizes = sorted({box.summary.n for box in boxes})
     each = f"n = {sizes[0]}" if len(sizes) == 1 else f"n = {sizes[0]} to {sizes[-1]}"
     text = (
-        f"Each box holds the middle half of the trials ({each} a box) and its line the median; whiskers "
-        "reach the most extreme trial within 150% of the box's height, points lie beyond."
+        f"each box holds the middle half of the trials ({each} a box), and the line in it is the median: "
+        "half of the trials lie above, half below. The thin lines (whiskers) reach the most extreme trial "
+        "within 150% of the box's height; points are trials beyond."
     )
     if left_out:
-        text += f" {left_out} of the points beyond are not drawn."
+        text += (
+            f" {format_count(left_out)} of the points beyond are not drawn, evenly chosen; the most extreme "
+            "ones are."
+        )
+    if log:
+        text += " The axis is logarithmic: the same distance upwards is the same number of times more."
     return text
 
 
@@ -144,7 +204,7 @@ def is_relative(analysis: ResponseAnalysis) -> bool:
     return all(item.percent is not None for item in analysis.level_means)
 
 
-def draw_effects(analysis: ResponseAnalysis, scale: Scale) -> tuple[EffectFigure, ...]:
+def draw_effects(analysis: ResponseAnalysis, scale: Scale) -> tuple[Figure, ...]:
     """One effect plot for each factor other than the package, all on the same vertical axis.
 
     The axis is the departure from the package's own mean in percent, or the mean itself where
@@ -162,7 +222,7 @@ def draw_effects(analysis: ResponseAnalysis, scale: Scale) -> tuple[EffectFigure
             (item.percent, 1.0) if relative and item.percent is not None else (item.value, axis.factor)
         )
         point = EffectPoint(
-            item.level, item.group, value.estimate * size, value.low * size, value.high * size
+            item.level, item.group, item.n, value.estimate * size, value.low * size, value.high * size
         )
         points.setdefault(item.factor, []).append(point)
     everything = [point for group in points.values() for point in group]
@@ -175,15 +235,17 @@ def draw_effects(analysis: ResponseAnalysis, scale: Scale) -> tuple[EffectFigure
     ranked = [name for part in list_influential_factors(analysis) for name in part]
     for name in sorted(points, key=lambda name: ranked.index(name) if name in ranked else len(ranked)):
         factor_levels = next(f.levels for f in analysis.observations.cells.factors if f.name == name)
-        svg = draw_effect(
+        chart = chart_effect(
             points[name],
             title=title,
+            unit="%" if relative else axis.unit,
             levels=factor_levels,
             groups=groups,
             domain=(low - margin, high + margin),
             zero_line=relative,
         )
-        figures.append(EffectFigure(svg, name, _list_gaps(analysis, name)))
+        caption = " ".join(_list_gaps(analysis, name))
+        figures.append(Figure(f"effect-{name}", name, caption, chart))
     return tuple(figures)
 
 
@@ -194,28 +256,36 @@ def _list_gaps(analysis: ResponseAnalysis, factor: str) -> tuple[str, ...]:
         if mean.factor == factor:
             used[mean.group] = used.get(mean.group, 0) + mean.n
     gaps = []
-    for group, summary in summarize_groups(analysis):
+    for group, n in _count_trials(analysis).items():
         count = used.get(group, 0) if analysis.package_factor is not None else sum(used.values())
         if count == 0:
             gaps.append(f"{group} is not shown: too few of its trials ended well at every level.")
-        elif count < summary.n:
+        elif count < n:
             gaps.append(
-                f"{group}: from {count} of {summary.n} trials, those whose other levels have data at "
+                f"{group}: from {count} of {n} trials, those whose other levels have data at "
                 "every level here."
             )
     return tuple(gaps)
 
 
+def _count_trials(analysis: ResponseAnalysis) -> dict[str, int]:
+    """Trials with data of each package."""
+    cells = analysis.observations.cells
+    if analysis.package_factor is None:
+        return {"all trials": cells.n}
+    codes = cells.codes[:, analysis.package_factor]
+    return {
+        level: int(cells.counts[codes == code].sum())
+        for code, level in enumerate(cells.factors[analysis.package_factor].levels)
+        if (codes == code).any()
+    }
+
+
 def summarize_groups(analysis: ResponseAnalysis) -> tuple[tuple[str, BoxSummary], ...]:
     """Five-number summary of each package."""
     cells = analysis.observations.cells
-    values = cells.values + cells.origin
     if analysis.package_factor is None:
-        return (("all trials", summarize_box(values)),)
-    codes = cells.codes[cells.of_row, analysis.package_factor]
-    levels = cells.factors[analysis.package_factor].levels
-    return tuple(
-        (level, summarize_box(values[codes == code]))
-        for code, level in enumerate(levels)
-        if (codes == code).any()
-    )
+        return (("all trials", find_boxes(_merge_cells(cells, []))[0].summary),)
+    merged = _merge_cells(cells, [analysis.package_factor])
+    levels = merged.factors[0].levels
+    return tuple((levels[int(merged.codes[item.cell, 0])], item.summary) for item in find_boxes(merged))

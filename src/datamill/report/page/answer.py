@@ -9,11 +9,11 @@ from datamill.analysis.response import ResponseAnalysis, analyze_response
 from datamill.design.records import Design
 from datamill.experiment.errors import InputError
 from datamill.experiment.records import Direction, Experiment
-from datamill.report.mattered import phrase_influence
 from datamill.report.numbers import (
     Scale,
     choose_scale,
     count_decimals,
+    finish_sentence,
     format_count,
     format_fixed,
     format_interval,
@@ -21,6 +21,7 @@ from datamill.report.numbers import (
     format_percent,
     name_confidence,
 )
+from datamill.report.page.mattered import phrase_influence
 from datamill.report.records import Answer, TrialSummary
 
 #: Below this, percentages lower are all but 100 and a ratio says more.
@@ -243,11 +244,6 @@ def _phrase_cells(pair: PairComparison) -> str:
         f"{ahead} has a higher mean than {behind} in {most} of {pair.cells} combinations of the other "
         f"factors{rest}."
     )
-
-
-def finish_sentence(text: str) -> str:
-    """A sentence with a capital and a full stop."""
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
 
 
 def _count_trials(trials: TrialSummary) -> str:

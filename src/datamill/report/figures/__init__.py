@@ -1,0 +1,1 @@
+"""Figures, interactive and printed."""

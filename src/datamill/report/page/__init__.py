@@ -1,0 +1,1 @@
+"""Pages: of an experiment, and of a single analysis."""

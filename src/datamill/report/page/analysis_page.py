@@ -1,0 +1,56 @@
+"""A page for the result of any analysis: the answer first, then tables and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from datamill.report.figures.figure import Figure
+from datamill.report.figures.views import FigureView, start_view
+from datamill.report.page.frame import fill_template
+from datamill.report.page.tables import TableView
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a page: its title, sentences that lead in, figures, and tables.
+
+    A table that is a text stays as it is, in letters of one width.
+    """
+
+    title: str
+    sentences: tuple[str, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    tables: tuple[TableView | str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _SectionView:
+    title: str
+    sentences: tuple[str, ...]
+    views: tuple[FigureView, ...]
+    tables: tuple[TableView | str, ...]
+
+
+def render_analysis_page(
+    title: str, lead_sentences: Sequence[str], sections: Sequence[Section], warnings: Sequence[str] = ()
+) -> str:
+    """Render a self-contained HTML page; the first of `lead_sentences` is the answer in large letters.
+
+    Names of figures must differ on a page.
+    """
+    drawn = [[start_view(figure) for figure in section.figures] for section in sections]
+    views = [
+        _SectionView(
+            section.title, section.sentences, tuple(figure.result() for figure in figures), section.tables
+        )
+        for section, figures in zip(sections, drawn, strict=True)
+    ]
+    return fill_template(
+        "analysis_page.html",
+        interactive=any(view.views for view in views),
+        title=title,
+        lead=tuple(lead_sentences),
+        sections=views,
+        warnings=tuple(warnings),
+    )

@@ -1,0 +1,1 @@
+"""The verbs of `analyze` as text and as JSON."""

@@ -1,0 +1,134 @@
+"""The analysis of variance as JSON, with stable keys and every digit of a double."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from datamill.analysis.model_data.observations import Observations
+from datamill.analysis.quantile.records import QuantileModel
+from datamill.analysis.records import AssumptionChecks, Interval, LinearModel
+
+
+def format_anova_json(
+    observations: Observations,
+    model: LinearModel,
+    checks: AssumptionChecks | None,
+    quantiles: QuantileModel | None = None,
+) -> str:
+    """Write a model as JSON.
+
+    Keys: `schema` (1); `response`, `unit`, `n`, `cells`, `excluded`, `averaged_trials`, `order`,
+    `confidence`, `alpha`, `method`, `squares` (type of the sums of squares); `factors` (name,
+    levels, low first); `covariates` (name, mean, where the model counts it from); `mean` (estimate,
+    low, high); `coefficients` (name, term, estimate, low, high, standard_error); `terms` (term,
+    block, sum_sq, df, mean_sq, f, p, p_holm, and for main effects `levels`: level, estimate, low,
+    high); `shares` (term, levels, percent of the mean, standard_error); `error` (sum_sq, df,
+    mean_sq); `total` (sum_sq, df); `r_squared`; `lack_of_fit` (sum_sq, df, f, p) or null; `blocks`
+    (names, sum_sq, df, f, p, error_mean_sq_without, efficiency) or null; `balanced`;
+    `not_estimable`; `checks` (assumption, method, statistic, p, state, size, measure, words,
+    advice); `error_shape` and `most_influential` or null; `trust`, `advice`; `quantiles` (quantile,
+    coefficients with name, term, estimate, low, high, p) where they were fitted; `warnings`. F and
+    p are null where no test exists; a p of 0 is below the smallest double.
+    """
+    content: dict[str, Any] = {
+        "schema": 1,
+        "response": observations.response,
+        "unit": observations.unit,
+        "n": model.n,
+        "cells": model.cells,
+        "excluded": observations.excluded,
+        "averaged_trials": observations.averaged,
+        "order": model.order,
+        "confidence": model.confidence,
+        "alpha": model.alpha,
+        "method": model.method,
+        "squares": model.squares,
+        "factors": [{"name": factor.name, "levels": list(factor.levels)} for factor in model.factors],
+        "covariates": [{"name": item.name, "mean": item.mean} for item in model.covariates],
+        "mean": _spell(model.mean),
+        "coefficients": [
+            {
+                "name": item.name,
+                "term": item.term,
+                **_spell(item.value),
+                "standard_error": item.standard_error,
+            }
+            for item in model.coefficients
+        ],
+        "terms": [
+            {
+                "term": row.term.name,
+                "block": row.block,
+                "sum_sq": row.sum_sq,
+                "df": row.term.df,
+                "mean_sq": row.mean_sq,
+                "f": row.f,
+                "p": row.p,
+                "p_holm": row.p_holm,
+                "levels": [{"level": effect.levels[0], **_spell(effect.value)} for effect in row.effects],
+            }
+            for row in model.terms
+        ],
+        "shares": [
+            {
+                "term": share.term,
+                "levels": list(share.levels),
+                "percent": share.percent,
+                "standard_error": share.standard_error,
+            }
+            for share in model.shares
+        ],
+        "error": {"sum_sq": model.error_ss, "df": model.error_df, "mean_sq": model.error_ms},
+        "total": {"sum_sq": model.total_ss, "df": model.n - 1},
+        "r_squared": model.r_squared,
+        "lack_of_fit": None,
+        "blocks": None,
+        "balanced": model.balanced,
+        "not_estimable": list(model.not_estimable),
+        "checks": [],
+        "error_shape": None,
+        "most_influential": None,
+        "trust": None,
+        "advice": "",
+        "quantiles": [],
+        "warnings": list(model.warnings),
+    }
+    if model.lack_of_fit is not None:
+        lack = model.lack_of_fit
+        content["lack_of_fit"] = {"sum_sq": lack.sum_sq, "df": lack.df, "f": lack.f, "p": lack.p}
+    if model.block_gain is not None:
+        gain = model.block_gain
+        content["blocks"] = {
+            "names": list(gain.blocks),
+            "sum_sq": gain.sum_sq,
+            "df": gain.df,
+            "f": gain.f,
+            "p": gain.p,
+            "error_mean_sq_without": gain.error_ms_without,
+            "efficiency": gain.efficiency,
+        }
+    if checks is not None:
+        content["checks"] = [asdict(check) for check in checks.checks]
+        content["error_shape"] = None if checks.shape is None else asdict(checks.shape)
+        content["most_influential"] = None if checks.influential is None else asdict(checks.influential)
+        content["trust"], content["advice"] = checks.trust, checks.advice
+        content["warnings"] += list(checks.warnings)
+    if quantiles is not None:
+        content["quantiles"] = [
+            {
+                "quantile": fit.quantile,
+                "coefficients": [
+                    {"name": item.name, "term": item.term, **_spell(item.value), "p": item.p}
+                    for item in fit.coefficients
+                ],
+            }
+            for fit in quantiles.fits
+        ]
+        content["warnings"] += [text for text in quantiles.warnings if text not in content["warnings"]]
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def _spell(value: Interval) -> dict[str, float]:
+    return {"estimate": value.estimate, "low": value.low, "high": value.high}
