@@ -52,13 +52,14 @@ $(VENV)/.uv: requirements/setup.txt
 	@touch $@
 
 $(VENV)/.packages: $(VENV)/.uv requirements/dev.txt
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/dev.txt
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements/dev.txt
 	@touch $@
 
 # With it the kernels that Python loads are built.
 $(VENV)/.project: $(VENV)/.packages pyproject.toml $(RUST_SOURCES)
 	$(need-rust)
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m compileall -q src/datamill
 	@touch $@
 
 # Static, so that the same file runs in any trial's private world.
@@ -89,6 +90,9 @@ bench: setup
 	$(BIN)/python benches/harness_error.py
 	$(BIN)/python benches/clean_trial.py
 	$(BIN)/python benches/bundle_ingest.py
+	$(BIN)/python benches/report_time.py
+	$(BIN)/python benches/anova.py
+	$(BIN)/python benches/quantiles.py
 
 clean:
 	rm -rf $(VENV) $(TARGET) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,3 +1,38 @@
-"""datamill: from a question about performance to a defensible answer."""
+"""datamill: from a question about performance to a defensible answer.
+
+The verbs of `datamill analyze` are here for tables in memory (polars, pandas, Arrow) and for files:
+
+    import datamill
+
+    result = datamill.quantiles(table, response="latency_us", factors=["sched", "machine"])
+    print(result)
+    result.model.fits[-1].coefficients
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+__all__ = ["InputError", "anova", "quantiles", "summary", "tests", "variability"]
+
+if TYPE_CHECKING:
+    from datamill.analyses.anova import anova
+    from datamill.analyses.quantiles import quantiles
+    from datamill.analyses.summary import summary
+    from datamill.analyses.tests import tests
+    from datamill.analyses.variability import variability
+    from datamill.experiment.errors import InputError
+
+
+def __getattr__(name: str) -> Any:
+    # Imported when used: most commands need no statistics, and start faster without.
+    if name == "InputError":
+        from datamill.experiment.errors import InputError
+
+        return InputError
+    if name in __all__:
+        from importlib import import_module
+
+        return getattr(import_module(f"datamill.analyses.{name}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -136,7 +136,9 @@ def test_means_by_design_point_have_students_interval() -> None:
 
 
 def test_several_measurements_of_a_trial_count_once_and_one_trial_has_no_interval() -> None:
-    table = make_table(trial_id=["a", "a", "b"], size=["1", "1", "2"], value=[1.0, 3.0, 5.0])
+    table = make_table(
+        trial_id=["a", "a", "b"], measurement=[0, 1, 0], size=["1", "1", "2"], value=[1.0, 3.0, 5.0]
+    )
     printed = summarize_points(table, "wall_time")
     assert printed.rows == (("1", "1", "2.000", "–"), ("2", "1", "5.000", "–"))
     assert "Measurements inside one trial were averaged (trials with several: 1)." in printed.notes

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import polars as pl
 
-from datamill.analysis.observations import is_tidy
+from datamill.analysis.model_data.observations import is_tidy
 from datamill.experiment.errors import InputError
 from datamill.report.markup import format_latex, format_markdown
 from datamill.report.point_table import PrintedTable, show_rows, summarize_points

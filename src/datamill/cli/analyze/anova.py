@@ -6,22 +6,30 @@ from pathlib import Path
 
 import click
 
-from datamill.analysis.assumptions import check_assumptions
-from datamill.analysis.linear_model import fit_linear_model
-from datamill.analysis.question import Question
-from datamill.cli.analyze.data import data_options, locate_errors, read_data
-from datamill.report.anova_json import format_anova_json
-from datamill.report.anova_text import format_anova
+from datamill.analyses import anova as analysis
+from datamill.analyses.records import Asked
+from datamill.analysis.records import SquaresType
+from datamill.cli.analyze.data import confidence_option, data_options
+from datamill.cli.analyze.output import output_options, put_out, refuse_bad_files
+from datamill.report.figures.figure import write_figure
 
 
 @click.command(short_help="Linear model and analysis of variance.")
 @data_options
 @click.option(
-    "--confidence",
-    type=click.FloatRange(0.5, 1, min_open=True, max_open=True),
-    metavar="LEVEL",
-    help="Level of the intervals [that of the bundle's experiment, else 0.95].",
+    "--type",
+    "squares",
+    type=click.Choice(["I", "II", "III"], case_sensitive=False),
+    default="III",
+    metavar="I|II|III",
+    show_default=True,
+    help="Sums of squares where terms overlap. III: each term after all others, as the estimates are; "
+    "II: after those that do not contain it; I: in the order written. In balanced designs all agree.",
 )
+@click.option(
+    "--reduce", "reduced", is_flag=True, help="Print the reduced table: mean squares and p-values alone."
+)
+@confidence_option
 @click.option(
     "--alpha",
     type=click.FloatRange(0, 0.5, min_open=True),
@@ -29,31 +37,60 @@ from datamill.report.anova_text import format_anova
     help="Terms with a smaller p-value, not adjusted for their number, stand in the equation "
     "[that of the bundle's experiment, else 0.01].",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON with every digit.")
+@click.option(
+    "--diagnostics",
+    "diagnostics_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Draw residuals, probability plot, histogram and Cook's distances: as for --figure.",
+)
+@click.option(
+    "--no-quantiles",
+    is_flag=True,
+    help="Do not fit the median and the 0.9 quantile as well where the linear model's assumptions fail.",
+)
+@output_options("Draw the effects as shares of the mean")
 def anova(
-    file: Path, question: Question, confidence: float | None, alpha: float | None, as_json: bool
+    file: Path,
+    asked: Asked,
+    squares: SquaresType,
+    reduced: bool,
+    confidence: float | None,
+    alpha: float | None,
+    diagnostics_file: Path | None,
+    no_quantiles: bool,
+    figure_file: Path | None,
+    html_file: Path | None,
+    as_json: bool,
 ) -> None:
-    """Fit a factorial model to DATA and print its analysis of variance.
+    """Fit a linear model to DATA, print its analysis of variance, and check its assumptions.
 
     DATA is a .csv or .parquet table with one row for each observation, one column for each factor
     and one for the response; or the folder of a bundle or its tidy table, whose invalid rows are
     left out and whose response and factors need not be named. Two levels count as -1 (low) and +1
     (high): `-` and `+`, numbers by size, other labels in reading order; a bundle's folder, unlike
-    its table alone, gives them in the order of the design, which may turn signs around.
+    its table alone, gives them in the order of the design, which may turn signs around. Covariates
+    count from their means.
+
+    Observations of one trial (--trial, and always in a bundle) are averaged first: they are no
+    replicates. Where assumptions fail, the median and the 0.9 quantile are fitted as well.
 
     \b
       datamill analyze anova table.csv --response seconds --factors compiler,flag
+      datamill analyze anova table.csv --formula "seconds ~ compiler * log(size)" --blocks day
       datamill analyze anova my-bundle/ --response wall_time_s --json
     """  # noqa: D301 - click needs the backspace itself
-    data = read_data(file, question)
-    observations, asked = data.selected.observations, data.experiment
-    with locate_errors(str(file)):
-        model = fit_linear_model(
-            observations.cells,
-            order=max(term.order for term in data.selected.terms),
-            confidence=confidence or (asked.confidence if asked else 0.95),
-            alpha=alpha or (asked.alpha if asked else 0.01),
-        )
-    checks = check_assumptions(observations.cells, model)
-    write = format_anova_json if as_json else format_anova
-    click.echo(write(observations, model, checks))
+    refuse_bad_files(figure_file, html_file)
+    refuse_bad_files(diagnostics_file, None)
+    result = analysis.anova(
+        file,
+        squares=squares,
+        reduced=reduced,
+        confidence=confidence,
+        alpha=alpha,
+        quantiles=not no_quantiles,
+        **asked,
+    )
+    if diagnostics_file is not None:
+        write_figure(result.diagnostics_figure(), diagnostics_file)
+    put_out(result, figure_file=figure_file, html_file=html_file, as_json=as_json)

@@ -1,34 +1,19 @@
-"""What all verbs of `analyze` have in common: the data, and what is asked of them."""
+"""What all verbs of `analyze` take: the data, and what is asked of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
 
-from datamill.analysis.question import ModelData, Question, select_model_data
-from datamill.experiment.errors import InputError
-from datamill.experiment.records import Experiment
-from datamill.results.bundle import open_bundle
-from datamill.results.table_files import is_text_table, read_table_file
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Data:
-    """What a verb of `analyze` works on; `experiment` is that of a bundle."""
-
-    selected: ModelData
-    experiment: Experiment | None
-    source: str
+from datamill.analyses.records import Asked
 
 
 def data_options(verb: Callable[..., None]) -> Callable[..., None]:
-    """Add DATA and the options that say what is asked; the verb gets `file` and `question`."""
+    """Add DATA and the options that say what is asked; the verb gets `file` and `asked`."""
 
     @wraps(verb)
     def with_question(
@@ -37,12 +22,22 @@ def data_options(verb: Callable[..., None]) -> Callable[..., None]:
         covariates: str,
         formula: str,
         order: int | None,
+        blocks: str,
         trial: str,
         run_order: str,
         **rest: Any,
     ) -> None:
-        question = Question(response, _split(factors), _split(covariates), formula, order, trial, run_order)
-        verb(question=question, **rest)
+        asked = Asked(
+            response=response,
+            factors=_split(factors),
+            covariates=_split(covariates),
+            formula=formula,
+            order=order,
+            blocks=_split(blocks),
+            trial=trial,
+            run_order=run_order,
+        )
+        verb(asked=asked, **rest)
 
     options = [
         click.argument("file", metavar="DATA", type=click.Path(path_type=Path)),
@@ -70,6 +65,13 @@ def data_options(verb: Callable[..., None]) -> Callable[..., None]:
             "3 factors or fewer, else 2].",
         ),
         click.option(
+            "--blocks",
+            metavar="A,B,…",
+            default="",
+            help="Columns of nuisance conditions (machine, boot, day): they enter additively, before all "
+            "other terms, and are reported apart.",
+        ),
+        click.option(
             "--trial",
             metavar="NAME",
             default="",
@@ -88,53 +90,17 @@ def _split(names: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in names.split(",") if name.strip())
 
 
-def read_data(file: Path, question: Question, *, average: bool = True) -> Data:
-    """Read a table or bundle, and select the observations that are asked for.
-
-    Raises:
-        InputError: whatever keeps that from being done; names the file.
-    """
-    if file.is_dir():
-        bundle = open_bundle(file)
-        table_file = file / "table.parquet"
-        experiment = bundle.experiment
-        if not question.response and not question.formula.partition("~")[1]:
-            question = _name_first_response(question, experiment)
-        with locate_errors(str(table_file)):
-            selected = select_model_data(
-                read_table_file(table_file),
-                question,
-                levels={factor.name: factor.levels for factor in bundle.design.factors},
-                usual_order=experiment.interaction_order,
-                average=average,
-                source=str(table_file),
-            )
-        return Data(selected, experiment, str(file))
-    table = read_table_file(file)
-    with locate_errors(str(file)):
-        first_line = 2 if is_text_table(file) else 1
-        selected = select_model_data(
-            table, question, average=average, source=str(file), first_line=first_line
-        )
-    return Data(selected, None, str(file))
-
-
-def _name_first_response(question: Question, experiment: Experiment) -> Question:
-    return Question(
-        experiment.responses[0].name,
-        question.factors,
-        question.covariates,
-        question.formula,
-        question.order,
-        question.trial,
-        question.run_order,
-    )
-
-
-@contextmanager
-def locate_errors(source: str) -> Iterator[None]:
-    """Say which file an error is about, where the error does not say so itself."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(error.message, where=error.where or source, remedy=error.remedy) from None
+confidence_option = click.option(
+    "--confidence",
+    type=click.FloatRange(0.5, 1, min_open=True, max_open=True),
+    metavar="LEVEL",
+    help="Level of the intervals [that of the bundle's experiment, else 0.95].",
+)
+seed_option = click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Of whatever is drawn at random.",
+)

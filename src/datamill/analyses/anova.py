@@ -1,0 +1,140 @@
+"""`anova`: linear model, analysis of variance, and whether its assumptions hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Unpack
+
+from datamill.analyses.data import locate_errors, read_data
+from datamill.analyses.records import Analysis, Asked, build_question
+from datamill.analysis.linear.assumptions import check_assumptions
+from datamill.analysis.linear.diagnostics import gather_diagnostics
+from datamill.analysis.linear.model import fit_linear_model
+from datamill.analysis.linear.reduction import centre_covariates
+from datamill.analysis.model_data.observations import Observations
+from datamill.analysis.model_data.question import ModelData
+from datamill.analysis.quantile.model import fit_quantiles
+from datamill.analysis.quantile.records import QuantileModel
+from datamill.analysis.records import AssumptionChecks, LinearModel, SquaresType
+from datamill.experiment.errors import InputError
+from datamill.report.figures.diagnostic_figures import draw_diagnostics, draw_effect_shares
+from datamill.report.figures.figure import Figure
+from datamill.report.figures.quantile_figures import draw_effects_by_quantile
+from datamill.report.page.diagnosis import diagnose_model
+from datamill.report.verbs.anova_json import format_anova_json
+from datamill.report.verbs.anova_text import format_anova
+
+#: Quantiles that stand beside the mean where the linear model's assumptions do not hold.
+_QUANTILES = (0.5, 0.9)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Anova(Analysis):
+    """A linear model with its checks; `quantiles` where these fail, at the median and 0.9."""
+
+    observations: Observations
+    model: LinearModel
+    checks: AssumptionChecks
+    quantiles: QuantileModel | None
+    reduced: bool
+
+    @property
+    def title(self) -> str:
+        """What was analysed."""
+        return f"Analysis of variance of {self.observations.response}"
+
+    @property
+    def lead(self) -> tuple[str, ...]:
+        """Which effects were detected, and whether the model can be trusted."""
+        found = [row.term.name for row in self.model.terms if row.p is not None and row.p < self.model.alpha]
+        said = f"Detected effects (p < {self.model.alpha:g}): {', '.join(found)}." if found else ""
+        diagnosis = diagnose_model(self.checks)
+        return (said or "No effect was detected.", *((diagnosis.advice,) if diagnosis else ()))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What limits the answer."""
+        return (*self.model.warnings, *self.checks.warnings)
+
+    def text(self) -> str:
+        """The table as in the papers."""
+        return format_anova(self.observations, self.model, self.checks, self.quantiles, reduced=self.reduced)
+
+    def json(self) -> str:
+        """The table with every digit."""
+        return format_anova_json(self.observations, self.model, self.checks, self.quantiles)
+
+    def effects_figure(self) -> Figure:
+        """Effects as shares of the mean (thesis 2015, Figure 5.1)."""
+        return draw_effect_shares(self.model, self.observations.response)
+
+    def diagnostics_figure(self) -> Figure:
+        """Residuals, probability plot, histogram and Cook's distances.
+
+        Raises:
+            InputError: there is no error to draw.
+        """
+        found = gather_diagnostics(self.observations.cells, self.model)
+        if found is None:
+            raise InputError("there is no error to draw: like observations are all equal")
+        return draw_diagnostics(found, self.observations.response)
+
+    def figures(self) -> tuple[Figure, ...]:
+        """Effects, diagnostics, and effects by quantile where the model's assumptions fail."""
+        figures = [self.effects_figure()]
+        if gather_diagnostics(self.observations.cells, self.model) is not None:
+            figures.append(self.diagnostics_figure())
+        if self.quantiles is not None:
+            figures.append(draw_effects_by_quantile(self.observations, self.quantiles))
+        return tuple(figures)
+
+
+def anova(
+    data: Any,
+    *,
+    squares: SquaresType = "III",
+    reduced: bool = False,
+    confidence: float | None = None,
+    alpha: float | None = None,
+    quantiles: bool = True,
+    **asked: Unpack[Asked],
+) -> Anova:
+    """Fit a linear model, test its terms and check its assumptions.
+
+    `data` is a table (polars, pandas, Arrow, a dict of columns) or the path of a CSV or Parquet file
+    or of a bundle. Observations of one trial are averaged first, since they are no replicates. Where
+    assumptions fail, the median and the 0.9 quantile are fitted as well unless `quantiles` is false.
+
+    Raises:
+        InputError: the data cannot be used, or do not allow the model; says what to do.
+    """
+    read = read_data(data, build_question(asked))
+    observations, experiment = read.selected.observations, read.experiment
+    with locate_errors(read.source):
+        model = fit_linear_model(
+            observations.cells,
+            terms=read.selected.terms,
+            covariates=observations.covariates,
+            blocks=read.selected.blocks,
+            squares=squares,
+            confidence=read.choose_confidence(confidence),
+            alpha=alpha or (experiment.alpha if experiment else 0.01),
+        )
+        checks = check_assumptions(
+            observations.cells, model, covariates=observations.covariates, when=observations.order
+        )
+        beside = None
+        if checks.trust != "means" and quantiles:
+            beside = _fit_beside(read.selected, model)
+    return Anova(observations, model, checks, beside, reduced)
+
+
+def _fit_beside(data: ModelData, model: LinearModel) -> QuantileModel:
+    """Quantiles of the same model, over covariates that count from their means as the model's do."""
+    centred = tuple(covariate for covariate, _ in centre_covariates(data.observations.covariates))
+    same = replace(
+        data,
+        observations=replace(data.observations, covariates=centred),
+        terms=tuple(row.term for row in model.terms),
+    )
+    return fit_quantiles(same, _QUANTILES, confidence=model.confidence, alpha=model.alpha)

@@ -1,0 +1,94 @@
+"""Where the data of an analysis come from: a file, a bundle, or a table in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from datamill.analyses.frames import take_frame
+from datamill.analysis.model_data.question import ModelData, Question, list_columns, select_model_data
+from datamill.experiment.errors import InputError
+from datamill.experiment.records import Experiment
+from datamill.results.bundle import open_bundle
+from datamill.results.table_files import has_plain_columns, is_text_table, read_table_file
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Data:
+    """What a verb works on; `experiment` is that of a bundle, `source` names the data in messages."""
+
+    selected: ModelData
+    experiment: Experiment | None
+    source: str
+
+    def choose_confidence(self, given: float | None) -> float:
+        """Level of intervals: the given one, else that of the bundle's experiment, else 0.95."""
+        return given or (self.experiment.confidence if self.experiment else 0.95)
+
+
+def read_data(data: Any, question: Question, *, average: bool = True, allow_no_factor: bool = False) -> Data:
+    """Read a table or bundle, and select the observations that are asked for.
+
+    `data` is the path of a CSV or Parquet file or of a bundle, or a table: polars, pandas, Arrow, a
+    dict of columns. With `allow_no_factor` a plain table needs no factor: its rows are one group.
+
+    Raises:
+        InputError: whatever keeps that from being done; names the file.
+    """
+    if not isinstance(data, (str, Path)):
+        with locate_errors("table"):
+            selected = select_model_data(
+                take_frame(data),
+                question,
+                average=average,
+                allow_no_factor=allow_no_factor,
+                source="table",
+                first_line=1,
+            )
+        return Data(selected, None, "table")
+    file = Path(data)
+    if file.is_dir():
+        return _read_bundle(file, question, average=average)
+    with locate_errors(str(file)):
+        columns = list_columns(question)
+    # A message about a column that is missing names those that are there: then all are read.
+    table = read_table_file(file, columns if has_plain_columns(file, columns) else ())
+    with locate_errors(str(file)):
+        selected = select_model_data(
+            table,
+            question,
+            average=average,
+            allow_no_factor=allow_no_factor,
+            source=str(file),
+            first_line=2 if is_text_table(file) else 1,
+        )
+    return Data(selected, None, str(file))
+
+
+def _read_bundle(folder: Path, question: Question, *, average: bool) -> Data:
+    bundle = open_bundle(folder)
+    table_file = folder / "table.parquet"
+    if not question.response and not question.formula.partition("~")[1]:
+        question = replace(question, response=bundle.experiment.responses[0].name)
+    with locate_errors(str(table_file)):
+        selected = select_model_data(
+            read_table_file(table_file),
+            question,
+            levels={factor.name: factor.levels for factor in bundle.design.factors},
+            usual_order=bundle.experiment.interaction_order,
+            average=average,
+            source=str(table_file),
+        )
+    return Data(selected, bundle.experiment, str(folder))
+
+
+@contextmanager
+def locate_errors(source: str) -> Iterator[None]:
+    """Say which file an error is about, where the error does not say so itself."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(error.message, where=error.where or source, remedy=error.remedy) from None

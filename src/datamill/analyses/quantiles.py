@@ -1,0 +1,153 @@
+"""`quantiles`: quantile regression."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Unpack
+
+from datamill.analyses.data import locate_errors, read_data
+from datamill.analyses.records import Analysis, Asked, build_question
+from datamill.analysis.model_data.question import Question
+from datamill.analysis.quantile.model import fit_quantiles
+from datamill.analysis.quantile.records import Described, QuantileModel, StreamedResponse
+from datamill.analysis.quantile.stream import code_combinations_seen, fit_quantile_stream
+from datamill.experiment.errors import InputError
+from datamill.report.figures.figure import Figure
+from datamill.report.figures.quantile_figures import draw_effects_by_quantile
+from datamill.report.verbs.quantile_answer import state_quantiles
+from datamill.report.verbs.quantile_json import format_quantiles_json
+from datamill.report.verbs.quantile_text import format_quantiles
+from datamill.results.table_batches import count_combinations, is_large_table, iterate_cells
+
+#: The quantiles of ASPLOS 2013, section 6.
+USUAL_QUANTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)
+#: Bytes of numbers beyond which a table is read in passes.
+_LARGEST_IN_MEMORY = 2 * 10**9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Quantiles(Analysis):
+    """Effects on each quantile with their intervals."""
+
+    observations: Described
+    model: QuantileModel
+
+    @property
+    def title(self) -> str:
+        """What was analysed."""
+        return f"Quantile regression of {self.observations.response}"
+
+    @property
+    def lead(self) -> tuple[str, ...]:
+        """Which factor acts on the tail, and how much."""
+        return state_quantiles(self.model, self.observations.response, self.observations.unit)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What limits the answer."""
+        return self.model.warnings
+
+    def text(self) -> str:
+        """Effects by quantile, and the table of ASPLOS 2013 (Table 4)."""
+        return format_quantiles(self.observations, self.model)
+
+    def json(self) -> str:
+        """Every quantile with every digit."""
+        return format_quantiles_json(self.observations, self.model)
+
+    def figures(self) -> tuple[Figure, ...]:
+        """Effect by quantile, a panel an effect (ASPLOS 2013, Figure 7)."""
+        return (draw_effects_by_quantile(self.observations, self.model),)
+
+
+def quantiles(
+    data: Any,
+    *,
+    quantiles: Sequence[float] = USUAL_QUANTILES,
+    errors: str = "auto",
+    bandwidth: str = "hall-sheather",
+    confidence: float | None = None,
+    alpha: float = 0.05,
+    replicates: int | None = None,
+    seed: int = 1,
+    block_length: int | None = None,
+    stream: bool = False,
+    **asked: Unpack[Asked],
+) -> Quantiles:
+    """Fit quantiles of a response to factors and covariates.
+
+    `data` is as in `anova`; the measurements of one trial are taken one by one, and the intervals
+    know it. `errors` is a key of `ERROR_METHODS`. With `stream`, and by itself beyond 2 GB of
+    numbers, a Parquet file is read in passes with bounded memory.
+
+    Raises:
+        InputError: the data cannot be used, or do not allow the model; says what to do.
+    """
+    question = build_question(asked)
+    if stream or _should_stream(data, question, errors):
+        if not isinstance(data, (str, Path)) or errors not in ("auto", "nid"):
+            raise InputError(
+                f"only a Parquet file can be streamed, and {errors} errors may need the data in memory",
+                where="--stream",
+                remedy="Give a file and --errors nid.",
+            )
+        with locate_errors(str(data)):
+            model = _fit_stream(Path(data), question, quantiles, confidence or 0.95, alpha)
+        return Quantiles(StreamedResponse(question.response), model)
+    read = read_data(data, question, average=False)
+    with locate_errors(read.source):
+        model = fit_quantiles(
+            read.selected,
+            quantiles,
+            errors=errors,
+            bandwidth=bandwidth,
+            confidence=read.choose_confidence(confidence),
+            alpha=alpha,
+            replicates=replicates,
+            seed=seed,
+            block_length=block_length,
+        )
+    return Quantiles(read.selected.observations, model)
+
+
+def _should_stream(data: Any, question: Question, errors: str) -> bool:
+    """Whether a table is too large for memory and the question one that passes over it can answer."""
+    plain = not (question.formula or question.covariates or question.trial or question.run_order)
+    named = question.factors and question.response and not question.blocks
+    if not isinstance(data, (str, Path)) or not plain or not named or errors not in ("auto", "nid"):
+        return False
+    return is_large_table(Path(data), len(question.factors) + 1, _LARGEST_IN_MEMORY)
+
+
+def _fit_stream(
+    file: Path, question: Question, quantiles: Sequence[float], confidence: float, alpha: float
+) -> QuantileModel:
+    """Fit a model to a table that stays on the disk.
+
+    Raises:
+        InputError: the question needs the data in memory, or whatever keeps it from being answered.
+    """
+    factors, response = question.factors, question.response
+    if question.formula or question.covariates or question.trial or question.run_order or question.blocks:
+        raise InputError(
+            "a streamed table is asked by --response and --factors alone",
+            remedy="Leave --stream out, or formula, covariates, blocks, trial and order of the observations.",
+        )
+    if not response or not factors:
+        raise InputError(
+            f"{'--factors' if response else '--response'} is missing", remedy="Name the columns to be read."
+        )
+    if response in factors or len(set(factors)) < len(factors):
+        raise InputError("a column is named twice", remedy="Name each once.")
+    seen = count_combinations(file, factors, response)
+    cells, number_of = code_combinations_seen(factors, seen.labels, seen.counts, seen.low, seen.high)
+    return fit_quantile_stream(
+        cells,
+        lambda: iterate_cells(file, factors, response, number_of),
+        quantiles,
+        order=question.order or (len(factors) if len(factors) <= 3 else 2),
+        confidence=confidence,
+        alpha=alpha,
+    )

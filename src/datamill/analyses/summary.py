@@ -1,0 +1,80 @@
+"""`summary`: distributions by groups, as five numbers and as pictures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, Unpack
+
+from datamill.analyses.data import locate_errors, read_data
+from datamill.analyses.notes import describe_response
+from datamill.analyses.records import Analysis, Asked, build_question
+from datamill.analysis.distribution.summary import DistributionSummary, summarize_distributions
+from datamill.analysis.model_data.cells import Cells
+from datamill.report.figures.distribution_figures import draw_boxes, draw_ecdf, draw_histogram
+from datamill.report.figures.figure import Figure
+from datamill.report.verbs.summary_json import format_summary_json
+from datamill.report.verbs.summary_text import choose_summary_scale, format_summary, phrase_summary
+from datamill.report.verbs.tests_text import ResponseNotes
+
+Kind = Literal["box", "ecdf", "histogram"]
+_DRAW = {"box": draw_boxes, "ecdf": draw_ecdf, "histogram": draw_histogram}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Summary(Analysis):
+    """Five numbers, mean and spread of every group."""
+
+    notes: ResponseNotes
+    summary: DistributionSummary
+    cells: Cells
+
+    @property
+    def title(self) -> str:
+        """What was summarised."""
+        return f"Distribution of {self.notes.response}"
+
+    @property
+    def lead(self) -> tuple[str, ...]:
+        """Where the middle of the observations lies."""
+        scale = choose_summary_scale(self.notes.unit, self.summary)
+        return (phrase_summary(self.notes.response, self.summary, scale),)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What limits the answer."""
+        return self.summary.warnings
+
+    def text(self) -> str:
+        """The table of five numbers."""
+        return format_summary(self.notes, self.summary)
+
+    def json(self) -> str:
+        """The same with every digit."""
+        return format_summary_json(self.notes, self.summary)
+
+    def figure(self, kind: Kind, *, log: bool = False) -> Figure:
+        """Box plots, empirical distribution functions or histograms.
+
+        Raises:
+            InputError: `log`, and there are values that have no logarithm.
+        """
+        return _DRAW[kind](self.notes.response, self.notes.unit, self.cells, log=log)
+
+    def figures(self) -> tuple[Figure, ...]:
+        """All three pictures of the distributions."""
+        return tuple(self.figure(kind) for kind in ("box", "ecdf", "histogram"))
+
+
+def summary(data: Any, *, confidence: float | None = None, **asked: Unpack[Asked]) -> Summary:
+    """Summarise the distribution of a response: of all observations, or by the levels of factors.
+
+    `data` is as in `anova`; without factors all rows of a plain table are one group.
+
+    Raises:
+        InputError: the data cannot be used; says what to do.
+    """
+    read = read_data(data, build_question(asked), average=False, allow_no_factor=True)
+    observations = read.selected.observations
+    with locate_errors(read.source):
+        found = summarize_distributions(observations, read.choose_confidence(confidence))
+    return Summary(describe_response(observations), found, observations.cells)

@@ -1,0 +1,95 @@
+"""`tests`: groups compared; the caller states the assumption, the test follows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Unpack
+
+from datamill.analyses.data import locate_errors, read_data
+from datamill.analyses.notes import describe_response
+from datamill.analyses.records import Analysis, Asked, build_question
+from datamill.analysis.groups.comparison import compare_groups
+from datamill.analysis.groups.multiplicity import Adjustment
+from datamill.analysis.groups.records import Aspect, Assumption, GroupComparison
+from datamill.analysis.groups.splitting import find_factor, split_groups
+from datamill.report.figures.comparison_figures import draw_comparison
+from datamill.report.figures.figure import Figure
+from datamill.report.verbs.tests_json import format_tests_json
+from datamill.report.verbs.tests_text import (
+    ResponseNotes,
+    choose_response_scale,
+    collect_warnings,
+    format_tests,
+    phrase_answer,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tests(Analysis):
+    """A comparison of groups."""
+
+    notes: ResponseNotes
+    comparison: GroupComparison
+
+    @property
+    def title(self) -> str:
+        """What was compared."""
+        return f"{self.notes.response} by {self.comparison.factor}"
+
+    @property
+    def lead(self) -> tuple[str, ...]:
+        """Which group is larger, by how much, how sure."""
+        scale = choose_response_scale(self.notes.unit, self.comparison)
+        return (phrase_answer(self.notes.response, self.comparison, scale),)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What limits the answer."""
+        return tuple(collect_warnings(self.comparison))
+
+    def text(self) -> str:
+        """The answer, then every comparison."""
+        return format_tests(self.notes, self.comparison)
+
+    def json(self) -> str:
+        """Every comparison with every digit."""
+        return format_tests_json(self.notes, self.comparison)
+
+    def figures(self) -> tuple[Figure, ...]:
+        """Every pair's estimate with its interval."""
+        return (draw_comparison(self.notes.response, self.notes.unit, self.comparison),)
+
+
+def tests(
+    data: Any,
+    *,
+    factor: str = "",
+    assume: Assumption = "nothing",
+    compare: Aspect = "location",
+    adjust: Adjustment = "holm",
+    confidence: float | None = None,
+    seed: int = 1,
+    **asked: Unpack[Asked],
+) -> Tests:
+    """Compare the groups that the levels of a factor form, by the test that the assumption asks for.
+
+    `data` is as in `anova`. `factor` is the first of the factors unless named; groups are compared
+    within each combination of the others. Measurements of one trial are averaged first.
+
+    Raises:
+        InputError: the data cannot be used, or do not allow the comparison; says what to do.
+    """
+    read = read_data(data, build_question(asked))
+    observations = read.selected.observations
+    with locate_errors(read.source):
+        chosen = find_factor(observations.cells, factor, read.selected.blocks)
+        comparison = compare_groups(
+            split_groups(observations.cells, chosen),
+            observations.cells.factors[chosen].name,
+            assumption=assume,
+            aspect=compare,
+            adjustment=adjust,
+            confidence=read.choose_confidence(confidence),
+            seed=seed,
+        )
+    return Tests(describe_response(observations), comparison)

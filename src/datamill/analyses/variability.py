@@ -1,0 +1,149 @@
+"""`variability`: coefficients of variation and skewness, and what changes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Unpack
+
+from datamill.analyses.data import locate_errors, read_data
+from datamill.analyses.notes import describe_response
+from datamill.analyses.records import Analysis, Asked, build_question
+from datamill.analysis.distribution.variability import Assumption, measure_variability
+from datamill.analysis.distribution.variability import Variability as PointVariabilities
+from datamill.analysis.distribution.variability_comparison import FactorVariability, compare_variability
+from datamill.analysis.distribution.windows import WindowAnalysis, analyze_windows
+from datamill.analysis.groups.multiplicity import Adjustment
+from datamill.analysis.model_data.cells import Factor
+from datamill.experiment.errors import InputError
+from datamill.report.figures.figure import Figure
+from datamill.report.figures.variability_figures import draw_variability, draw_windows
+from datamill.report.verbs.tests_text import ResponseNotes
+from datamill.report.verbs.variability_json import format_variability_json, format_windows_json
+from datamill.report.verbs.variability_text import (
+    format_variability,
+    format_windows,
+    phrase_association,
+    phrase_variability,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Variability(Analysis):
+    """Variability of each design point, and its comparison between the levels of each factor."""
+
+    notes: ResponseNotes
+    points: PointVariabilities
+    by_factor: tuple[FactorVariability, ...]
+    factors: tuple[Factor, ...]
+
+    @property
+    def title(self) -> str:
+        """What was measured."""
+        return f"Variability of {self.notes.response}"
+
+    @property
+    def lead(self) -> tuple[str, ...]:
+        """Which factor changes the variability, and how much."""
+        return tuple(phrase_variability(self.notes.response, self.points, self.by_factor))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What limits the answer."""
+        return self.points.warnings
+
+    def text(self) -> str:
+        """The table of design points."""
+        return format_variability(self.notes, self.points, self.by_factor)
+
+    def json(self) -> str:
+        """The same with every digit."""
+        return format_variability_json(self.notes, self.points, self.by_factor)
+
+    def figures(self) -> tuple[Figure, ...]:
+        """Coefficients of variation by the levels of factors (thesis 2015, Figures 5.5 to 5.9)."""
+        return (draw_variability(self.notes.response, self.points, self.factors),)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Windows(Analysis):
+    """Variability over windows of consecutive observations against a count of events among them."""
+
+    notes: ResponseNotes
+    windows: WindowAnalysis
+
+    @property
+    def title(self) -> str:
+        """What was measured."""
+        return f"Variability of {self.notes.response} against {self.windows.against}"
+
+    @property
+    def lead(self) -> tuple[str, ...]:
+        """Whether variability and skewness go with the count."""
+        alpha = 1 - self.windows.confidence
+        return tuple(
+            phrase_association(self.notes.response, self.windows, item, alpha)
+            for item in self.windows.associations
+        )
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What limits the answer."""
+        return self.windows.warnings
+
+    def text(self) -> str:
+        """The table of counts."""
+        return format_windows(self.notes, self.windows)
+
+    def json(self) -> str:
+        """Every window with every digit."""
+        return format_windows_json(self.notes, self.windows)
+
+    def figures(self) -> tuple[Figure, ...]:
+        """Coefficient of variation and skewness against the count (thesis 2019, section 2.2.1)."""
+        return (draw_windows(self.notes.response, self.windows),)
+
+
+def variability(
+    data: Any,
+    *,
+    assume: Assumption = "nothing",
+    adjust: Adjustment = "holm",
+    window: int | None = None,
+    against: str = "",
+    confidence: float | None = None,
+    seed: int = 1,
+    **asked: Unpack[Asked],
+) -> Variability | Windows:
+    """Measure how much a response varies at each design point, and whether a factor changes that.
+
+    `data` is as in `anova`. With `window`, a number of consecutive observations, and `against`, a
+    column that counts events, variability and skewness of windows are set against that count.
+
+    Raises:
+        InputError: the data cannot be used, or do not allow it; says what to do.
+    """
+    if bool(window) != bool(against):
+        raise InputError(
+            "--window and --against go together",
+            remedy="Give both, a number of observations and a column that counts events, or neither.",
+        )
+    question = build_question(asked)
+    if window:
+        # Measurements stand in their order inside a trial: averaging would take away what is looked for.
+        read = read_data(data, replace(question, covariates=(against,)), average=False)
+        with locate_errors(read.source):
+            found = analyze_windows(
+                read.selected.observations, window, confidence=read.choose_confidence(confidence)
+            )
+        return Windows(describe_response(read.selected.observations), found)
+    read = read_data(data, question)
+    observations = read.selected.observations
+    with locate_errors(read.source):
+        points = measure_variability(
+            observations.cells,
+            assumption=assume,
+            confidence=read.choose_confidence(confidence),
+            seed=seed,
+        )
+        by_factor = compare_variability(points, adjust)
+    return Variability(describe_response(observations), points, by_factor, observations.cells.factors)

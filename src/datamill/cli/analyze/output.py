@@ -1,0 +1,81 @@
+"""What all verbs of `analyze` put out: text or JSON, a figure, a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from datamill.analyses.records import Analysis
+from datamill.experiment.errors import InputError
+from datamill.report.figures.figure import FIGURE_SUFFIXES, Figure, refuse_suffix, write_figure
+
+
+def output_options(figure_help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add `--figure`, `--html` and `--json`; the verb gets `figure_file`, `html_file` and `as_json`."""
+    options = [
+        click.option(
+            "--figure",
+            "figure_file",
+            type=click.Path(path_type=Path, dir_okay=False),
+            metavar="FILE",
+            help=f"{figure_help}: .svg, .png, .pdf, .html or .json.",
+        ),
+        click.option(
+            "--html",
+            "html_file",
+            type=click.Path(path_type=Path, dir_okay=False),
+            metavar="FILE",
+            help="Also write a page with the answer, the numbers and interactive figures; it needs nothing "
+            "but itself.",
+        ),
+        click.option("--json", "as_json", is_flag=True, help="Print JSON with every digit."),
+    ]
+
+    def add_options(verb: Callable[..., None]) -> Callable[..., None]:
+        for option in reversed(options):
+            verb = option(verb)
+        return verb
+
+    return add_options
+
+
+def refuse_bad_files(figure_file: Path | None, html_file: Path | None) -> None:
+    """Refuse names of files that cannot be written, before anything is computed.
+
+    Raises:
+        InputError: a name has an ending that is not understood, or its folder does not exist.
+    """
+    if figure_file is not None:
+        refuse_suffix(figure_file, FIGURE_SUFFIXES, "a figure")
+    if html_file is not None:
+        refuse_suffix(html_file, (".html", ".htm"), "a page")
+    for file in (figure_file, html_file):
+        if file is not None and not file.parent.is_dir():
+            raise InputError("there is no such folder", where=str(file.parent), remedy="Make it first.")
+
+
+def put_out(
+    analysis: Analysis,
+    *,
+    figure_file: Path | None,
+    html_file: Path | None,
+    as_json: bool,
+    draw: Callable[[], Figure] | None = None,
+) -> None:
+    """Write the figure (the first of the analysis, unless `draw` makes another) and the page, and print."""
+    if figure_file is not None:
+        figure = draw() if draw is not None else analysis.figures()[0]
+        write_figure(_add_title(figure), figure_file)
+    if html_file is not None:
+        html_file.write_text(analysis.page(), encoding="utf-8")
+    click.echo(analysis.json() if as_json else analysis.text())
+
+
+def _add_title(figure: Figure) -> Figure:
+    # On a page the title stands above the figure; a file has to say itself what it shows.
+    chart: dict[str, Any] = dict(figure.chart)
+    chart.setdefault("title", figure.title)
+    return Figure(figure.name, figure.title, figure.caption, chart)
