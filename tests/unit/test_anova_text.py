@@ -11,6 +11,7 @@ from datamill.analysis.model_data.cells import Factor, gather_cells
 from datamill.analysis.model_data.observations import Observations
 from datamill.cli.analyze import analyze
 from datamill.experiment.errors import InputError
+from datamill.report.verbs.anova_answer import state_effects
 from datamill.report.verbs.anova_text import format_anova
 
 
@@ -81,3 +82,23 @@ def test_truth_in_a_tidy_table_may_be_spelled_in_either_case(spelling: str, tmp_
     _, error = run(tmp_path / "t.csv", text, "--response", "value", "--factors", "package")
     assert isinstance(error, InputError)
     assert "The responses are: time." in error.remedy
+
+
+def test_the_first_sentence_says_which_factor_moves_the_mean_and_by_how_much() -> None:
+    factors = [Factor("flag", ("off", "on")), Factor("opt", ("0", "1", "2"))]
+    codes = np.array([[flag, opt] for flag in (0, 1) for opt in (0, 1, 2) for _ in range(3)])
+    noise = np.tile([-0.1, 0.0, 0.1], 6)
+    values = 10.0 + 2.0 * codes[:, 0] + np.array([0.0, 0.0, 3.0])[codes[:, 1]] + noise
+    model = fit_linear_model(gather_cells(factors, codes, values), order=2)
+    sentences = state_effects(model, "y", "")
+    assert sentences[0].startswith("opt changes the mean y, from the mean of its levels: ")
+    assert "2 +2.0" in sentences[0]
+    assert sentences[1].startswith("From off to on, flag changes the mean y by +2.0")
+    assert sentences[1].endswith("17% of the mean.")
+
+
+def test_nothing_detected_is_said_with_alpha_and_n() -> None:
+    codes = np.array([[0], [0], [0], [1], [1], [1]])
+    values = np.array([1.0, 2.0, 3.0, 1.1, 2.2, 2.8])
+    model = fit_linear_model(gather_cells([Factor("flag", ("off", "on"))], codes, values), order=1)
+    assert state_effects(model, "y", "") == ("No effect on the mean y was detected (alpha = 0.01, n = 6).",)

@@ -21,6 +21,7 @@ from datamill.report.figures.diagnostic_figures import draw_diagnostics, draw_ef
 from datamill.report.figures.figure import Figure
 from datamill.report.figures.quantile_figures import draw_effects_by_quantile
 from datamill.report.page.diagnosis import diagnose_model
+from datamill.report.verbs.anova_answer import state_effects
 from datamill.report.verbs.anova_json import format_anova_json
 from datamill.report.verbs.anova_text import format_anova
 
@@ -45,11 +46,10 @@ class Anova(Analysis):
 
     @property
     def lead(self) -> tuple[str, ...]:
-        """Which effects were detected, and whether the model can be trusted."""
-        found = [row.term.name for row in self.model.terms if row.p is not None and row.p < self.model.alpha]
-        said = f"Detected effects (p < {self.model.alpha:g}): {', '.join(found)}." if found else ""
+        """Which effects were detected, how large they are, and what to trust."""
         diagnosis = diagnose_model(self.checks)
-        return (said or "No effect was detected.", *((diagnosis.advice,) if diagnosis else ()))
+        said = state_effects(self.model, self.observations.response, self.observations.unit)
+        return (*said, *((diagnosis.advice,) if diagnosis else ()))
 
     @property
     def warnings(self) -> tuple[str, ...]:

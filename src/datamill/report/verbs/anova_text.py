@@ -9,6 +9,7 @@ from datamill.analysis.model_data.observations import Observations
 from datamill.analysis.quantile.records import QuantileModel
 from datamill.analysis.records import AssumptionChecks, Interval, LinearModel, TermRow
 from datamill.report.numbers import count_decimals, name_confidence
+from datamill.report.verbs.anova_answer import state_effects
 from datamill.report.verbs.anova_sections import (
     WIDTH,
     format_blocks,
@@ -47,7 +48,10 @@ def format_anova(
         table = format_reduced(model, [*squares, _format_square(model.error_ms)])
     else:
         table = _lay_out(_list_rows(model))
-    lines = [f"Analysis of variance of {observations.response}{unit}", "", *table, ""]
+    lines = []
+    for sentence in state_effects(model, observations.response, observations.unit):
+        lines += wrap(sentence, "  ")
+    lines += ["", f"Analysis of variance of {observations.response}{unit}", "", *table, ""]
     lines += _format_equation(observations.response, model)
     lines.append(f"R^2 = {model.r_squared:.6f}   n = {model.n}   error mean square = {model.error_ms:.6g}")
     lines += format_blocks(model.block_gain, model.alpha)
