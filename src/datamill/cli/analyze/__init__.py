@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import click
 
 from datamill.cli.verbs import VerbGroup
@@ -24,3 +26,6 @@ _VERBS = {
 )
 def analyze() -> None:
     """Analyse a table of measurements, whoever made it."""
+    # Kernels run for seconds without returning to Python, which could not answer Ctrl-C; nothing needs undoing.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
