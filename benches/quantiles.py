@@ -65,9 +65,10 @@ class Outcome:
 
 
 def main() -> None:
-    """Fit all models at all sizes with all programs, and print a table for each model."""
+    """Fit the models at all sizes with all programs, and print a table for each model."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=[10**4, 10**5, 10**6, 10**7])
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS, help="models to fit")
     parser.add_argument("--cap", type=float, default=45, help="seconds that a peer's fit may take")
     parser.add_argument("--budget", type=float, default=800, help="seconds after which no peer is started")
     parser.add_argument("--without", nargs="+", default=[], help="peers not to start")
@@ -81,13 +82,13 @@ def main() -> None:
         too_slow = {(peer, model): "left out" for peer in arguments.without for model in MODELS}
         for rows in arguments.rows:
             write_data(folder, rows)
-            for model in MODELS:
+            for model in arguments.models:
                 outcomes[model, rows] = measure(
                     folder, model, rows, peer_python, arguments.cap, end, too_slow
                 )
     print(f"{describe_machine()}\n")
     print(f"Ten quantiles; a peer has {arguments.cap:.0f} s. Load at the end: {os.getloadavg()[0]:.1f}.\n")
-    for model in MODELS:
+    for model in arguments.models:
         print(f"{model}:\n")
         for rows in arguments.rows:
             print(format_outcomes(rows, outcomes[model, rows]) + "\n")

@@ -142,14 +142,7 @@ fn finish(spread: Spread, per_cell: usize, cells: usize) -> (Vec<f64>, Vec<usize
         let mut scratch = Scratch::default();
         for pair in bounds.windows(2) {
             let bucket = &mut part[pair[0] - bounds[0]..pair[1] - bounds[0]];
-            // SAFETY: a double and an integer of 64 bits have the same size and alignment, and any bits are both.
-            let bucket_keys = unsafe {
-                std::slice::from_raw_parts_mut(bucket.as_mut_ptr().cast::<u64>(), bucket.len())
-            };
-            sort_keys(bucket_keys, &mut scratch);
-            for value in bucket {
-                *value = value_of(value.to_bits());
-            }
+            sort_as_keys(bucket, &mut scratch);
         }
     };
     if *starts.last().unwrap_or(&0) < WORTH_THREADS {
@@ -161,8 +154,28 @@ fn finish(spread: Spread, per_cell: usize, cells: usize) -> (Vec<f64>, Vec<usize
     (keys, of_cells)
 }
 
+/// Sorts values, both zeros as the positive one.
+pub(crate) fn sort_values(values: &mut [f64], scratch: &mut Scratch) {
+    for value in values.iter_mut() {
+        *value = f64::from_bits(key_of(*value));
+    }
+    sort_as_keys(values, scratch);
+}
+
+/// Sorts what holds keys as the bits of doubles, and turns them into values.
+fn sort_as_keys(values: &mut [f64], scratch: &mut Scratch) {
+    // SAFETY: a double and an integer of 64 bits have the same size and alignment, and any bits are both.
+    let keys =
+        unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast::<u64>(), values.len()) };
+    sort_keys(keys, scratch);
+    for value in values {
+        *value = value_of(value.to_bits());
+    }
+}
+
+/// Room that sorting needs, for use again.
 #[derive(Default)]
-struct Scratch {
+pub(crate) struct Scratch {
     keys: Vec<u64>,
     ends: Vec<u32>,
 }

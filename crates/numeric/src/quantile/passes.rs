@@ -4,8 +4,12 @@ use std::sync::Mutex;
 
 use rayon::prelude::*;
 
+use super::bucket_sort::{Scratch, sort_values};
 use super::leaves::Leaves;
 
+/// Rows whose buckets are found at once: numbers that fit a byte, and few enough that work on the next
+/// ones overlaps.
+const BLOCK: usize = 1 << 6;
 /// Rows between two visits to what the threads share.
 const ROWS_AT_A_TIME: usize = 1 << 12;
 /// Rows that are worth another thread.
@@ -17,16 +21,18 @@ pub(crate) fn count_rows(leaves: &mut Leaves, cell_of_row: &[u32], values: &[f64
     let tree: &Leaves = leaves;
     let count = |(cells, values): (&[u32], &[f64])| {
         let mut counts = vec![0u32; tree.counts.len() - fresh];
-        if fresh == 0 {
-            for (&cell, &value) in cells.iter().zip(values) {
-                counts[tree.root_bucket(cell, value)] += 1;
-            }
-        } else {
-            for (&cell, &value) in cells.iter().zip(values) {
-                let mut bucket = tree.root_bucket(cell, value);
-                while let Some(node) = tree.child(bucket) {
-                    bucket = tree.node_bucket(node, value);
+        let (roots, mut buckets) = (tree.roots(), [0u32; BLOCK]);
+        for (cells, values) in cells.chunks(BLOCK).zip(values.chunks(BLOCK)) {
+            let buckets = &mut buckets[..values.len()];
+            roots.find(cells, values, buckets);
+            if fresh == 0 {
+                for &mut bucket in buckets {
+                    counts[bucket as usize] += 1;
                 }
+                continue;
+            }
+            for (&mut root, &value) in buckets.iter_mut().zip(values) {
+                let bucket = tree.descend(root as usize, value);
                 if bucket >= fresh {
                     counts[bucket - fresh] += 1;
                 }
@@ -112,11 +118,12 @@ impl Collection {
             parts.push(part);
             rest = later;
         }
-        let order = |part: &mut [f64]| part.sort_unstable_by(f64::total_cmp);
+        let order = |scratch: &mut Scratch, part: &mut [f64]| sort_values(part, scratch);
         if many {
-            parts.into_par_iter().for_each(order);
+            parts.into_par_iter().for_each_init(Scratch::default, order);
         } else {
-            parts.into_iter().for_each(order);
+            let mut scratch = Scratch::default();
+            (parts.into_iter()).for_each(|part| order(&mut scratch, part));
         }
     }
 
@@ -140,6 +147,15 @@ impl Collection {
         let strips = (1 << 20) / (self.sums.len() + 1);
         let rows = rows_per_strip(values.len(), strips.clamp(1, 32));
         let (fates, bounds, width) = (&self.fates, &self.bounds, self.sums.len());
+        // Smaller than the fates, of which only those of collected rows are looked at.
+        let keeps: Vec<u8> = if SUMS {
+            Vec::new()
+        } else {
+            let kept = |&Fate(fate): &Fate| u8::from(fate & COLLECTED != 0);
+            fates.iter().map(kept).collect()
+        };
+        let middles: Vec<f64> = leaves.scales.iter().map(|scale| scale.middle()).collect();
+        let (keeps, middles): (&[u8], &[f64]) = (&keeps, &middles);
         let shared = Mutex::new((&mut self.values, &mut self.filled, true));
         let store = |found: &[(u32, f64)]| {
             let Ok(mut guard) = shared.lock() else { return };
@@ -157,25 +173,42 @@ impl Collection {
         let buffer = || vec![(0u32, 0.0); ROWS_AT_A_TIME + 1];
         let scan = |found: &mut Vec<(u32, f64)>, (cells, values): (&[u32], &[f64])| {
             let mut sums = vec![0.0; width + 1];
+            let (roots, mut buckets) = (leaves.roots(), [0u32; BLOCK]);
+            let mut rows_kept = [0u8; BLOCK];
             let parts = cells
                 .chunks(ROWS_AT_A_TIME)
                 .zip(values.chunks(ROWS_AT_A_TIME));
             for (cells, values) in parts {
                 let mut count = 0;
-                for (&cell, &value) in cells.iter().zip(values) {
-                    let mut bucket = leaves.root_bucket(cell, value);
-                    while SPLIT && let Some(node) = leaves.child(bucket) {
-                        bucket = leaves.node_bucket(node, value);
-                    }
-                    let Fate(fate) = fates[bucket];
-                    let collected = fate & COLLECTED != 0;
-                    if SUMS {
-                        let sum = if collected { width } else { fate as usize };
-                        sums[sum] += value - leaves.scales[cell as usize].middle();
+                for (cells, values) in cells.chunks(BLOCK).zip(values.chunks(BLOCK)) {
+                    let buckets = &mut buckets[..values.len()];
+                    roots.find(cells, values, buckets);
+                    if SPLIT {
+                        for (bucket, &value) in buckets.iter_mut().zip(values) {
+                            *bucket = leaves.descend(*bucket as usize, value) as u32;
+                        }
                     }
                     // Written always and kept sometimes: cheaper than a branch that nobody can foresee.
-                    found[count] = (fate & !COLLECTED, value);
-                    count += usize::from(collected);
+                    let mut kept = 0;
+                    if SUMS {
+                        let rows = cells.iter().zip(values).zip(&*buckets);
+                        for (row, ((&cell, &value), &bucket)) in rows.enumerate() {
+                            let Fate(fate) = fates[bucket as usize];
+                            sums[(fate as usize).min(width)] += value - middles[cell as usize];
+                            rows_kept[kept % BLOCK] = row as u8;
+                            kept += (fate / COLLECTED) as usize;
+                        }
+                    } else {
+                        for (row, &bucket) in buckets.iter().enumerate() {
+                            rows_kept[kept % BLOCK] = row as u8;
+                            kept += usize::from(keeps[bucket as usize]);
+                        }
+                    }
+                    for &row in &rows_kept[..kept] {
+                        let Fate(fate) = fates[buckets[row as usize] as usize];
+                        found[count] = (fate & !COLLECTED, values[row as usize]);
+                        count += 1;
+                    }
                 }
                 store(&found[..count]);
             }

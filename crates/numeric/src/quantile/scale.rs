@@ -49,11 +49,16 @@ impl Scale {
     #[inline(always)]
     pub(crate) fn bucket(self, value: f64, side_bits: u32) -> usize {
         let distance = (value - self.middle) * self.factor;
-        let shift = 52 + OCTAVE_BITS - side_bits;
-        let half = 1u64 << side_bits;
-        let step = (((distance.abs() + 1.0).to_bits() - ONE) >> shift).min(half - 1);
+        let half = 1u32 << side_bits;
+        let shift = 20 + OCTAVE_BITS - side_bits;
+        // The upper half of a double has all bits that are needed, and twice as many of them fit a register.
+        let upper = |x: f64| (x.to_bits() >> 32) as u32;
+        let most = f64::from_bits(ONE + (u64::from(half - 1) << (shift + 32)));
+        let size = distance.abs() + 1.0;
+        let size = if size < most { size } else { most };
+        let step = (upper(size) - (ONE >> 32) as u32) >> shift;
         // Complemented below the middle; as a branch it would be foreseen half the time.
-        let below = (distance.to_bits() as i64 >> 63) as u64;
+        let below = (upper(distance) as i32 >> 31) as u32;
         half.wrapping_add(step ^ below) as usize
     }
 
