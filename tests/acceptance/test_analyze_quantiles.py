@@ -126,7 +126,7 @@ def test_the_figure_is_written(
     content = file.read_bytes()
     assert content.startswith(b"\x89PNG" if suffix == "png" else b"<")
     if suffix == "svg":
-        for name in ("intercept", "sched", "machine[a]", "sched:machine[b]"):
+        for name in ("intercept", "sched", "machine[a]", "sched × machine[b]"):
             assert name in content.decode()
 
 
@@ -164,6 +164,13 @@ def test_a_bundle_needs_neither_response_nor_factors_named(
     status, out, err = run(capsys, bundle.folder, "--quantiles", "0.5", "--json")
     assert status == 0, err
     assert json.loads(out)["response"] == "rate"
+
+
+def test_the_help_says_where_the_signs_of_effects_come_from(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "--help")
+    text = " ".join(out.split())
+    assert "other labels in reading order" in text
+    assert "unlike its table.parquet alone" in text
 
 
 BAD = {
@@ -243,3 +250,23 @@ def test_an_aliased_covariate_is_named(tmp_path: Path, capsys: pytest.CaptureFix
     status, _, err = run(capsys, path, *options)
     assert status == 2
     assert "the effects of size and bytes cannot be told apart" in err
+
+
+def test_a_bundles_alpha_is_that_of_its_quantiles(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bundle = make_bundle_folder(tmp_path / "bundle")
+    records = [
+        make_record(trial.trial_id, package=trial.package, run=make_phase(10**9 + 7**index % 10**6))
+        for index, trial in enumerate(bundle.design.trials)
+    ]
+    bundle.write_table(records)
+    assert bundle.experiment.alpha == 0.01
+    for given, alpha in (((), 0.01), (("--alpha", "0.2"), 0.2)):
+        status, out, err = run(capsys, bundle.folder, "--quantiles", "0.5", "--json", *given)
+        assert status == 0, err
+        assert json.loads(out)["alpha"] == alpha
+
+
+def test_a_decimal_comma_in_a_quantile_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, err = run(capsys, tmp_path / "t.csv", "--quantiles", "0,5")
+    assert status == 2
+    assert "Write 0.5 with a point" in err

@@ -128,7 +128,7 @@ def test_observations_of_one_trial_are_not_taken_for_replicates() -> None:
             assert model.errors == ("cluster" if own is not None else "binomial")
     assert_rate_at_most(misses["cluster"], 0.05, replications)
     # The reason why it matters.
-    assert misses["rows"] > 0.25 * 200
+    assert misses["rows"] > 0.2 * 200
 
 
 def test_a_bootstrap_covers_slopes_where_the_spread_grows_with_the_covariate() -> None:
@@ -137,15 +137,18 @@ def test_a_bootstrap_covers_slopes_where_the_spread_grows_with_the_covariate() -
     factor = Factor("a", ("low", "high"))
     codes = np.arange(n)[:, None] % 2
     terms = list_formula_terms([factor], ["x"], [("a",), ("x",)])
-    truth = np.array([norm.ppf(quantile) + 1, 1.0, 0.5 * norm.ppf(quantile)])
+    at = norm.ppf(quantile)
     missed = np.zeros(3, dtype=int)
     for seed in range(replications):
         x = rng.uniform(1, 5, n)
         cells = gather_cells([factor], codes, (1 + 0.5 * x) * rng.standard_normal(n) + 2.0 * codes[:, 0])
         data = ModelData(Observations("y", "", cells, 0, 0, covariates=(Covariate("x", x),)), terms)
         model = fit_quantiles(data, [quantile], replicates=99, seed=seed)
+        # The intercept holds at the mean of the covariate.
+        truth = np.array([at * (1 + 0.5 * x.mean()) + 1, 1.0, 0.5 * at])
         missed += count_misses(model.fits[0], truth)
         assert model.errors == "rows"
+        assert model.covariate_means == pytest.approx([x.mean()])
     # Percentiles of 99 draws leave 1.5 points more outside than they say.
     for count in missed:
         assert_rate_at_most(int(count), 0.065, replications)

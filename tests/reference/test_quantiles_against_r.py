@@ -46,6 +46,10 @@ full <- function(...) sprintf("%.17g", c(...))
 say <- function(...) cat(c(...), sep = ",", fill = 5000)
 if (arguments[1] == "engel") write.csv(d, row.names = FALSE) else cat("\\n")
 cat("ANSWERS\\n")
+# Covariates count from their means, as in datamill.
+response <- all.vars(as.formula(arguments[2]))[1]
+numbers <- names(d)[vapply(d, is.numeric, TRUE)]
+for (name in setdiff(numbers, response)) d[[name]] <- d[[name]] - mean(d[[name]])
 for (tau in as.numeric(strsplit(arguments[3], ",")[[1]])) {
   m <- rq(as.formula(arguments[2]), tau, d)
   r <- residuals(m)

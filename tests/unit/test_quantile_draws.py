@@ -85,3 +85,27 @@ def test_a_window_of_quantiles_stays_between_0_and_1() -> None:
             width = choose_bandwidth(quantile, 10, rule=rule)
             assert 0 < quantile - width < quantile + width < 1
     assert choose_bandwidth(0.5, 1000) < choose_bandwidth(0.5, 100)
+
+
+def test_draws_of_exactly_zero_speak_for_both_sides() -> None:
+    # 900 of 999 draws are zero but for rounding, the others positive, as ties make them.
+    drawn = np.concatenate([np.full(900, 1e-17), np.linspace(1, 2, 99)])
+    inference = DrawnInference(np.stack([drawn + 5, drawn], axis=1)[:, 1:], 0.95)
+    found = inference.infer(0.0, np.array([1.0]))
+    assert found.p == 1.0
+    assert found.value.low == 0.0 < found.value.high
+
+
+def test_an_estimate_of_zero_is_not_told_from_zero_though_all_draws_lie_beyond() -> None:
+    inference = DrawnInference(np.linspace(1, 2, 999)[:, None], 0.95)
+    found = inference.infer(0.0, np.array([1.0]))
+    assert (found.value.low, found.p) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("replicates", [199, 399, 999])
+def test_p_is_below_five_percent_just_where_the_interval_leaves_out_zero(replicates: int) -> None:
+    for below in range(replicates // 10):
+        drawn = np.concatenate([-np.ones(below), np.linspace(1, 2, replicates - below)])
+        found = DrawnInference(drawn[:, None], 0.95).infer(1.5, np.array([1.0]))
+        assert found.p is not None
+        assert (found.p < 0.05) == (found.value.low > 0)

@@ -74,7 +74,7 @@ def test_every_effect_has_a_panel_and_of_many_the_weakest_are_left_out_and_count
     for factors in (2, 4):
         observations, model = fit(factors)
         figure = draw_effects_by_quantile(observations, model)
-        panels = figure.chart["facet"]["sort"]
+        panels = [panel["transform"][0]["filter"]["equal"] for panel in figure.chart["concat"]]
         assert len(panels) == min(2**factors, MOST_PANELS)
         assert {"intercept", *(f"f{i}" for i in range(factors))} <= set(panels)
         left_out = 2**factors - len(panels)
@@ -102,6 +102,60 @@ def test_ties_and_crossing_quantiles_are_told() -> None:
     assert any("a higher quantile is fitted below a lower one" in warning for warning in model.warnings)
 
 
+def test_no_estimate_of_the_overview_is_without_its_interval() -> None:
+    for effect, factors in ((0.0, 2), (3.0, 4)):
+        observations, model = fit(factors, tuple(round(0.1 * i, 1) for i in range(1, 10)), effect)
+        lines = format_quantiles(observations, model).splitlines()
+        start = next(i for i, line in enumerate(lines) if line.startswith("Effect at quantile"))
+        end = next(i for i, line in enumerate(lines) if line.startswith("Effects on the"))
+        blocks = "\n".join(lines[start:end]).split("\n\n")
+        for block in filter(None, blocks):
+            header, _, *rows = [line for line in block.splitlines() if not line.startswith("(6 weaker")]
+            width = len(header.split()) - 3
+            assert len(rows) == 3 * min(2**factors, 10)
+            for estimate, low, high in zip(rows[::3], rows[1::3], rows[2::3], strict=True):
+                assert len(estimate.split()) == 1 + width
+                assert low.split()[:2] == ["low", "95%"]
+                assert high.split()[:2] == ["high", "95%"]
+                assert len(low.split()) == len(high.split()) == 2 + width
+        assert max(map(len, lines)) <= 100
+        left_out = "(6 weaker effects are left out here; --json has all, with their intervals)"
+        assert (left_out in lines) == (factors == 4)
+
+
+def test_values_told_apart_far_finer_than_the_intervals_are_no_ties_that_matter() -> None:
+    rng = np.random.default_rng(3)
+    n = 40_000
+    for step, told in ((1.0, False), (5000.0, True)):
+        latency = np.floor(rng.exponential(1500, n) / step) * step
+        table = pl.DataFrame({"f": ["a", "b"] * (n // 2), "latency_ns": latency})
+        assert table["latency_ns"].n_unique() < 0.2 * n
+        data = select_model_data(table, Question("latency_ns", ("f",)))
+        model = fit_quantiles(data, [0.5, 0.9], replicates=199)
+        assert any("distinct values" in warning for warning in model.warnings) == told
+
+
 def test_quantiles_are_read_one_by_one_and_as_ranges() -> None:
     assert parse_quantiles("0.1:0.9:0.1,0.99") == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99]
     assert parse_quantiles(" 0.5 , 0.25") == [0.5, 0.25]
+
+
+def test_nid_errors_say_where_too_little_lies_beyond_the_quantile() -> None:
+    rng = np.random.default_rng(5)
+    table = pl.DataFrame({"f": ["a", "b"] * 40, "y": rng.pareto(1.5, 80)})
+    data = select_model_data(table, Question("y", ("f",)))
+    for quantile, told in ((0.5, False), (0.85, False), (0.95, True)):
+        model = fit_quantiles(data, [quantile], errors="nid")
+        assert (
+            any("nid errors are too narrow at the quantile 0.95" in text for text in model.warnings) == told
+        )
+    assert any("about 2 observations in a cell lie beyond" in text for text in model.warnings)
+
+
+def test_covariates_have_a_bootstrap_as_long_as_it_takes_seconds() -> None:
+    rng = np.random.default_rng(6)
+    for n, expected in ((9_000, ("rows", 499)), (20_000, ("rows", 199)), (300_000, ("nid", None))):
+        table = pl.DataFrame({"x": rng.uniform(1, 5, n), "y": rng.standard_normal(n)})
+        data = select_model_data(table, Question("y", covariates=("x",), factors=(), formula=""))
+        model = fit_quantiles(data, [0.5])
+        assert (model.errors, model.replicates) == expected

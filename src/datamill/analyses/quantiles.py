@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
+from datamill.analyses.arguments import (
+    FEWEST_REPLICATES,
+    check_choice,
+    take_alpha,
+    take_confidence,
+    take_quantiles,
+    take_seed,
+    take_whole,
+)
 from datamill.analyses.data import locate_errors, read_data
 from datamill.analyses.records import Analysis, Asked, build_question
 from datamill.analysis.model_data.question import Question
 from datamill.analysis.quantile.model import fit_quantiles
-from datamill.analysis.quantile.records import Described, QuantileModel, StreamedResponse
+from datamill.analysis.quantile.records import ERROR_METHODS, Described, QuantileModel, StreamedResponse
 from datamill.analysis.quantile.stream import code_combinations_seen, fit_quantile_stream
 from datamill.experiment.errors import InputError
 from datamill.report.figures.figure import Figure
@@ -23,6 +33,10 @@ from datamill.results.table_batches import count_combinations, is_large_table, i
 
 #: The quantiles of ASPLOS 2013, section 6.
 USUAL_QUANTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)
+#: Level of p-values, adjusted for the number of terms, below which a term counts as detected.
+USUAL_ALPHA = 0.05
+#: Rules for the width of the window that densities are taken from.
+BANDWIDTHS = ("hall-sheather", "bofinger")
 #: Bytes of numbers beyond which a table is read in passes.
 _LARGEST_IN_MEMORY = 2 * 10**9
 
@@ -57,9 +71,9 @@ class Quantiles(Analysis):
         """Every quantile with every digit."""
         return format_quantiles_json(self.observations, self.model)
 
-    def figures(self) -> tuple[Figure, ...]:
+    def drawings(self) -> tuple[Callable[[], Figure], ...]:
         """Effect by quantile, a panel an effect (ASPLOS 2013, Figure 7)."""
-        return (draw_effects_by_quantile(self.observations, self.model),)
+        return (partial(draw_effects_by_quantile, self.observations, self.model),)
 
 
 def quantiles(
@@ -69,7 +83,7 @@ def quantiles(
     errors: str = "auto",
     bandwidth: str = "hall-sheather",
     confidence: float | None = None,
-    alpha: float = 0.05,
+    alpha: float | None = None,
     replicates: int | None = None,
     seed: int = 1,
     block_length: int | None = None,
@@ -85,7 +99,14 @@ def quantiles(
     Raises:
         InputError: the data cannot be used, or do not allow the model; says what to do.
     """
-    question = build_question(asked)
+    question = build_question(asked, _VERB)
+    wanted = take_quantiles(quantiles)
+    check_choice("errors", errors, ERROR_METHODS)
+    check_choice("bandwidth", bandwidth, BANDWIDTHS)
+    confidence, seed = take_confidence(confidence), take_seed(seed)
+    alpha = None if alpha is None else take_alpha(alpha)
+    replicates = take_whole("replicates", replicates, FEWEST_REPLICATES)
+    block_length = take_whole("block_length", block_length, 1)
     if stream or _should_stream(data, question, errors):
         if not isinstance(data, (str, Path)) or errors not in ("auto", "nid"):
             raise InputError(
@@ -94,22 +115,27 @@ def quantiles(
                 remedy="Give a file and --errors nid.",
             )
         with locate_errors(str(data)):
-            model = _fit_stream(Path(data), question, quantiles, confidence or 0.95, alpha)
+            level = 0.95 if confidence is None else confidence
+            model = _fit_stream(Path(data), question, wanted, level, USUAL_ALPHA if alpha is None else alpha)
         return Quantiles(StreamedResponse(question.response), model)
     read = read_data(data, question, average=False)
     with locate_errors(read.source):
         model = fit_quantiles(
             read.selected,
-            quantiles,
+            wanted,
             errors=errors,
             bandwidth=bandwidth,
             confidence=read.choose_confidence(confidence),
-            alpha=alpha,
+            alpha=read.choose_alpha(alpha, USUAL_ALPHA),
             replicates=replicates,
             seed=seed,
             block_length=block_length,
         )
     return Quantiles(read.selected.observations, model)
+
+
+#: The verb under a name that its own argument does not hide.
+_VERB = quantiles
 
 
 def _should_stream(data: Any, question: Question, errors: str) -> bool:
@@ -142,7 +168,9 @@ def _fit_stream(
     if response in factors or len(set(factors)) < len(factors):
         raise InputError("a column is named twice", remedy="Name each once.")
     seen = count_combinations(file, factors, response)
-    cells, number_of = code_combinations_seen(factors, seen.labels, seen.counts, seen.low, seen.high)
+    cells, number_of = code_combinations_seen(
+        factors, seen.labels, seen.counts, seen.low, seen.high, seen.levels
+    )
     return fit_quantile_stream(
         cells,
         lambda: iterate_cells(file, factors, response, number_of),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,12 +21,16 @@ _ROWS = 1 << 18
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CombinationCounts:
-    """The combinations of labels in a table: labels (K × f), rows of each (K), lowest and highest value."""
+    """The combinations of labels in a table: labels (K × f), rows of each (K), lowest and highest value.
+
+    `levels` has the order of those factors whose columns state one (Enums).
+    """
 
     labels: tuple[tuple[str, ...], ...]
     counts: NDArray[np.int64]
     low: float
     high: float
+    levels: Mapping[str, Sequence[str]]
 
 
 def is_large_table(file: Path, columns: int, most_bytes: int) -> bool:
@@ -60,7 +64,13 @@ def count_combinations(file: Path, factors: Sequence[str], response: str) -> Com
     if not found:
         raise InputError("the table has no rows", where=str(file), remedy="Add one row an observation.")
     present = {labels: count for labels, count in found.items() if count}
-    return CombinationCounts(tuple(present), np.array(list(present.values()), dtype=np.int64), low, high)
+    counts = np.array(list(present.values()), dtype=np.int64)
+    return CombinationCounts(tuple(present), counts, low, high, _list_levels(file, factors))
+
+
+def _list_levels(file: Path, factors: Sequence[str]) -> dict[str, list[str]]:
+    types = {name: dtype for name, dtype in pl.read_parquet_schema(file).items() if name in factors}
+    return {name: dtype.categories.to_list() for name, dtype in types.items() if isinstance(dtype, pl.Enum)}
 
 
 def iterate_cells(

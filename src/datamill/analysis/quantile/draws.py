@@ -47,6 +47,16 @@ class SortedValues:
             result[cell] = found
         return result
 
+    def share_ties(self, positions: FloatArray) -> FloatArray:
+        """Share of each cell's positions (K × R) that lie between two equal values (K)."""
+        shares = np.empty(positions.shape[0])
+        for cell, wanted in enumerate(positions):
+            own = self.values[self.starts[cell] : self.starts[cell + 1]]
+            below = np.clip(np.floor(wanted).astype(np.int64), 1, own.size)
+            tied = own[below - 1] == own[np.minimum(below, own.size - 1)]
+            shares[cell] = np.mean(tied & (below < own.size))
+        return shares
+
 
 def sort_cells(cell_of_row: CellArray, values: FloatArray, cells: int) -> SortedValues:
     """Sort the values (n) of every cell."""

@@ -11,9 +11,10 @@ from datamill import _native
 from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.model_data.matrix import ModelMatrix
 from datamill.analysis.model_data.observations import Observations
-from datamill.analysis.quantile.counts import infer_from_counts
+from datamill.analysis.quantile.counts import infer_from_counts, is_walked
 from datamill.analysis.quantile.draws import sort_cells
 from datamill.analysis.quantile.fit import QuantileProblem
+from datamill.analysis.quantile.fits import is_saturated
 from datamill.analysis.quantile.inference import CovarianceInference, DrawnInference, Inference
 from datamill.analysis.quantile.ranks import infer_from_ranks
 from datamill.analysis.quantile.records import ERROR_METHODS
@@ -24,12 +25,16 @@ from datamill.analysis.quantile.sandwich import (
 )
 from datamill.experiment.errors import InputError
 
-#: Draws where each is a look-up, a short walk, and a fit of its own.
-_LOOK_UPS, _WALKS, _REFITS = 9999, 999, 499
+#: Draws where each is a look-up, a short walk, one of many steps together, and a fit of its own.
+_LOOK_UPS, _WALKS, _SMOOTHED, _REFITS = 9999, 999, 199, 499
+#: Fits of their own where there are many observations.
+_LARGE_REFITS = 199
+#: Draws for each coefficient of a term, so that they tell how these vary together.
+_DRAWS_FOR_EACH = 6
 #: Look-ups of all cells together.
 _MOST_LOOK_UPS = 2_000_000
-#: Observations up to which a bootstrap of a model with covariates takes seconds.
-_FEW_ROWS = 10_000
+#: Observations, and numbers in their matrix, up to which a bootstrap with covariates takes seconds.
+_FEW_ROWS, _FEW_NUMBERS = 10_000, 500_000
 #: Methods that draw.
 _DRAWING = ("binomial", "cluster", "block", "rows")
 
@@ -49,8 +54,9 @@ def choose_errors(observations: Observations, matrix: ModelMatrix, asked: str) -
             return "cluster"
         if matrix.factorial:
             return "binomial"
-        # Where both can be had, the bootstrap covers better: nid is too narrow in the tails.
-        return "rows" if observations.cells.n <= _FEW_ROWS else "nid"
+        # Where both can be had, the bootstrap covers better: nid is too narrow where little lies beyond.
+        n, p = observations.cells.n, matrix.by_cell.shape[1]
+        return "rows" if n <= _FEW_ROWS or n * p <= _FEW_NUMBERS else "nid"
     if asked == "binomial" and not matrix.factorial:
         raise InputError(
             "binomial errors exist for models of factors alone, and this one has a covariate",
@@ -100,11 +106,18 @@ class ErrorEngine:
     bandwidth: str = "hall-sheather"
     #: Observations at a quantile whose density came out as not positive.
     not_positive: dict[float, int] = field(default_factory=dict)
+    #: Degrees of freedom at a quantile of the coefficient whose errors are known worst, from counts by trial.
+    least_freedom: dict[float, float] = field(default_factory=dict)
 
     @property
     def by_counts(self) -> bool:
         """Whether counts are drawn, not observations resampled."""
         return self.method == "binomial" or (self.method == "cluster" and self.problem.matrix.factorial)
+
+    @property
+    def smoothed(self) -> bool:
+        """Whether drawn counts are smoothed, as an exact solution of each draw would take too long."""
+        return self.by_counts and not is_saturated(self.problem.matrix) and not is_walked(self.problem)
 
     @property
     def replicates(self) -> int | None:
@@ -114,8 +127,11 @@ class ErrorEngine:
         if self.asked_replicates:
             return self.asked_replicates
         if not self.by_counts:
-            return _REFITS
+            return _REFITS if self.problem.n <= _FEW_ROWS else _LARGE_REFITS
         matrix = self.problem.matrix.by_cell
+        if self.smoothed:
+            most = max(term.df for term in self.problem.matrix.terms)
+            return max(_SMOOTHED, min(_WALKS, _DRAWS_FOR_EACH * most))
         if matrix.shape[0] > matrix.shape[1] or self.method == "cluster":
             return _WALKS
         return max(_WALKS, min(_LOOK_UPS, _MOST_LOOK_UPS // int(matrix.shape[0])))
@@ -159,7 +175,7 @@ class ErrorEngine:
     ) -> list[Inference]:
         cells = self.observations.cells
         ordered = sort_cells(cells.of_row, cells.values, cells.counts.size)
-        return [
+        found = [
             infer_from_counts(
                 self.problem,
                 ordered,
@@ -172,6 +188,10 @@ class ErrorEngine:
             )
             for quantile, own in zip(quantiles, coefficients, strict=True)
         ]
+        for quantile, inference in zip(quantiles, found, strict=True):
+            if inference.df is not None:
+                self.least_freedom[quantile] = float(np.min(inference.df))
+        return [*found]
 
     def _resample(self, quantiles: list[float], coefficients: FloatArray, replicates: int) -> list[Inference]:
         matrix, values = self.problem.matrix, self.problem.values
@@ -208,6 +228,12 @@ class ErrorEngine:
         for index, own in enumerate(coefficients):
             drawn = draws[:, index, :]
             drawn = drawn[np.all(np.isfinite(drawn), axis=1)]
+            if 2 * drawn.shape[0] < replicates:
+                raise InputError(
+                    f"only {drawn.shape[0]} of {replicates} bootstrap draws have data at every combination "
+                    "that the model needs",
+                    remedy="Choose other errors, fewer terms, or add observations.",
+                )
             df = None
             if self.method != "rows":
                 # What p coefficients take from the spread of so few groups.

@@ -61,13 +61,16 @@ def spell_fits(
     solutions: Solutions,
     inferences: Sequence[Inference],
     confidence: float,
+    blocks: Sequence[str] = (),
 ) -> tuple[QuantileFit, ...]:
     """Write the solutions at T quantiles as records; `origin` was taken from all values."""
     available = count_available(problem)
     widths = problem.measure_flat_bottoms(quantiles, solutions)
     fits = []
     for index, (quantile, inference) in enumerate(zip(quantiles, inferences, strict=True)):
-        rows, terms = _spell_out(problem.matrix, factors, origin, solutions.coefficients[index], inference)
+        rows, terms = _spell_out(
+            problem.matrix, factors, origin, solutions.coefficients[index], inference, blocks
+        )
         fits.append(
             QuantileFit(
                 quantile=quantile,
@@ -88,6 +91,7 @@ def _spell_out(
     origin: float,
     coefficients: FloatArray,
     inference: Inference,
+    blocks: Sequence[str],
 ) -> tuple[tuple[QuantileCoefficient, ...], tuple[QuantileTerm, ...]]:
     """Coefficients with their intervals, and the tests of the terms."""
     term_of = [""] * coefficients.size
@@ -104,10 +108,11 @@ def _spell_out(
         p = None if index == 0 else found.p
         rows.append(QuantileCoefficient(name, term_of[index], value, found.standard_error, p))
     tests = [inference.test(coefficients[columns], columns) for columns in matrix.columns]
+    of_interest = [None if term.name in blocks else p for term, p in zip(matrix.terms, tests, strict=True)]
     terms = tuple(
         QuantileTerm(term, p, adjusted, _spell_levels(factors, term, columns, coefficients, inference))
         for term, columns, p, adjusted in zip(
-            matrix.terms, matrix.columns, tests, adjust_holm(tests), strict=True
+            matrix.terms, matrix.columns, tests, adjust_holm(of_interest), strict=True
         )
     )
     return tuple(rows), terms

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy.special import chdtrc, fdtrc, ndtr, ndtri, stdtr, stdtrit
+from scipy.special import fdtrc, ndtr, ndtri, stdtr, stdtrit
 
 from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.records import Interval
 
+#: Draws for each coefficient that a joint test needs.
+_DRAWS_FOR_EACH = 2
 #: Quantiles of draws that tell how wide their tails are.
 _REACH = (0.005, 0.995)
+#: Share of the largest draw below which a number is zero but for rounding.
+_ROUNDING = 1e-13
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +83,16 @@ class LimitInference:
         if chosen.size != 1:
             return Inferred(Interval(estimate, -np.inf, np.inf), None, None)
         column, factor = int(chosen[0]), float(weights[chosen[0]])
-        ends = sorted((factor * float(self.low[column]), factor * float(self.high[column])))
+        low, high = float(self.low[column]), float(self.high[column])
+        if np.isnan(low) or np.isnan(high):
+            return Inferred(Interval(estimate, -np.inf, np.inf), None, None)
+        ends = sorted((factor * low, factor * high))
         return Inferred(Interval(estimate, ends[0], ends[1]), None, float(self.p_values[column]))
 
     def test(self, estimates: FloatArray, columns: slice) -> float | None:
-        """Return the p-value of a single coefficient."""
-        return float(self.p_values[columns.start]) if estimates.size == 1 else None
+        """Return the smallest p-value of these coefficients, times their number (Bonferroni)."""
+        smallest = float(np.min(self.p_values[columns]))
+        return None if np.isnan(smallest) else min(1.0, estimates.size * smallest)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,8 +100,9 @@ class DrawnInference:
     """Percentile intervals from draws of the coefficients (R × p).
 
     With `df` (p), from clusters, percentiles lie as far out as Student's distribution asks compared
-    with the normal one. p-values below 2 / (R + 1), the least that draws can show, are those of a
-    normal tail as wide as the draws on the side of zero.
+    with the normal one. Draws of exactly zero, as ties give them, count for both sides, so that p is
+    below 1 - confidence just where the interval leaves out zero. p-values below 2 / (R + 1), the least
+    that draws can show, are those of a normal tail as wide as the draws on the side of zero.
     """
 
     draws: FloatArray
@@ -102,35 +112,54 @@ class DrawnInference:
     def infer(self, estimate: float, weights: FloatArray) -> Inferred:
         """Return the percentiles of the combination, and the share of draws beyond zero, doubled."""
         chosen = np.flatnonzero(weights)
-        drawn = self.draws[:, chosen] @ weights[chosen]
+        drawn = np.sort(self._snap(self.draws[:, chosen] @ weights[chosen]))
+        estimate = float(self._snap(np.array(estimate)))
         df = None if self.df is None else float(np.min(self.df[chosen]))
+        # As many draws left out as leave p just not below 1 - confidence: where draws tie, no fewer do.
         tail = _widen((1 - self.confidence) / 2, df)
-        low, high = np.quantile(drawn, [tail, 1 - tail])
+        place = max(0, min(math.ceil(tail * (drawn.size + 1) - 1e-9) - 2, (drawn.size - 1) // 2))
+        low, high = float(drawn[place]), float(drawn[-1 - place])
         error = float(np.std(drawn))
-        value = Interval(estimate, min(float(low), estimate), max(float(high), estimate))
-        if error == 0:
-            return Inferred(value, error, None)
+        value = Interval(estimate, min(low, estimate), max(high, estimate))
+        if drawn[0] == drawn[-1]:
+            return Inferred(value, error, 1.0 if estimate == 0 and low == 0 else None)
+        if value.low <= 0 <= value.high and not low <= 0 <= high:
+            # Estimate and draws lie on different sides: the data do not even tell the sign.
+            return Inferred(value, error, 1.0)
         count = min(int(np.sum(drawn <= 0)), int(np.sum(drawn >= 0)))
         share = (count + 1) / (drawn.size + 1)
         if count == 0:
             share = min(share, _extrapolate(drawn))
         return Inferred(value, error, _narrow(share, df))
 
+    def _snap(self, values: FloatArray) -> FloatArray:
+        """Values with those set to zero that are so but for rounding: half of what ties is exactly zero."""
+        return np.where(np.abs(values) <= _ROUNDING * np.max(np.abs(self.draws)), 0.0, values)
+
     def test(self, estimates: FloatArray, columns: slice) -> float | None:
         """Return the share of draws that are as far from their centre as zero is, by their covariance."""
         drawn = self.draws[:, columns]
+        if drawn.shape[0] < _DRAWS_FOR_EACH * estimates.size:
+            return None
         if estimates.size == 1:
             return self.infer(float(estimates[0]), _unit(self.draws.shape[1], columns.start)).p
+        drawn = self._snap(drawn)
+        if not np.any(self._snap(estimates)):
+            return 1.0
         centre = np.mean(drawn, axis=0)
         root = np.asarray(np.linalg.qr(drawn - centre, mode="r"), dtype=np.float64)
         if np.min(np.abs(np.diag(root))) <= 1e-12 * np.max(np.abs(root)):
             return None
         away = np.linalg.solve(root.T, np.vstack([drawn - centre, -centre]).T)
         distances = np.sum(away**2, axis=0)
-        beyond = int(np.sum(distances[:-1] >= distances[-1]))
+        # A draw's distance by the covariance of the others, as zero has no part in the covariance either.
+        own = distances[:-1] / np.maximum(1 - distances[:-1], 1e-12)
+        beyond = int(np.sum(own >= distances[-1]))
         share = (1 + beyond) / distances.size
         if beyond == 0:
-            share = min(share, float(chdtrc(estimates.size, distances[-1] * (distances.size - 2))))
+            size, df = estimates.size, drawn.shape[0] - estimates.size
+            statistic = float(distances[-1]) * drawn.shape[0] / distances.size * df / size
+            share = min(share, float(fdtrc(size, df, statistic)))
         return _narrow(share / 2, None if self.df is None else float(np.min(self.df[columns])))
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from datamill.analysis.linear.reduction import centre_covariates
 from datamill.analysis.model_data.question import ModelData
 from datamill.analysis.quantile.errors import ErrorEngine, choose_errors
 from datamill.analysis.quantile.fit import QuantileProblem
@@ -30,7 +32,8 @@ def fit_quantiles(
     """Fit the terms of a model to quantiles of its response, with intervals by a stated method.
 
     Coefficients minimise the sum of check functions exactly (Koenker and Bassett 1978; ASPLOS 2013,
-    section 6); where several do, they are the limit from below. `errors` is a key of
+    section 6); where several do, they are the limit from below. Covariates count from their means, as
+    in the linear model: there the intercept and the effects of factors hold. `errors` is a key of
     `ERROR_METHODS`. Where trials have several observations, only methods that know about them are
     chosen, and others are marked by a warning. What is drawn depends on `seed` alone. `bandwidth` is
     the rule for densities (nid, kernel, iid): `hall-sheather` or `bofinger`.
@@ -40,7 +43,8 @@ def fit_quantiles(
             cannot tell the terms apart.
     """
     asked = check_quantiles(quantiles)
-    observations = data.observations
+    centred = centre_covariates(data.observations.covariates)
+    observations = replace(data.observations, covariates=tuple(covariate for covariate, _ in centred))
     matrix, dropped = choose_estimable_terms(observations, data.terms)
     chosen = choose_errors(observations, matrix, errors)
     cells, trials = observations.cells, observations.trials
@@ -48,7 +52,9 @@ def fit_quantiles(
     solutions = problem.solve(asked)
     engine = ErrorEngine(observations, problem, chosen, confidence, replicates, seed, block_length, bandwidth)
     inferences = engine.infer_all(asked, solutions.coefficients)
-    fits = spell_fits(problem, cells.factors, cells.origin, asked, solutions, inferences, confidence)
+    fits = spell_fits(
+        problem, cells.factors, cells.origin, asked, solutions, inferences, confidence, data.blocks
+    )
     crossings = count_crossings(problem, solutions.coefficients)
     return QuantileModel(
         factors=cells.factors,
@@ -69,4 +75,6 @@ def fit_quantiles(
         not_estimable=dropped,
         crossings=crossings,
         warnings=collect_warnings(engine, fits, dropped, crossings),
+        covariate_means=tuple(mean for _, mean in centred),
+        blocks=data.blocks,
     )

@@ -25,6 +25,10 @@ def infer_from_ranks(
     """
     matrix = problem.matrix
     densities, bad = estimate_nid_densities(problem, quantile)
+    if bad >= problem.n:
+        # Like observations do not differ: there is nothing to rank.
+        none = np.full(coefficients.size, np.nan)
+        return LimitInference(none, none, none), bad
     if matrix.factorial:
         densities = densities[matrix.cell_of_row]
     smallest = np.sqrt(np.finfo(np.float64).eps) * max(float(np.max(densities)), 1e-300)

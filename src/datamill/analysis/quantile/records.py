@@ -68,8 +68,8 @@ class QuantileCoefficient:
 class QuantileTerm:
     """A term at one quantile: the test that all its coefficients are zero.
 
-    `p_adjusted` is Holm's over the terms at this quantile. `levels` has the deviation of every level
-    of a main effect with more than two.
+    `p_adjusted` is Holm's over the terms at this quantile, None for a block. `levels` has the
+    deviation of every level of a main effect with more than two.
     """
 
     term: Term
@@ -106,6 +106,7 @@ class QuantileModel:
     with fewest. `errors` is the key of the method in `ERROR_METHODS`, `method` the same in words.
     `crossings` counts the design points (with covariates, the observations) at which a higher
     quantile is fitted below a lower one. `replicates` and `seed` are None where nothing is drawn.
+    Covariates count from their means, `covariate_means`. `blocks` names terms that nobody asks about.
     """
 
     factors: tuple[Factor, ...]
@@ -126,3 +127,5 @@ class QuantileModel:
     not_estimable: tuple[str, ...]
     crossings: int
     warnings: tuple[str, ...]
+    covariate_means: tuple[float, ...] = ()
+    blocks: tuple[str, ...] = ()

@@ -96,6 +96,8 @@ def estimate_iid_covariance(
     count = max(p + 1, int(np.ceil(n * choose_bandwidth(quantile, n, rule=rule))))
     near = np.argsort(np.abs(residuals), kind="stable")[zeros : zeros + count + 1]
     ordered = np.sort(residuals[near])
+    if ordered.size < 2:
+        return np.full((p, p), np.nan)
     ranks = np.arange(zeros + 1, zeros + 1 + ordered.size) / (n - p)
     slope = _native.fit_general(
         np.ones((1, 2)),

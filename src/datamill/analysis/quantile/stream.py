@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,10 +53,12 @@ def code_combinations_seen(
     counts: NDArray[np.int64],
     low: float,
     high: float,
+    levels: Mapping[str, Sequence[str]],
 ) -> tuple[StreamedCells, dict[tuple[str, ...], int]]:
-    """Order the levels of the combinations that occur; also return the cell number of each."""
+    """Order the levels of the combinations that occur, as `levels` where these say; also number these."""
     factors = tuple(
-        Factor(name, order_levels({own[place] for own in labels})) for place, name in enumerate(names)
+        Factor(name, _order({own[place] for own in labels}, levels.get(name, ())))
+        for place, name in enumerate(names)
     )
     coded = {
         own: tuple(factor.levels.index(label) for factor, label in zip(factors, own, strict=True))
@@ -72,6 +74,10 @@ def code_combinations_seen(
         high,
     )
     return cells, {own: number for number, own in enumerate(ordered)}
+
+
+def _order(labels: set[str], given: Sequence[str]) -> tuple[str, ...]:
+    return (*(level for level in given if level in labels), *order_levels(labels - set(given)))
 
 
 class _StreamedProblem(QuantileProblem):

@@ -22,8 +22,14 @@ from datamill.analysis.quantile.records import QuantileFit
 _DISCRETE_SHARE = 0.2
 #: Trials of a design point below which their spread is hardly known.
 _FEW_TRIALS = 10
+#: Degrees of freedom below which it is told that few trials decide a quantile, and their share of all.
+_FEW_DECIDE, _SHARE_DECIDES = 12.0, 0.5
+#: Steps from one value to the next that an interval must have for ties not to matter.
+_FEW_STEPS = 4
 #: Share of an interval from which on the width of a flat bottom is told.
 _NOTED_SHARE = 0.25
+#: Observations beyond a quantile for each coefficient with fewer of which nid errors cover too little.
+_NID_NEEDS = 5
 _IID_IS_NARROW = (
     "iid errors are wrong where the spread differs between levels; nid, binomial and rows are not"
 )
@@ -40,7 +46,8 @@ def describe_method(engine: ErrorEngine) -> str:
         "kernel": f"sandwich for errors of any spread, densities by a kernel (Powell; window of {window}), "
         "Student's distribution",
         "iid": f"one density for all observations (window of {window}), Student's distribution",
-        "rank": "inverted rank tests",
+        "rank": "inverted rank tests, one a coefficient: a factor of several levels is tested by the least "
+        "p-value times their number (Bonferroni), and its last level has no interval",
         "binomial": "from the binomial distribution of counts below each cell's quantile, whatever the "
         "distribution of the response",
         "rows": "percentiles of a bootstrap of observations",
@@ -52,6 +59,8 @@ def describe_method(engine: ErrorEngine) -> str:
     if engine.method == "block":
         length = engine.block_length or choose_block_length(engine.problem.n)
         words += f" (length {length})"
+    if engine.smoothed:
+        words += "; counts smoothed, as the model is too large for an exact solution of each draw"
     drawn = f" ({engine.replicates} draws, seed {engine.seed})" if engine.replicates else ""
     return f"quantile regression, exact, {model}; errors ({engine.method}): {words}{drawn}"
 
@@ -66,8 +75,9 @@ def collect_warnings(
         *_warn_of_extremes(problem, fits, engine.confidence),
         *_warn_of_dependence(engine),
         *([_IID_IS_NARROW] if engine.method == "iid" else []),
+        *(_warn_of_sandwich(problem, fits) if engine.method == "nid" else []),
         *_warn_of_densities(problem.n, engine.not_positive, fits),
-        *_warn_of_ties(observations),
+        *_warn_of_ties(observations, fits),
         *_warn_of_flat_bottoms(fits),
         *_warn_of_crossings(crossings, covariates=bool(observations.covariates)),
     )
@@ -86,6 +96,7 @@ def warn_of_streamed(
     return (
         *_warn_of_dropped_terms(observations, dropped),
         *_warn_of_extremes(problem, fits, confidence),
+        *_warn_of_sandwich(problem, fits),
         *_warn_of_densities(problem.n, not_positive, fits),
         *_warn_of_crossings(crossings, covariates=False),
     )
@@ -116,6 +127,19 @@ def _warn_of_extremes(problem: QuantileProblem, fits: Sequence[QuantileFit], con
     ]
 
 
+def _warn_of_sandwich(problem: QuantileProblem, fits: Sequence[QuantileFit]) -> list[str]:
+    available = count_available(problem)
+    beyond = {fit.quantile: available * min(fit.quantile, 1 - fit.quantile) for fit in fits}
+    few = [quantile for quantile, number in beyond.items() if number < _NID_NEEDS]
+    if not few:
+        return []
+    per = "in a cell" if is_saturated(problem.matrix) else "for each coefficient"
+    return [
+        f"nid errors are too narrow at {_name_quantiles(few)} and p-values can be far too small: about "
+        f"{min(beyond.values()):.2g} observations {per} lie beyond, and a density needs {_NID_NEEDS}"
+    ]
+
+
 def _warn_of_densities(n: int, not_positive: Mapping[float, int], fits: Sequence[QuantileFit]) -> list[str]:
     warnings = []
     for quantile, bad in not_positive.items():
@@ -128,17 +152,29 @@ def _warn_of_densities(n: int, not_positive: Mapping[float, int], fits: Sequence
     return warnings
 
 
-def _warn_of_ties(observations: Observations) -> list[str]:
+def _warn_of_ties(observations: Observations, fits: Sequence[QuantileFit]) -> list[str]:
+    """Ties matter where an interval is no wider than a few steps from one value to the next."""
     values = observations.cells.values
     # Every so many-th of very many tells as much.
     values = values[:: max(1, values.size >> 20)]
-    distinct = np.unique(values).size
-    if distinct >= _DISCRETE_SHARE * values.size:
+    distinct = np.unique(values)
+    if distinct.size >= _DISCRETE_SHARE * values.size or distinct.size < 2:
+        return []
+    coarse = []
+    for fit in fits:
+        at = fit.coefficients[0].value.estimate - observations.cells.origin
+        place = int(np.clip(np.searchsorted(distinct, at), 1, distinct.size - 1))
+        around = distinct[max(0, place - _FEW_STEPS) : place + _FEW_STEPS]
+        step = float(np.median(np.diff(around)))
+        width = float(np.median([row.value.high - row.value.low for row in fit.coefficients]))
+        if width < _FEW_STEPS * step:
+            coarse.append(fit.quantile)
+    if not coarse:
         return []
     return [
-        f"the response has only {distinct} distinct values in {values.size} observations: quantiles jump "
-        "from one to the next, intervals of effects are conservative and that of the intercept may be off "
-        "by a step"
+        f"the response has only {distinct.size} distinct values in {values.size} observations, and at "
+        f"{_name_quantiles(coarse)} intervals are no wider than a few steps from one to the next: quantiles "
+        "jump, intervals of effects are conservative and that of the intercept may be off by a step"
     ]
 
 
@@ -148,7 +184,8 @@ def _warn_of_flat_bottoms(fits: Sequence[QuantileFit]) -> list[str]:
         return []
     return [
         f"at {_name_quantiles([fit.quantile for fit in flat])} quite different coefficients fit as well "
-        f"(the objective has a flat bottom, up to {max(fit.flat_width for fit in flat):.3g} wide); shown is "
+        f"(the objective has a flat bottom, up to {max(fit.flat_width for fit in flat):.3g} "
+        "wide in the unit of the data); shown is "
         "the limit from below"
     ]
 
@@ -172,21 +209,33 @@ def _warn_of_dependence(engine: ErrorEngine) -> list[str]:
             f"the trials have several observations, which {engine.method} errors take as independent: the "
             "intervals are too narrow if those of one trial resemble each other"
         ]
+    warnings = []
+    decided = {
+        quantile: df
+        for quantile, df in engine.least_freedom.items()
+        if df < min(_FEW_DECIDE, _SHARE_DECIDES * (np.unique(trials).size - len(engine.problem.matrix.names)))
+    }
+    if decided:
+        warnings.append(
+            f"at {_name_quantiles([*decided])} a few trials have most of what lies beyond: errors are known "
+            f"as badly as from {min(decided.values()):.0f} trials, for which intervals are widened"
+        )
     if not are_trials_nested(engine.observations):
         return [
+            *warnings,
             "trials span several combinations of levels, and count as one each; if their numbers only start "
-            "anew in every combination, number them apart"
+            "anew in every combination, number them apart",
         ]
     size = int(trials.max()) + 1
     of_trial = np.unique(cells.of_row.astype(np.int64) * size + trials) // size
     fewest = int(np.min(np.bincount(of_trial, minlength=cells.counts.size)))
     if fewest < _FEW_TRIALS:
-        return [
+        warnings.append(
             f"a design point has {fewest} trial{'s' if fewest > 1 else ''}: how much trials differ is hardly "
             "known, and intervals of quantiles in the tails may be a little too narrow; more trials help, "
             "more observations within a trial do not"
-        ]
-    return []
+        )
+    return warnings
 
 
 def _is_flat(fit: QuantileFit) -> bool:

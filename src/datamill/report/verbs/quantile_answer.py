@@ -2,20 +2,43 @@
 
 from __future__ import annotations
 
+import math
+
 from datamill.analysis.quantile.records import QuantileCoefficient, QuantileFit, QuantileModel, QuantileTerm
 from datamill.analysis.records import Interval
-from datamill.report.numbers import Scale, choose_scale, format_interval, name_confidence
+from datamill.report.numbers import (
+    Scale,
+    choose_scale,
+    count_decimals,
+    format_interval,
+    format_signed,
+    name_confidence,
+)
 
 #: Factors that the answer names.
 _MOST_NAMED = 3
+#: Share of the intercept below which the effects choose the scale.
+_TINY = 1e-5
 #: An effect has grown when it is this many times the other one.
 _GROWN = 1.5
 
 
 def choose_model_scale(model: QuantileModel, unit: str) -> Scale:
-    """Scale for everything that is said about a model: that of its highest quantile."""
+    """Scale for everything that is said about a model: that of its highest quantile.
+
+    Where effects are tiny beside the intercept, that of the largest effect.
+    """
     shown = [abs(row.value.estimate) for row in model.fits[-1].coefficients]
-    return choose_scale(unit, max(shown))
+    largest = max(shown[1:], default=0.0)
+    return choose_scale(unit, largest if 0 < largest < _TINY * shown[0] else max(shown))
+
+
+def bound_p(model: QuantileModel, p: float | None) -> tuple[float | None, bool]:
+    """The p-value to be told, and whether it is a bound: draws cannot show less than 2 / (R + 1)."""
+    if p is None or model.replicates is None:
+        return p, False
+    least = 2.0 / (model.replicates + 1)
+    return max(p, least), p <= least
 
 
 def is_detected(model: QuantileModel, term: QuantileTerm) -> bool:
@@ -28,8 +51,10 @@ def state_quantiles(model: QuantileModel, response: str, unit: str) -> tuple[str
     scale = choose_model_scale(model, unit)
     last = model.fits[-1]
     found = [term for term in last.terms if is_detected(model, term)]
+    untested = _state_untested(model, response, scale)
     if not found:
-        return (_state_nothing(model, response),)
+        tested = any(term.p_adjusted is not None for fit in model.fits for term in fit.terms)
+        return (*([_state_nothing(model, response)] if tested else []), *untested)
     main = [term for term in found if term.term.order == 1]
     ranked = sorted(main, key=lambda term: -_size(last, term))
     sentences = [_state_term(model, term, response, scale) for term in ranked[:_MOST_NAMED]]
@@ -40,7 +65,32 @@ def state_quantiles(model: QuantileModel, response: str, unit: str) -> tuple[str
     if inner:
         be = "depend on each other" if main else "were detected"
         sentences.append(f"At the {last.quantile:g} quantile effects {be}: {_list_some(inner)}.")
-    return tuple(sentences)
+    return (*sentences, *untested)
+
+
+def _state_untested(model: QuantileModel, response: str, scale: Scale) -> tuple[str, ...]:
+    """Say which terms have no test at the highest quantile, with their effects as measured."""
+    last = model.fits[-1]
+    untested = [term for term in last.terms if term.p is None and term.term.name not in model.blocks]
+    if not untested:
+        return ()
+    measured = []
+    for term in untested:
+        rows = _rows_of(last, term)
+        if len(rows) == 1 and not term.term.covariates:
+            change = 2 * rows[0].value.estimate * scale.factor
+            half = abs(change) / 2
+            shown = format_signed(change, count_decimals(half, digits=3)) if change else "0"
+            measured.append(f"{term.term.name} {shown}{f' {scale.unit}' if scale.unit else ''}")
+    names = _list_some([term.term.name for term in untested])
+    text = (
+        f"Whether {names} changes the {last.quantile:g} quantile of {response} was not tested: these data "
+        "give no errors by this method"
+        if len(untested) == 1
+        else f"At the {last.quantile:g} quantile of {response} these were not tested, as the data give no "
+        f"errors by this method: {names}"
+    )
+    return (f"{text}{f' (change as measured: {_list_some(measured)})' if measured else ''}.",)
 
 
 def _state_nothing(model: QuantileModel, response: str) -> str:
@@ -67,21 +117,36 @@ def _state_term(model: QuantileModel, term: QuantileTerm, response: str, scale: 
         low, high = effects[0], effects[-1]
         text = (
             f"{name} changes {where} of {response}, from the mean of its levels: {low.levels[0]} "
-            f"{format_interval(low.value, scale, model.confidence, signed=True)}, {high.levels[0]} "
-            f"{format_interval(high.value, scale, model.confidence, signed=True)}"
+            f"{_spell_change(low.value, scale, model)}, {high.levels[0]} "
+            f"{_spell_change(high.value, scale, model)}"
         )
         return f"{text}{_compare(model, term)}."
     row = rows[0]
     if term.term.covariates:
-        change = format_interval(row.value, scale, model.confidence, signed=True)
+        change = _spell_change(row.value, scale, model)
         return f"A unit more of {name} changes {where} of {response} by {change}{_compare(model, term)}."
     factor = model.factors[term.term.factors[0]]
     doubled = Interval(2 * row.value.estimate, 2 * row.value.low, 2 * row.value.high)
-    change = format_interval(doubled, scale, model.confidence, signed=True)
+    change = _spell_change(doubled, scale, model)
     return (
         f"From {factor.levels[0]} to {factor.levels[1]}, {name} changes {where} of {response} by {change}"
         f"{_compare(model, term)}."
     )
+
+
+def _spell_change(value: Interval, scale: Scale, model: QuantileModel) -> str:
+    if math.isfinite(value.low) and math.isfinite(value.high):
+        return format_interval(value, scale, model.confidence, signed=True)
+    decimals = count_decimals(abs(value.estimate) * scale.factor, digits=3)
+    shown = format_signed(value.estimate * scale.factor, decimals)
+    unit = f" {scale.unit}" if scale.unit else ""
+    bounds = [
+        f"{word} {format_signed(bound * scale.factor, decimals)}"
+        for word, bound in (("from", value.low), ("to", value.high))
+        if math.isfinite(bound)
+    ]
+    level = name_confidence(model.confidence)
+    return f"{shown}{unit} ({f'{level} interval {bounds[0]}, unbounded beyond' if bounds else 'no interval'})"
 
 
 def _compare(model: QuantileModel, term: QuantileTerm) -> str:
@@ -94,7 +159,7 @@ def _compare(model: QuantileModel, term: QuantileTerm) -> str:
     then = next(item for item in first.terms if item.term == term.term)
     before, now = _signed_size(first, then), _signed_size(last, term)
     at = f"the {first.quantile:g} quantile"
-    if not is_detected(model, then):
+    if not is_detected(model, then) or before == 0:
         return f"; at {at} no effect was detected"
     if len(_rows_of(last, term)) == 1 and before * now < 0:
         return f"; at {at} the effect goes the other way"

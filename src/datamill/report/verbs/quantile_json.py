@@ -8,6 +8,7 @@ from typing import Any
 
 from datamill.analysis.quantile.records import Described, QuantileModel
 from datamill.analysis.records import Interval
+from datamill.report.verbs.quantile_answer import bound_p
 
 
 def format_quantiles_json(observations: Described, model: QuantileModel) -> str:
@@ -15,13 +16,15 @@ def format_quantiles_json(observations: Described, model: QuantileModel) -> str:
 
     Keys: `schema` (1); `response`, `unit`, `n`, `trials` (null where each observation is one),
     `cells`, `smallest_cell`, `excluded`, `saturated`, `errors`, `method`, `confidence`, `alpha`,
-    `replicates`, `seed`; `factors` (name, levels, low first); `covariates`; `quantiles`: for each
-    `quantile`, `objective`, `unique`, `flat_width`, `extreme`, `coefficients` (name, term,
-    estimate, low, high, standard_error, p; the intercept first, its term null) and `terms` (term,
-    df, p, p_adjusted, detected, and for main effects with more than two levels `levels`);
+    `replicates`, `seed`; `factors` (name, levels, low first); `covariates`, `covariate_means` (where
+    the model counts them from); `quantiles`: for each `quantile`, `objective`, `unique`,
+    `flat_width`, `extreme`, `coefficients` (name, term, estimate, low, high, standard_error, p,
+    p_is_bound; the intercept first, its term null) and `terms` (term, df, block, p, p_is_bound,
+    p_adjusted, detected, and for main effects with more than two levels `levels`);
     `not_estimable`, `crossings`, `warnings`. A bound is null where it is infinite, p where no test
-    exists, `flat_width` where data were streamed. p is not adjusted; p_adjusted is Holm's over the
-    terms at a quantile.
+    exists, `flat_width` where data were streamed. p is not adjusted, and with `p_is_bound` at most
+    that; p_adjusted is Holm's over the terms at a quantile that are no blocks, of p-values
+    extrapolated beyond the draws.
     """
     content: dict[str, Any] = {
         "schema": 1,
@@ -41,6 +44,7 @@ def format_quantiles_json(observations: Described, model: QuantileModel) -> str:
         "seed": model.seed,
         "factors": [{"name": factor.name, "levels": list(factor.levels)} for factor in model.factors],
         "covariates": list(model.covariates),
+        "covariate_means": list(model.covariate_means),
         "quantiles": [
             {
                 "quantile": fit.quantile,
@@ -54,7 +58,7 @@ def format_quantiles_json(observations: Described, model: QuantileModel) -> str:
                         "term": row.term or None,
                         **_spell(row.value),
                         "standard_error": row.standard_error,
-                        "p": row.p,
+                        **_spell_p(model, row.p),
                     }
                     for row in fit.coefficients
                 ],
@@ -62,7 +66,8 @@ def format_quantiles_json(observations: Described, model: QuantileModel) -> str:
                     {
                         "term": term.term.name,
                         "df": term.term.df,
-                        "p": term.p,
+                        "block": term.term.name in model.blocks,
+                        **_spell_p(model, term.p),
                         "p_adjusted": term.p_adjusted,
                         "detected": term.p_adjusted is not None and term.p_adjusted < model.alpha,
                         "levels": [
@@ -79,6 +84,11 @@ def format_quantiles_json(observations: Described, model: QuantileModel) -> str:
         "warnings": list(model.warnings),
     }
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def _spell_p(model: QuantileModel, p: float | None) -> dict[str, float | bool | None]:
+    told, is_bound = bound_p(model, p)
+    return {"p": told, "p_is_bound": is_bound}
 
 
 def _spell(value: Interval) -> dict[str, float | None]:

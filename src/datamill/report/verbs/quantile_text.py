@@ -15,6 +15,7 @@ from datamill.report.numbers import (
     name_confidence,
 )
 from datamill.report.verbs.quantile_answer import (
+    bound_p,
     choose_model_scale,
     describe_detection,
     is_detected,
@@ -25,8 +26,8 @@ from datamill.report.verbs.quantile_answer import (
 _WIDTH = 100
 #: Quantiles up to this number have a table each.
 _FEW = 3
-#: Terms that the overview shows.
-_MOST_TERMS = 24
+#: Effects that the overview shows, beside the intercept: three lines each.
+_MOST_EFFECTS = 9
 
 
 def format_quantiles(observations: Described, model: QuantileModel) -> str:
@@ -67,7 +68,15 @@ def _describe_data(observations: Described, model: QuantileModel) -> list[str]:
     if coding:
         lines += _wrap(f"Low / high level: {coding}; an effect is half the change from low to high.", "  ")
     if model.covariates:
-        lines += _wrap(f"A covariate's effect is for one unit more: {', '.join(model.covariates)}.", "  ")
+        means = [
+            f"{name} from {mean:.10g}"
+            for name, mean in zip(model.covariates, model.covariate_means, strict=True)
+        ]
+        lines += _wrap(
+            "A covariate's effect is for one unit more. Covariates count from their means "
+            f"({', '.join(means)}): there the intercept and the effects of factors hold.",
+            "  ",
+        )
     if observations.excluded:
         lines.append(f"Excluded: {format_count(observations.excluded)} invalid rows of this response.")
     return lines
@@ -94,7 +103,8 @@ def _lay_out_fit(model: QuantileModel, fit: QuantileFit, scale: Scale) -> list[s
     first = _choose_decimals([fit.coefficients[0].value], scale)
     cells = [("Factor", f"Low {level}", "Estimate", f"High {level}", "p-value ")]
     for index, (name, value, p) in enumerate(rows):
-        cells.append((name, *_format_interval(value, scale, decimals if index else first), p))
+        shown = f"{name} (block)" if name in model.blocks else name
+        cells.append((shown, *_format_interval(value, scale, decimals if index else first), p))
     widths = [max(len(row[column]) for row in cells) + 3 for column in range(1, 5)]
     room = min(max(len(row[0]) for row in cells), _WIDTH - sum(widths))
     lines = []
@@ -108,20 +118,21 @@ def _lay_out_fit(model: QuantileModel, fit: QuantileFit, scale: Scale) -> list[s
     return [lines[0], "-" * (room + sum(widths)), *lines[1:]]
 
 
-def _format_interval(value: Interval | None, scale: Scale, decimals: int) -> tuple[str, str, str]:
+def _format_interval(
+    value: Interval | None, scale: Scale, decimals: int, unbounded: str = "unbounded"
+) -> tuple[str, str, str]:
     if value is None:
         return ("", "", "")
     low, estimate, high = (
-        format_fixed(number * scale.factor, decimals) if abs(number) != float("inf") else "unbounded"
+        format_fixed(number * scale.factor, decimals) if abs(number) != float("inf") else unbounded
         for number in (value.low, value.estimate, value.high)
     )
     return (low, estimate, high)
 
 
 def _format_tail(model: QuantileModel, p: float | None) -> str:
-    if p is not None and model.replicates is not None and p <= 2.0 / (model.replicates + 1):
-        return f"≤ {format_p(2.0 / (model.replicates + 1))}"
-    return format_p(p)
+    told, is_bound = bound_p(model, p)
+    return f"≤ {format_p(told)}" if is_bound else format_p(told)
 
 
 def _choose_decimals(values: list[Interval], scale: Scale) -> int:
@@ -131,40 +142,39 @@ def _choose_decimals(values: list[Interval], scale: Scale) -> int:
     return count_decimals(errors[len(errors) // 2], digits=3) if errors else 3
 
 
+def _choose_effects(model: QuantileModel) -> list[tuple[str, str]]:
+    """Coefficients of the strongest terms, and these, in the order of the model."""
+    of_term: dict[str, list[str]] = {}
+    for row in model.fits[0].coefficients[1:]:
+        of_term.setdefault(row.term, []).append(row.name)
+    kept: list[str] = []
+    for term in rank_terms(model):
+        if not kept or len(kept) + len(of_term[term]) <= _MOST_EFFECTS:
+            kept += of_term[term]
+    return [(row.name, row.term) for row in model.fits[0].coefficients[1:] if row.name in kept]
+
+
 def _lay_out_overview(model: QuantileModel, scale: Scale) -> list[str]:
-    """Effects by quantile, and the intervals of those detected."""
-    names = [term.name for term in model.terms]
-    left_out = len(names) - _MOST_TERMS
-    if left_out > 0:
-        kept = set(rank_terms(model)[:_MOST_TERMS])
-        names = [name for name in names if name in kept]
+    """Effects by quantile, each with the interval below it."""
+    chosen = _choose_effects(model)
+    left_out = len(model.fits[0].coefficients) - 1 - len(chosen)
     groups: list[tuple[str, list[Interval], list[bool]]] = [
-        ("(intercept)", [fit.coefficients[0].value for fit in model.fits], [True] * len(model.fits))
+        ("(intercept)", [fit.coefficients[0].value for fit in model.fits], [False] * len(model.fits))
     ]
-    for name in names:
+    for label, name in chosen:
         terms = [next(term for term in fit.terms if term.term.name == name) for fit in model.fits]
         found = [is_detected(model, term) for term in terms]
-        labels = [row.name for row in model.fits[0].coefficients if row.term == name]
-        for label in labels:
-            values = [next(row.value for row in fit.coefficients if row.name == label) for fit in model.fits]
-            groups.append((label, values, found))
+        values = [next(row.value for row in fit.coefficients if row.name == label) for fit in model.fits]
+        groups.append((label, values, found))
     table = [("Effect at quantile", *(f"{fit.quantile:g} " for fit in model.fits))]
+    level = name_confidence(model.confidence)
     for label, values, found in groups:
-        decimals = _choose_decimals(values, scale)
-        decimals = max(0, decimals - 1)
-        is_effect = label != "(intercept)"
-        shown = [
-            format_fixed(value.estimate * scale.factor, decimals) + ("*" if ok and is_effect else " ")
-            for value, ok in zip(values, found, strict=True)
-        ]
-        table.append((label, *shown))
-        if any(found):
-            for word, side in (("low", "low"), ("high", "high")):
-                bounds = [
-                    f"{format_fixed(getattr(value, side) * scale.factor, decimals)} " if ok else ""
-                    for value, ok in zip(values, found, strict=True)
-                ]
-                table.append((f"    {word} {name_confidence(model.confidence)}", *bounds))
+        decimals = max(0, _choose_decimals(values, scale) - 1)
+        shown = [_format_interval(value, scale, decimals, unbounded="∞") for value in values]
+        marks = ["*" if ok else " " for ok in found]
+        table.append((label, *(own[1] + mark for own, mark in zip(shown, marks, strict=True))))
+        for word, side in (("low", 0), ("high", 2)):
+            table.append((f"    {word} {level}", *(f"{own[side]} " for own in shown)))
     widths = [max(len(row[column]) for row in table) + 1 for column in range(len(table[0]))]
     lines = []
     # As many quantiles side by side as the line holds.
@@ -184,7 +194,7 @@ def _lay_out_overview(model: QuantileModel, scale: Scale) -> list[str]:
         if start < len(widths):
             lines.append("")
     if left_out > 0:
-        lines.append(f"({left_out} weaker terms are left out here; --json has all)")
+        lines.append(f"({left_out} weaker effects are left out here; --json has all, with their intervals)")
     return lines
 
 
