@@ -120,7 +120,7 @@ BAD = {
     "no value": (GOOD + "new,b,\n", "y", "f,g", 't.csv:10: y is ""'),
     "no level": (GOOD + "new,,1\n", "y", "f,g", "t.csv:10: factor g has no level here"),
     "blank line": (GOOD + "\nnew,b,2\n", "y", "f,g", "t.csv:10: factor f has no level"),
-    "too many cells": (GOOD + "new,b,2,3\n", "y", "f,g", "cannot be read"),
+    "too many cells": (GOOD + "new,b,2,3\n", "y", "f,g", "the row has 4 fields, the header 3"),
     "one level": ("f,y\na,1\na,2\na,3\n", "y", "f", "only one level"),
     "constant": ("f,y\na,1\nb,1\na,1\nb,1\n", "y", "f", "constant"),
     "too few": ("f,y\na,1\nb,2\n", "y", "f", "2 observations cannot estimate 2 coefficients"),

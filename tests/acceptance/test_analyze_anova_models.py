@@ -164,7 +164,7 @@ def test_sound_data_are_told_so_and_get_no_quantiles(table: Path, capsys: pytest
     assert content["trust"] == "means"
     assert content["quantiles"] == []
     assert {check["state"] for check in content["checks"]} == {"held"}
-    assert len(content["checks"]) == 4
+    assert len(content["checks"]) == 5
     assert content["most_influential"]["influential"] is False
     assert "the run order" in run(capsys, *arguments)[1]
     # Without the blocks the days' drift is found, and only so where the order is known.
@@ -217,8 +217,8 @@ def _find_values(content: object) -> list[dict]:
 
 
 BAD = {
-    "aliased factors": ("y ~ opt + twin", "always change together", 2),
-    "aliased covariate": ("y ~ size + double", "size and double always change together", 2),
+    "aliased factors": ("y ~ opt + twin", "of opt and twin cannot be told apart", 2),
+    "aliased covariate": ("y ~ size + double", "size and double cannot be told apart", 2),
     "constant covariate": ("y ~ opt + same", "covariate same is 7 everywhere", 2),
     "no margins": ("y ~ opt + opt:aslr", "but not aslr", 2),
     "unknown column": ("y ~ opt + nosuch", 'no column "nosuch"', 2),
@@ -242,15 +242,51 @@ def test_models_that_cannot_be_fitted_are_refused_with_a_reason(
     assert "Traceback" not in err
 
 
-def test_terms_that_cannot_be_told_apart_are_named_and_the_others_stay(
+def test_the_effect_of_aliased_factors_is_given_to_no_other(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    data = make_table().with_columns(twin=pl.col("opt") + "!", double=2 * pl.col("size"))
-    data.write_csv(tmp_path / "t.csv")
-    content = read(run(capsys, tmp_path / "t.csv", "--formula", "y ~ opt + twin + aslr + size", "--json")[1])
-    assert [row["term"] for row in content["terms"]] == ["aslr", "size"]
-    assert content["not_estimable"] == ["opt", "twin"]
-    assert any("cannot tell opt and twin" in warning for warning in content["warnings"])
+    rng = np.random.default_rng(5)
+    compiler = rng.integers(0, 2, 80)
+    flag = np.where(rng.random(80) < 0.8, compiler, 1 - compiler)
+    columns = {
+        "compiler": compiler,
+        "host": compiler,
+        "flag": flag,
+        "y": 10 * compiler + rng.normal(0, 1, 80),
+    }
+    pl.DataFrame(columns).write_csv(tmp_path / "t.csv")
+    arguments = (tmp_path / "t.csv", "--response", "y", "--order", "1", "--factors")
+    status, out, err = run(capsys, *arguments, "compiler,host,flag")
+    assert (status, out) == (2, "")
+    assert "the effects of compiler and host cannot be told apart" in err
+    assert "flag" not in err
+
+
+def test_a_covariate_named_twice_is_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for factors in ("opt", "size"):
+        arguments = ("--response", "y", "--factors", factors, "--covariates", "size,size")
+        status, out, err = run(capsys, table, *arguments)
+        assert (status, out, '"size" is named twice' in err) == (2, "", True)
+
+
+def test_a_logarithm_is_told_as_a_factor_and_never_in_percent_of_its_mean(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(0)
+    seconds = np.exp(rng.normal(0, 0.1, 40) + 0.3 * (np.arange(40) % 2))
+    leads = []
+    for factor in (1, 1000):
+        pl.DataFrame({"a": ["off", "on"] * 20, "y": seconds * factor}).write_csv(tmp_path / "t.csv")
+        status, out, err = run(
+            capsys, tmp_path / "t.csv", "--formula", "log10(y) ~ a", "--html", tmp_path / "t.html"
+        )
+        assert status == 0, err
+        assert "% of the mean" not in out
+        assert "of a transformed response they would depend on its unit" in " ".join(out.split())
+        leads.append(" ".join(out.split()).partition(" Analysis of variance")[0])
+    ratio = np.exp(np.mean(np.log(seconds[1::2])) - np.mean(np.log(seconds[::2])))
+    assert f"which is a factor of {ratio:.3f} " in leads[0]
+    assert leads[0] == leads[1]
 
 
 def test_an_unknown_block_and_a_block_that_is_a_factor_are_refused(
@@ -295,3 +331,47 @@ def test_blocks_of_a_tidy_table_are_no_factors_of_interest(
     assert [(row["term"], row["block"]) for row in content["terms"]] == [
         ("machine", True), ("package", False),
     ]  # fmt: skip
+
+
+def make_tidy(n: int = 40) -> pl.DataFrame:
+    rng = np.random.default_rng(4)
+    rows = [
+        (f"t{trial}", "ab"[trial % 2], "time", at, trial % 5 + rng.random(), True, float(at + trial % 3), at)
+        for trial in range(n // 5)
+        for at in range(5)
+    ]
+    names = ["trial_id", "package", "response", "measurement", "value", "valid", "warmth", "when"]
+    return pl.DataFrame(rows, schema=names, orient="row")
+
+
+def test_a_covariate_that_varies_within_a_trial_is_averaged_and_a_factor_that_does_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_tidy().write_csv(tmp_path / "t.csv")
+    arguments = (tmp_path / "t.csv", "--factors", "package")
+    content = read(run(capsys, *arguments, "--covariates", "warmth", "--json")[1])
+    assert (content["n"], content["averaged_trials"]) == (8, 8)
+    status, _, err = run(capsys, tmp_path / "t.csv", "--factors", "package,when")
+    assert (status, "factor when changes within a trial" in err) == (2, True)
+    status, _, err = run(capsys, *arguments, "--blocks", "when")
+    assert (status, "factor when changes within a trial" in err) == (2, True)
+
+
+def test_a_tidy_table_takes_a_run_order_and_refuses_another_trial_column(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_tidy(200).write_csv(tmp_path / "t.csv")
+    arguments = (tmp_path / "t.csv", "--factors", "package")
+    status, _, err = run(capsys, *arguments, "--trial", "when")
+    assert (status, "--trial when cannot be used" in err) == (2, True)
+    methods = [check["method"] for check in read(run(capsys, *arguments, "--json")[1])["checks"]]
+    ordered = read(run(capsys, *arguments, "--run-order", "warmth", "--json")[1])["checks"]
+    assert methods != [check["method"] for check in ordered]
+
+
+def test_numbers_of_a_tidy_table_are_covariates_in_a_formula_as_in_any_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_tidy().write_csv(tmp_path / "t.csv")
+    content = read(run(capsys, tmp_path / "t.csv", "--formula", "time ~ package + warmth", "--json")[1])
+    assert [item["name"] for item in content["covariates"]] == ["warmth"]

@@ -1,4 +1,5 @@
 import json
+import re
 from itertools import product
 from pathlib import Path
 
@@ -102,3 +103,26 @@ def test_nothing_detected_is_said_with_alpha_and_n() -> None:
     values = np.array([1.0, 2.0, 3.0, 1.1, 2.2, 2.8])
     model = fit_linear_model(gather_cells([Factor("flag", ("off", "on"))], codes, values), order=1)
     assert state_effects(model, "y", "") == ("No effect on the mean y was detected (alpha = 0.01, n = 6).",)
+
+
+@pytest.mark.parametrize(("offset", "size"), [(1e12, 1.0), (1e15, 4.0), (0.0, 1e-100), (1e-97, 1e-100)])
+def test_neither_offset_nor_unit_rounds_an_effect_to_nothing(offset: float, size: float) -> None:
+    codes = np.repeat([[0], [1]], 8, axis=0)
+    noise = np.tile([-0.5, -0.25, 0.25, 0.5], 4)
+    values = offset + size * (2.0 * codes[:, 0] + noise)
+    cells = gather_cells([Factor("flag", ("off", "on"))], codes, values)
+    model = fit_linear_model(cells, order=1)
+    (sentence,) = state_effects(model, "y", "")
+    shown = re.search(r"by (\S+) \(95% interval (\S+) to ([^)\s]+)\)", sentence)
+    assert shown is not None, sentence
+    estimate, low, high = (float(text.replace("\u2212", "-")) for text in shown.groups())
+    assert estimate == pytest.approx(2 * size, rel=1e-2)
+    assert low < estimate < high
+    text = format_anova(Observations("y", "", cells, 0, 0), model, None)
+    assert "0.000000000000" not in text
+    (mean,) = (line.split()[1:4] for line in text.splitlines() if line.startswith("(mean)"))
+    assert float(mean[0]) < float(mean[1]) < float(mean[2])
+    shares = re.search(r"flag +(\S+)% +(\S+)%", text)
+    assert shares is None or (float(shares[1]) > 0 and float(shares[2]) > 0)
+    (equation,) = (line for line in text.splitlines() if line.startswith("y = "))
+    assert float(equation.split()[-2]) == pytest.approx(size, rel=1e-2)

@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 from datamill.analysis.influence import adjust_holm, rank_terms
+from datamill.analysis.linear.assumptions import check_assumptions
 from datamill.analysis.linear.model import fit_linear_model
 from datamill.analysis.model_data.cells import Cells, Factor, gather_cells, order_levels
+from datamill.analysis.model_data.coding import Term
+from datamill.analysis.model_data.observations import Covariate
 from datamill.experiment.errors import InputError
 
 TWO = ("low", "high")
@@ -39,17 +42,49 @@ def test_only_the_interaction_that_is_hidden_is_left_out_not_its_neighbours() ->
     assert [row.term.name for row in model.terms] == ["x1", "x2", "x3", "x1:x3", "x2:x3"]
 
 
-def test_two_factors_that_always_change_together_get_no_numbers() -> None:
+def test_two_factors_that_always_change_together_get_no_numbers_where_lost_trials_made_them_so() -> None:
     cells = make_cells((2, 2, 2), without=tuple((a, 1 - a, c) for a in range(2) for c in range(2)))
-    model = fit_linear_model(cells, order=3)
+    with pytest.raises(InputError, match="the effects of x1 and x2 cannot be told apart"):
+        fit_linear_model(cells, order=3)
+    model = fit_linear_model(cells, order=3, leave_out_aliased=True)
     assert [row.term.name for row in model.terms] == ["x3"]
     assert {"x1", "x2", "x1:x2"} <= set(model.not_estimable)
 
 
 def test_factors_that_all_change_together_are_refused() -> None:
     cells = make_cells((2, 2), without=((0, 1), (1, 0)))
-    with pytest.raises(InputError, match="change together"):
+    with pytest.raises(InputError, match="x1 and x2 cannot be told apart"):
         fit_linear_model(cells, order=2)
+
+
+def test_each_group_of_aliased_factors_is_named_by_itself() -> None:
+    codes = np.array([(a, a, c, c) for a in range(2) for c in range(2) for _ in range(3)])
+    factors = [Factor(name, TWO) for name in "abcd"]
+    values = np.random.default_rng(1).normal(0, 1, len(codes))
+    with pytest.raises(InputError, match=r"of a and b cannot .* other; the effects of c and d cannot"):
+        fit_linear_model(gather_cells(factors, codes, values), order=1)
+
+
+def test_a_model_that_leaves_out_what_is_there_is_not_called_sound() -> None:
+    codes = np.array([point for point in product(range(2), range(2)) for _ in range(20)])
+    noise = np.random.default_rng(3).exponential(0.1, len(codes))
+    values = 5.0 * (codes[:, 0] == codes[:, 1]) + noise
+    cells = gather_cells([Factor("a", TWO), Factor("b", TWO)], codes, values)
+    checks = check_assumptions(cells, fit_linear_model(cells, order=1))
+    assert checks.checks[0].state == "failed"
+    assert checks.trust == "neither"
+    assert "leaves out something that is there" in checks.advice
+    full = check_assumptions(cells, fit_linear_model(cells, order=2))
+    assert "complete model" not in [check.assumption for check in full.checks]
+
+
+@pytest.mark.parametrize("size", [1e160, 1e-160, 1e307])
+def test_covariates_that_have_no_square_are_refused(size: float) -> None:
+    rng = np.random.default_rng(1)
+    cells = gather_cells([], np.zeros((20, 0), dtype=np.int64), rng.normal(0, 1, 20))
+    covariate = Covariate("x", size * rng.normal(0, 1, 20))
+    with pytest.raises(InputError, match=r"values of x .* cannot be squared"):
+        fit_linear_model(cells, terms=[Term("x", (), 1, (0,))], covariates=[covariate])
 
 
 def test_a_balanced_design_says_that_all_types_agree_and_an_unbalanced_one_that_it_is_type_iii() -> None:

@@ -1,6 +1,7 @@
 import polars as pl
 import pytest
 
+from datamill.analysis.model_data.formula import Variable
 from datamill.analysis.model_data.observations import read_columns, select_response
 from datamill.experiment.errors import InputError
 
@@ -54,3 +55,65 @@ def test_a_factor_whose_name_looks_like_an_interaction_is_refused() -> None:
     table = pl.DataFrame({"a": ["1", "2"], "a:b": ["1", "2"], "y": [1.0, 2.0]})
     with pytest.raises(InputError, match='the factor "a:b" holds a colon'):
         read_columns(table, "y", ["a", "a:b"])
+
+
+def test_a_covariate_whose_name_looks_like_an_interaction_is_refused() -> None:
+    table = pl.DataFrame({"a": ["1", "2"], "a:b": [1.0, 2.0], "y": [1.0, 2.0]})
+    with pytest.raises(InputError, match='the covariate "a:b" holds a colon'):
+        read_columns(table, "y", ["a"], covariates=[Variable("a:b", "a:b")])
+
+
+@pytest.mark.parametrize("empty", [None, " "])
+def test_rows_without_a_trial_are_refused_and_never_become_one(empty: str | None) -> None:
+    table = pl.DataFrame({"a": ["u", "v", "u"], "trial": ["t1", "t2", empty], "y": [1.0, 2.0, 3.0]})
+    with pytest.raises(InputError, match="column trial is empty here") as caught:
+        read_columns(table, "y", ["a"], trial="trial", source="t.csv")
+    assert caught.value.where == "t.csv:4"
+    tidy = make_tidy().with_columns(
+        trial_id=pl.when(pl.col("trial_id") == "t5").then(pl.lit(empty)).otherwise("trial_id")
+    )
+    with pytest.raises(InputError, match="column trial_id is empty here") as caught:
+        select_response(tidy, "time", ["package"])
+    assert caught.value.where.endswith("row of time number:6")
+
+
+def test_a_trial_column_may_have_any_name() -> None:
+    columns = {"number": ["u", "v", "u"], "_trial": [1, 2, 1], "y": [1.0, 2.0, 3.0]}
+    for trial in ("_trial", "number"):
+        factor = "number" if trial == "_trial" else "_trial"
+        found = read_columns(pl.DataFrame(columns), "y", [factor], trial=trial, average=True)
+        assert (found.cells.n, found.averaged) == (2, 1)
+
+
+@pytest.mark.parametrize("kind", [pl.Int64, pl.String])
+def test_whole_numbers_that_a_double_cannot_tell_apart_are_refused(kind: type[pl.DataType]) -> None:
+    values = pl.Series([2**60 + step for step in (0, 50, 100, 150)], dtype=pl.Int64).cast(kind)
+    table = pl.DataFrame({"a": ["u", "u", "v", "v"], "y": values})
+    with pytest.raises(InputError, match="differences would be rounded away") as caught:
+        read_columns(table, "y", ["a"])
+    assert str(2**60) in caught.value.remedy
+    # Times in nanoseconds differ by far more than they are rounded by.
+    times = [1_700_000_000_000_000_001 + 10**9 * step for step in range(4)]
+    assert read_columns(table.with_columns(y=pl.Series(times)), "y", ["a"]).cells.n == 4
+
+
+def test_a_factor_that_is_not_a_number_is_no_level() -> None:
+    table = pl.DataFrame({"a": [1.0, 2.0, float("nan")], "y": [1.0, 2.0, 3.0]})
+    with pytest.raises(InputError, match="factor a has no level here"):
+        read_columns(table, "y", ["a"])
+
+
+def test_a_column_that_is_misspelt_is_offered_by_its_name() -> None:
+    table = pl.DataFrame({"compiler": ["a", "b"], "seconds": [1.0, 2.0]})
+    with pytest.raises(InputError) as caught:
+        read_columns(table, "second", ["Compiler"])
+    assert 'Did you mean "seconds"?' in caught.value.remedy
+    with pytest.raises(InputError) as caught:
+        read_columns(table, "seconds", ["Compiler"])
+    assert 'Did you mean "compiler"?' in caught.value.remedy
+
+
+def test_a_response_among_the_covariates_is_called_that() -> None:
+    table = pl.DataFrame({"g": ["a", "b"], "y": [1.0, 2.0]})
+    with pytest.raises(InputError, match="both response and covariate"):
+        read_columns(table, "y", ["g"], covariates=[Variable("y", "y")])

@@ -119,6 +119,7 @@ class LinearModel:
     deviations from the cells' origin, and `leverage`, of one observation, are by cell (K), or with
     `by_row`, where covariates make rows of a cell differ, by observation (n); `weights` (p × K,
     without covariates) are the coefficients, intercept first, as weighted sums of the cell means.
+    `transform` is that of the response, such as "log"; then `shares` is empty.
     """
 
     factors: tuple[Factor, ...]
@@ -149,6 +150,7 @@ class LinearModel:
     shares: tuple[EffectShare, ...] = ()
     block_gain: BlockGain | None = None
     by_row: bool = False
+    transform: str = ""
 
     @property
     def effects_of_interest(self) -> tuple[TermRow, ...]:

@@ -192,7 +192,12 @@ def _fit_what_is_possible(cells: Cells, experiment: Experiment, warnings: list[s
     for order in range(wanted, 0, -1):
         try:
             model = fit_linear_model(
-                cells, order=order, confidence=experiment.confidence, alpha=experiment.alpha
+                cells,
+                order=order,
+                confidence=experiment.confidence,
+                alpha=experiment.alpha,
+                # Lost trials, not the design, made factors change together: the others stay balanced.
+                leave_out_aliased=True,
             )
         except InputError as error:
             message = error.message

@@ -21,6 +21,8 @@ _SCALABLE = {
 }  # fmt: skip
 #: What takes the place of a prefix where the unit has none.
 _WORDS = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
+#: Decimals that a number has at most.
+_MOST_DECIMALS = 12
 _NO_LARGE_PREFIX = {"s"}
 _NO_SMALL_PREFIX = {"B", "bit"}
 
@@ -55,7 +57,7 @@ def count_decimals(uncertainty: float, digits: int = 2) -> int:
     """Decimals that show `digits` figures of an uncertainty; 3 when it is zero."""
     if uncertainty <= 0 or not math.isfinite(uncertainty):
         return 3
-    return max(0, min(12, digits - 1 - math.floor(math.log10(uncertainty))))
+    return max(0, min(_MOST_DECIMALS, digits - 1 - math.floor(math.log10(uncertainty))))
 
 
 def format_fixed(value: float, decimals: int) -> str:
@@ -73,6 +75,26 @@ def format_signed(value: float, decimals: int) -> str:
     return f"+{text}" if value > 0 and text.strip(f"0.{_GROUP}") else text
 
 
+def is_beyond_decimals(error: float) -> bool:
+    """Whether an error is so small that decimals would round it to nothing."""
+    return math.isfinite(error) and 0 < error < 10.0**-_MOST_DECIMALS
+
+
+def count_mantissa_decimals(value: float, error: float) -> int:
+    """Decimals of a number with an exponent that show two figures of its error, at most what doubles hold."""
+    if value == 0:
+        return 1
+    return max(1, min(16, math.floor(math.log10(abs(value))) - math.floor(math.log10(error)) + 1))
+
+
+def format_to_error(value: float, error: float, *, signed: bool = False) -> str:
+    """A number with two figures of its error; with an exponent where the error is tiny."""
+    if is_beyond_decimals(error):
+        text = f"{value:{'+' if signed and value else ''}.{count_mantissa_decimals(value, error)}e}"
+        return text.replace("-", "−")
+    return (format_signed if signed else format_fixed)(value, count_decimals(error))
+
+
 def format_ceiling(value: float, decimals: int) -> str:
     """A bound that is not negative, rounded up, so that it still holds as printed."""
     step = 10**decimals
@@ -82,10 +104,10 @@ def format_ceiling(value: float, decimals: int) -> str:
 
 def format_interval(value: Interval, scale: Scale, confidence: float, *, signed: bool = False) -> str:
     """An estimate with unit and interval, such as `12.34 MB/s (95% interval 12.20 to 12.48)`."""
-    decimals = count_decimals((value.high - value.low) / 2 * scale.factor)
-    write = format_signed if signed else format_fixed
+    error = (value.high - value.low) / 2 * scale.factor
     estimate, low, high = (
-        write(number * scale.factor, decimals) for number in (value.estimate, value.low, value.high)
+        format_to_error(number * scale.factor, error, signed=signed)
+        for number in (value.estimate, value.low, value.high)
     )
     unit = f" {scale.unit}" if scale.unit else ""
     return f"{estimate}{unit} ({name_confidence(confidence)} interval {low} to {high})"
@@ -93,10 +115,10 @@ def format_interval(value: Interval, scale: Scale, confidence: float, *, signed:
 
 def format_percent(value: Interval, confidence: float, *, signed: bool = False) -> str:
     """A percentage with its interval, such as `+2.3% (95% interval +1.9% to +2.7%)`."""
-    decimals = count_decimals((value.high - value.low) / 2)
-    write = format_signed if signed else format_fixed
+    error = (value.high - value.low) / 2
     estimate, low, high = (
-        f"{write(number, decimals)}%" for number in (value.estimate, value.low, value.high)
+        f"{format_to_error(number, error, signed=signed)}%"
+        for number in (value.estimate, value.low, value.high)
     )
     return f"{estimate} ({name_confidence(confidence)} interval {low} to {high})"
 

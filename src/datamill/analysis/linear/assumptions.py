@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from datamill.analysis.linear.equal_spread import check_spread
+from datamill.analysis.linear.fit_check import COMPLETE, check_fit
 from datamill.analysis.linear.independence import check_independence, sort_by_time
 from datamill.analysis.linear.influential import find_most_influential
 from datamill.analysis.linear.normality import BENT, check_normality, correlate_with_normal
@@ -33,12 +34,12 @@ def check_assumptions(
     covariates: Sequence[Covariate] = (),
     when: FloatArray | None = None,
 ) -> AssumptionChecks:
-    """Check equal spread, normality and independence of the errors, and the influence of single observations.
+    """Check fit, equal spread, normality and independence of the errors, and the influence of observations.
 
     `covariates` are the model's and `when` (n) says when the observations came; without it the rows
     are taken as they stand. A check fails when p < alpha of the model and the departure is large
-    enough to matter; see `check_spread`, `check_normality` and `check_independence`. Beyond 250 000
-    observations, spread and normality are tested on so many of them.
+    enough to matter; see `check_fit`, `check_spread`, `check_normality` and `check_independence`. Beyond
+    250 000 observations, spread and normality are tested on so many of them.
     """
     rows = choose_rows(cells.n)
     residuals, kept = standardise_residuals(cells, model, rows)
@@ -51,7 +52,9 @@ def check_assumptions(
     sums = sum_up_residuals(cells, model, sequence)
     shape = ErrorShape(*describe_moments(sums, cells.n), correlate_with_normal(ordered))
     spread = check_spread(cells, model, residuals, kept)
+    lack = check_fit(model)
     checks = [
+        *([] if lack is None else [lack]),
         *([] if spread is None else [spread]),
         check_normality(ordered, shape, _count_fewest(cells), cells.n, model.alpha),
         *check_independence(
@@ -96,6 +99,12 @@ def _count_fewest(cells: Cells) -> int:
 
 
 def _choose_result(checks: Sequence[CheckResult], shape: ErrorShape, in_cells: float) -> tuple[Trust, str]:
+    if any(check.assumption == COMPLETE and check.state == "failed" for check in checks):
+        return "neither", (
+            "The model leaves out something that is there: add interactions or terms first (a larger "
+            "--order, or --formula). Until then its effects, those on quantiles too, are averages over what "
+            "it leaves out."
+        )
     about_shape = [check for check in checks if not check.assumption.startswith("independent")]
     failed = any(check.state == "failed" for check in about_shape)
     if failed and in_cells < _FEWEST_FOR_MEDIAN:
@@ -114,5 +123,10 @@ def _choose_result(checks: Sequence[CheckResult], shape: ErrorShape, in_cells: f
             "Both results are sound and answer different questions: the mean is for totals, such as the time "
             "that all trials take together; the quantile regression is for the usual trial (the median) and "
             "for slow ones."
+        )
+    if any(check.assumption == "equal variances" and check.state == "unknown" for check in checks):
+        return "means", (
+            "No assumption of the linear model is shown to fail, but the spread looks unequal: trust its "
+            "means, and its intervals only roughly."
         )
     return "means", "Nothing speaks against the linear model: trust its means and intervals."

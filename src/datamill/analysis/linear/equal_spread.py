@@ -18,6 +18,8 @@ from datamill.analysis.records import CheckResult, CheckState, LinearModel
 _SMALLEST_CELL = 5
 #: Standard deviations that differ by less than this factor do no harm to means in a balanced design.
 _HARMLESS_RATIO = 1.5
+#: Below this, p speaks against equal spread, even where alpha asks for more before it counts as detected.
+_WEAK_EVIDENCE = 0.05
 
 
 def check_spread(
@@ -26,7 +28,8 @@ def check_spread(
     """Compare the spread of residuals (standardised, of the observations `rows`); None where too few.
 
     Cells are compared if each has 5 observations or more, as they came; with fewer, residuals are
-    grouped by the levels of one factor at a time and p is adjusted by Holm over factors.
+    grouped by the levels of one factor at a time and p is adjusted by Holm over factors. Evidence that
+    falls short of alpha is "unknown": a large p does not show that the spread is equal.
     """
     alpha = model.alpha
     raw, _ = take_residuals(cells, model, rows)
@@ -37,10 +40,15 @@ def check_spread(
     state: CheckState = "held"
     if p < alpha:
         state = "harmless" if ratio < _HARMLESS_RATIO else "failed"
+    elif p < _WEAK_EVIDENCE and ratio >= _HARMLESS_RATIO:
+        state = "unknown"
     if rows.size < cells.n:
         method += f", {rows.size} of {cells.n} taken at random"
-    words, advice = "observations spread about as much everywhere", ""
-    if state != "held":
+    words, advice = f"no difference in spread was detected ({says})", ""
+    if state == "unknown":
+        words = f"the spread looks unequal ({says}; p {say_p(p)}), but that is too little evidence to be sure"
+        advice = "Add replicates to find out; intervals of comparisons allow for unequal spread."
+    elif state != "held":
         words = f"the spread is not the same everywhere ({says}; p {say_p(p)})"
         words += (
             ", though not by much"
@@ -49,10 +57,7 @@ def check_spread(
             "do not"
         )
     if state == "failed":
-        advice = (
-            "Trust the quantile regression, which lets the spread differ, or analyse the logarithm of the "
-            "response if the spread grows with its size."
-        )
+        advice = "If the spread grows with the size of the response, analyse its logarithm."
     measure = "ratio of standard deviations"
     finite = ratio if np.isfinite(ratio) else None
     return CheckResult("equal variances", method, statistic, p, state, finite, measure, words, advice)

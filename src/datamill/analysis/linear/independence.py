@@ -173,7 +173,11 @@ def _phrase_neighbours(
 
 def _advise(*, known: bool) -> str:
     if known:
-        return "Randomise the order of trials, and make the time they came a block (--blocks) or a covariate."
+        return (
+            "In a random order this favours no level but widens all intervals; in an order that follows the "
+            "levels it can pass for an effect. Look for what changed meanwhile, such as a machine that warms "
+            "up or other load, or adjust for it by a covariate (of a bundle: --covariates order)."
+        )
     return (
         "If the rows stand as they were measured, name the column that says when (--run-order) and make time "
         "a block or a covariate; if they do not, this says nothing."

@@ -10,13 +10,9 @@ from scipy.special import fdtrc, stdtrit
 
 from datamill.analysis.contrast import NO_VARIATION
 from datamill.analysis.influence import adjust_holm
+from datamill.analysis.linear.aliases import ALIASED_REMEDY, find_aliased, name_aliased
 from datamill.analysis.linear.effect_shares import share_effects
-from datamill.analysis.linear.reduction import (
-    RANK_TOLERANCE,
-    Reduction,
-    centre_covariates,
-    reduce_observations,
-)
+from datamill.analysis.linear.reduction import Reduction, centre_covariates, reduce_observations
 from datamill.analysis.linear.sums_of_squares import (
     SQUARES_IN_WORDS,
     list_spans,
@@ -24,7 +20,7 @@ from datamill.analysis.linear.sums_of_squares import (
     sum_squares_last,
 )
 from datamill.analysis.linear.triangle import solve_triangle
-from datamill.analysis.model_data.cells import Cells, FloatArray
+from datamill.analysis.model_data.cells import LARGEST_SQUARED, SMALLEST_SQUARED, Cells, FloatArray
 from datamill.analysis.model_data.coding import Term, code_combinations, list_terms
 from datamill.analysis.model_data.matrix import ModelMatrix, code_model_matrix
 from datamill.analysis.model_data.observations import Covariate
@@ -68,23 +64,29 @@ def fit_linear_model(
     squares: SquaresType = "III",
     confidence: float = 0.95,
     alpha: float = 0.01,
+    transform: str = "",
+    leave_out_aliased: bool = False,
 ) -> LinearModel:
     """Fit the mean and the terms by least squares (QR).
 
-    The terms are those given, or main effects and interactions of up to `order` factors. Terms that
-    the data cannot tell apart are left out, the highest orders first, and named in a warning.
-    `blocks` names factors whose conditions are a nuisance. In a balanced design all types of sums
-    of squares agree. Intervals are Student's, at level `confidence`.
+    The terms are those given, or main effects and interactions of up to `order` factors. Interactions
+    that the data cannot tell from others are left out, the highest orders first, and named in a
+    warning. Main effects that the data cannot tell apart are refused, since leaving them out would give
+    their effect to others; with `leave_out_aliased` they are left out, as where lost trials made a
+    balanced design so. `blocks` names factors whose conditions are a nuisance. In a balanced design all
+    types of sums of squares agree. Intervals are Student's, at level `confidence`. `transform` is that
+    of the response: a transformed one has no shares of its mean, which depend on its unit.
 
     Raises:
-        InputError: a factor has one level only, a covariate or the response is constant, there are
-            not more observations than coefficients, or the model is too large.
+        InputError: a factor has one level only, a covariate or the response is constant, main effects
+            are combinations of each other (names them), there are not more observations than
+            coefficients, or the model is too large.
     """
     asked = list_terms(cells.factors, 1 if order is None else order) if terms is None else tuple(terms)
     highest = max((term.order for term in asked), default=0) if order is None else order
     _refuse_unusable(cells, highest, asked, covariates)
     centred = centre_covariates(covariates)
-    fit = _choose_terms(cells, asked, [covariate for covariate, _ in centred])
+    fit = _choose_terms(cells, asked, [covariate for covariate, _ in centred], leave_out_aliased)
     parameters, n = fit.r.shape[1], cells.n
     error_df = n - parameters
     if error_df <= 0:
@@ -153,7 +155,8 @@ def fit_linear_model(
         squares=squares,
         covariates=tuple(CovariateMean(item.name, middle) for item, middle in centred),
         by_row=not fit.matrix.factorial,
-        shares=share_effects(cells.factors, fit.terms, mean, beta, root, error_ms),
+        shares=() if transform else share_effects(cells.factors, fit.terms, mean, beta, root, error_ms),
+        transform=transform,
         block_gain=_judge_blocks(fit, effects, blocks, error_ss, error_df),
     )
 
@@ -197,19 +200,25 @@ def _refuse_unusable(
         )
 
 
-def _choose_terms(cells: Cells, listed: tuple[Term, ...], covariates: Sequence[Covariate]) -> _Fit:
-    """Leave out terms that the data cannot tell apart, until the others can be estimated."""
+def _choose_terms(
+    cells: Cells, listed: tuple[Term, ...], covariates: Sequence[Covariate], leave_out_aliased: bool
+) -> _Fit:
+    """Leave out interactions that the data cannot tell apart, until the others can be estimated."""
     terms = listed
     confounded: dict[str, None] = {}
     while terms:
         matrix = code_model_matrix(cells, covariates, terms)
+        _refuse_magnitudes(matrix)
         reduction = reduce_observations(cells, matrix)
         q, r = np.linalg.qr(reduction.matrix)
-        hidden = _find_hidden(r, terms)
+        groups = find_aliased(r, terms)
+        hidden = [term for group in groups for term in group]
         if not hidden:
             dropped = tuple(term.name for term in listed if term not in terms)
             return _Fit(terms, dropped, tuple(confounded), matrix, reduction, q, r)
         highest = max(term.order for term in hidden)
+        if highest == 1 and not leave_out_aliased:
+            raise InputError(name_aliased(groups), remedy=ALIASED_REMEDY)
         leaving = [term for term in hidden if term.order == highest]
         if highest == 1 or any(term.covariates for term in leaving):
             confounded.update(dict.fromkeys(term.name for term in leaving))
@@ -222,22 +231,17 @@ def _choose_terms(cells: Cells, listed: tuple[Term, ...], covariates: Sequence[C
     )
 
 
-def _find_hidden(triangle: FloatArray, terms: Sequence[Term]) -> list[Term]:
-    """Terms with a coefficient that the data do not determine: those the null space touches."""
-    parameters = triangle.shape[1]
-    lengths = np.sqrt(np.sum(triangle**2, axis=0))
-    if triangle.shape[0] == parameters and np.all(np.abs(np.diag(triangle)) > RANK_TOLERANCE * lengths):
-        return []
-    # Columns of one length, so that no unit of a covariate decides what counts as zero.
-    lengths[lengths == 0] = 1.0
-    _, singular, right = np.linalg.svd(triangle / lengths, full_matrices=True)
-    rank = int(np.sum(singular > RANK_TOLERANCE * singular[0]))
-    null_space = right[rank:].T
-    return [
-        term
-        for term, span in zip(terms, list_spans(terms), strict=True)
-        if rank < parameters and float(np.max(np.abs(null_space[span]))) > 1e-7
-    ]
+def _refuse_magnitudes(matrix: ModelMatrix) -> None:
+    """Refuse covariates, and products of covariates, whose squares leave the range of a double."""
+    chosen = [term.covariates for term in matrix.terms if term.covariates]
+    for product, covariates in zip(matrix.products, dict.fromkeys(chosen), strict=True):
+        largest = float(np.max(np.abs(product)))
+        if not SMALLEST_SQUARED < largest < LARGEST_SQUARED:
+            name = next(term.name for term in matrix.terms if term.covariates == covariates)
+            raise InputError(
+                f"values of {name} differ by {largest:.1e}, which cannot be squared in double precision",
+                remedy="Give covariates in another unit.",
+            )
 
 
 def _bound_levels(

@@ -115,5 +115,5 @@ def _phrase(
         why = f"means over {fewest} observations are too few for that (about {needed:.0f} would do)"
     return (
         f"{found}; {why}, so that intervals are approximate and p-values near {alpha:g} cannot be relied on",
-        "Trust the quantile regression, or add replicates.",
+        "More replicates would make the means sound.",
     )

@@ -40,9 +40,12 @@ def centre_covariates(covariates: Sequence[Covariate]) -> tuple[tuple[Covariate,
     centred = []
     for covariate in covariates:
         origin = float(covariate.values[covariate.values.size // 2])
-        deviations = covariate.values - origin
-        middle = float(np.mean(deviations))
-        centred.append((Covariate(covariate.name, deviations - middle), origin + middle))
+        # What leaves the range of a double is refused with the model matrix.
+        with np.errstate(over="ignore", invalid="ignore"):
+            deviations = covariate.values - origin
+            middle = float(np.mean(deviations))
+            deviations = deviations - middle
+        centred.append((Covariate(covariate.name, deviations), origin + middle))
     return tuple(centred)
 
 

@@ -21,7 +21,7 @@ CellArray = NDArray[np.uint32]
 #: Pairs of labels whose meaning gives their order, low first.
 _KNOWN_PAIRS = (("-", "+"), ("−", "+"), ("low", "high"))
 #: Beyond these magnitudes squares leave the range of a double.
-_LARGEST, _SMALLEST = 1e150, 1e-150
+LARGEST_SQUARED, SMALLEST_SQUARED = 1e150, 1e-150
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def gather_cells(
         row = int(np.flatnonzero(~np.isfinite(observed))[0]) + 1
         raise InputError(f"observation {row} is not a finite number", remedy="Remove or correct it.")
     largest = max(-float(np.min(observed)), float(np.max(observed)))
-    if largest > _LARGEST or 0 < largest < _SMALLEST:
+    if largest > LARGEST_SQUARED or 0 < largest < SMALLEST_SQUARED:
         raise InputError(
             f"values of magnitude {largest:.1e} cannot be squared in double precision",
             remedy="Give the response in another unit.",

@@ -14,6 +14,8 @@ from datamill.experiment.errors import InputError
 
 #: A column of so many rows with so few texts is compared with each of them.
 _LONG_COLUMN, _FEW_LABELS = 100_000, 12
+#: Whole numbers beyond 2⁵³ must spread over so many steps of a double.
+_FEWEST_STEPS = 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,8 @@ def _encode_labels(column: pl.Series, lines: Lines) -> tuple[list[str], CellArra
         labels_of = distinct.cast(pl.String).str.strip_chars().to_list()
         texts = dict(zip(distinct.to_physical().to_list(), labels_of, strict=True))
     else:
-        _refuse_empty(column.is_null(), column.name, lines)
+        missing = column.is_null() | column.is_nan() if column.dtype.is_float() else column.is_null()
+        _refuse_empty(missing, column.name, lines)
         distinct = column.unique().sort()
         texts = dict(enumerate(distinct.cast(pl.String).to_list()))
         if column.dtype == pl.Boolean:
@@ -123,7 +126,9 @@ def read_variable(table: pl.DataFrame, variable: Variable, lines: Lines) -> Floa
     Raises:
         InputError: a value is missing, no finite number, or outside the transform's domain.
     """
-    numbers = read_numbers(table[variable.column], variable.column, lines)
+    column = table[variable.column]
+    numbers = read_numbers(column, variable.column, lines)
+    _refuse_lost_digits(column, numbers, lines)
     if not variable.transform:
         return numbers
     bad = numbers < 0 if variable.transform == "sqrt" else numbers <= 0
@@ -136,6 +141,29 @@ def read_variable(table: pl.DataFrame, variable: Variable, lines: Lines) -> Floa
         )
     transforms = {"log": np.log, "log2": np.log2, "log10": np.log10, "sqrt": np.sqrt}
     return np.asarray(transforms[variable.transform](numbers), dtype=np.float64)
+
+
+def _refuse_lost_digits(column: pl.Series, numbers: FloatArray, lines: Lines) -> None:
+    """Refuse whole numbers that differ by little more than what doubles of their size can tell apart."""
+    if numbers.size == 0 or column.dtype.is_float():
+        return
+    low, high = float(np.min(numbers)), float(np.max(numbers))
+    step = float(np.spacing(max(abs(low), abs(high))))
+    if step <= 1 or high - low >= _FEWEST_STEPS * step:
+        return
+    exact = column.str.strip_chars() if column.dtype == pl.String else column
+    whole = exact.cast(pl.Int64, strict=False)
+    # What a double holds exactly, such as equal powers of two, loses nothing.
+    if (
+        whole.null_count() == 0
+        and (whole != pl.Series(numbers).cast(pl.Int64, strict=False)).fill_null(True).any()
+    ):
+        raise InputError(
+            f"the whole numbers of {column.name} are so large ({int(whole[0])}) that their differences "
+            "would be rounded away",
+            where=lines.source,
+            remedy=f"Subtract a constant from them, such as {int(np.min(whole.to_numpy()))}.",
+        )
 
 
 def read_numbers(column: pl.Series, name: str, lines: Lines) -> FloatArray:

@@ -12,6 +12,8 @@ from datamill.experiment.errors import InputError
 #: What may be applied to a column, besides `C` (take numbers as levels).
 TRANSFORMS = ("log", "log2", "log10", "sqrt")
 _TOKEN = re.compile(r"\s*(?:(?P<name>`[^`]+`|[^\W\d][\w.]*)|(?P<number>\d+)|(?P<mark>[-+:*^()~/|%,]))")
+#: Parentheses within each other; no model needs more, and each takes part of the stack.
+_DEEPEST = 50
 _REMEDY = (
     'Write terms joined by +, interactions with : or *, such as "latency ~ sched * machine + log(size)".'
 )
@@ -96,6 +98,7 @@ class _Parser:
         self._text = text
         self._tokens = self._split(text)
         self._at = 0
+        self._depth = 0
         self.variables: dict[str, Variable] = {}
         self.levels: dict[str, None] = {}
 
@@ -192,8 +195,12 @@ class _Parser:
     def _atom(self) -> list[_Term]:
         token = self._next("a name")
         if token == "(":
+            self._depth += 1
+            if self._depth > _DEEPEST:
+                raise _refuse(self._text[:60] + " ...", f"it is nested more than {_DEEPEST} deep")
             terms = self._sum()
             self._close()
+            self._depth -= 1
             return terms
         if token == "1":
             return []

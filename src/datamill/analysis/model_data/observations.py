@@ -13,6 +13,7 @@ from datamill.analysis.model_data.cells import CellArray, Cells, Factor, FloatAr
 from datamill.analysis.model_data.columns import Lines, encode_factors, read_numbers, read_variable
 from datamill.analysis.model_data.formula import Variable
 from datamill.experiment.errors import InputError
+from datamill.experiment.suggestions import suggest_name
 from datamill.results.table import CONTEXT_PREFIX, TABLE_SCHEMA
 
 #: Columns without which a table is not the tidy one.
@@ -35,7 +36,8 @@ class Observations:
     several measurements became one value, `partly_valid` those with invalid measurements beside
     valid ones. `trials` (n) numbers the trial of every observation where one trial has several,
     which are then no replicates; None where each observation stands for a trial of its own.
-    `order` (n) is when the observation came, by number or time; None when nobody said.
+    `order` (n) is when the observation came, by number or time; None when nobody said. `transform`
+    is what was applied to the response, such as "log", of which its name tells as well.
     """
 
     response: str
@@ -47,6 +49,7 @@ class Observations:
     covariates: tuple[Covariate, ...] = ()
     trials: CellArray | None = None
     order: FloatArray | None = None
+    transform: str = ""
 
 
 def is_tidy(table: pl.DataFrame) -> bool:
@@ -89,20 +92,26 @@ def read_columns(
     explained = response if isinstance(response, Variable) else Variable(response, response)
     others = [*(covariate.column for covariate in covariates), *(name for name in (trial, order) if name)]
     _refuse_bad_names(table, explained.column, factors, others, source)
-    for name in factors:
-        if ":" in name:
-            raise InputError(
-                f'the factor "{name}" holds a colon, which stands between the factors of an interaction',
-                where=source,
-                remedy="Rename the column.",
-            )
+    for kind, names in (("factor", factors), ("covariate", [item.name for item in covariates])):
+        for name in names:
+            if ":" in name:
+                raise InputError(
+                    f'the {kind} "{name}" holds a colon, which stands between the factors of an interaction',
+                    where=source,
+                    remedy="Rename the column.",
+                )
+    _refuse_covariates_named_twice(factors, covariates, source)
     if table.height == 0:
         raise InputError("the table has no rows", where=source, remedy="Add one row for each observation.")
     lines = Lines(source, first_line)
     levels, codes = encode_factors(table, factors, {}, lines)
     values = read_variable(table, explained, lines)
     measured = tuple(Covariate(item.name, read_variable(table, item, lines)) for item in covariates)
-    trials = _number_trials(table[trial].cast(pl.String).to_frame()) if trial else None
+    trials = None
+    if trial:
+        ids = table[trial].cast(pl.String)
+        _refuse_nameless_trials(ids, trial, lines)
+        trials = _number_trials(ids.to_frame())
     when = read_numbers(table[order], order, lines) if order else None
     averaged = 0
     if average and trials is not None:
@@ -124,7 +133,32 @@ def read_columns(
         covariates=measured,
         trials=trials,
         order=when,
+        transform=explained.transform,
     )
+
+
+def _refuse_nameless_trials(ids: pl.Series, name: str, lines: Lines) -> None:
+    """Refuse rows without a trial: together they would pass for a trial of their own."""
+    missing = ids.str.strip_chars().fill_null("") == ""
+    if missing.any():
+        raise InputError(
+            f"column {name} is empty here, so that nothing says which trial the row belongs to",
+            where=lines.locate(missing.arg_max() or 0),
+            remedy="Fill it in, or remove the line.",
+        )
+
+
+def _refuse_covariates_named_twice(
+    factors: Sequence[str], covariates: Sequence[Variable], source: str
+) -> None:
+    names = [*factors, *(item.name for item in covariates)]
+    for item in covariates:
+        if names.count(item.name) > 1:
+            raise InputError(
+                f'"{item.name}" is named twice among covariates and factors',
+                where=source,
+                remedy="Name it once.",
+            )
 
 
 def _average_by(trials: CellArray, sizes: IntArray, first: IntArray, values: FloatArray) -> FloatArray:
@@ -139,7 +173,9 @@ def _refuse_change_within_trial(factor: Factor, changed: NDArray[np.bool_], tria
             f"factor {factor.name} changes within a trial, whose observations cannot be averaged then",
             where=lines.locate(int(np.argmax(changed))),
             remedy=f"Compare levels within trials by making the trial a block (--blocks {trial} instead of "
-            f"--trial {trial}).",
+            f"--trial {trial})."
+            if trial
+            else "Leave the factor out: it is none of the trial, which is the experiment's unit.",
         )
 
 
@@ -150,21 +186,26 @@ def select_response(
     *,
     levels: Mapping[str, Sequence[str]] | None = None,
     covariates: Sequence[Variable] = (),
+    order: str = "",
     average: bool = True,
     source: str = "table",
 ) -> Observations:
     """Take the valid rows of one response from a tidy table, one value a trial.
 
-    Several measurements inside one trial are averaged, since they are not replicates; without
-    `average` all are kept, and `Observations.trials` says which belong together. Levels come in
-    the order of `levels` where given (those with data), else of `order_levels`.
+    Several measurements inside one trial are averaged, and covariates with them, since they are not
+    replicates; without `average` all are kept, and `Observations.trials` says which belong together.
+    Levels come in the order of `levels` where given (those with data), else of `order_levels`.
+    `order` names the column that tells when observations came, else that of the table.
 
     Raises:
-        InputError: no such response or column, no valid row, a valid row without a finite value, or
-            values in several units.
+        InputError: no such response or column, no valid row, a valid row without a finite value or
+            without a trial, values in several units, or a factor changes within a trial that is to
+            be averaged.
     """
     explained = response if isinstance(response, Variable) else Variable(response, response)
-    _refuse_bad_names(table, "value", factors, [item.column for item in covariates], source)
+    others = [*(item.column for item in covariates), *([order] if order else [])]
+    _refuse_bad_names(table, "value", factors, others, source)
+    _refuse_covariates_named_twice(factors, covariates, source)
     rows = table.filter(pl.col("response") == explained.column)
     if rows.height == 0:
         known = ", ".join(table["response"].unique(maintain_order=True).drop_nulls().to_list())
@@ -178,43 +219,57 @@ def select_response(
             where=source,
             remedy="The column exclusion says why.",
         )
-    usable = valid.height
     lines = Lines(source, None)
     values = read_variable(valid, Variable(explained.name, "value", explained.transform), lines)
-    valid = valid.with_columns(pl.Series("value", values))
     unit = _find_unit(valid, explained.column, source)
+    _refuse_nameless_trials(
+        rows["trial_id"].cast(pl.String), "trial_id", Lines(f"{source}, row of {explained.column} number", 1)
+    )
     # Two experiments in one table may use the same trial ids.
     identity = [name for name in ("experiment", "trial_id", "attempt") if name in valid.columns]
     _refuse_repeated_rows(valid, identity, explained.column, source)
-    when = next((name for name in ("started_unix_ns", "order") if name in valid.columns), "")
     invalid = rows.filter(~pl.col("valid").fill_null(value=False)).select(identity).unique()
-    several = valid.select(identity).unique().height < valid.height
     partly_valid = valid.select(identity).unique().join(invalid, on=identity, nulls_equal=True).height
+    encoded, codes = encode_factors(valid, factors, levels or {}, lines)
+    measured = tuple(Covariate(item.name, read_variable(valid, item, lines)) for item in covariates)
+    when = _read_order(valid, order, lines)
+    # A package that is a factor is run in trials of its own, whatever these are called.
+    of_trial = [*identity, *(["package"] if "package" in factors else [])]
+    trials = _number_trials(valid.select(of_trial if average else identity))
+    sizes = np.bincount(trials)
     averaged = 0
-    if average and several:
-        kept = dict.fromkeys((*identity, *factors, *(item.column for item in covariates)))
-        grouped = valid.group_by(list(kept), maintain_order=True).agg(
-            pl.col("value").mean(),
-            pl.len().alias("_measurements"),
-            *([pl.col(when).first()] if when and when not in kept else []),
-        )
-        averaged = int((grouped["_measurements"] > 1).sum())
-        valid = grouped
-    order = valid[when].cast(pl.Float64) if when else None
+    if average and np.any(sizes > 1):
+        averaged = int(np.sum(sizes > 1))
+        first = np.unique(trials, return_index=True)[1]
+        for factor, column in zip(encoded, codes, strict=True):
+            _refuse_change_within_trial(factor, column != column[first][trials], "", lines)
+        values = _average_by(trials, sizes, first, values)
+        measured = tuple(Covariate(o.name, _average_by(trials, sizes, first, o.values)) for o in measured)
+        codes = tuple(column[first] for column in codes)
+        when = None if when is None else when[first]
     return Observations(
         response=explained.name,
         unit=unit if not explained.transform else f"{explained.transform} {unit}".strip(),
-        cells=gather_cells(
-            *encode_factors(valid, factors, levels or {}, lines),
-            valid["value"].to_numpy().astype(np.float64),
-        ),
-        excluded=rows.height - usable,
+        cells=gather_cells(encoded, codes, values),
+        excluded=rows.height - valid.height,
         averaged=averaged,
         partly_valid=partly_valid,
-        covariates=tuple(Covariate(item.name, read_variable(valid, item, lines)) for item in covariates),
-        trials=_number_trials(valid.select(identity)) if several and not average else None,
-        order=None if order is None or order.null_count() else order.to_numpy(),
+        covariates=measured,
+        trials=trials if not average and np.any(sizes > 1) else None,
+        order=when,
+        transform=explained.transform,
     )
+
+
+def _read_order(valid: pl.DataFrame, order: str, lines: Lines) -> FloatArray | None:
+    """When observations came: by the column named, else by the table's own, if that is complete."""
+    if order:
+        return read_numbers(valid[order], order, lines)
+    usual = next((name for name in ("started_unix_ns", "order") if name in valid.columns), "")
+    if not usual:
+        return None
+    numbers = valid[usual].cast(pl.Float64)
+    return None if numbers.null_count() else numbers.to_numpy()
 
 
 def _refuse_repeated_rows(valid: pl.DataFrame, identity: Sequence[str], response: str, source: str) -> None:
@@ -234,9 +289,11 @@ def _refuse_repeated_rows(valid: pl.DataFrame, identity: Sequence[str], response
 
 def _number_trials(identity: pl.DataFrame) -> CellArray:
     """The number of each row's trial, in the order of appearance."""
-    distinct = identity.unique(maintain_order=True).with_row_index("_trial")
-    joined = identity.join(distinct, on=identity.columns, how="left", nulls_equal=True, maintain_order="left")
-    return joined["_trial"].to_numpy().astype(np.uint32)
+    # No name of a table's own column may meet that of the number.
+    plain = identity.rename({name: f"{at}" for at, name in enumerate(identity.columns)})
+    distinct = plain.unique(maintain_order=True).with_row_index("number")
+    joined = plain.join(distinct, on=plain.columns, how="left", nulls_equal=True, maintain_order="left")
+    return joined["number"].to_numpy().astype(np.uint32)
 
 
 def _find_unit(valid: pl.DataFrame, response: str, source: str) -> str:
@@ -258,12 +315,16 @@ def _refuse_bad_names(
     columns = ", ".join(table.columns)
     for name in (response, *factors, *others):
         if name not in table.columns:
+            near = suggest_name(name, table.columns)
             raise InputError(
-                f'there is no column "{name}"', where=source, remedy=f"The columns are: {columns}."
+                f'there is no column "{name}"',
+                where=source,
+                remedy=f"{near if near.startswith('Did') else ''} The columns are: {columns}.".strip(),
             )
     if response in factors or response in others:
+        role = "factor" if response in factors else "covariate, trial or run order"
         raise InputError(
-            f'"{response}" is both response and factor', where=source, remedy="Name it once only."
+            f'"{response}" is both response and {role}', where=source, remedy="Name it once only."
         )
     for name in factors:
         if list(factors).count(name) > 1:

@@ -83,9 +83,10 @@ def select_model_data(
     """Select the observations that a question asks for from a plain or a tidy table.
 
     In a formula, columns of text are factors and columns of numbers covariates; `C(column)` and
-    `question.factors` make numbers levels. A tidy table needs neither response nor factors named.
-    With `average`, several observations of one trial become one, since they are no replicates; with
-    `allow_no_factor` a plain table needs no factor, and all its rows are one group.
+    `question.factors` make numbers levels, and so do `levels`. A tidy table needs neither response nor
+    factors named. With `average`, several observations of one trial become one, since they are no
+    replicates; with `allow_no_factor` a table needs no factor: all rows of a plain one are one group,
+    and of a tidy one where no factor varies.
     Interactions go up to `question.order`, else `usual_order`, else all for 3 factors or fewer,
     else 2. `levels` are as in `select_response`.
 
@@ -99,9 +100,11 @@ def select_model_data(
             remedy="Write them into the formula.",
         )
     if is_tidy(table):
-        return _select_tidy(table, question, formula, levels or {}, usual_order, average, source)
+        return _select_tidy(
+            table, question, formula, levels or {}, usual_order, average, allow_no_factor, source
+        )
     response = _name_response(question, formula, "")
-    factors, covariates = _sort_variables(table, question, formula, tidy=False)
+    factors, covariates = _sort_variables(table, question, formula, {})
     explained = allow_no_factor or (*factors, *covariates, *question.blocks)
     for given, option in ((response, "--response y"), (explained, "--factors x1,x2")):
         if not given:
@@ -132,6 +135,7 @@ def _select_tidy(
     levels: Mapping[str, Sequence[str]],
     usual_order: int | None,
     average: bool,
+    allow_no_factor: bool,
     source: str,
 ) -> ModelData:
     table = table.with_columns(pl.col("valid").cast(pl.String).str.to_lowercase() == "true")
@@ -140,11 +144,19 @@ def _select_tidy(
         raise InputError("the table has no rows", where=source, remedy="Give a table with observations.")
     response = _name_response(question, formula, str(known[0]))
     assert response is not None
-    factors, covariates = _sort_variables(table, question, formula, tidy=True)
-    if not factors and not covariates:
+    if question.trial not in ("", "trial_id"):
+        raise InputError(
+            f"--trial {question.trial} cannot be used: this table says by its column trial_id which rows are "
+            "one trial",
+            where=source,
+            remedy="Leave it out, or rename the column trial_id.",
+        )
+    factors, covariates = _sort_variables(table, question, formula, levels)
+    # Covariates stand beside the table's factors; a formula alone says that there are none.
+    if not factors and formula is None:
         rows = table.filter((pl.col("response") == response.column) & pl.col("valid"))
         factors = tuple(name for name in list_tidy_factors(rows) if name not in question.blocks)
-        if rows.height and not factors:
+        if rows.height and not (factors or covariates or allow_no_factor):
             raise InputError(
                 f"no factor has valid data of {response.column} at two levels",
                 where=source,
@@ -156,6 +168,7 @@ def _select_tidy(
         (*question.blocks, *factors),
         levels=levels,
         covariates=covariates,
+        order=question.run_order,
         average=average,
         source=source,
     )
@@ -176,7 +189,10 @@ def _name_response(question: Question, formula: ModelFormula | None, usual: str)
 
 
 def _sort_variables(
-    table: pl.DataFrame, question: Question, formula: ModelFormula | None, *, tidy: bool
+    table: pl.DataFrame,
+    question: Question,
+    formula: ModelFormula | None,
+    levels: Mapping[str, Sequence[str]],
 ) -> tuple[tuple[str, ...], tuple[Variable, ...]]:
     """The columns that are factors, and the variables that are covariates."""
     if formula is None:
@@ -185,7 +201,7 @@ def _sort_variables(
     factors, covariates = [], []
     for variable in formula.variables:
         # A factor of an experiment has levels, also where these are numbers.
-        is_text = tidy or not _holds_numbers(table, variable.column)
+        is_text = variable.column in levels or not _holds_numbers(table, variable.column)
         if not variable.transform and (variable.column in marked or is_text):
             factors.append(variable.column)
         else:

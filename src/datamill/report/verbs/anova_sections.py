@@ -7,13 +7,20 @@ from collections.abc import Sequence
 
 from datamill.analysis.quantile.records import QuantileModel
 from datamill.analysis.records import AssumptionChecks, BlockGain, EffectShare, Interval, LinearModel
-from datamill.report.numbers import count_decimals, format_p, name_confidence
+from datamill.report.numbers import (
+    count_decimals,
+    count_mantissa_decimals,
+    format_p,
+    name_confidence,
+)
 
 WIDTH = 100
 #: Combinations of levels that an interaction shows in the table of shares; of more, the largest.
 _MOST_COMBINATIONS = 6
 #: Coefficients that the table of quantiles shows; of more, those of terms told from zero.
 _MOST_COEFFICIENTS = 30
+#: Smaller errors take an exponent.
+_SMALLEST_PLAIN = 1e-7
 _SIGNS = {"held": "ok", "harmless": "harmless", "failed": "FAILS", "unknown": "unclear"}
 
 
@@ -44,16 +51,19 @@ def format_shares(model: LinearModel) -> list[str]:
     tests = {row.term.name: row for row in model.effects_of_interest}
     if not shares:
         return wrap(
-            "Effects are not shown as shares of the mean: the mean may be zero."
+            "Effects are not shown as shares of the mean: of a transformed response they would depend on its "
+            "unit."
+            if model.transform
+            else "Effects are not shown as shares of the mean: the mean may be zero."
             if any(not row.term.covariates for row in model.effects_of_interest)
             else ""
         )
     smallest = min((share.standard_error for share in shares if share.standard_error > 0), default=0.0)
-    decimals = count_decimals(smallest)
     names = [name_share(share) for share in shares]
     room = min(56, max(len("Effect"), *(len(name) for name in names)))
     lines = [
         "Effects as shares of the mean, with one standard error:",
+        "(half the change from low to high level; of more levels, each one's distance from their mean)",
         f"  {'Effect'.ljust(room)}{'Share':>13}{'Std. error':>13}{'p (Holm)':>12}",
     ]
     shown = ""
@@ -65,7 +75,8 @@ def format_shares(model: LinearModel) -> list[str]:
         label = "" if head else name
         lines += head
         lines.append(
-            f"  {label.ljust(room)}{share.percent:>12.{decimals}f}%{share.standard_error:>12.{decimals}f}%"
+            f"  {label.ljust(room)}{_spell_plainly(share.percent, smallest):>12}%"
+            f"{_spell_plainly(share.standard_error, smallest):>12}%"
             f"{tail:>12}".rstrip()
         )
     count = len(tests)
@@ -150,8 +161,8 @@ def format_quantiles(model: LinearModel, quantiles: QuantileModel, checks: Assum
     room = max(len("Effect on"), *(len(label) for label in labels))
     widths = [max(len(row[at]) for row in [heads, *cells]) + 2 for at in range(len(heads))]
     lines = [
-        f"Effects on the mean and on quantiles, with {name_confidence(quantiles.confidence)} intervals "
-        "(coefficients):",
+        f"Effects on the mean and on quantiles, with {name_confidence(quantiles.confidence)} intervals:",
+        "(coefficients: half the change from low to high level; a covariate's slope)",
         "  " + "Effect on".ljust(room) + "".join(h.rjust(w) for h, w in zip(heads, widths, strict=True)),
     ]
     left_out = len(model.coefficients) + 1 - len(names) - sum(c.term in blocks for c in model.coefficients)
@@ -164,7 +175,7 @@ def format_quantiles(model: LinearModel, quantiles: QuantileModel, checks: Assum
             "  ",
         )
     trust = {
-        "neither": "Too few observations for either: take these as hints, and add replicates.",
+        "neither": checks.advice,
         "quantiles": "Trust the columns of the quantiles; the mean's intervals and p-values are approximate.",
         "both": "Both are sound: the mean is for totals, the quantiles for the usual trial and slow ones.",
         "means": "The mean's column stands; the quantiles show where in the distribution the effects lie.",
@@ -196,8 +207,16 @@ def _name_quantile(quantile: float) -> str:
 def _format_interval(value: Interval | None) -> str:
     if value is None:
         return "-"
-    decimals = count_decimals((value.high - value.low) / 2)
-    return f"{value.estimate:.{decimals}f} [{value.low:.{decimals}f}, {value.high:.{decimals}f}]"
+    error = (value.high - value.low) / 2
+    estimate, low, high = (_spell_plainly(item, error) for item in (value.estimate, value.low, value.high))
+    return f"{estimate} [{low}, {high}]"
+
+
+def _spell_plainly(value: float, error: float) -> str:
+    """A number with two figures of an error, as short as a column of a table."""
+    if 0 < error < _SMALLEST_PLAIN:
+        return f"{value:.{count_mantissa_decimals(value, error)}e}"
+    return f"{value:.{count_decimals(error)}f}"
 
 
 def _format_tail(p: float) -> str:

@@ -8,8 +8,13 @@ from datamill.analysis.model_data.coding import Term
 from datamill.analysis.model_data.observations import Observations
 from datamill.analysis.quantile.records import QuantileModel
 from datamill.analysis.records import AssumptionChecks, Interval, LinearModel, TermRow
-from datamill.report.numbers import count_decimals, name_confidence
-from datamill.report.verbs.anova_answer import state_effects
+from datamill.report.numbers import (
+    count_decimals,
+    count_mantissa_decimals,
+    is_beyond_decimals,
+    name_confidence,
+)
+from datamill.report.verbs.anova_answer import state_answer
 from datamill.report.verbs.anova_sections import (
     WIDTH,
     format_blocks,
@@ -49,7 +54,7 @@ def format_anova(
     else:
         table = _lay_out(_list_rows(model))
     lines = []
-    for sentence in state_effects(model, observations.response, observations.unit):
+    for sentence in state_answer(observations, model, checks, quantiles):
         lines += wrap(sentence, "  ")
     lines += ["", f"Analysis of variance of {observations.response}{unit}", "", *table, ""]
     lines += _format_equation(observations.response, model)
@@ -114,7 +119,11 @@ def _format_notes(
         if len(factor.levels) == 2
     )
     if coding:
-        lines += wrap(f"Low / high level: {coding}.", "  ")
+        lines += wrap(
+            f"Low / high level: {coding}; an estimate is half the change from low to high, the sentences "
+            "above tell the whole change.",
+            "  ",
+        )
     if observations.excluded:
         lines.append(f"Excluded: {observations.excluded} invalid rows of this response.")
     if observations.averaged:
@@ -174,7 +183,7 @@ def _format_estimate(value: Interval, decimals: int) -> Line:
 def _count_digits(value: Interval) -> int:
     """Decimals of a mantissa that show two figures of the error."""
     largest, error = max(abs(value.low), abs(value.high)), (value.high - value.low) / 2
-    return 5 if error <= 0 else max(1, min(15, count_decimals(error / largest)))
+    return 5 if error <= 0 else count_mantissa_decimals(largest, error)
 
 
 def _format_square(value: float) -> str:
@@ -199,8 +208,7 @@ def _format_equation(response: str, model: LinearModel) -> list[str]:
     slopes = {item.term for item in model.coefficients if _is_slope(item.term, model)}
     plain = [item.standard_error for item in model.coefficients if item.term not in slopes]
     smallest = min(plain, default=(model.mean.high - model.mean.low) / 4)
-    decimals = count_decimals(smallest, digits=3) if smallest > 0 else 6
-    parts = [f"{response} = {model.mean.estimate:.{decimals}f}"]
+    parts = [f"{response} = {_format_coefficient(model.mean.estimate, smallest)}"]
     single = {item.term: item.value.estimate for item in model.coefficients if item.name == item.term}
     for row in model.effects_of_interest:
         name = row.term.name
@@ -208,7 +216,7 @@ def _format_equation(response: str, model: LinearModel) -> list[str]:
             continue
         if name in single:
             size = abs(single[name])
-            shown = f"{size:.6g}" if name in slopes else f"{size:.{decimals}f}"
+            shown = f"{size:.6g}" if name in slopes else _format_coefficient(size, smallest)
             parts.append(f"{'-' if single[name] < 0 else '+'} {shown} {_centre_names(row.term, model)}")
         else:
             parts.append(f"+ [{name}]")
@@ -216,6 +224,13 @@ def _format_equation(response: str, model: LinearModel) -> list[str]:
     if any(part.startswith("+ [") for part in parts):
         note = f"(terms with p < {model.alpha:g}; [factor] stands for the effect of its level)"
     return [*wrap(" ".join(parts), "    "), note]
+
+
+def _format_coefficient(value: float, error: float) -> str:
+    """Three figures of the error; with an exponent where decimals would round it to nothing."""
+    if is_beyond_decimals(error):
+        return f"{value:.{count_mantissa_decimals(value, error)}e}"
+    return f"{value:.{count_decimals(error, digits=3) if error > 0 else 6}f}"
 
 
 def _is_slope(name: str, model: LinearModel) -> bool:
