@@ -285,3 +285,13 @@ def test_a_row_that_stands_twice_in_a_tidy_table_is_refused(
     for verb in ("tests", "variability", "summary"):
         status, _, err = run(capsys, verb, tmp_path / "t.parquet", "--response", "rate")
         assert (status, "twice" in err) == (2, True), err
+
+
+def test_values_that_do_not_vary_are_said_to_be_equal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("g,y\na,1\na,1\nb,1\nb,1\n")
+    status, out, _ = run(capsys, "variability", path, "--response", "y", "--factors", "g")
+    assert status == 0
+    assert "the observations at each are all equal" in " ".join(out.split())

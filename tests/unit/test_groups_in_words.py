@@ -7,11 +7,13 @@ from datamill.analysis.distribution.summary import summarize_distributions
 from datamill.analysis.distribution.variability import measure_variability
 from datamill.analysis.distribution.variability_comparison import compare_variability
 from datamill.analysis.distribution.windows import analyze_windows
+from datamill.analysis.groups import rank_tests
 from datamill.analysis.groups.comparison import compare_groups
 from datamill.analysis.groups.permutation import permute_two_groups
 from datamill.analysis.groups.rank_tests import compare_mann_whitney
 from datamill.analysis.groups.records import Group, GroupComparison, Stratum
 from datamill.analysis.groups.splitting import find_factor, split_groups
+from datamill.analysis.groups.variance_tests import compare_brown_forsythe
 from datamill.analysis.model_data.cells import Cells, Factor, gather_cells
 from datamill.analysis.model_data.observations import Covariate, Observations
 from datamill.experiment.errors import InputError
@@ -177,7 +179,8 @@ def test_two_against_two_design_points_cannot_show_a_factor_to_matter() -> None:
     found = measure_variability(gather_cells(factors, codes, np.array(values)))
     factors_found = compare_variability(found)
     said = phrase_variability("latency", found, factors_found)
-    assert all(sentence.startswith("No effect of") for sentence in said)
+    assert said[0].startswith("Coefficients of variation of latency range from")
+    assert all(sentence.startswith("No effect of") for sentence in said[1:])
     assert "2 against 2" in format_variability(NOTES, found, factors_found)
 
 
@@ -200,3 +203,70 @@ def test_summary_shows_a_box_for_each_group_and_no_interval_where_there_is_none(
     assert "1 of 2 groups have a single independent observation" in text
     assert "type 7" in text
     assert max(len(line) for line in text.splitlines()) <= 110
+
+
+@pytest.mark.parametrize(("few", "many"), [(1, 60), (3, 60), (9, 55), (3, 20_000)])
+def test_ranks_of_few_against_many_hold_their_level_or_say_which(few: int, many: int) -> None:
+    found = compare_mann_whitney(Group("a", RNG.normal(0, 1, few)), Group("b", RNG.normal(0, 1, many)), 0.99)
+    level = found.estimates[1].confidence
+    # The interval misses where the smallest difference is still above, or the largest still below zero.
+    assert level == pytest.approx(1 - 2 / 61) if few == 1 else level == 0.99
+    assert any("1 against 60" in item for item in found.warnings) == (few == 1)
+    assert ("exact" in found.method) == (many < 100)
+
+
+def test_the_interval_of_few_against_many_covers_no_shift_as_often_as_it_says() -> None:
+    random = np.random.default_rng(8)
+    covered, tests = 0, 500
+    for _ in range(tests):
+        shift = compare_mann_whitney(
+            Group("a", random.normal(0, 1, 2)), Group("b", random.normal(0, 1, 70)), 0.9
+        ).estimates[1]
+        covered += shift.value.low <= 0 <= shift.value.high
+    assert covered / tests > 0.86
+
+
+def test_the_uniform_approximation_agrees_with_the_exact_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    groups = Group("a", RNG.normal(0, 1, 3)), Group("b", RNG.normal(1, 1, 400))
+    exact = compare_mann_whitney(*groups, 0.95)
+    monkeypatch.setattr(rank_tests, "_LARGEST_TABLE", 0)
+    near = compare_mann_whitney(*groups, 0.95)
+    assert "uniform" in near.method
+    assert near.p == pytest.approx(exact.p, rel=0.01)
+    assert near.estimates[1].value == exact.estimates[1].value
+
+
+def test_a_test_and_an_interval_of_spreads_that_disagree_say_so() -> None:
+    random = np.random.default_rng(2)
+    told = 0
+    for _ in range(100):
+        test = compare_brown_forsythe(
+            (Group("a", random.lognormal(0, 1, 12)), Group("b", random.lognormal(0, 1, 12))), 0.95
+        )
+        value = test.estimates[0].value
+        apart = (test.p < 0.05) != (not value.low <= 1 <= value.high)
+        assert any("disagree" in item for item in test.warnings) == apart
+        told += apart
+    assert told
+    few = compare_brown_forsythe(
+        (Group("a", np.array([1.0, 2, 4, 9])), Group("b", np.array([1.0, 3, 4, 5]))), 0.95
+    )
+    assert "differences that are none" in few.warnings[0]
+
+
+def summarize(values: np.ndarray, codes: list[int]) -> str:
+    cells = gather_cells([Factor("f", ("a", "b"))], [np.array(codes)], values)
+    found = summarize_distributions(Observations("latency", "", cells, 0, 0))
+    return format_summary(ResponseNotes("latency", ""), found)
+
+
+def test_a_summary_shows_what_varies_beside_a_large_offset_or_on_a_tiny_scale() -> None:
+    values, codes = np.arange(40.0), [0, 1] * 20
+    assert "from 1\u202f000\u202f000\u202f000\u202f019.0 (" in summarize(1e12 + values, codes)
+    assert "× 1e-99" in summarize(1e-100 * (9 + values), codes)
+    assert "0.0000000" not in summarize(1e-100 * (9 + values), codes)
+
+
+def test_equal_medians_are_not_called_a_range() -> None:
+    said = summarize(np.repeat([0.0, 3.0], [25, 15]), [0, 1] * 20).splitlines()
+    assert said[0] == "Medians of latency are 0 in all 2 groups (95% intervals within 0.000 to 3.000)."

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Unpack
+from functools import partial
+from typing import Any, Unpack, get_args
 
+from datamill.analyses.arguments import check_choice, take_alpha, take_confidence
 from datamill.analyses.data import locate_errors, read_data
 from datamill.analyses.records import Analysis, Asked, build_question
 from datamill.analysis.linear.assumptions import check_assumptions
@@ -21,7 +24,7 @@ from datamill.report.figures.diagnostic_figures import draw_diagnostics, draw_ef
 from datamill.report.figures.figure import Figure
 from datamill.report.figures.quantile_figures import draw_effects_by_quantile
 from datamill.report.page.diagnosis import diagnose_model
-from datamill.report.verbs.anova_answer import state_effects
+from datamill.report.verbs.anova_answer import state_answer
 from datamill.report.verbs.anova_json import format_anova_json
 from datamill.report.verbs.anova_text import format_anova
 
@@ -48,13 +51,14 @@ class Anova(Analysis):
     def lead(self) -> tuple[str, ...]:
         """Which effects were detected, how large they are, and what to trust."""
         diagnosis = diagnose_model(self.checks)
-        said = state_effects(self.model, self.observations.response, self.observations.unit)
+        said = state_answer(self.observations, self.model, self.checks, self.quantiles)
         return (*said, *((diagnosis.advice,) if diagnosis else ()))
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What limits the answer."""
-        return (*self.model.warnings, *self.checks.warnings)
+        beside = () if self.quantiles is None else self.quantiles.warnings
+        return tuple(dict.fromkeys((*self.model.warnings, *self.checks.warnings, *beside)))
 
     def text(self) -> str:
         """The table as in the papers."""
@@ -77,16 +81,15 @@ class Anova(Analysis):
         found = gather_diagnostics(self.observations.cells, self.model)
         if found is None:
             raise InputError("there is no error to draw: like observations are all equal")
-        return draw_diagnostics(found, self.observations.response)
+        return draw_diagnostics(found, self.observations.response, self.observations.unit)
 
-    def figures(self) -> tuple[Figure, ...]:
+    def drawings(self) -> tuple[Callable[[], Figure], ...]:
         """Effects, diagnostics, and effects by quantile where the model's assumptions fail."""
-        figures = [self.effects_figure()]
-        if gather_diagnostics(self.observations.cells, self.model) is not None:
-            figures.append(self.diagnostics_figure())
-        if self.quantiles is not None:
-            figures.append(draw_effects_by_quantile(self.observations, self.quantiles))
-        return tuple(figures)
+        quantiles = self.quantiles
+        beside = (
+            () if quantiles is None else (partial(draw_effects_by_quantile, self.observations, quantiles),)
+        )
+        return (self.effects_figure, self.diagnostics_figure, *beside)
 
 
 def anova(
@@ -108,8 +111,11 @@ def anova(
     Raises:
         InputError: the data cannot be used, or do not allow the model; says what to do.
     """
-    read = read_data(data, build_question(asked))
-    observations, experiment = read.selected.observations, read.experiment
+    check_choice("squares", squares, get_args(SquaresType))
+    confidence = take_confidence(confidence)
+    alpha = None if alpha is None else take_alpha(alpha)
+    read = read_data(data, build_question(asked, anova))
+    observations = read.selected.observations
     with locate_errors(read.source):
         model = fit_linear_model(
             observations.cells,
@@ -118,7 +124,8 @@ def anova(
             blocks=read.selected.blocks,
             squares=squares,
             confidence=read.choose_confidence(confidence),
-            alpha=alpha or (experiment.alpha if experiment else 0.01),
+            alpha=read.choose_alpha(alpha, 0.01),
+            transform=observations.transform,
         )
         checks = check_assumptions(
             observations.cells, model, covariates=observations.covariates, when=observations.order

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from datamill.analyses.frames import take_frame
 from datamill.analysis.model_data.question import ModelData, Question, list_columns, select_model_data
 from datamill.experiment.errors import InputError
@@ -26,22 +28,33 @@ class Data:
 
     def choose_confidence(self, given: float | None) -> float:
         """Level of intervals: the given one, else that of the bundle's experiment, else 0.95."""
-        return given or (self.experiment.confidence if self.experiment else 0.95)
+        if given is not None:
+            return given
+        return self.experiment.confidence if self.experiment else 0.95
+
+    def choose_alpha(self, given: float | None, usual: float) -> float:
+        """Level of p-values: the given one, else that of the bundle's experiment, else the usual one."""
+        if given is not None:
+            return given
+        return self.experiment.alpha if self.experiment else usual
 
 
 def read_data(data: Any, question: Question, *, average: bool = True, allow_no_factor: bool = False) -> Data:
     """Read a table or bundle, and select the observations that are asked for.
 
     `data` is the path of a CSV or Parquet file or of a bundle, or a table: polars, pandas, Arrow, a
-    dict of columns. With `allow_no_factor` a plain table needs no factor: its rows are one group.
+    dict of columns. With `allow_no_factor` a table that names or has none needs no factor: its rows are
+    one group.
 
     Raises:
         InputError: whatever keeps that from being done; names the file.
     """
     if not isinstance(data, (str, Path)):
         with locate_errors("table"):
+            frame = take_frame(data)
+            _refuse_odd_columns(frame, question)
             selected = select_model_data(
-                take_frame(data),
+                frame,
                 question,
                 average=average,
                 allow_no_factor=allow_no_factor,
@@ -51,12 +64,13 @@ def read_data(data: Any, question: Question, *, average: bool = True, allow_no_f
         return Data(selected, None, "table")
     file = Path(data)
     if file.is_dir():
-        return _read_bundle(file, question, average=average)
+        return _read_bundle(file, question, average=average, allow_no_factor=allow_no_factor)
     with locate_errors(str(file)):
         columns = list_columns(question)
     # A message about a column that is missing names those that are there: then all are read.
     table = read_table_file(file, columns if has_plain_columns(file, columns) else ())
     with locate_errors(str(file)):
+        _refuse_odd_columns(table, question)
         selected = select_model_data(
             table,
             question,
@@ -68,7 +82,7 @@ def read_data(data: Any, question: Question, *, average: bool = True, allow_no_f
     return Data(selected, None, str(file))
 
 
-def _read_bundle(folder: Path, question: Question, *, average: bool) -> Data:
+def _read_bundle(folder: Path, question: Question, *, average: bool, allow_no_factor: bool) -> Data:
     bundle = open_bundle(folder)
     table_file = folder / "table.parquet"
     if not question.response and not question.formula.partition("~")[1]:
@@ -80,9 +94,22 @@ def _read_bundle(folder: Path, question: Question, *, average: bool) -> Data:
             levels={factor.name: factor.levels for factor in bundle.design.factors},
             usual_order=bundle.experiment.interaction_order,
             average=average,
+            allow_no_factor=allow_no_factor,
             source=str(table_file),
         )
     return Data(selected, bundle.experiment, str(folder))
+
+
+def _refuse_odd_columns(table: pl.DataFrame, question: Question) -> None:
+    """Refuse columns of types that have neither numbers nor a text for each value."""
+    named = (*list_columns(question), *question.factors, *question.blocks, question.trial)
+    for name in dict.fromkeys(named):
+        kind = table.schema.get(name)
+        if kind is not None and (kind.is_nested() or kind in (pl.Duration, pl.Binary, pl.Object)):
+            raise InputError(
+                f"column {name} holds {kind}, neither numbers nor texts",
+                remedy="Make numbers or texts of it, such as seconds of a duration, or name another column.",
+            )
 
 
 @contextmanager

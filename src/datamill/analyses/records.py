@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypedDict
 
+from datamill.analyses.arguments import refuse_unknown, take_name, take_names, take_whole
+from datamill.analysis.model_data.observations import Observations
 from datamill.analysis.model_data.question import Question
+from datamill.experiment.errors import InputError
 from datamill.report.figures.figure import Figure
 from datamill.report.page.analysis_page import Section, render_analysis_page
 
@@ -24,17 +27,55 @@ class Asked(TypedDict, total=False):
     blocks: Sequence[str]
 
 
-def build_question(asked: Asked) -> Question:
-    """Return the question as a record."""
+def build_question(asked: Asked, verb: Callable[..., object]) -> Question:
+    """Return the question that a verb was asked as a record.
+
+    Raises:
+        InputError: the verb has no such argument, or one is not of its kind.
+    """
+    refuse_unknown(verb, asked, Asked.__annotations__)
     return Question(
-        response=asked.get("response", ""),
-        factors=tuple(asked.get("factors", ())),
-        covariates=tuple(asked.get("covariates", ())),
-        formula=asked.get("formula", ""),
-        order=asked.get("order"),
-        trial=asked.get("trial", ""),
-        run_order=asked.get("run_order", ""),
-        blocks=tuple(asked.get("blocks", ())),
+        response=take_name("response", asked.get("response")),
+        factors=take_names("factors", asked.get("factors")),
+        covariates=take_names("covariates", asked.get("covariates")),
+        formula=take_name("formula", asked.get("formula")),
+        order=take_whole("order", asked.get("order"), 1),
+        trial=take_name("trial", asked.get("trial")),
+        run_order=take_name("run_order", asked.get("run_order")),
+        blocks=take_names("blocks", asked.get("blocks")),
+    )
+
+
+def build_groups_question(asked: Asked, verb: Callable[..., object]) -> Question:
+    """Return the question that a verb without a model was asked: one about groups.
+
+    Raises:
+        InputError: as `build_question`, or it asks for covariates or interactions.
+    """
+    question = build_question(asked, verb)
+    if question.covariates:
+        raise _refuse_model(verb, f"does not heed covariates ({', '.join(question.covariates)})")
+    if question.order is not None:
+        raise _refuse_model(verb, "has no interactions, and so no order of them")
+    return question
+
+
+def refuse_covariates(observations: Observations, verb: Callable[..., object]) -> None:
+    """Refuse covariates that a formula asks for, from a verb without a model.
+
+    Raises:
+        InputError: there are some.
+    """
+    if observations.covariates:
+        names = ", ".join(item.name for item in observations.covariates)
+        raise _refuse_model(verb, f"does not heed covariates ({names})")
+
+
+def _refuse_model(verb: Callable[..., object], why: str) -> InputError:
+    return InputError(
+        f"{verb.__name__} compares groups and {why}",
+        remedy="Leave them out (of a formula: C(column) makes numbers levels), or ask anova or quantiles, "
+        "which adjust for them.",
     )
 
 
@@ -65,15 +106,36 @@ class Analysis(ABC):
         """The result as JSON with every digit."""
 
     @abstractmethod
+    def drawings(self) -> tuple[Callable[[], Figure], ...]:
+        """What draws the figures, the most important one first; each may raise InputError."""
+
     def figures(self) -> tuple[Figure, ...]:
-        """The figures, the most important one first."""
+        """The figures that can be drawn, the most important one first."""
+        return self._draw_possible()[0]
 
     def page(self) -> str:
-        """The result as one HTML page that needs nothing but itself."""
-        sections = [Section("The numbers", tables=(self.text(),))]
-        if figures := self.figures():
-            sections.insert(0, Section("The picture", figures=figures))
+        """The result as one HTML page that needs nothing but itself; it says which figures it lacks."""
+        figures, reasons = self._draw_possible()
+        sections = [Section("The numbers", tables=(self._drop_lead(),))]
+        if figures or reasons:
+            sections.insert(0, Section("The picture", sentences=reasons, figures=figures))
         return render_analysis_page(self.title, self.lead, sections, self.warnings)
+
+    def _drop_lead(self) -> str:
+        """The text without its first sentences where they are those of the lead."""
+        text = self.text()
+        head, _, rest = text.partition("\n\n")
+        said = " ".join(" ".join(self.lead).split())
+        return rest if rest and " ".join(head.split()) in said else text
+
+    def _draw_possible(self) -> tuple[tuple[Figure, ...], tuple[str, ...]]:
+        figures, reasons = [], []
+        for draw in self.drawings():
+            try:
+                figures.append(draw())
+            except InputError as error:
+                reasons.append(f"A figure is left out: {error.message}.")
+        return tuple(figures), tuple(dict.fromkeys(reasons))
 
     def __str__(self) -> str:
         """The result as text."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal, Unpack
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal, Unpack, get_args
 
+from datamill.analyses.arguments import check_choice, take_confidence
 from datamill.analyses.data import locate_errors, read_data
 from datamill.analyses.notes import describe_response
-from datamill.analyses.records import Analysis, Asked, build_question
+from datamill.analyses.records import Analysis, Asked, build_groups_question, refuse_covariates
 from datamill.analysis.distribution.summary import DistributionSummary, summarize_distributions
+from datamill.analysis.groups.logarithms import is_logarithm
 from datamill.analysis.model_data.cells import Cells
 from datamill.report.figures.distribution_figures import draw_boxes, draw_ecdf, draw_histogram
 from datamill.report.figures.figure import Figure
@@ -56,13 +60,15 @@ class Summary(Analysis):
         """Box plots, empirical distribution functions or histograms.
 
         Raises:
-            InputError: `log`, and there are values that have no logarithm.
+            InputError: there is no such kind; `log`, and there are values that have no logarithm.
         """
+        check_choice("kind", kind, get_args(Kind))
         return _DRAW[kind](self.notes.response, self.notes.unit, self.cells, log=log)
 
-    def figures(self) -> tuple[Figure, ...]:
+    def drawings(self) -> tuple[Callable[[], Figure], ...]:
         """All three pictures of the distributions."""
-        return tuple(self.figure(kind) for kind in ("box", "ecdf", "histogram"))
+        kinds: tuple[Kind, ...] = ("box", "ecdf", "histogram")
+        return tuple(partial(self.figure, kind) for kind in kinds)
 
 
 def summary(data: Any, *, confidence: float | None = None, **asked: Unpack[Asked]) -> Summary:
@@ -73,8 +79,14 @@ def summary(data: Any, *, confidence: float | None = None, **asked: Unpack[Asked
     Raises:
         InputError: the data cannot be used; says what to do.
     """
-    read = read_data(data, build_question(asked), average=False, allow_no_factor=True)
+    confidence = take_confidence(confidence)
+    question = build_groups_question(asked, summary)
+    read = read_data(data, question, average=False, allow_no_factor=True)
     observations = read.selected.observations
+    refuse_covariates(observations, summary)
     with locate_errors(read.source):
         found = summarize_distributions(observations, read.choose_confidence(confidence))
+    if is_logarithm(observations):
+        # Its zero depends on the unit, and with it the ratio of spread to mean.
+        found = replace(found, groups=tuple(replace(group, cv=None) for group in found.groups))
     return Summary(describe_response(observations), found, observations.cells)

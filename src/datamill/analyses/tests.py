@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Unpack
+from functools import partial
+from typing import Any, Unpack, get_args
 
+from datamill.analyses.arguments import check_choice, take_confidence, take_name, take_seed
 from datamill.analyses.data import locate_errors, read_data
 from datamill.analyses.notes import describe_response
-from datamill.analyses.records import Analysis, Asked, build_question
+from datamill.analyses.records import Analysis, Asked, build_groups_question, refuse_covariates
 from datamill.analysis.groups.comparison import compare_groups
+from datamill.analysis.groups.logarithms import find_transform, speak_of_ratios
 from datamill.analysis.groups.multiplicity import Adjustment
 from datamill.analysis.groups.records import Aspect, Assumption, GroupComparison
 from datamill.analysis.groups.splitting import find_factor, split_groups
@@ -55,9 +59,9 @@ class Tests(Analysis):
         """Every comparison with every digit."""
         return format_tests_json(self.notes, self.comparison)
 
-    def figures(self) -> tuple[Figure, ...]:
+    def drawings(self) -> tuple[Callable[[], Figure], ...]:
         """Every pair's estimate with its interval."""
-        return (draw_comparison(self.notes.response, self.notes.unit, self.comparison),)
+        return (partial(draw_comparison, self.notes.response, self.notes.unit, self.comparison),)
 
 
 def tests(
@@ -79,8 +83,13 @@ def tests(
     Raises:
         InputError: the data cannot be used, or do not allow the comparison; says what to do.
     """
-    read = read_data(data, build_question(asked))
+    check_choice("assume", assume, get_args(Assumption))
+    check_choice("compare", compare, get_args(Aspect))
+    check_choice("adjust", adjust, get_args(Adjustment))
+    confidence, seed, factor = take_confidence(confidence), take_seed(seed), take_name("factor", factor)
+    read = read_data(data, build_groups_question(asked, tests))
     observations = read.selected.observations
+    refuse_covariates(observations, tests)
     with locate_errors(read.source):
         chosen = find_factor(observations.cells, factor, read.selected.blocks)
         comparison = compare_groups(
@@ -92,4 +101,5 @@ def tests(
             confidence=read.choose_confidence(confidence),
             seed=seed,
         )
+    comparison = speak_of_ratios(comparison, find_transform(observations))
     return Tests(describe_response(observations), comparison)

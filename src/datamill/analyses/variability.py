@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Unpack
+from functools import partial
+from typing import Any, Unpack, get_args
 
+from datamill.analyses.arguments import (
+    SHORTEST_WINDOW,
+    check_choice,
+    take_confidence,
+    take_name,
+    take_seed,
+    take_whole,
+)
 from datamill.analyses.data import locate_errors, read_data
 from datamill.analyses.notes import describe_response
-from datamill.analyses.records import Analysis, Asked, build_question
+from datamill.analyses.records import Analysis, Asked, build_groups_question, refuse_covariates
 from datamill.analysis.distribution.variability import Assumption, measure_variability
 from datamill.analysis.distribution.variability import Variability as PointVariabilities
 from datamill.analysis.distribution.variability_comparison import FactorVariability, compare_variability
 from datamill.analysis.distribution.windows import WindowAnalysis, analyze_windows
+from datamill.analysis.groups.logarithms import is_logarithm
 from datamill.analysis.groups.multiplicity import Adjustment
 from datamill.analysis.model_data.cells import Factor
+from datamill.analysis.model_data.observations import Observations
 from datamill.experiment.errors import InputError
 from datamill.report.figures.figure import Figure
 from datamill.report.figures.variability_figures import draw_variability, draw_windows
 from datamill.report.verbs.tests_text import ResponseNotes
 from datamill.report.verbs.variability_json import format_variability_json, format_windows_json
 from datamill.report.verbs.variability_text import (
+    collect_warnings,
     format_variability,
     format_windows,
     phrase_association,
@@ -49,7 +62,7 @@ class Variability(Analysis):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What limits the answer."""
-        return self.points.warnings
+        return collect_warnings(self.points, self.by_factor)
 
     def text(self) -> str:
         """The table of design points."""
@@ -59,9 +72,9 @@ class Variability(Analysis):
         """The same with every digit."""
         return format_variability_json(self.notes, self.points, self.by_factor)
 
-    def figures(self) -> tuple[Figure, ...]:
+    def drawings(self) -> tuple[Callable[[], Figure], ...]:
         """Coefficients of variation by the levels of factors (thesis 2015, Figures 5.5 to 5.9)."""
-        return (draw_variability(self.notes.response, self.points, self.factors),)
+        return (partial(draw_variability, self.notes.response, self.points, self.factors),)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,9 +111,9 @@ class Windows(Analysis):
         """Every window with every digit."""
         return format_windows_json(self.notes, self.windows)
 
-    def figures(self) -> tuple[Figure, ...]:
+    def drawings(self) -> tuple[Callable[[], Figure], ...]:
         """Coefficient of variation and skewness against the count (thesis 2019, section 2.2.1)."""
-        return (draw_windows(self.notes.response, self.windows),)
+        return (partial(draw_windows, self.notes.response, self.windows),)
 
 
 def variability(
@@ -116,29 +129,42 @@ def variability(
 ) -> Variability | Windows:
     """Measure how much a response varies at each design point, and whether a factor changes that.
 
-    `data` is as in `anova`. With `window`, a number of consecutive observations, and `against`, a
-    column that counts events, variability and skewness of windows are set against that count.
+    `data` is as in `anova`; without factors all rows of a plain table are one group. With `window`, a
+    number of consecutive observations, and `against`, a column that counts events, variability and
+    skewness of windows are set against that count.
 
     Raises:
         InputError: the data cannot be used, or do not allow it; says what to do.
     """
+    check_choice("assume", assume, get_args(Assumption))
+    check_choice("adjust", adjust, get_args(Adjustment))
+    confidence, seed = take_confidence(confidence), take_seed(seed)
+    window, against = take_whole("window", window, SHORTEST_WINDOW), take_name("against", against)
     if bool(window) != bool(against):
         raise InputError(
             "--window and --against go together",
             remedy="Give both, a number of observations and a column that counts events, or neither.",
         )
-    question = build_question(asked)
+    question = build_groups_question(asked, variability)
     if window:
+        if question.formula:
+            raise InputError(
+                "windows are taken within design points, which a formula does not name",
+                remedy="Name them by factors instead.",
+            )
         # Measurements stand in their order inside a trial: averaging would take away what is looked for.
         read = read_data(data, replace(question, covariates=(against,)), average=False)
         with locate_errors(read.source):
+            _refuse_logarithm(read.selected.observations)
             found = analyze_windows(
                 read.selected.observations, window, confidence=read.choose_confidence(confidence)
             )
         return Windows(describe_response(read.selected.observations), found)
-    read = read_data(data, question)
+    read = read_data(data, question, allow_no_factor=True)
     observations = read.selected.observations
+    refuse_covariates(observations, variability)
     with locate_errors(read.source):
+        _refuse_logarithm(observations)
         points = measure_variability(
             observations.cells,
             assumption=assume,
@@ -147,3 +173,12 @@ def variability(
         )
         by_factor = compare_variability(points, adjust)
     return Variability(describe_response(observations), points, by_factor, observations.cells.factors)
+
+
+def _refuse_logarithm(observations: Observations) -> None:
+    """Refuse a logarithm: its zero depends on the unit, and with it the ratio of spread to mean."""
+    if is_logarithm(observations):
+        raise InputError(
+            f"the coefficient of variation of {observations.response} depends on the unit",
+            remedy="Ask for the response itself; tests --compare spread compares spreads of logarithms.",
+        )

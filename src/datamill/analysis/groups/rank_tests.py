@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import chdtrc, chdtri, expit, ndtr, ndtri, stdtrit
 from scipy.stats import rankdata
 
@@ -17,15 +18,18 @@ from datamill.experiment.errors import InputError
 
 #: Groups below this size are compared by the exact distribution of their ranks, as in R.
 EXACT_BELOW = 50
+#: Fewer observations than this are compared exactly with many more as well, up to tables of so many numbers.
+_FEW, _LARGEST_TABLE = 10, 10**8
 
 
 def compare_mann_whitney(first: Group, second: Group, confidence: float) -> GroupTest:
     """Whether observations of the second group tend to be larger than those of the first (Mann–Whitney).
 
-    The p-value is exact (conditional on ties) below 50 observations a group, else normal with tie
-    and continuity correction. Estimates: the share of pairs in which the second is larger, ties
-    counted half (probability of superiority; Vargha and Delaney's A); the Hodges–Lehmann shift with
-    the interval that inverts the test; and, where all values are positive, the same for ratios.
+    The p-value is exact (conditional on ties) below 50 observations a group, and where fewer than 10
+    stand against many; else normal with tie and continuity correction. Estimates: the share of pairs
+    in which the second is larger, ties counted half (probability of superiority; Vargha and Delaney's
+    A); the Hodges–Lehmann shift with the interval that inverts the test; and, where all values are
+    positive, the same for ratios.
     """
     m, n = first.n, second.n
     if min(m, n) < 1:
@@ -33,18 +37,20 @@ def compare_mann_whitney(first: Group, second: Group, confidence: float) -> Grou
     ranks = rankdata(np.concatenate([first.values, second.values]))
     ties = _count_ties(ranks)
     statistic = float(np.sum(ranks[m:])) - n * (n + 1) / 2
-    exact = max(m, n) < EXACT_BELOW
+    exact, few = _is_exact(m, n), min(m, n) < _FEW
     warnings = []
     if exact:
-        lower, upper = find_tails(ranks, n, float(np.sum(ranks[m:])))
+        # Tails of the smaller group's ranks are the same ones, and found sooner.
+        part = ranks[m:] if n <= m else ranks[:m]
+        lower, upper = find_tails(ranks, part.size, float(np.sum(part)))
         p: float | None = min(1.0, 2 * min(lower, upper))
         method = "exact distribution of the ranks" + (", given the ties" if ties else "")
     else:
         p = _approximate(statistic, m, n, ties)
-        method = "normal approximation with tie and continuity correction"
+        method = f"{'uniform' if few else 'normal'} approximation with tie and continuity correction"
     if ties == math.inf:
         p = None
-    smallest = 2 / math.comb(m + n, n) if exact else 0.0
+    smallest = 2 / math.comb(m + n, n) if exact or few else 0.0
     if smallest > 1 - confidence:
         warnings.append(
             f"with {m} against {n} observations no rank test can give a p below {smallest:.2g}, "
@@ -54,7 +60,7 @@ def compare_mann_whitney(first: Group, second: Group, confidence: float) -> Grou
         warnings.append("there are ties, which the interval of the shift does not know of: it is too wide")
     estimates = [_estimate_superiority(first, second, statistic, confidence)]
     if np.ptp(first.values) > 0 or np.ptp(second.values) > 0:
-        estimates += _estimate_shifts(first, second, confidence, exact=exact)
+        estimates += _estimate_shifts(first, second, confidence)
     else:
         warnings.append(
             "observations within each group do not differ at all: a shift has no interval; true of a "
@@ -118,8 +124,30 @@ def _approximate(statistic: float, m: int, n: int, ties: float) -> float:
     variance = m * n / 12 * (total + 1 - ties / (total * (total - 1)))
     if variance <= 0 or ties == math.inf:
         return 1.0
-    z = max(abs(statistic - m * n / 2) - 0.5, 0.0) / math.sqrt(variance)
-    return min(1.0, 2 * float(ndtr(-z)))
+    away = max(abs(statistic - m * n / 2) - 0.5, 0.0)
+    few = min(m, n)
+    if few < _FEW:
+        return min(1.0, 2 * _sum_uniforms(few / 2 - away / math.sqrt(12 * variance / few), few))
+    return min(1.0, 2 * float(ndtr(-away / math.sqrt(variance))))
+
+
+def _is_exact(m: int, n: int) -> bool:
+    """Whether the exact distribution is used: of small groups, and of few observations against many.
+
+    Ranks of few observations are no more normal for the many that they stand against.
+    """
+    few = min(m, n)
+    return max(m, n) < EXACT_BELOW or (few < _FEW and (few * (m + n)) ** 2 <= _LARGEST_TABLE)
+
+
+def _sum_uniforms(x: float, count: int) -> float:
+    """Probability that `count` uniform numbers sum to at most x, for x up to count / 2 (Irwin, Hall)."""
+    terms = (
+        (-1) ** k * math.comb(count, k) * (x - k) ** count
+        for k in range(math.floor(max(x, 0.0)) + 1)
+        if x > k
+    )
+    return min(1.0, max(0.0, math.fsum(terms) / math.factorial(count)))
 
 
 def _estimate_superiority(first: Group, second: Group, statistic: float, confidence: float) -> GroupEstimate:
@@ -176,9 +204,9 @@ def _bound_newcombe(share: float, m: int, n: int, confidence: float) -> tuple[fl
     return bounds[0], bounds[1]
 
 
-def _estimate_shifts(first: Group, second: Group, confidence: float, *, exact: bool) -> list[GroupEstimate]:
+def _estimate_shifts(first: Group, second: Group, confidence: float) -> list[GroupEstimate]:
     """Hodges–Lehmann estimates of shift and ratio with the intervals that invert the test."""
-    count, attained = _choose_rank(first.n, second.n, confidence, exact=exact)
+    count, attained = _choose_rank(first.n, second.n, confidence)
     how = "median of all differences between pairs; interval by inverting the Mann-Whitney test"
     found = [
         GroupEstimate(
@@ -198,14 +226,21 @@ def _estimate_shifts(first: Group, second: Group, confidence: float, *, exact: b
     return found
 
 
-def _choose_rank(m: int, n: int, confidence: float, *, exact: bool) -> tuple[int, float]:
+def _choose_rank(m: int, n: int, confidence: float) -> tuple[int, float]:
     """Which of the ordered differences bounds the shift (from 1, from either end), and at what confidence."""
     tail = (1 - confidence) / 2
-    if not exact:
-        spread = math.sqrt(m * n * (m + n + 1) / 12)
+    few = min(m, n)
+    spread = math.sqrt(m * n * (m + n + 1) / 12)
+    if not _is_exact(m, n) and few >= _FEW:
         return max(1, math.floor(m * n / 2 + float(ndtri(tail)) * spread)), confidence
-    counts = count_rank_sums(np.arange(1, m + n + 1, dtype=np.float64), n)
-    lowest = n * (n + 1) // 2 * 2
+    if not _is_exact(m, n):
+        width = spread * math.sqrt(12 / few)
+        place = float(brentq(lambda x: _sum_uniforms(x, few) - tail, 0.0, few / 2))
+        count = max(1, math.floor((place - few / 2) * width + m * n / 2 + 0.5))
+        missed = 2 * _sum_uniforms((count - 0.5 - m * n / 2) / width + few / 2, few)
+        return count, confidence if missed <= 2 * tail * (1 + 1e-9) else 1 - missed
+    counts = count_rank_sums(np.arange(1, m + n + 1, dtype=np.float64), few)
+    lowest = few * (few + 1) // 2 * 2
     below = np.cumsum(counts[lowest::2]) / float(np.sum(counts))
     # The interval from the c-th smallest to the c-th largest misses with probability 2 P(U < c).
     count = max(1, int(np.searchsorted(below, tail, side="right")))

@@ -60,12 +60,19 @@ def compare_brown_forsythe(groups: tuple[Group, ...], confidence: float) -> Grou
         how = "Bonett and Seier's interval"
         interval = _bound_ratio(groups[0].values, groups[1].values, confidence)
         estimates = (GroupEstimate("ratio of mean absolute deviations", interval, "ratio", confidence, how),)
+    p = float(fdtrc(*df, statistic))
     if np.min(sizes) < 10:
         warnings = (
-            f"with {int(np.min(sizes))} observations in a group the test hardly ever detects anything, "
-            "and the interval is rough",
+            f"with {int(np.min(sizes))} observations in a group test and interval are rough: the test may "
+            "detect hardly anything, or, of skewed observations, differences that are none",
         )
-    p = float(fdtrc(*df, statistic))
+    if estimates:
+        value = estimates[0].value
+        if (p < 1 - confidence) == (value.low <= 1 <= value.high):
+            warnings += (
+                "the test of spreads and the interval of their ratio come from different methods, which "
+                "disagree here: take neither as settled",
+            )
     return GroupTest(name, "F", statistic, df, p, estimates, method, warnings)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 
 from datamill.analysis.distribution.summary import DistributionSummary, GroupSummary
@@ -18,6 +19,8 @@ from datamill.report.verbs.tests_text import ResponseNotes, list_notes
 
 _WIDTH = 100
 _MOST_ROWS = 200
+#: Spreads below this in the scale of the medians get a scale of their own.
+_SMALLEST_SHOWN = 1e-6
 #: Characters of a line with a box, and the narrowest that is still a picture.
 _BOX = 28
 
@@ -38,10 +41,25 @@ def format_summary(notes: ResponseNotes, summary: DistributionSummary) -> str:
 
 
 def choose_summary_scale(unit: str, summary: DistributionSummary) -> Scale:
-    """Scale that suits the middle one of the groups' medians."""
+    """Scale that suits the middle one of the groups' medians; what varies, beside a large common offset."""
     largest = max(max(abs(group.minimum), abs(group.maximum)) for group in summary.groups)
     middle = sorted(abs(group.median) for group in summary.groups)[len(summary.groups) // 2]
-    return choose_scale(unit, middle or largest)
+    chosen = choose_scale(unit, middle or largest)
+    spread = _find_spread(summary)
+    if 0 < spread * chosen.factor < _SMALLEST_SHOWN:
+        chosen = choose_scale(unit, spread)
+    if 0 < spread * chosen.factor < _SMALLEST_SHOWN:
+        power = math.floor(math.log10(spread))
+        return Scale(10.0**-power, f"× 1e{power} {unit}".strip())
+    return chosen
+
+
+def _find_spread(summary: DistributionSummary) -> float:
+    """Height of the middle one of the boxes, or of all of them together; 0 where nothing varies."""
+    heights = sorted(group.high_quartile - group.low_quartile for group in summary.groups)
+    low = min(group.low_quartile for group in summary.groups)
+    high = max(group.high_quartile for group in summary.groups)
+    return heights[len(heights) // 2] or high - low
 
 
 def phrase_summary(response: str, summary: DistributionSummary, scale: Scale) -> str:
@@ -57,12 +75,27 @@ def phrase_summary(response: str, summary: DistributionSummary, scale: Scale) ->
         )
     least = min(groups, key=lambda group: group.median)
     most = max(groups, key=lambda group: group.median)
+    if least.median == most.median:
+        return _phrase_equal(response, summary, scale)
     low, high = _spell(scale, least.median, most.median)
     return (
         f"Medians of {response} range from {low}{unit}{_bound(summary, least, scale)} at "
         f"{_name(summary, least)} to {high}{unit}{_bound(summary, most, scale)} at {_name(summary, most)}, "
         f"over {len(groups)} groups."
     )
+
+
+def _phrase_equal(response: str, summary: DistributionSummary, scale: Scale) -> str:
+    unit = f" {scale.unit}" if scale.unit else ""
+    bounds = [group.median_interval for group in summary.groups if group.median_interval is not None]
+    median = _spell(scale, summary.groups[0].median)[0]
+    if bounds:
+        ends = min(item.low for item in bounds), max(item.high for item in bounds)
+        _, low, high = _spell(scale, summary.groups[0].median, *ends)
+        around = f" ({name_confidence(summary.confidence)} intervals within {low} to {high})"
+    else:
+        around = " (no intervals)"
+    return f"Medians of {response} are {median}{unit} in all {len(summary.groups)} groups{around}."
 
 
 def _bound(summary: DistributionSummary, group: GroupSummary, scale: Scale) -> str:
@@ -79,9 +112,11 @@ def _name(summary: DistributionSummary, group: GroupSummary) -> str:
 
 
 def _spell(scale: Scale, *values: float) -> list[str]:
-    """Numbers with four figures of the smallest that is not zero."""
+    """Numbers with four figures of the smallest that is not zero, and two of what they differ by."""
     sizes = [abs(value) * scale.factor for value in values if value]
     decimals = count_decimals(min(sizes), 4) if sizes else 0
+    if (apart := (max(values) - min(values)) * scale.factor) > 0:
+        decimals = max(decimals, count_decimals(apart))
     return [format_fixed(value * scale.factor, decimals) for value in values]
 
 

@@ -16,7 +16,7 @@ from datamill.report.numbers import (
     format_interval,
     format_p,
     format_percent,
-    format_signed,
+    format_to_error,
     name_confidence,
 )
 
@@ -205,9 +205,10 @@ def _format_pair(pair: PairTest, scale: Scale) -> list[str]:
 
 
 def _format_difference(value: Interval, scale: Scale, confidence: float) -> str:
-    decimals = count_decimals((value.high - value.low) / 2 * scale.factor)
+    error = (value.high - value.low) / 2 * scale.factor
     estimate, low, high = (
-        format_signed(item * scale.factor, decimals) for item in (value.estimate, value.low, value.high)
+        format_to_error(item * scale.factor, error, signed=True)
+        for item in (value.estimate, value.low, value.high)
     )
     unit = f" {scale.unit}" if scale.unit else ""
     return f"{estimate}{unit} ({name_confidence(_round_level(confidence))} interval {low} to {high})"

@@ -18,6 +18,8 @@ from datamill.report.numbers import (
     format_fixed,
     format_p,
     format_percent,
+    format_to_error,
+    is_beyond_decimals,
     name_confidence,
 )
 from datamill.report.verbs.tests_text import ResponseNotes, list_notes
@@ -26,6 +28,8 @@ _WIDTH = 100
 #: More rows than this are for --json.
 _MOST_ROWS = 60
 _MOST_PAIRS = 10
+#: An interval whose ends are further apart than this factor tells next to nothing.
+_USELESS_RATIO = 10
 
 
 def format_variability(
@@ -52,7 +56,7 @@ def format_variability(
         )
         lines += _wrap(text, "  ")
     lines += list_notes(notes)
-    for warning in dict.fromkeys((*variability.warnings, *_list_warnings(factors))):
+    for warning in collect_warnings(variability, factors):
         lines += _wrap(f"Warning: {warning}.", "  ")
     return "\n".join(lines)
 
@@ -60,9 +64,9 @@ def format_variability(
 def phrase_variability(
     response: str, variability: Variability, factors: Sequence[FactorVariability]
 ) -> list[str]:
-    """A sentence for each factor: whether and how much it changes variability; else what there is."""
+    """What changes variability and how much, or else how large it is; then what was not detected."""
     alpha = 1 - variability.confidence
-    sentences = []
+    detected, missed = [], []
     for item in sorted(factors, key=lambda item: 2.0 if item.adjusted_p is None else item.adjusted_p):
         p = f"Kruskal-Wallis p = {format_p(item.adjusted_p)}"
         pair = item.pairs[0] if len(item.pairs) == 1 else None
@@ -71,28 +75,33 @@ def phrase_variability(
         if item.adjusted_p is not None and item.adjusted_p < alpha:
             if pair is not None and ratio is not None:
                 more = "more" if ratio[0].estimate > 1 else "less"
-                sentences.append(
+                detected.append(
                     f"{response} varies {more} at {item.factor} = {pair.second} than at {pair.first}: "
                     f"coefficients of variation have the ratio {_spell_ratio(*ratio)}; {p}."
                 )
             else:
-                sentences.append(
+                detected.append(
                     f"The variability of {response} differs between the levels of {item.factor}: median "
                     f"coefficients of variation {medians} design points; {p}."
                 )
         else:
             shown = f"; ratio {pair.second} / {pair.first} {_spell_ratio(*ratio)}" if pair and ratio else ""
-            sentences.append(
+            missed.append(
                 f"No effect of {item.factor} on the variability of {response} is detected ({p}){shown}."
             )
-    if sentences:
-        return sentences
+    return [*(detected or [_phrase_range(response, variability)]), *missed]
+
+
+def _phrase_range(response: str, variability: Variability) -> str:
+    """How large the coefficients of variation are."""
     known = [point for point in variability.points if point.cv is not None]
     if not known:
-        return [f"No design point has a coefficient of variation of {response}."]
+        still = all(point.sd == 0 for point in variability.points)
+        why = ": the observations at each are all equal" if still else ""
+        return f"No design point has a coefficient of variation of {response}{why}."
     if len(known) == 1 and known[0].cv is not None:
         shown = _phrase_cv(known[0].cv, variability.confidence)
-        return [f"The coefficient of variation of {response} is {shown}, n = {format_count(known[0].n)}."]
+        return f"The coefficient of variation of {response} is {shown}, n = {format_count(known[0].n)}."
     most = max(known, key=_get_cv)
     least = min(known, key=_get_cv)
     parts = [
@@ -100,7 +109,7 @@ def phrase_variability(
         for word, point in (("from", least), ("to", most))
         if point.cv is not None
     ]
-    return [f"Coefficients of variation of {response} range {' '.join(parts)}."]
+    return f"Coefficients of variation of {response} range {' '.join(parts)}."
 
 
 def format_windows(notes: ResponseNotes, analysis: WindowAnalysis) -> str:
@@ -236,8 +245,14 @@ def _spell_figure(value: Interval | None, unit: str, factor: float) -> tuple[str
     if not np.isfinite(value.high):
         low = format_fixed(value.low * factor, 2)
         return f"{format_fixed(value.estimate * factor, 2)}{unit}", f"{low}{unit} or more"
-    decimals = max(1, count_decimals((value.high - value.low) / 2 * factor))
-    shown = [format_fixed(item * factor, decimals) for item in (value.estimate, value.low, value.high)]
+    error, values = (value.high - value.low) / 2 * factor, (value.estimate, value.low, value.high)
+    decimals = max(1, count_decimals(error))
+    shown = [
+        format_to_error(item * factor, error)
+        if is_beyond_decimals(error)
+        else format_fixed(item * factor, decimals)
+        for item in values
+    ]
     return f"{shown[0]}{unit}", f"{shown[1]} to {shown[2]}{unit}"
 
 
@@ -267,6 +282,20 @@ def _list_pairs(item: FactorVariability) -> list[str]:
             f"  {pair.second} / {pair.first}: {shown}adjusted p = {format_p(pair.adjusted_p)}", "    "
         )
     return lines
+
+
+def collect_warnings(variability: Variability, factors: Sequence[FactorVariability]) -> tuple[str, ...]:
+    """What limits the figures of design points and the comparisons of levels, each once."""
+    wide = sum(
+        point.cv is not None and point.cv.high > _USELESS_RATIO * point.cv.low for point in variability.points
+    )
+    found = [*variability.warnings, *_list_warnings(factors)]
+    if wide:
+        found.append(
+            f"at {wide} of {len(variability.points)} design points the interval of the coefficient of "
+            f"variation spans more than a factor of {_USELESS_RATIO}: observations are too few to know it"
+        )
+    return tuple(dict.fromkeys(found))
 
 
 def _list_warnings(factors: Sequence[FactorVariability]) -> list[str]:
