@@ -7,6 +7,7 @@ import csv
 import json
 import os
 import pty
+import shlex
 import shutil
 import statistics
 import subprocess
@@ -205,3 +206,79 @@ def test_standard_input_is_imported(datamill) -> None:
     )
     assert result.stdout.startswith(b"file,trial_id")
     assert b"standard input: Go benchmark text" in result.stderr
+
+
+def _write_hyperfine(file: Path, times_of: dict[str, list[float]]) -> None:
+    results = [
+        {"command": name, "times": times, "exit_codes": [0] * len(times)} for name, times in times_of.items()
+    ]
+    file.write_text(json.dumps({"results": results}))
+
+
+def _follow_next(datamill: Quick, said: str) -> subprocess.CompletedProcess[str]:
+    """Type what the summary suggests."""
+    line = next(line for line in said.splitlines() if line.startswith("Next: "))
+    return datamill(*shlex.split(line.removeprefix("Next: "))[1:])
+
+
+def test_the_suggestion_leaves_out_factors_that_change_together(datamill) -> None:
+    _write_hyperfine(datamill.folder / "before.json", {"./old": [1.0, 1.1, 1.05, 1.2]})
+    _write_hyperfine(datamill.folder / "after.json", {"./new": [2.0, 2.1, 2.05, 2.2]})
+    said = datamill("import", "before.json", "after.json", "--out", "both.csv").stdout
+    assert "analyze anova both.csv --response wall_time --factors file\n" in said
+    assert _follow_next(datamill, said).returncode == 0
+
+
+def test_combinations_that_were_not_measured_are_told_before_an_analysis_fails(datamill) -> None:
+    _write_hyperfine(datamill.folder / "before.json", {"a": [1.0, 1.1], "b": [1.3, 1.2]})
+    _write_hyperfine(datamill.folder / "after.json", {"b": [2.0, 2.1], "c": [2.05, 2.2]})
+    said = datamill("import", "before.json", "after.json", "--out", "both.csv").stdout
+    assert "only 4 of the 6 combinations of file, benchmark were measured" in said
+    assert _follow_next(datamill, said).returncode == 0
+
+
+def test_counts_inside_one_process_suggest_no_analysis_that_must_fail(datamill) -> None:
+    names = [f"BenchmarkSort/alg={alg}/n={n}" for alg in ("quick", "merge") for n in (10, 20)]
+    once = "".join(f"{name} 100 {at + 10 * how} ns/op\n" for how, name in enumerate(names) for at in range(3))
+    (datamill.folder / "count.txt").write_text(once + "PASS\n")
+    said = datamill("import", "count.txt", "--out", "count.csv").stdout
+    assert "go test several times" in said
+    assert "--independent" in said
+    assert "analyze summary count.csv" in said
+    assert _follow_next(datamill, said).returncode == 0
+    (datamill.folder / "loop.txt").write_text(
+        "".join(
+            "".join(f"{name} 100 {at + 10 * how} ns/op\n" for how, name in enumerate(names)) + "PASS\n"
+            for at in range(3)
+        )
+    )
+    said = datamill("import", "loop.txt", "--out", "loop.csv").stdout
+    assert "analyze anova loop.csv --response sec/op --factors alg,n" in said
+    assert _follow_next(datamill, said).returncode == 0
+
+
+@pytest.mark.parametrize("verb", ["summary", "variability"])
+def test_one_command_alone_can_be_described(datamill, verb: str) -> None:
+    _write_hyperfine(datamill.folder / "one.json", {"sleep 1": [1.0, 1.1, 1.05, 1.2]})
+    said = datamill("import", "one.json", "--out", "one.csv").stdout
+    assert "analyze summary one.csv --response wall_time" in said
+    result = datamill("analyze", verb, "one.csv", "--json")
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)["n"] == 4
+
+
+def test_a_full_disk_under_an_analysis_does_not_speak_of_a_run(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("g,y\na,1\na,2\nb,3\nb,4\n")
+    with Path("/dev/full").open("w") as full:
+        result = subprocess.run(
+            [BIN / "datamill", "analyze", "summary", "t.csv", "--response", "y", "--factors", "g"],
+            cwd=tmp_path,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert result.returncode == 2
+    assert "No space left" in result.stderr
+    assert "--resume" not in result.stderr
+    assert "Traceback" not in result.stderr

@@ -88,7 +88,7 @@ def test_points_that_the_format_cannot_tell_apart_are_refused() -> None:
         ("p99-sec/op", "s/op", "p99-sec/op"),
         ("throughput", "ops/s", "throughput-ops/s"), ("allocs/op", "allocs/op", "allocs/op"),
         ("swaps", "1", "swaps"), ("track", None, "track"), ("B/s", "B/s", "B/s"),
-        ("my rate", "B/s", "my_rate-B/s"),
+        ("my rate", "B/s", "my_rate-B/s"), ("s/op", "s/op", "s/op"), ("p99-s/op", "s/op", "p99-s/op"),
     ],
 )  # fmt: skip
 def test_units_are_benchstats(response: str, unit: str | None, name: str) -> None:
@@ -209,3 +209,15 @@ def test_trials_that_do_not_differ_get_no_interval() -> None:
     printed = summarize_points(make_table(value=[896.0, 896.0]), "wall_time")
     assert printed.rows[0][-2:] == ("896.0", "–")
     assert "No interval where there is one trial only, or where trials do not differ at all." in printed.notes
+
+
+def test_what_benchfmt_cannot_have_measured_often_keeps_its_zero_iterations() -> None:
+    lines = write(make_table(**{"value": [1.0], "context.iterations": [0]}))
+    assert lines[0] == "BenchmarkSort\t0\t1 wall_time-sec"
+
+
+def test_a_unit_that_go_does_not_know_comes_back_as_it_went(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("BenchmarkSort 0 2.5 s/op\nPASS\n")
+    table = import_files([tmp_path / "a.txt"]).table
+    text = format_benchfmt(table, [], source="a").text
+    assert "\t0\t2.5 s/op" in text

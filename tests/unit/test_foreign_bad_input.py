@@ -168,3 +168,9 @@ def test_text_from_a_windows_shell_and_compressed_files_are_read(tmp_path: Path)
     marked = write(tmp_path, b"\xef\xbb\xbf" + data, "marked.txt")
     for path in (wide, packed, marked):
         assert import_files([path]).table["value"].to_list() == expected
+
+
+def test_a_number_that_only_python_reads_is_none_to_go(tmp_path: Path) -> None:
+    found = import_files([write(tmp_path, "BenchmarkA 1 1_6 ns/op\nBenchmarkA 1 16 ns/op\n", "a.txt")])
+    assert found.table["value"].to_list() == [16e-9]
+    assert any('"1_6" is not a number' in note for note in found.files[0].notes)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import sys
+from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 
@@ -74,7 +76,7 @@ def import_(
     \b
       datamill import results.json
       datamill import before.json after.json --out both.parquet
-      go test -bench . -count 10 | datamill import - --out sort.csv
+      for i in 1 2 3 4 5; do go test -bench .; done | datamill import - --out sort.csv
       datamill import target/criterion
     """  # noqa: D301 - click needs the backspace itself
     target = out or (None if not sys.stdout.isatty() else _choose_target(files))
@@ -198,8 +200,12 @@ def summarize_import(imported: Imported, target: Path | None, *, independent: bo
         for item in responses
         if len(item.units) > 1
     ]
-    usable = [item for item in responses if item.values]
-    complete = [name for name in varied if valid[name].null_count() == 0]
+    usable = [item.name for item in responses if item.values and len(item.units) == 1]
+    following, note = "", ""
+    if target and usable:
+        rows = valid.filter(pl.col("response") == usable[0])
+        following, note = _suggest_analysis(target, usable[0], rows, names)
+        notes += [note] if note else []
     return ImportSummary(
         files=tuple(FileSummary(item.path, item.label, item.title, item.notes) for item in imported.files),
         rows=table.height,
@@ -209,7 +215,7 @@ def summarize_import(imported: Imported, target: Path | None, *, independent: bo
         left_out=dict(count_exclusions(table)),
         table=None if target is None else str(target),
         notes=tuple(notes),
-        next=_suggest_analysis(target, usable[0].name, complete) if target and usable and complete else "",
+        next=following,
     )
 
 
@@ -221,9 +227,39 @@ def _summarize_response(rows: pl.DataFrame, name: str) -> ResponseSummary:
     )
 
 
-def _suggest_analysis(target: Path, response: str, factors: list[str]) -> str:
-    words = [name_command(), "analyze", "anova", str(target), "--response", response]
-    return shlex.join([*words, "--factors", ",".join(factors)])
+def _suggest_analysis(
+    target: Path, response: str, rows: pl.DataFrame, names: Sequence[str]
+) -> tuple[str, str]:
+    """A command that can answer about the valid rows of a response, and why it is not `anova`, if so."""
+    factors: list[str] = []
+    points = 1
+    for name in names:
+        levels = rows[name].n_unique()
+        if levels == 1 or rows[name].null_count():
+            continue
+        # What says the same as the factors before it, or they as it, cannot be told from them.
+        found = rows.select(*factors, name).n_unique()
+        if found > max(points, levels) or not factors:
+            factors.append(name)
+            points = found
+    words = [name_command(), "analyze", "summary", str(target), "--response", response]
+    chosen = ["--factors", ",".join(factors)] if factors else []
+    product = math.prod(rows[name].n_unique() for name in factors)
+    note = ""
+    if factors and points < product:
+        note = (
+            f"only {points} of the {product} combinations of {', '.join(factors)} were measured: choose "
+            "benchmarks with --benchmark, or factors with --factors"
+        )
+    elif factors and rows.select("trial_id", *factors).n_unique() <= points:
+        note = (
+            f"each combination of {', '.join(factors)} was measured in one process only, so that chance "
+            "cannot be told from an effect: measure in several processes (for Go, run go test several times "
+            "instead of -count), or state with --independent that measurements inside one are independent"
+        )
+    if factors and not note:
+        words[2] = "anova"
+    return shlex.join([*words, *chosen]), note
 
 
 def _count(number: int, what: str) -> str:

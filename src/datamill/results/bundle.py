@@ -9,7 +9,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -271,8 +271,11 @@ def replace_file(path: Path, content: bytes) -> None:
             handle.flush()
             os.fsync(handle.fileno())
         partial.replace(path)
-    except OSError:
-        partial.unlink(missing_ok=True)
+    except OSError as error:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        # Whoever reads the message knows the file, not its draft.
+        error.filename, error.filename2 = str(path), None
         raise
 
 

@@ -81,7 +81,7 @@ def format_benchfmt(table: pl.DataFrame, factors: Sequence[str], *, source: str)
         for row in trial.iter_rows(named=True):
             unit = units[row["response"], row["unit"]]
             # A second value of a response in one measurement gets a line of its own.
-            place = (int(row.get("measurement") or 0), int(row.get(_ITERATIONS) or 1))
+            place = (int(row.get("measurement") or 0), _count_iterations(row))
             held = by_measurement.setdefault(place, {})
             if unit in held:
                 raise InputError(
@@ -98,11 +98,18 @@ def format_benchfmt(table: pl.DataFrame, factors: Sequence[str], *, source: str)
     return BenchfmtText("\n".join(lines) + "\n", results, tuple(notes))
 
 
+def _count_iterations(row: Mapping[str, Any]) -> int:
+    known = row.get(_ITERATIONS)
+    return 1 if known is None else int(known)
+
+
 def name_unit(response: str, unit: str | None) -> str:
     """Return the unit that benchstat shows for a response: `sec/op`, `wall_time-sec`, `allocs/op`."""
     base, slash, below = (unit or "").partition("/")
     shown = f"{_BASES.get(base, base)}{slash}{below}"
-    named = shown in ("", "1") or response == shown or response.endswith(f"-{shown}")
+    # What Go does not call by its base unit keeps the name that it came with, such as `s/op`.
+    known = (shown, unit or shown)
+    named = shown in ("", "1") or response in known or response.endswith(tuple(f"-{name}" for name in known))
     return re.sub(r"\s+", "_", response if named else f"{response}-{shown}")
 
 

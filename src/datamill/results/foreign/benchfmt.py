@@ -91,7 +91,8 @@ def _add_result(line: str, configuration: Mapping[str, str], current: dict[tuple
     numbers: list[float] = []
     for text in pairs[::2]:
         try:
-            numbers.append(float(text))
+            # Python reads 1_6 as 16, Go and benchstat do not.
+            numbers.append(float("" if "_" in text else text))
         except ValueError:
             return f'"{text}" is not a number'
     name = fields[0].removeprefix("Benchmark")
