@@ -10,6 +10,7 @@ and each coefficient that `datamill analyze quantiles` estimates has a known tru
 from __future__ import annotations
 
 import argparse
+import signal
 from itertools import combinations, product
 from pathlib import Path
 
@@ -101,6 +102,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("latency.parquet"), help=".parquet or .csv")
     parser.add_argument("--truth", action="store_true", help="print the true effects instead")
     asked = parser.parse_args()
+    # Whoever reads through `head` wants no more than that.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if asked.truth:
         quantiles = [*(step / 10 for step in range(1, 10)), 0.99]
         print(f"{'':24}" + "".join(f"{quantile:>10}" for quantile in quantiles))

@@ -75,12 +75,17 @@ def main(arguments: list[str] | None = None) -> Any:
         ):
             raise
         where = f"{error.filename}: " if error.filename else ""
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        remedy = (
-            "\nMake room, then continue with datamill run --resume; nothing measured is lost." if full else ""
-        )
-        status = _refuse(f"{where}{error.strerror}{remedy}")
+        status = _refuse(f"{where}{error.strerror}{_advise(error, arguments or sys.argv[1:])}")
     sys.exit(status or 0)
+
+
+def _advise(error: OSError, arguments: list[str]) -> str:
+    """What to do about a full disk; nothing for other errors."""
+    if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        return ""
+    if arguments[:1] == ["run"]:
+        return "\nMake room, then continue with datamill run --resume; nothing measured is lost."
+    return "\nMake room, then type the command again."
 
 
 def _refuse(message: str) -> int:

@@ -26,6 +26,7 @@ _VERBS = {
 )
 def analyze() -> None:
     """Analyse a table of measurements, whoever made it."""
-    # Kernels run for seconds without returning to Python, which could not answer Ctrl-C; nothing needs undoing.
+    # Kernels run for seconds without returning to Python, which could not answer Ctrl-C; nothing needs
+    # undoing.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)

@@ -10,8 +10,7 @@ from datamill.analyses import anova as analysis
 from datamill.analyses.records import Asked
 from datamill.analysis.records import SquaresType
 from datamill.cli.analyze.data import confidence_option, data_options
-from datamill.cli.analyze.output import output_options, put_out, refuse_bad_files
-from datamill.report.figures.figure import write_figure
+from datamill.cli.analyze.output import output_options, put_out, refuse_bad_files, write_titled
 
 
 @click.command(short_help="Linear model and analysis of variance.")
@@ -92,5 +91,5 @@ def anova(
         **asked,
     )
     if diagnostics_file is not None:
-        write_figure(result.diagnostics_figure(), diagnostics_file)
+        write_titled(result.diagnostics_figure(), diagnostics_file)
     put_out(result, figure_file=figure_file, html_file=html_file, as_json=as_json)

@@ -67,15 +67,26 @@ def put_out(
 ) -> None:
     """Write the figure (the first of the analysis, unless `draw` makes another) and the page, and print."""
     if figure_file is not None:
-        figure = draw() if draw is not None else analysis.figures()[0]
-        write_figure(_add_title(figure), figure_file)
+        figure = draw() if draw is not None else _choose_figure(analysis)
+        write_titled(figure, figure_file)
     if html_file is not None:
         html_file.write_text(analysis.page(), encoding="utf-8")
     click.echo(analysis.json() if as_json else analysis.text())
 
 
-def _add_title(figure: Figure) -> Figure:
-    # On a page the title stands above the figure; a file has to say itself what it shows.
+def _choose_figure(analysis: Analysis) -> Figure:
+    drawings = analysis.drawings()
+    if not drawings:
+        raise InputError("there is nothing to draw", remedy="The text says why; leave out --figure.")
+    return drawings[0]()
+
+
+def write_titled(figure: Figure, file: Path) -> None:
+    """Write a figure with its title: on a page that stands beside it, a file has to say it itself.
+
+    Raises:
+        InputError: as `write_figure`.
+    """
     chart: dict[str, Any] = dict(figure.chart)
     chart.setdefault("title", figure.title)
-    return Figure(figure.name, figure.title, figure.caption, chart)
+    write_figure(Figure(figure.name, figure.title, figure.caption, chart), file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import click
@@ -48,10 +49,9 @@ _MOST = 1000
 @click.option(
     "--alpha",
     type=click.FloatRange(0, 0.5, min_open=True),
-    default=0.05,
-    show_default=True,
     metavar="ALPHA",
-    help="Terms with a smaller p-value, adjusted for their number, count as detected.",
+    help="Terms with a smaller p-value, adjusted for their number, count as detected "
+    "[that of the bundle's experiment, else 0.05].",
 )
 @click.option("--replicates", type=click.IntRange(min=99), metavar="N", help="Draws of a method that draws.")
 @seed_option
@@ -75,7 +75,7 @@ def quantiles(
     errors: str,
     bandwidth: str,
     confidence: float | None,
-    alpha: float,
+    alpha: float | None,
     replicates: int | None,
     seed: int,
     block_length: int | None,
@@ -89,6 +89,10 @@ def quantiles(
     Where a mean hides it, this shows which factor acts on the tail: an effect is half the change of
     a quantile, such as the 99th percentile, from the low to the high level of a factor. DATA is as in
     `analyze anova`; the measurements of one trial are taken one by one, and the intervals know it.
+
+    Low and high: `-` and `+`, numbers by size, other labels in reading order; a bundle's folder,
+    unlike its table.parquet alone, gives levels in the order of the design, which may turn signs
+    around. The output says which is which.
 
     \b
       datamill analyze quantiles table.csv --response latency_us --factors sched,machine
@@ -118,6 +122,12 @@ def parse_quantiles(text: str) -> list[float]:
     Raises:
         InputError: something in it is no number, no range, or there are too many.
     """
+    if comma := re.fullmatch(r"0,(\d+)", text.strip()):
+        raise InputError(
+            f"{text.strip()} are two numbers, 0 and {comma[1]}",
+            where="--quantiles",
+            remedy=f"Write 0.{comma[1]} with a point.",
+        )
     found: list[float] = []
     for part in (part.strip() for part in text.split(",") if part.strip()):
         try:

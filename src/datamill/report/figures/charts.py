@@ -104,6 +104,7 @@ def chart_boxes(
     *,
     title: str,
     unit: str,
+    x_title: str = "",
     column_title: str = "",
     row_title: str = "",
     columns: Sequence[str] = ("",),
@@ -114,8 +115,8 @@ def chart_boxes(
 ) -> tuple[Chart, int]:
     """Box plots faceted by column and row, one box for each of `order` in a panel.
 
-    Values are multiplied by `factor` and are then in `unit`; `title` names the axis. Returns the
-    chart and how many points beyond the whiskers were left out of it.
+    Values are multiplied by `factor` and are then in `unit`; `title` names their axis, `x_title`
+    the other. Returns the chart and how many points beyond the whiskers were left out of it.
     """
     shown = [_thin(box.summary.beyond, MOST_POINTS // len(boxes)) for box in boxes]
     values: list[dict[str, Any]] = []
@@ -147,7 +148,7 @@ def chart_boxes(
         "field": "x",
         "type": "nominal",
         "sort": list(order),
-        "title": None,
+        "title": x_title or None,
         "axis": {"labelAngle": 0 if _fits(order, panel) else -40, "grid": False},
         "scale": {"paddingInner": 0.35, "paddingOuter": 0.25},
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from datamill.analysis.linear.diagnostics import Diagnostics
 from datamill.analysis.records import LinearModel
 from datamill.experiment.errors import InputError
 from datamill.report.figures.figure import INK, Figure
+from datamill.report.numbers import choose_scale
 from datamill.report.verbs.anova_sections import choose_shares, name_share
 
 _BLUE, _ORANGE, _GREY = "#2f7ec1", "#dd7f1e", "#8c8c8c"
@@ -29,8 +31,9 @@ def draw_effect_shares(model: LinearModel, response: str) -> Figure:
     shares = choose_shares(model)
     if not shares:
         raise InputError(
-            "no effect can be drawn as share of the mean: the mean may be zero, or there is no factor",
-            remedy="Leave out --figure.",
+            "no effect can be drawn as share of the mean: the response is transformed, the mean may be zero, "
+            "or there is no factor",
+            remedy="Leave out --figure; --diagnostics draws the residuals.",
         )
     kept = sorted(shares, key=lambda share: -abs(share.percent))[:_MOST_EFFECTS]
     adjusted = {row.term.name: row.p_holm for row in model.terms}
@@ -65,13 +68,13 @@ def draw_effect_shares(model: LinearModel, response: str) -> Figure:
         *(
             {"field": field, "type": "quantitative", "format": ".4~g", "title": title}
             for field, title in (
-                ("share", "effect (% of the mean)"),
+                ("share", "effect (half the change, % of the mean)"),
                 ("low", "less one standard error"),
                 ("high", "plus one standard error"),
             )
         ),
     ]
-    y = _number("share", f"effect, % of mean {response}")
+    y = _number("share", f"effect (half the change), % of mean {response}")
     chart: Chart = {
         "data": {"values": rows},
         "layer": [
@@ -142,10 +145,13 @@ def draw_influence(found: Diagnostics) -> Figure:
     )
 
 
-def draw_diagnostics(found: Diagnostics, response: str) -> Figure:
+def draw_diagnostics(found: Diagnostics, response: str, unit: str) -> Figure:
     """All four pictures of the residuals in one."""
+    scale = choose_scale(unit, float(np.max(np.abs(found.fitted))))
+    scaled = replace(found, fitted=found.fitted * scale.factor)
+    named = f"{response} ({scale.unit})" if scale.unit else response
     charts = [
-        {**_chart_residuals(found, response), "title": "Residuals against fitted values"},
+        {**_chart_residuals(scaled, named), "title": "Residuals against fitted values"},
         {**_chart_probability(found), "title": "Normal probability plot"},
         {**_chart_histogram(found), "title": "Histogram of residuals"},
         {**_chart_influence(found), "title": "Influence of single observations"},
@@ -169,7 +175,11 @@ def _chart_residuals(found: Diagnostics, response: str) -> Chart:
     points = {
         "mark": {"type": "circle", "size": 14, "opacity": 0.45, "color": _BLUE},
         "encoding": {
-            "x": {**_number("fitted", f"fitted {response}"), "scale": {"zero": False}},
+            "x": {
+                **_number("fitted", f"fitted {response}"),
+                "scale": {"zero": False},
+                "axis": {"tickCount": 6, "labelOverlap": True},
+            },
             "y": _number("residual", _RESIDUAL),
             "tooltip": _tell(fitted=f"fitted {response}", residual=_RESIDUAL),
         },
@@ -182,7 +192,8 @@ def _chart_probability(found: Diagnostics) -> Chart:
         {"score": score, "residual": residual}
         for score, residual in zip(found.scores.tolist(), found.ordered.tolist(), strict=True)
     ]
-    place = {"x": _number("score", "normal score"), "y": _number("residual", _RESIDUAL)}
+    score = {**_number("score", "normal score"), "axis": {"tickCount": 6, "labelOverlap": True}}
+    place = {"x": score, "y": _number("residual", _RESIDUAL)}
     ends = [float(found.scores[0]), float(found.scores[-1])]
     line = {
         "data": {"values": [{"score": end, "residual": end} for end in ends]},

@@ -41,6 +41,7 @@ def draw_boxes(response: str, unit: str, cells: Cells, *, log: bool = False) -> 
         boxes,
         title=axis,
         unit=scale.unit,
+        x_title=cells.factors[x[0]].name if x else "",
         column_title=" / ".join(cells.factors[index].name for index in column),
         row_title=" / ".join(cells.factors[index].name for index in row),
         columns=_list_levels(cells, column),
@@ -56,7 +57,7 @@ def draw_boxes(response: str, unit: str, cells: Cells, *, log: bool = False) -> 
     )
     if left_out:
         text += f" {format_count(left_out)} of the points beyond are not drawn; the most extreme are."
-    return Figure("boxes", response, text, chart)
+    return Figure("boxes", f"Box plots of {response}", text, chart)
 
 
 def draw_ecdf(response: str, unit: str, cells: Cells, *, log: bool = False) -> Figure:
@@ -101,7 +102,7 @@ def draw_ecdf(response: str, unit: str, cells: Cells, *, log: bool = False) -> F
         f"Height: the share of observations that are at most the value below ({_name_sizes(cells)}). A line "
         "further right has larger values; each line has at most 400 steps, extremes included."
     )
-    return Figure("distribution-functions", response, text, chart)
+    return Figure("distribution-functions", f"Distribution functions of {response}", text, chart)
 
 
 def draw_histogram(response: str, unit: str, cells: Cells, *, log: bool = False) -> Figure:
@@ -150,7 +151,7 @@ def draw_histogram(response: str, unit: str, cells: Cells, *, log: bool = False)
         f"Height: observations in each bin; bins of equal width{' on the logarithm' if log else ''}: "
         f"{histogram.rule} ({_name_sizes(cells)})."
     )
-    return Figure("histograms", response, text, chart)
+    return Figure("histograms", f"Histograms of {response}", text, chart)
 
 
 def _choose_scale(unit: str, cells: Cells) -> Scale:

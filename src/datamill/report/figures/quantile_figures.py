@@ -28,6 +28,7 @@ def draw_effects_by_quantile(observations: Described, model: QuantileModel) -> F
             points.append(
                 {
                     "effect": row.name,
+                    "shown": row.name.replace(":", " × "),
                     "quantile": fit.quantile,
                     "estimate": row.value.estimate * scale.factor,
                     "low": row.value.low * scale.factor,
@@ -79,7 +80,7 @@ def _compose(points: list[dict[str, Any]], panels: list[str], unit: str, level: 
     }
     y = {"field": "estimate", "type": "quantitative", "title": unit or None, "scale": {"zero": False}}
     tooltip = [
-        {"field": "effect", "type": "nominal"},
+        {"field": "shown", "type": "nominal", "title": "effect"},
         {"field": "quantile", "type": "quantitative"},
         {"field": "estimate", "type": "quantitative", "format": ".4~g", "title": f"estimate {unit}".strip()},
         {"field": "low", "type": "quantitative", "format": ".4~g", "title": f"low {level}"},
@@ -117,17 +118,17 @@ def _compose(points: list[dict[str, Any]], panels: list[str], unit: str, level: 
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "data": {"values": points},
-        "facet": {
-            "field": "effect",
-            "type": "nominal",
-            "sort": panels,
-            "title": None,
-            "header": {"labelFontWeight": "bold", "labelFontSize": 12},
-        },
+        # Panels one by one: a facet's last row would have axes under empty places.
+        "concat": [
+            {
+                "title": {"text": panel.replace(":", " × "), "anchor": "middle", "fontSize": 12},
+                "transform": [{"filter": {"field": "effect", "equal": panel}}],
+                "width": 210,
+                "height": 140,
+                "layer": layers,
+            }
+            for panel in panels
+        ],
         "columns": _COLUMNS,
-        "spec": {"width": 210, "height": 140, "layer": layers},
-        "resolve": {"scale": {"y": "independent"}},
-        "align": "all",
-        "bounds": "flush",
-        "spacing": {"row": 44, "column": 62},
+        "spacing": {"row": 24, "column": 40},
     }

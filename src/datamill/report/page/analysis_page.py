@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from datamill.report.figures.figure import Figure
 from datamill.report.figures.views import FigureView, start_view
+from datamill.report.numbers import finish_sentence
 from datamill.report.page.frame import fill_template
 from datamill.report.page.tables import TableView
+from datamill.report.page.words import choose_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +51,25 @@ def render_analysis_page(
     return fill_template(
         "analysis_page.html",
         interactive=any(view.views for view in views),
+        # What `let_zoom` and the box plots put into a chart.
+        zooms=any('"bind":"scales"' in figure.chart for view in views for figure in view.views),
+        words=choose_words([title, *lead_sentences, *warnings, *_list_texts(views)]),
         title=title,
         lead=tuple(lead_sentences),
         sections=views,
-        warnings=tuple(warnings),
+        warnings=tuple(finish_sentence(warning) for warning in warnings),
     )
+
+
+def _list_texts(views: Sequence[_SectionView]) -> list[str]:
+    """What a reader sees of sections, for the words in it."""
+    texts: list[str] = []
+    for view in views:
+        texts += view.sentences
+        for figure in view.views:
+            texts += [figure.title, figure.caption]
+        for table in view.tables:
+            texts.append(
+                table if isinstance(table, str) else " ".join((*table.headers, *sum(table.rows, ())))
+            )
+    return texts

@@ -24,11 +24,13 @@ class CheckLine:
 class Diagnosis:
     """What the checks say together; `advice` says which result to trust.
 
-    With `failed` or `doubtful` the quantile regression belongs beside the means.
+    With `hint` neither result is more than a hint. With `failed` or `doubtful` the quantile
+    regression belongs beside the means.
     """
 
     failed: bool
     doubtful: bool
+    hint: bool
     headline: str
     advice: str
     lines: tuple[CheckLine, ...]
@@ -40,7 +42,7 @@ def diagnose_model(checks: AssumptionChecks | None) -> Diagnosis | None:
         return None
     if not checks.checks:
         why = " ".join(finish_sentence(warning) for warning in checks.warnings)
-        return Diagnosis(False, False, "The linear model could not be checked.", why, ())
+        return Diagnosis(False, False, False, "The linear model could not be checked.", why, ())
     lines = [_phrase_check(check) for check in checks.checks]
     if checks.influential is not None:
         state: CheckState = "failed" if checks.influential.influential else "held"
@@ -56,6 +58,7 @@ def diagnose_model(checks: AssumptionChecks | None) -> Diagnosis | None:
     return Diagnosis(
         failed=count > 0,
         doubtful=checks.trust != "means",
+        hint=checks.trust == "neither",
         headline=headline,
         advice=checks.advice,
         lines=tuple(lines),

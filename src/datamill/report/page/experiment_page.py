@@ -39,6 +39,7 @@ from datamill.report.page.tables import (
     tabulate_terms,
     tabulate_trials,
 )
+from datamill.report.page.words import WORDS
 from datamill.report.records import Answer, TrialSummary
 
 
@@ -117,6 +118,7 @@ def write_report(
     html = fill_template(
         "page.html",
         interactive=evidence is not None or bool(others),
+        words=WORDS,
         experiment=experiment,
         design=design,
         trials=trials,

@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import jinja2
+from markupsafe import Markup, escape
 
 from datamill import __version__
 from datamill.report.figures.vega_runtime import load_vega_runtime
+
+#: Short words with a hyphen, such as the level `-g`, that a browser would break behind it.
+_HYPHENED = re.compile(r"(?<!\S)\S*-\S*")
+#: Longer words must be broken on narrow screens.
+_LONGEST_WHOLE = 24
+
+
+def keep_whole(text: str) -> Markup:
+    """Text, escaped, whose words with hyphens stay on one line."""
+    pieces, end = [], 0
+    for found in _HYPHENED.finditer(text):
+        if len(found.group()) <= _LONGEST_WHOLE:
+            pieces += [
+                escape(text[end : found.start()]),
+                Markup('<span class="whole">'),
+                escape(found.group()),
+            ]
+            pieces.append(Markup("</span>"))
+            end = found.end()
+    return Markup("").join([*pieces, escape(text[end:])])
 
 
 def fill_template(template: str, *, interactive: bool, **content: Any) -> str:
@@ -19,5 +41,6 @@ def fill_template(template: str, *, interactive: bool, **content: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["keep_whole"] = keep_whole
     runtime = load_vega_runtime() if interactive else ""
     return environment.get_template(template).render(version=__version__, runtime=runtime, **content)

@@ -28,7 +28,6 @@ from datamill.report.numbers import (
 from datamill.report.page.tables import TableView
 from datamill.report.verbs.quantile_answer import (
     choose_model_scale,
-    describe_detection,
     is_detected,
     state_quantiles,
 )
@@ -37,10 +36,9 @@ _MIDDLE = (0.1, 0.25, 0.5, 0.75, 0.9)
 #: Quantiles that a tail may be judged by, the most extreme first; the data decide.
 _TAILS = (0.999, 0.99, 0.95, 0.9)
 #: Up to this many (design points × coefficients × quantiles × draws) drawing intervals takes a second.
-#: Beyond, they come from the sandwich, which is too sure of extreme quantiles.
+#: Beyond, there are fewer draws.
 _MOST_WORK = 12_000_000
-_MOST_DRAWS = 9999
-_SANDWICH_TAIL = 0.9
+_MOST_DRAWS, _FEW_DRAWS = 9999, 199
 #: A model with more coefficients keeps only the interactions that the analysis of variance detected.
 _MOST_COEFFICIENTS = 40
 #: Rows of the table of one quantile.
@@ -78,16 +76,13 @@ def gather_quantiles(analysis: ResponseAnalysis) -> QuantileEvidence | None:
     # So many draws that a term can be detected at all, adjusted for the number of terms.
     draws = min(_MOST_DRAWS, math.ceil(2 * len(terms) / analysis.alpha) + 1)
     affordable = saturated or cells.size * parameters * (len(_MIDDLE) + 1) * draws <= _MOST_WORK
-    if not affordable:
-        tail = min(tail, _SANDWICH_TAIL)
     low = analysis.response.direction == "higher"
     quantiles = sorted({*_MIDDLE, round(1 - tail, 6) if low else tail})
     try:
         found = fit_quantiles(
             ModelData(observations, terms),
             quantiles,
-            errors="auto" if affordable else "nid",
-            replicates=draws if affordable and not saturated else None,
+            replicates=None if saturated else draws if affordable else _FEW_DRAWS,
             confidence=analysis.confidence,
             alpha=analysis.alpha,
         )
@@ -116,7 +111,7 @@ def _choose_terms(analysis: ResponseAnalysis, model: LinearModel) -> tuple[Term,
 
 
 def _note(model: QuantileModel, left_out: list[str]) -> tuple[str, ...]:
-    notes = [describe_detection(model), f"Method: {finish_sentence(model.method)}"]
+    notes = [_describe_detection(model), f"Method: {finish_sentence(model.method)}"]
     coding = "; ".join(
         f"{factor.name} {factor.levels[0]} / {factor.levels[1]}"
         for factor in model.factors
@@ -129,6 +124,14 @@ def _note(model: QuantileModel, left_out: list[str]) -> tuple[str, ...]:
             f"{len(left_out)} interactions that the analysis of variance did not detect are left out."
         )
     return (*notes, *(finish_sentence(warning) for warning in model.warnings))
+
+
+def _describe_detection(model: QuantileModel) -> str:
+    return (
+        "Bold rows and filled points were detected: p adjusted for the number of terms at the quantile "
+        f"(Holm) < {model.alpha:g}. Intervals ({name_confidence(model.confidence)}) and p-values are those "
+        "of each effect by itself."
+    )
 
 
 def tabulate_fit(observations: Observations, model: QuantileModel, fit: QuantileFit, unit: str) -> TableView:

@@ -1,0 +1,59 @@
+"""Tables as files: what is none is named as what it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from datamill.experiment.errors import InputError
+from datamill.results.bundle import replace_file
+from datamill.results.table_files import read_table_file
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("semi.csv", b"g;y\na;1,5\nb;2,5\n", "separated by semicolons"),
+        ("tabs.csv", b"g\ty\na\t1\n", "separated by tabs"),
+        ("tabs.tsv", b"g\ty\na\t1\n", "separated by tabs"),
+        ("page.html", b"<!doctype html><p>", "HTML"),
+        ("values.json", b'{"y": 1}', "JSON"),
+        ("book.csv", b"PK\x03\x04\x14\0[Content_Types].xml\x84", "Excel workbook"),
+        ("book.xlsx", b"PK\x03\x04\x14\0\x84", "Excel workbook"),
+        ("old.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "Excel workbook"),
+        ("table.csv.zip", b"PK\x03\x04\x14\0table.csv", "zip archive"),
+        ("table.csv", b"PAR1\x15\x04", "Parquet"),
+        ("wide.csv", "g,y\na,1\n".encode("utf-16"), "UTF-8"),
+        ("latin.csv", "gäb,y\na,1\n".encode("latin-1"), "UTF-8"),
+        ("empty.parquet", b"", "empty"),
+    ],
+)
+def test_a_file_that_is_no_table_is_called_what_it_is(
+    tmp_path: Path, name: str, content: bytes, words: str
+) -> None:
+    file = tmp_path / name
+    file.write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        read_table_file(file)
+    assert words in caught.value.message
+    assert caught.value.where == str(file)
+    assert caught.value.remedy
+    assert "Schema" not in str(caught.value)
+
+
+def test_a_row_with_too_many_fields_is_named_by_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "ragged.csv"
+    file.write_text('g,y\n"a\nb",1\nc,2,3\nd,4\n')
+    with pytest.raises(InputError) as caught:
+        read_table_file(file)
+    assert caught.value.where == f"{file}:4"
+    assert "3 fields, the header 2" in caught.value.message
+
+
+def test_a_table_that_cannot_be_written_is_named_by_its_own_name(tmp_path: Path) -> None:
+    # A folder of the draft's name keeps it from being opened, also for root.
+    (tmp_path / ".table.csv").mkdir()
+    with pytest.raises(OSError) as caught:  # noqa: PT011 - whichever of them
+        replace_file(tmp_path / "table.csv", b"g,y\n")
+    assert caught.value.filename == str(tmp_path / "table.csv")
