@@ -20,7 +20,13 @@ from datamill.analysis.linear.sums_of_squares import (
     sum_squares_last,
 )
 from datamill.analysis.linear.triangle import solve_triangle
-from datamill.analysis.model_data.cells import LARGEST_SQUARED, SMALLEST_SQUARED, Cells, FloatArray
+from datamill.analysis.model_data.cells import (
+    LARGEST_SQUARED,
+    SMALLEST_SQUARED,
+    Cells,
+    FloatArray,
+    refuse_missing_levels,
+)
 from datamill.analysis.model_data.coding import Term, code_combinations, list_terms
 from datamill.analysis.model_data.matrix import ModelMatrix, code_model_matrix
 from datamill.analysis.model_data.observations import Covariate
@@ -174,19 +180,8 @@ def _refuse_unusable(
                 f"covariate {covariate.name} is {covariate.values[0]:g} everywhere",
                 remedy="Leave it out: what does not change explains nothing.",
             )
-    for index, factor in enumerate(cells.factors):
-        seen = np.unique(cells.codes[:, index])
-        if seen.size < 2:
-            raise InputError(
-                f'factor {factor.name} has only one level with data: "{factor.levels[int(seen[0])]}"',
-                remedy="Leave the factor out, or add data at another level.",
-            )
-        if seen.size < len(factor.levels):
-            missing = [level for code, level in enumerate(factor.levels) if code not in seen]
-            raise InputError(
-                f"factor {factor.name} has no data at level {', '.join(missing)}",
-                remedy="Leave the level out, or add data at it.",
-            )
+    for index in range(len(cells.factors)):
+        refuse_missing_levels(cells, index)
     if not np.any(cells.values):
         raise InputError(
             f"the response is constant: all {cells.n} observations are {cells.origin:g}",

@@ -143,6 +143,22 @@ def gather_cells(
     )
 
 
+def refuse_missing_levels(cells: Cells, index: int) -> None:
+    """Raise InputError unless the factor has data at two levels or more, and at every level it names."""
+    factor, seen = cells.factors[index], np.unique(cells.codes[:, index])
+    if seen.size < 2:
+        raise InputError(
+            f'factor {factor.name} has only one level with data: "{factor.levels[int(seen[0])]}"',
+            remedy="Leave the factor out, or add data at another level.",
+        )
+    if seen.size < len(factor.levels):
+        missing = [level for code, level in enumerate(factor.levels) if code not in seen]
+        raise InputError(
+            f"factor {factor.name} has no data at level {', '.join(missing)}",
+            remedy="Leave the level out, or add data at it.",
+        )
+
+
 def _choose_origin(observed: FloatArray) -> float:
     """The middle one of (a million of) the observations: differences from it are exact where the spread is
     small against a common offset.

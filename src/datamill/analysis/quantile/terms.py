@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from datamill.analysis.model_data.cells import Cells, FloatArray
+from datamill.analysis.model_data.cells import Cells, FloatArray, refuse_missing_levels
 from datamill.analysis.model_data.coding import Term
 from datamill.analysis.model_data.matrix import ModelMatrix, build_model_matrix
 from datamill.analysis.model_data.observations import Observations
@@ -99,18 +99,7 @@ def refuse_unusable_factors(cells: Cells, terms: Sequence[Term]) -> None:
         raise InputError("there is nothing to explain the response with", remedy="Name at least one factor.")
     used = {index for term in terms for index in term.factors}
     for index in sorted(used):
-        factor, seen = cells.factors[index], np.unique(cells.codes[:, index])
-        if seen.size < 2:
-            raise InputError(
-                f'factor {factor.name} has only one level with data: "{factor.levels[int(seen[0])]}"',
-                remedy="Leave the factor out, or add data at another level.",
-            )
-        if seen.size < len(factor.levels):
-            missing = [level for code, level in enumerate(factor.levels) if code not in seen]
-            raise InputError(
-                f"factor {factor.name} has no data at level {', '.join(missing)}",
-                remedy="Leave the level out, or add data at it.",
-            )
+        refuse_missing_levels(cells, index)
     parameters = 1 + sum(term.df for term in terms)
     if parameters * max(parameters, cells.counts.size) > _LARGEST_MATRIX:
         raise InputError(

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
 from datamill.analyses.records import Asked
+from datamill.analysis.groups.multiplicity import Adjustment
 
 
 def data_options(verb: Callable[..., None]) -> Callable[..., None]:
@@ -95,6 +96,13 @@ confidence_option = click.option(
     type=click.FloatRange(0.5, 1, min_open=True, max_open=True),
     metavar="LEVEL",
     help="Level of the intervals [that of the bundle's experiment, else 0.95].",
+)
+adjust_option = click.option(
+    "--adjust",
+    type=click.Choice(get_args(Adjustment)),
+    default="holm",
+    show_default=True,
+    help="How p-values account for their number: Holm, Benjamini-Hochberg, not at all.",
 )
 seed_option = click.option(
     "--seed",

@@ -11,7 +11,7 @@ from datamill.analyses import tests as analysis
 from datamill.analyses.records import Asked
 from datamill.analysis.groups.multiplicity import Adjustment
 from datamill.analysis.groups.records import Aspect, Assumption
-from datamill.cli.analyze.data import data_options, seed_option
+from datamill.cli.analyze.data import adjust_option, data_options, seed_option
 from datamill.cli.analyze.output import output_options, put_out, refuse_bad_files
 
 
@@ -19,7 +19,6 @@ from datamill.cli.analyze.output import output_options, put_out, refuse_bad_file
 @data_options
 @click.option(
     "--factor",
-    "factor",
     metavar="NAME",
     default="",
     help="Factor whose levels are the groups [the first of the factors]; groups are compared within each "
@@ -27,7 +26,6 @@ from datamill.cli.analyze.output import output_options, put_out, refuse_bad_file
 )
 @click.option(
     "--assume",
-    "assume",
     type=click.Choice(get_args(Assumption)),
     default="nothing",
     show_default=True,
@@ -35,20 +33,12 @@ from datamill.cli.analyze.output import output_options, put_out, refuse_bad_file
 )
 @click.option(
     "--compare",
-    "compare",
     type=click.Choice(get_args(Aspect)),
     default="location",
     show_default=True,
     help="Whether one group is larger, or spreads more.",
 )
-@click.option(
-    "--adjust",
-    "adjust",
-    type=click.Choice(get_args(Adjustment)),
-    default="holm",
-    show_default=True,
-    help="How p-values account for their number: Holm, Benjamini-Hochberg, not at all.",
-)
+@adjust_option
 @click.option(
     "--confidence",
     type=click.FloatRange(0.5, 1, min_open=True, max_open=True),

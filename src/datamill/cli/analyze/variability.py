@@ -11,7 +11,7 @@ from datamill.analyses import variability as analysis
 from datamill.analyses.records import Asked
 from datamill.analysis.distribution.variability import Assumption
 from datamill.analysis.groups.multiplicity import Adjustment
-from datamill.cli.analyze.data import confidence_option, data_options, seed_option
+from datamill.cli.analyze.data import adjust_option, confidence_option, data_options, seed_option
 from datamill.cli.analyze.output import output_options, put_out, refuse_bad_files
 
 
@@ -19,20 +19,12 @@ from datamill.cli.analyze.output import output_options, put_out, refuse_bad_file
 @data_options
 @click.option(
     "--assume",
-    "assume",
     type=click.Choice(get_args(Assumption)),
     default="nothing",
     show_default=True,
     help="What you know of the observations of a design point: decides how intervals are found.",
 )
-@click.option(
-    "--adjust",
-    "adjust",
-    type=click.Choice(get_args(Adjustment)),
-    default="holm",
-    show_default=True,
-    help="How p-values account for their number: Holm, Benjamini-Hochberg, not at all.",
-)
+@adjust_option
 @click.option(
     "--window",
     type=click.IntRange(min=3),
