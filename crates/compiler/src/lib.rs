@@ -23,6 +23,7 @@ mod driver_arguments;
 mod driver_options;
 mod escape;
 mod install;
+mod levels;
 mod link_order;
 mod linker_arguments;
 mod log;
@@ -37,6 +38,7 @@ mod settings;
 mod wrapper;
 
 pub use install::install_wrappers;
+pub use levels::offer_factors;
 pub use log::read_compiler_log;
 pub use observe::observe_build_factors;
 pub use program::is_wrapped_program;

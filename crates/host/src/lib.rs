@@ -1,10 +1,18 @@
-//! What this machine is.
+//! What this machine is, what it is set to, and what else goes on on it.
+
+mod change;
+mod disturbance;
+mod factors;
 
 use std::ffi::CStr;
 use std::fs;
 use std::os::raw::c_char;
 
 use datamill_protocol::HostFacts;
+
+pub use change::Change;
+pub use disturbance::{HostLook, KernelLog};
+pub use factors::{HostFactor, HostLevels, host_factors, offer_factors};
 
 /// What the kernel does not tell.
 const UNKNOWN: &str = "unknown";

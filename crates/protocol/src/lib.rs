@@ -2,13 +2,17 @@
 //! what was seen when it ran. `../../protocol` holds the JSON Schemas written
 //! from these types and examples that both languages round-trip.
 
+mod disturbance;
+mod offer;
 mod record;
 mod schemas;
 mod spec;
 
+pub use disturbance::*;
+pub use offer::*;
 pub use record::*;
 pub use schemas::write_schemas;
 pub use spec::*;
 
 /// Version of both records; a worker refuses a specification of another version.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::disturbance::DisturbanceFacts;
 use crate::spec::BuildPolicy;
 
 /// What happened in one attempt at one trial.
@@ -43,8 +44,14 @@ pub struct TrialRecord {
     pub failure: Option<Failure>,
     /// The build that was measured; absent when none was reached.
     pub build: Option<BuildFacts>,
+    /// Executions of `run.sh` before the measured one.
+    #[serde(default)]
+    pub warmups: Vec<PhaseFacts>,
     /// `run.sh`; absent when not reached.
     pub run: Option<PhaseFacts>,
+    /// What else went on while `run.sh` ran; absent when it was not reached.
+    #[serde(default)]
+    pub disturbance: Option<DisturbanceFacts>,
     /// `collect.sh`; absent when not reached.
     pub collect: Option<PhaseFacts>,
     /// Read-back of every factor in `levels`.
@@ -53,6 +60,10 @@ pub struct TrialRecord {
     pub metrics: BTreeMap<String, Vec<f64>>,
     /// The collected archive.
     pub archive: Option<ArchiveFacts>,
+    /// Changes to the host that could not be undone after the trial, one sentence each; they stay in
+    /// the journal.
+    #[serde(default)]
+    pub unrestored: Vec<String>,
     /// Things worth knowing that did not end the trial, one sentence each.
     pub notices: Vec<String>,
 }
@@ -167,6 +178,8 @@ pub enum FailureKind {
     NoArchive,
     /// `metrics.json` or `metrics.csv` in the archive cannot be read.
     BadMetrics,
+    /// A factor could not be set, or its read-back failed.
+    Factor,
     /// The disk or the private world is full.
     DiskFull,
     /// The private world could not be made.

@@ -1,14 +1,15 @@
-//! The JSON Schemas of both records, as they stand in `protocol/`.
+//! The JSON Schemas of the contract, as they stand in `protocol/`.
 
 use schemars::{JsonSchema, schema_for};
 
-use crate::{TrialRecord, TrialSpec};
+use crate::{FactorOffer, TrialRecord, TrialSpec};
 
 /// File names and contents of the schemas.
-pub fn write_schemas() -> [(&'static str, String); 2] {
+pub fn write_schemas() -> [(&'static str, String); 3] {
     [
         ("trial-spec.schema.json", schema_text::<TrialSpec>()),
         ("trial-record.schema.json", schema_text::<TrialRecord>()),
+        ("factor-offer.schema.json", schema_text::<FactorOffer>()),
     ]
 }
 

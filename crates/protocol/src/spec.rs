@@ -21,6 +21,12 @@ pub struct TrialSpec {
     pub package: PackageSpec,
     /// Level asked for, by factor name, for the factors that the worker sets.
     pub levels: BTreeMap<String, String>,
+    /// Factors that the experiment brings along; their levels are in `levels` like all others.
+    #[serde(default)]
+    pub user_factors: Vec<UserFactorSpec>,
+    /// Package that runs beside `run.sh`: the one that the level of `background_load` names.
+    #[serde(default)]
+    pub background: Option<PackageSpec>,
     /// How the trial is to be kept apart from the host.
     pub isolation: IsolationWanted,
     /// Whether this trial may reuse a build of the same package and build factors.
@@ -42,6 +48,18 @@ pub struct TrialSpec {
 #[serde(deny_unknown_fields)]
 pub struct PackageSpec {
     /// Name by which the experiment calls it.
+    pub name: String,
+    /// Absolute path of a folder or a `.tar.gz`.
+    pub path: String,
+    /// SHA-256 of the `.tar.gz` in lower-case hexadecimal; checked before use. Absent for a folder.
+    pub sha256: Option<String>,
+}
+
+/// A factor that the experiment brings along: a folder with `factor.toml` and one executable a verb.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UserFactorSpec {
+    /// Name of the factor.
     pub name: String,
     /// Absolute path of a folder or a `.tar.gz`.
     pub path: String,

@@ -16,6 +16,9 @@ Usage:
       there already, and prints what is known of the build.
   datamill-worker inventory
       Prints what this machine is.
+  datamill-worker factors [--ask NAME=LEVEL]...
+      Prints what this machine has of each factor; each level that is asked
+      about and cannot be had is listed as missing, with the reason.
   datamill-worker --version | --help
 
 Options of run-trial and build-package:
@@ -56,6 +59,11 @@ pub enum Command {
     },
     /// Describe this machine.
     Inventory,
+    /// Tell what this machine has of each factor.
+    Factors {
+        /// Levels that are asked about, by factor name.
+        asked: Vec<(String, String)>,
+    },
     /// Describe this process; for the worker's own use.
     Witness,
     /// Explain the command.
@@ -71,6 +79,7 @@ pub fn parse_command_line(arguments: Vec<OsString>) -> Result<Command, String> {
     let mut spec = None;
     let mut record = None;
     let mut parent = None;
+    let mut asked = Vec::new();
     let takes_spec = verb == "run-trial" || verb == "build-package";
     while let Some(argument) = arguments.next() {
         if argument == "--help" || argument == "-h" {
@@ -79,6 +88,13 @@ pub fn parse_command_line(arguments: Vec<OsString>) -> Result<Command, String> {
             record = Some(PathBuf::from(
                 arguments.next().ok_or("--record needs a file")?,
             ));
+        } else if verb == "factors" && argument == "--ask" {
+            let given = arguments.next().unwrap_or_default();
+            let (name, level) = given
+                .to_str()
+                .and_then(|text| text.split_once('='))
+                .ok_or("--ask needs NAME=LEVEL")?;
+            asked.push((name.to_owned(), level.to_owned()));
         } else if takes_spec && argument == "--parent" {
             let given = arguments.next().unwrap_or_default();
             parent = Some(
@@ -106,6 +122,7 @@ pub fn parse_command_line(arguments: Vec<OsString>) -> Result<Command, String> {
             parent,
         }),
         Some("inventory") => Ok(Command::Inventory),
+        Some("factors") => Ok(Command::Factors { asked }),
         Some("witness") => Ok(Command::Witness),
         Some("--help" | "-h" | "help") => Ok(Command::Help),
         Some("--version" | "-V") => Ok(Command::Version),

@@ -4,15 +4,16 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use datamill_compiler::{install_wrappers, observe_build_factors, read_compiler_log};
+use datamill_host::{HostLook, KernelLog};
 use datamill_protocol::{
-    ArchiveFacts, BuildFacts, BuildPolicy, CompilerFacts, FactorFacts, Failure, FailureKind, Phase,
-    PhaseFacts, TrialSpec,
+    ArchiveFacts, BuildFacts, BuildPolicy, CompilerFacts, DisturbanceFacts, FactorFacts, Failure,
+    FailureKind, Phase, PhaseFacts, TrialSpec,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::collect::collect_archive;
 use crate::environment::{SEARCH_PATH, inherited_notices, phase_environment};
-use crate::factors::{Levels, read_back_run_factors};
+use crate::factors::{Levels, read_back_process_factors};
 use crate::interrupt::Interrupt;
 use crate::metrics::Metrics;
 use crate::package::{COLLECT, Package, RUN, SETUP};
@@ -26,8 +27,12 @@ use crate::world::World;
 pub struct TrialParts {
     /// The build; absent when none was reached.
     pub build: Option<BuildFacts>,
+    /// Executions of `run.sh` before the measured one.
+    pub warmups: Vec<PhaseFacts>,
     /// `run.sh`.
     pub run: Option<PhaseFacts>,
+    /// What else went on while `run.sh` ran.
+    pub disturbance: Option<DisturbanceFacts>,
     /// `collect.sh`.
     pub collect: Option<PhaseFacts>,
     /// Factors read back.
@@ -56,6 +61,8 @@ pub struct Assignment<'a> {
     pub output: &'a OwnedFd,
     /// The pending interruption.
     pub interrupt: &'a Interrupt,
+    /// The kernel's log, opened before the world was entered.
+    pub kernel_log: Option<&'a KernelLog>,
 }
 
 impl Assignment<'_> {
@@ -111,7 +118,7 @@ fn perform_phases(assignment: &Assignment<'_>, world: &World, parts: &mut TrialP
     }
 
     let mut environment = phase_environment(world, variables, false);
-    if assignment.levels.env_padding.is_some()
+    if assignment.levels.process.env_padding.is_some()
         && let Some((name, _)) = variables.iter().find(|(name, _)| is_padding_name(name))
     {
         return Err(failure(
@@ -121,8 +128,13 @@ fn perform_phases(assignment: &Assignment<'_>, world: &World, parts: &mut TrialP
             "Rename the variable; PAD and one letter are taken.",
         ));
     }
-    environment.extend(assignment.levels.padding());
-    let read = read_back_run_factors(assignment.levels, world, &environment, assignment.interrupt);
+    environment.extend(assignment.levels.process.padding());
+    let read = read_back_process_factors(
+        &assignment.levels.process,
+        world,
+        &environment,
+        assignment.interrupt,
+    );
     parts.factors.extend(read);
     if assignment.interrupt.is_pending() {
         return Err(interrupted(Phase::Run));
@@ -130,14 +142,19 @@ fn perform_phases(assignment: &Assignment<'_>, world: &World, parts: &mut TrialP
 
     check_still_there(world, Phase::Run, RUN)?;
     parts.notices.extend(inherited_notices());
+    let before = HostLook::take(assignment.kernel_log);
     let ended = run_script(
         &stage,
         &Script {
             phase: Phase::Run,
             environment: &environment,
-            address_randomization: assignment.levels.aslr,
+            address_randomization: assignment.levels.process.aslr,
         },
     );
+    parts.disturbance = ended
+        .facts
+        .as_ref()
+        .map(|run| before.compare(&HostLook::take(assignment.kernel_log), run));
     parts.run = ended.facts;
     ended.failure.map_or(Ok(()), Err)?;
     if is_full(world) {

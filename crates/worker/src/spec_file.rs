@@ -59,7 +59,7 @@ fn parse_spec(text: &[u8]) -> Result<(TrialSpec, Levels), String> {
     if spec.attempt == 0 {
         return Err("attempt: attempts count from 1".to_owned());
     }
-    let levels = Levels::parse(&spec.levels)?;
+    let levels = Levels::parse(&spec)?;
     Ok((spec, levels))
 }
 
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named_by_its_field() {
         for (field, value) in [
-            ("schema", json!(2)),
+            ("schema", json!(1)),
             ("scratch_dir", json!("relative")),
             ("cache_dir", json!("/a/../b")),
             ("attempt", json!(0)),

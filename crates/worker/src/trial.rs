@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use datamill_host::KernelLog;
 use datamill_protocol::{
     BuildFacts, BuildPolicy, Failure, FailureKind, IsolationFacts, IsolationKind, IsolationWanted,
     Outcome, Phase, SCHEMA_VERSION, TrialRecord, TrialSpec, WorkerFacts,
@@ -75,11 +76,14 @@ pub fn run_trial(spec: &TrialSpec, levels: &Levels, interrupt: &Interrupt) -> Tr
         outcome: outcome(&parts),
         failure: parts.failure,
         build: parts.build,
+        warmups: parts.warmups,
         run: parts.run,
+        disturbance: parts.disturbance,
         collect: parts.collect,
         factors: parts.factors,
         metrics: parts.metrics,
         archive: parts.archive,
+        unrestored: Vec::new(),
         notices: parts.notices,
     }
 }
@@ -116,6 +120,7 @@ struct Prepared {
     package: Package,
     output: OwnedFd,
     worker: PathBuf,
+    kernel_log: Option<KernelLog>,
 }
 
 impl Prepared {
@@ -131,6 +136,7 @@ impl Prepared {
             package: &self.package,
             output: &self.output,
             interrupt,
+            kernel_log: self.kernel_log.as_ref(),
         }
     }
 }
@@ -162,6 +168,7 @@ fn prepare(spec: &TrialSpec, interrupt: &Interrupt) -> Step<Prepared> {
         package,
         output: output.into(),
         worker,
+        kernel_log: KernelLog::open(),
     })
 }
 

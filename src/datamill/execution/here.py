@@ -15,7 +15,7 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.factors import FACTORS
 from datamill.results.bundle import Bundle
 from datamill.results.responses import check_response_names, list_wanted_responses
-from datamill.results.trial_record import PackageSpec, TrialLimits, TrialRecord, TrialSpec
+from datamill.results.trial_record import SCHEMA_VERSION, PackageSpec, TrialLimits, TrialRecord, TrialSpec
 from datamill.results.validity import count_trials_once, wants_another_attempt
 
 #: Attempts at a trial that fails for reasons of the host, over all runs of the experiment.
@@ -86,7 +86,7 @@ def build_trial_spec(bundle: Bundle, pending: PendingTrial, *, scratch: str = "w
     limits = experiment.limits
     work = bundle.work.absolute()
     return TrialSpec(
-        schema=1,
+        schema=SCHEMA_VERSION,
         experiment=experiment.name,
         trial_id=trial.trial_id,
         attempt=pending.attempt,

@@ -10,7 +10,7 @@ import msgspec
 
 from datamill.experiment.errors import InputError
 from datamill.results.garbage_pause import pause_garbage_collection
-from datamill.results.trial_record import SCHEMA_VERSION, TrialRecord
+from datamill.results.trial_record import READ_VERSIONS, TrialRecord
 
 _DECODER = msgspec.json.Decoder(TrialRecord)
 _ENCODER = msgspec.json.Encoder()
@@ -29,9 +29,9 @@ def decode_record(line: bytes, *, where: str) -> TrialRecord:
         raise InputError(f"not a trial record: {error}", where=where, remedy=_DAMAGED) from None
     except UnicodeDecodeError:
         raise InputError("not a trial record: it is not UTF-8", where=where, remedy=_DAMAGED) from None
-    if record.schema != SCHEMA_VERSION:
+    if record.schema not in READ_VERSIONS:
         raise InputError(
-            f"the record has schema {record.schema}, this datamill reads {SCHEMA_VERSION}", where=where
+            f"the record has schema {record.schema}, this datamill reads {' and '.join(map(str, READ_VERSIONS))}", where=where
         )
     return record
 

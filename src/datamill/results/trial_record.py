@@ -10,7 +10,9 @@ from typing import Literal
 
 import msgspec
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+#: Versions of trial records that are read: what 2 added has defaults.
+READ_VERSIONS = (1, 2)
 
 IsolationWanted = Literal["auto", "overlay", "user_namespace", "plain"]
 BuildPolicy = Literal["fresh", "shared"]
@@ -24,6 +26,7 @@ FailureKind = Literal[
     "timeout",
     "no_archive",
     "bad_metrics",
+    "factor",
     "disk_full",
     "isolation",
     "internal",
@@ -32,6 +35,14 @@ FailureKind = Literal[
 
 class PackageSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """The package of a trial."""
+
+    name: str
+    path: str
+    sha256: str | None
+
+
+class UserFactorSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """A factor that the experiment brings along."""
 
     name: str
     path: str
@@ -67,6 +78,8 @@ class TrialSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=Fals
     scratch_dir: str
     cache_dir: str
     output_dir: str
+    user_factors: tuple[UserFactorSpec, ...] = ()
+    background: PackageSpec | None = None
 
 
 class WorkerFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -176,6 +189,33 @@ class ArchiveFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=F
     sha256: str
 
 
+class DisturbanceFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """What else went on on the whole machine while `run.sh` ran."""
+
+    span_ns: int = 0
+    steal_time_ns: int | None = None
+    busy_time_ns: int | None = None
+    other_time_ns: int | None = None
+    interrupt_time_ns: int | None = None
+    cpu_stall_ns: int | None = None
+    memory_stall_ns: int | None = None
+    io_stall_ns: int | None = None
+    interrupts: int | None = None
+    context_switches: int | None = None
+    forks: int | None = None
+    major_faults: int | None = None
+    swapped_pages: int | None = None
+    load_average: float | None = None
+    lowest_frequency_khz: int | None = None
+    highest_frequency_khz: int | None = None
+    throttle_events: int | None = None
+    temperature_mc: int | None = None
+    clock_jump_ns: int | None = None
+    suspended_ns: int | None = None
+    kernel_lines: tuple[str, ...] = ()
+    untold: tuple[str, ...] = ()
+
+
 class TrialRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """What happened in one attempt at one trial."""
 
@@ -201,3 +241,6 @@ class TrialRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=Fa
     metrics: dict[str, tuple[float, ...]]
     archive: ArchiveFacts | None
     notices: tuple[str, ...]
+    warmups: tuple[PhaseFacts, ...] = ()
+    disturbance: DisturbanceFacts | None = None
+    unrestored: tuple[str, ...] = ()

@@ -80,6 +80,8 @@ def _download(package: str, cache: Path, pins: dict[str, str], apt_folder: Path)
     wanted = ["source", "--only-source", "--tar-only", package]
     listed = _run(["apt-get", *options, "--print-uris", *wanted], cache)
     found = [match for line in listed.stdout.splitlines() if (match := _URI_LINE.match(line))]
+    # Debian may add tarballs of its own (`.orig-www.tar.xz`) to that of upstream.
+    found = [match for match in found if ".orig.tar." in match["file"]]
     if len(found) != 1:
         said = (updated.stderr + listed.stderr).strip()
         raise SourcesError(f"this system's package archive does not offer the source of {package}:\n{said}")

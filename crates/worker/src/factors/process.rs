@@ -1,14 +1,12 @@
-//! The factors that act on `run.sh`: what is asked for, how it is set, how it is read back.
+//! Factors that act on the process of `run.sh`: what is asked for, how it is set, how it is read back.
 
-use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::time::Duration;
 
-use datamill_compiler::WrapperSettings;
 use datamill_probe::{Launch, launch};
-use datamill_protocol::FactorFacts;
+use datamill_protocol::{FactorFacts, FactorOffer, FactorStage};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::interrupt::Interrupt;
@@ -24,64 +22,52 @@ const SMALLEST_PADDING: u64 = PADDING_NAME.len() as u64 + 3;
 /// Most padding that fits beside arguments and environment with the usual stack limit.
 const LARGEST_PADDING: u64 = 1 << 20;
 
-/// Levels of one trial, understood.
+/// Levels of the process factors, understood.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Levels {
+pub struct ProcessLevels {
     /// Whether address-space randomisation is asked to be on; absent leaves it to the host.
     pub aslr: Option<bool>,
     /// Bytes asked to be added to the environment of `run.sh`.
     pub env_padding: Option<u64>,
-    /// Levels for the compiler wrapper.
-    pub compiler: WrapperSettings,
 }
 
-impl Levels {
-    /// Understands the levels of a specification; the error names the factor and what it can be.
-    pub fn parse(levels: &BTreeMap<String, String>) -> Result<Self, String> {
-        let mut parsed = Self::default();
-        for (name, level) in levels {
-            let choices = match (name.as_str(), level.as_str()) {
-                ("aslr", "on" | "off") => {
-                    parsed.aslr = Some(level == "on");
-                    continue;
+impl ProcessLevels {
+    /// Understands a level of one of these factors; the error says what it can be.
+    pub fn parse_level(&mut self, name: &str, level: &str) -> Option<Result<(), String>> {
+        match name {
+            "aslr" => match level {
+                "on" | "off" => self.aslr = Some(level == "on"),
+                _ => return Some(Err("on, off".to_owned())),
+            },
+            "env_padding" => match level.parse() {
+                Ok(bytes)
+                    if bytes == 0 || (SMALLEST_PADDING..=LARGEST_PADDING).contains(&bytes) =>
+                {
+                    self.env_padding = Some(bytes);
                 }
-                ("env_padding", text) => match text.parse() {
-                    Ok(bytes)
-                        if bytes == 0 || (SMALLEST_PADDING..=LARGEST_PADDING).contains(&bytes) =>
-                    {
-                        parsed.env_padding = Some(bytes);
-                        continue;
-                    }
-                    _ => format!("0, or {SMALLEST_PADDING} to {LARGEST_PADDING} bytes"),
-                },
-                ("optimization", "-O0" | "-O1" | "-Os" | "-O2" | "-O3") => {
-                    parsed.compiler.optimization = Some(level.clone());
-                    continue;
-                }
-                ("link_order", "default" | "alphabetical" | "reverse") => {
-                    parsed.compiler.link_order = Some(level.clone());
-                    continue;
-                }
-                ("aslr", _) => "on, off".to_owned(),
-                ("optimization", _) => "-O0, -O1, -Os, -O2, -O3".to_owned(),
-                ("link_order", _) => "default, alphabetical, reverse".to_owned(),
                 _ => {
-                    return Err(format!(
-                        "levels.{name}: this worker has no such factor; it has aslr, env_padding, link_order, optimization"
-                    ));
+                    return Some(Err(format!(
+                        "0, or {SMALLEST_PADDING} to {LARGEST_PADDING} bytes"
+                    )));
                 }
-            };
-            return Err(format!(
-                "levels.{name}: `{level}` is not a level; it can be {choices}"
-            ));
+            },
+            _ => return None,
         }
-        Ok(parsed)
+        Some(Ok(()))
     }
 
     /// Variables that add exactly the bytes asked for to an environment, as `execve` takes them.
     pub fn padding(&self) -> Vec<CString> {
         padding_variables(self.env_padding.unwrap_or(0))
     }
+}
+
+/// What this host offers of the process factors.
+pub fn offer_factors() -> Vec<FactorOffer> {
+    vec![
+        FactorOffer::of("aslr", FactorStage::Process, &["on", "off"]),
+        FactorOffer::of("env_padding", FactorStage::Process, &["0", "10928"]),
+    ]
 }
 
 fn padding_variables(bytes: u64) -> Vec<CString> {
@@ -108,8 +94,8 @@ fn padding_variables(bytes: u64) -> Vec<CString> {
 }
 
 /// Reads back the factors that act on `run.sh`, by launching witnesses exactly as it will be launched.
-pub fn read_back_run_factors(
-    levels: &Levels,
+pub fn read_back_process_factors(
+    levels: &ProcessLevels,
     world: &World,
     environment: &[CString],
     interrupt: &Interrupt,
@@ -145,7 +131,12 @@ pub fn read_back_run_factors(
     factors
 }
 
-fn fact(name: &str, asked: &str, observed: Option<String>, evidence: String) -> FactorFacts {
+pub(super) fn fact(
+    name: &str,
+    asked: &str,
+    observed: Option<String>,
+    evidence: String,
+) -> FactorFacts {
     FactorFacts {
         name: name.to_owned(),
         asked: asked.to_owned(),
@@ -191,7 +182,7 @@ fn kernel_randomizes() -> bool {
 }
 
 fn launch_witness(
-    levels: &Levels,
+    levels: &ProcessLevels,
     world: &World,
     environment: &[CString],
     interrupt: &Interrupt,
@@ -236,17 +227,6 @@ fn launch_witness(
     serde_json::from_str(&text).map_err(|error| cannot(error.to_string()))
 }
 
-/// Facts for the factors that a trial never came to read back.
-pub fn add_unread_factors(levels: &BTreeMap<String, String>, factors: &mut Vec<FactorFacts>) {
-    for (name, asked) in levels {
-        if !factors.iter().any(|fact| fact.name == *name) {
-            let evidence = "The trial ended before this factor could be read back.".to_owned();
-            factors.push(fact(name, asked, None, evidence));
-        }
-    }
-    factors.sort_by(|left, right| left.name.cmp(&right.name));
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -276,20 +256,10 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_factor_is_named() {
-        let levels = BTreeMap::from([("phase_of_moon".to_owned(), "full".to_owned())]);
-        assert!(
-            Levels::parse(&levels)
-                .unwrap_err()
-                .starts_with("levels.phase_of_moon:")
-        );
-    }
-
-    #[test]
     fn a_padding_too_small_to_be_a_variable_is_refused() {
         for bytes in ["1", "5", "-1", "many", "1048577"] {
-            let levels = BTreeMap::from([("env_padding".to_owned(), bytes.to_owned())]);
-            assert!(Levels::parse(&levels).is_err(), "{bytes}");
+            let parsed = ProcessLevels::default().parse_level("env_padding", bytes);
+            assert!(parsed.unwrap().is_err(), "{bytes}");
         }
     }
 

@@ -1,0 +1,68 @@
+//! What a host offers of a factor.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Where a factor is set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FactorStage {
+    /// By the compiler wrapper while the package is built.
+    Build,
+    /// On the process of `run.sh`, which its descendants inherit.
+    Process,
+    /// On the trial's private world, or by what is done in it before `run.sh`.
+    World,
+    /// On the machine: a setting of its kernel, restored afterwards.
+    Host,
+}
+
+/// One factor as this host has it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FactorOffer {
+    /// Name of the factor.
+    pub name: String,
+    /// Where it is set.
+    pub stage: FactorStage,
+    /// Levels that this host has, in their meaningful order; empty when it has none.
+    pub levels: Vec<String>,
+    /// Levels that do not exist here; one entry for each level that was asked about and is refused.
+    pub missing: Vec<MissingLevel>,
+    /// The level that the host is at; absent when that is no state of the host, or unknown.
+    pub current: Option<String>,
+    /// Why the factor as a whole is not to be had here; empty when it is.
+    pub reason: String,
+}
+
+/// A level that does not exist on this host.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MissingLevel {
+    /// The level.
+    pub level: String,
+    /// Why it does not exist here, one sentence without a full stop.
+    pub reason: String,
+}
+
+impl FactorOffer {
+    /// A factor of which this host has these levels.
+    pub fn of(name: &str, stage: FactorStage, levels: &[&str]) -> Self {
+        Self {
+            name: name.to_owned(),
+            stage,
+            levels: levels.iter().map(|level| (*level).to_owned()).collect(),
+            missing: Vec::new(),
+            current: None,
+            reason: String::new(),
+        }
+    }
+
+    /// A factor that is not to be had here at all.
+    pub fn none(name: &str, stage: FactorStage, reason: &str) -> Self {
+        Self {
+            reason: reason.to_owned(),
+            ..Self::of(name, stage, &[])
+        }
+    }
+}

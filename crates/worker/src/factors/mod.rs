@@ -1,0 +1,126 @@
+//! The factors of a trial: what is asked for, who sets each, what this host offers.
+
+mod process;
+mod user;
+mod world;
+
+use std::collections::BTreeMap;
+
+use datamill_compiler::WrapperSettings;
+use datamill_host::HostLevels;
+use datamill_protocol::{FactorFacts, FactorOffer, MissingLevel, TrialSpec};
+
+pub use process::{ProcessLevels, read_back_process_factors};
+pub use user::UserLevels;
+pub use world::WorldLevels;
+
+/// Levels of one trial, understood.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Levels {
+    /// For the compiler wrapper.
+    pub compiler: WrapperSettings,
+    /// For the process of `run.sh`.
+    pub process: ProcessLevels,
+    /// For the trial's private world.
+    pub world: WorldLevels,
+    /// For the machine.
+    pub host: HostLevels,
+    /// For factors that the experiment brings along.
+    pub user: UserLevels,
+}
+
+impl Levels {
+    /// Understands the levels of a specification; the error names the factor and what it can be.
+    pub fn parse(spec: &TrialSpec) -> Result<Self, String> {
+        let mut parsed = Self::default();
+        for (name, level) in &spec.levels {
+            match parsed.parse_level(spec, name, level) {
+                Some(Ok(())) => {}
+                Some(Err(choices)) => {
+                    return Err(format!(
+                        "levels.{name}: `{level}` is not a level; it can be {choices}"
+                    ));
+                }
+                None => {
+                    let known: Vec<String> = offer_factors()
+                        .into_iter()
+                        .map(|offer| offer.name)
+                        .collect();
+                    return Err(format!(
+                        "levels.{name}: this worker has no such factor; it has {}",
+                        known.join(", ")
+                    ));
+                }
+            }
+        }
+        Ok(parsed)
+    }
+
+    /// Whether this host has a level of a built-in factor; the error says why not.
+    fn check_level(&mut self, name: &str, level: &str) -> Result<(), String> {
+        match self.parse_built_in(name, level) {
+            Some(Err(choices)) => Err(format!("it can be {choices}")),
+            Some(Ok(())) => Ok(()),
+            None => Err("this worker has no such factor".to_owned()),
+        }
+    }
+
+    fn parse_built_in(&mut self, name: &str, level: &str) -> Option<Result<(), String>> {
+        self.compiler
+            .parse_level(name, level)
+            .or_else(|| self.process.parse_level(name, level))
+            .or_else(|| self.world.parse_level(name, level))
+            .or_else(|| self.host.parse_level(name, level))
+    }
+
+    fn parse_level(
+        &mut self,
+        spec: &TrialSpec,
+        name: &str,
+        level: &str,
+    ) -> Option<Result<(), String>> {
+        self.user
+            .parse_level(&spec.user_factors, name, level)
+            .or_else(|| self.parse_built_in(name, level))
+    }
+}
+
+/// What this host offers of every built-in factor.
+pub fn offer_factors() -> Vec<FactorOffer> {
+    let groups = [
+        datamill_compiler::offer_factors(),
+        process::offer_factors(),
+        world::offer_factors(),
+        datamill_host::offer_factors(),
+    ];
+    groups.into_iter().flatten().collect()
+}
+
+/// What this host offers, with the levels that are asked about and that it does not have among the
+/// missing ones.
+pub fn offer_asked(asked: &[(String, String)]) -> Vec<FactorOffer> {
+    let mut offers = offer_factors();
+    for (name, level) in asked {
+        let Some(offer) = offers.iter_mut().find(|offer| offer.name == *name) else {
+            continue;
+        };
+        let known = offer.levels.contains(level)
+            || offer.missing.iter().any(|missing| missing.level == *level);
+        if !known && let Err(reason) = Levels::default().check_level(name, level) {
+            let level = level.clone();
+            offer.missing.push(MissingLevel { level, reason });
+        }
+    }
+    offers
+}
+
+/// Facts for the factors that a trial never came to read back.
+pub fn add_unread_factors(levels: &BTreeMap<String, String>, factors: &mut Vec<FactorFacts>) {
+    for (name, asked) in levels {
+        if !factors.iter().any(|fact| fact.name == *name) {
+            let evidence = "The trial ended before this factor could be read back.".to_owned();
+            factors.push(process::fact(name, asked, None, evidence));
+        }
+    }
+    factors.sort_by(|left, right| left.name.cmp(&right.name));
+}
