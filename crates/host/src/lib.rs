@@ -3,6 +3,8 @@
 mod change;
 mod disturbance;
 mod factors;
+mod kernel_log;
+mod noise;
 
 use std::ffi::CStr;
 use std::fs;
@@ -11,7 +13,9 @@ use std::os::raw::c_char;
 use datamill_protocol::HostFacts;
 
 pub use change::Change;
-pub use disturbance::{HostLook, KernelLog};
+pub use disturbance::HostLook;
+pub use kernel_log::KernelLog;
+pub use noise::measure_noise;
 pub use factors::{HostFactor, HostLevels, host_factors, offer_factors};
 
 /// What the kernel does not tell.

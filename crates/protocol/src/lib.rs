@@ -3,12 +3,14 @@
 //! from these types and examples that both languages round-trip.
 
 mod disturbance;
+mod noise;
 mod offer;
 mod record;
 mod schemas;
 mod spec;
 
 pub use disturbance::*;
+pub use noise::*;
 pub use offer::*;
 pub use record::*;
 pub use schemas::write_schemas;

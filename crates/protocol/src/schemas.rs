@@ -2,14 +2,15 @@
 
 use schemars::{JsonSchema, schema_for};
 
-use crate::{FactorOffer, TrialRecord, TrialSpec};
+use crate::{FactorOffer, NoiseFacts, TrialRecord, TrialSpec};
 
 /// File names and contents of the schemas.
-pub fn write_schemas() -> [(&'static str, String); 3] {
+pub fn write_schemas() -> [(&'static str, String); 4] {
     [
         ("trial-spec.schema.json", schema_text::<TrialSpec>()),
         ("trial-record.schema.json", schema_text::<TrialRecord>()),
         ("factor-offer.schema.json", schema_text::<FactorOffer>()),
+        ("noise.schema.json", schema_text::<NoiseFacts>()),
     ]
 }
 

@@ -16,6 +16,8 @@ Usage:
       there already, and prints what is known of the build.
   datamill-worker inventory
       Prints what this machine is.
+  datamill-worker noise [--seconds N]
+      Measures for N seconds (10) how quiet this machine is, and prints what it saw.
   datamill-worker factors [--ask NAME=LEVEL]...
       Prints what this machine has of each factor; each level that is asked
       about and cannot be had is listed as missing, with the reason.
@@ -39,7 +41,7 @@ namespace where the kernel allows one, else it gets a private folder.
 ";
 
 /// What is to be done.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub enum Command {
     /// Run a trial.
     RunTrial {
@@ -59,6 +61,11 @@ pub enum Command {
     },
     /// Describe this machine.
     Inventory,
+    /// Measure how quiet this machine is.
+    Noise {
+        /// For how long.
+        seconds: f64,
+    },
     /// Tell what this machine has of each factor.
     Factors {
         /// Levels that are asked about, by factor name.
@@ -80,6 +87,7 @@ pub fn parse_command_line(arguments: Vec<OsString>) -> Result<Command, String> {
     let mut record = None;
     let mut parent = None;
     let mut asked = Vec::new();
+    let mut seconds = 10.0;
     let takes_spec = verb == "run-trial" || verb == "build-package";
     while let Some(argument) = arguments.next() {
         if argument == "--help" || argument == "-h" {
@@ -88,6 +96,13 @@ pub fn parse_command_line(arguments: Vec<OsString>) -> Result<Command, String> {
             record = Some(PathBuf::from(
                 arguments.next().ok_or("--record needs a file")?,
             ));
+        } else if verb == "noise" && argument == "--seconds" {
+            let given = arguments.next().unwrap_or_default();
+            seconds = given
+                .to_str()
+                .and_then(|text| text.parse().ok())
+                .filter(|seconds| (0.1..=3600.0).contains(seconds))
+                .ok_or("--seconds needs a number from 0.1 to 3600")?;
         } else if verb == "factors" && argument == "--ask" {
             let given = arguments.next().unwrap_or_default();
             let (name, level) = given
@@ -122,6 +137,7 @@ pub fn parse_command_line(arguments: Vec<OsString>) -> Result<Command, String> {
             parent,
         }),
         Some("inventory") => Ok(Command::Inventory),
+        Some("noise") => Ok(Command::Noise { seconds }),
         Some("factors") => Ok(Command::Factors { asked }),
         Some("witness") => Ok(Command::Witness),
         Some("--help" | "-h" | "help") => Ok(Command::Help),

@@ -154,7 +154,10 @@ fn perform_phases(assignment: &Assignment<'_>, world: &World, parts: &mut TrialP
     parts.disturbance = ended
         .facts
         .as_ref()
-        .map(|run| before.compare(&HostLook::take(assignment.kernel_log), run));
+        .map(|run| {
+            let trial_time_ns = run.user_time_ns + run.system_time_ns;
+            before.compare(&HostLook::take(assignment.kernel_log), trial_time_ns)
+        });
     parts.run = ended.facts;
     ended.failure.map_or(Ok(()), Err)?;
     if is_full(world) {

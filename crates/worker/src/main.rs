@@ -56,6 +56,7 @@ fn main() -> ExitCode {
         }) => run_trial(&spec, record.as_deref(), parent),
         Ok(Command::BuildPackage { spec, parent }) => build_package(&spec, parent),
         Ok(Command::Inventory) => print_json(&datamill_host::read_host_facts()),
+        Ok(Command::Noise { seconds }) => print_json(&datamill_host::measure_noise(seconds)),
         Ok(Command::Factors { asked }) => print_json(&factors::offer_asked(&asked)),
         Ok(Command::Witness) => witness::observe_self().and_then(|seen| {
             writeln!(io::stdout(), "{}", serde_json::to_string(&seen)?)?;
