@@ -54,6 +54,7 @@ def plan_study(
                 "value": observed,
                 "valid": observed is not None,
                 "exclusion": None if observed is not None else "trial failed",
+                "doubt": None,
             }
         )
     others = {name: given for name, given in levels.items() if name != "package"}
@@ -76,7 +77,9 @@ def plan_study(
         tuple(DesignFactor(name, given, len(given), build=False) for name, given in factors.items()),
         tuple(planned),
     )
-    table = pl.DataFrame(rows, infer_schema_length=None, schema_overrides={"value": pl.Float64})
+    table = pl.DataFrame(
+        rows, infer_schema_length=None, schema_overrides={"value": pl.Float64, "doubt": pl.String}
+    )
     ended = table.height
     machine = Machine("lab", "x86_64", "Some CPU", 2, 1 << 30, "6.1")
     return (

@@ -38,8 +38,12 @@ def make_study(
     packages: int = 2,
     measurements: int = 1,
     heavy: bool = False,
+    disturbed: float = 0.0,
 ) -> Study:
-    """A made-up study: bzip2 is `ratio` times as fast as xz, only xz gains from -O1; `heavy` has tails."""
+    """A made-up study: bzip2 is `ratio` times as fast as xz, only xz gains from -O1; `heavy` has tails.
+
+    The first replicates of bzip2 are doubtful and `disturbed` times as fast, unless that is 0.
+    """
     rng = np.random.default_rng(5)
     levels = {**LEVELS, "package": LEVELS["package"][:packages]}
     rows, planned = [], []
@@ -53,6 +57,8 @@ def make_study(
             continue
         base = 2e6 * (0.6 if point[1] == "-O0" else 1.0) if point[0] == "xz" else 2e6 * ratio
         fine = index != 7
+        doubtful = disturbed > 0 and point[0] == "bzip2" and replicate == 0
+        base *= disturbed if doubtful else 1
         for measurement in range(measurements):
             rate = base * (1 + 0.01 * rng.standard_normal())
             if heavy and rng.random() < 0.1:
@@ -70,6 +76,7 @@ def make_study(
                         "value": float(value) if fine else None,
                         "valid": fine,
                         "exclusion": None if fine else "trial failed: run.sh ended with status 3",
+                        "doubt": "steal: the hypervisor took 90 ms of processor time" if doubtful else None,
                     }
                 )
     experiment = Experiment(
@@ -89,7 +96,7 @@ def make_study(
         if len(given) > 1
     )
     design = Design("full_factorial", 42, replicates, factors, tuple(planned))
-    table = pl.DataFrame(rows, infer_schema_length=None)
+    table = pl.DataFrame(rows, infer_schema_length=None, schema_overrides={"doubt": pl.String})
     ended = table["trial_id"].n_unique()
     machine = Machine("lab", "x86_64", "Some CPU", 4, 8 << 30, "6.1")
     summary = TrialSummary(
@@ -195,6 +202,24 @@ def test_shared_builds_are_a_limit_of_the_answer() -> None:
     experiment, design, table, summary = make_study()
     answer = write_answer(experiment, design, table, replace(summary, builds_shared=True))
     assert "Builds are shared: variation between builds is not covered by these intervals." in answer.warnings
+
+
+def test_a_conclusion_that_holds_without_doubtful_trials_is_said_to_hold() -> None:
+    experiment, design, table, summary = make_study(disturbed=1.02)
+    page = html.unescape(render_page(experiment, design, table, summary))
+    assert "may have been disturbed; without them the conclusion is the same" in page
+    assert "steal" in page and "--repeat-doubtful" in page
+
+
+def test_a_conclusion_that_depends_on_doubtful_trials_is_said_to() -> None:
+    experiment, design, table, summary = make_study(ratio=1.0, disturbed=3.0, replicates=6)
+    page = html.unescape(render_page(experiment, design, table, summary))
+    assert "the conclusion depends on them: without them, " in page
+
+
+def test_a_study_without_doubtful_trials_says_that_no_rule_was_broken() -> None:
+    page = render_page(*make_study())
+    assert "No rule was broken." in page and "may have been disturbed;" not in page
 
 
 def test_measurements_inside_one_trial_are_not_counted_as_replicates() -> None:
@@ -320,6 +345,7 @@ def test_very_many_observations_make_a_page_of_a_few_megabytes() -> None:
         value=pl.Series(1e6 * (1 + levels["package"]) / (1 + rng.pareto(2.0, n))),
         valid=pl.lit(value=True),
         exclusion=pl.lit(None, dtype=pl.String),
+        doubt=pl.lit(None, dtype=pl.String),
     )
     page = render_page(experiment, design, table, summary)
     assert len(page) < 3_000_000

@@ -14,6 +14,7 @@ from datamill.design.records import Design, PlannedTrial
 from datamill.experiment.errors import InputError
 from datamill.experiment.records import Experiment
 from datamill.experiment.responses import BUILT_IN_UNITS
+from datamill.results.doubts import Doubt, judge_disturbances
 from datamill.results.responses import evaluate_response, list_built_in_values, list_wanted_responses
 from datamill.results.trial_record import TrialRecord
 from datamill.results.validity import count_trials_once, explain_exclusion
@@ -42,6 +43,7 @@ TABLE_SCHEMA: dict[str, pl.DataType] = {
     "value": pl.Float64(),
     "valid": pl.Boolean(),
     "exclusion": pl.String(),
+    "doubt": pl.String(),
 }
 
 #: Columns that tell about the circumstances of an imported trial begin with this; they are no factors.
@@ -165,6 +167,11 @@ class _Series:
         return frame
 
 
+def _spell_doubts(doubts: Sequence[Doubt]) -> str | None:
+    """Return the rules that an attempt broke and what was seen, None when it broke none."""
+    return "; ".join(f"{doubt.rule}: {doubt.seen}" for doubt in doubts) or None
+
+
 def _build_trial_columns(
     design: Design,
     planned: Mapping[str, PlannedTrial],
@@ -172,6 +179,7 @@ def _build_trial_columns(
     exclusions: Sequence[str],
 ) -> pl.DataFrame:
     """Return the columns that all observations of an attempt share, one row an attempt."""
+    doubts = judge_disturbances(records)
     trials = [planned[record.trial_id] for record in records]
     columns: dict[str, list[Any]] = {
         "experiment": [record.experiment for record in records],
@@ -190,6 +198,7 @@ def _build_trial_columns(
         "outcome": [record.outcome for record in records],
         "package": [record.package for record in records],
         "exclusion": [exclusion or None for exclusion in exclusions],
+        "doubt": [_spell_doubts(doubts.get((record.trial_id, record.attempt), ())) for record in records],
     }
     for factor in design.factors:
         if factor.name != "package":

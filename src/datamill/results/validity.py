@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from datamill.results.doubts import judge_disturbances
 from datamill.results.trial_record import FactorFacts, TrialRecord
 
 #: Failures that say something about the host, not about the package: the trial is attempted again.
@@ -22,15 +23,25 @@ class CountedTrials:
     counted: dict[str, int]
 
 
-def count_trials_once(records: Iterable[TrialRecord]) -> CountedTrials:
-    """Choose for each trial the attempt that counts: the first completed one, else the latest."""
-    counted: dict[str, tuple[bool, int]] = {}
+def count_trials_once(records: Sequence[TrialRecord]) -> CountedTrials:
+    """Choose for each trial the attempt that counts.
+
+    That is the first completed one without a doubt about it, else the first completed one, else the
+    latest. What was measured plays no part in the choice.
+    """
+    completed: dict[str, list[int]] = {}
+    latest: dict[str, int] = {}
     for record in records:
-        completed = record.outcome == "completed"
-        before = counted.get(record.trial_id)
-        if before is None or (not before[0] and (completed or record.attempt > before[1])):
-            counted[record.trial_id] = (completed, record.attempt)
-    return CountedTrials({trial: attempt for trial, (_, attempt) in counted.items()})
+        latest[record.trial_id] = max(latest.get(record.trial_id, 0), record.attempt)
+        if record.outcome == "completed":
+            completed.setdefault(record.trial_id, []).append(record.attempt)
+    counted = latest | {trial: attempts[0] for trial, attempts in completed.items()}
+    repeated = {trial: attempts for trial, attempts in completed.items() if len(attempts) > 1}
+    if repeated:
+        doubts = judge_disturbances(records)
+        for trial, attempts in repeated.items():
+            counted[trial] = next((n for n in attempts if (trial, n) not in doubts), attempts[0])
+    return CountedTrials(counted)
 
 
 def explain_exclusion(record: TrialRecord, counted: CountedTrials) -> str:

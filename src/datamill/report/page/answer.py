@@ -52,8 +52,10 @@ def write_answer(experiment: Experiment, design: Design, table: pl.DataFrame, tr
     return phrase_answer(experiment, analyze_response(experiment, design, table, response), trials)
 
 
-def phrase_answer(experiment: Experiment, analysis: ResponseAnalysis, trials: TrialSummary) -> Answer:
-    """Put an analysis of the first response into words."""
+def phrase_answer(
+    experiment: Experiment, analysis: ResponseAnalysis, trials: TrialSummary, *, doubts: str = ""
+) -> Answer:
+    """Put an analysis of the first response into words; `doubts` is the sentence on doubtful trials."""
     details: list[str] = []
     if trials.ended < trials.planned:
         details.append(f"So far {_count_trials(trials)}; the answer may still change.")
@@ -77,6 +79,8 @@ def phrase_answer(experiment: Experiment, analysis: ResponseAnalysis, trials: Tr
     else:
         headline = "There is no answer yet: the data do not allow an interval."
     warnings = [*analysis.warnings, *trials.warnings]
+    if doubts:
+        warnings.append(doubts)
     if trials.builds_shared:
         warnings.append("builds are shared: variation between builds is not covered by these intervals")
     return Answer(

@@ -25,6 +25,7 @@ from datamill.report.figures.views import FigureView, start_view
 from datamill.report.numbers import finish_sentence, format_count, name_confidence
 from datamill.report.page.answer import phrase_answer, phrase_pair, scale_response, write_answer
 from datamill.report.page.diagnosis import Diagnosis, diagnose_model
+from datamill.report.page.doubtful import phrase_doubts, tabulate_doubts
 from datamill.report.page.frame import fill_template
 from datamill.report.page.quantile_evidence import QuantileEvidence, gather_quantiles
 from datamill.report.page.tables import (
@@ -41,6 +42,7 @@ from datamill.report.page.tables import (
 )
 from datamill.report.page.words import WORDS
 from datamill.report.records import Answer, TrialSummary
+from datamill.results.doubts import RULES
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,8 @@ def write_report(
         analysis = analyze_response(experiment, design, table, response)
         if index == 0:
             evidence = _gather_evidence(analysis)
-            answer = phrase_answer(experiment, analysis, trials)
+            doubts = phrase_doubts(experiment, design, table, response, analysis)
+            answer = phrase_answer(experiment, analysis, trials, doubts=doubts)
         else:
             others.append(_view_response(response, analysis))
     if answer is None:
@@ -131,6 +134,8 @@ def write_report(
         ended=format_count(trials.ended),
         trial_counts=tabulate_trials(trials),
         exclusions=tabulate_exclusions(table, [response.name for response in experiment.responses]),
+        doubts=tabulate_doubts(table, [response.name for response in experiment.responses]),
+        doubt_rules=tuple((rule.name, rule.statement) for rule in RULES),
         factors=tabulate_factors(design),
         machines=tabulate_machines(trials),
         responses=tabulate_responses(experiment),

@@ -1,0 +1,99 @@
+"""Trials that may have been disturbed: how many, and whether the conclusion holds without them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from datamill.analysis.response import ResponseAnalysis, analyze_response
+from datamill.design.records import Design
+from datamill.experiment.errors import InputError
+from datamill.experiment.records import Experiment, Response
+from datamill.report.numbers import format_count
+from datamill.report.page.answer import phrase_pair, scale_response
+from datamill.report.page.mattered import list_influential_factors
+from datamill.report.page.tables import TableView
+
+
+def count_doubtful(table: pl.DataFrame, response: str) -> tuple[int, int]:
+    """Return how many trials with valid observations of a response are doubtful, and how many there are."""
+    rows = table.filter((pl.col("response") == response) & pl.col("valid"))
+    doubtful = rows.filter(pl.col("doubt").is_not_null())
+    return doubtful["trial_id"].n_unique(), rows["trial_id"].n_unique()
+
+
+def phrase_doubts(
+    experiment: Experiment,
+    design: Design,
+    table: pl.DataFrame,
+    response: Response,
+    analysis: ResponseAnalysis,
+) -> str:
+    """Say how many trials of an analysis are doubtful and what becomes of it without them; empty for none.
+
+    `analysis` is that of all valid observations. The conclusion is the verdict on each pair of
+    packages and which factors mattered.
+    """
+    doubtful, trials = count_doubtful(table, response.name)
+    if not doubtful:
+        return ""
+    counts = f"{format_count(doubtful)} of {format_count(trials)} trials may have been disturbed"
+    if doubtful == trials:
+        return f"{counts}: the host was not quiet, and no undisturbed trial is left to compare with"
+    quiet = table.with_columns(valid=pl.col("valid") & pl.col("doubt").is_null())
+    try:
+        without = analyze_response(experiment, design, quiet, response)
+    except InputError as error:
+        return f"{counts}; without them there is no answer: {error.message}"
+    changed = _phrase_changes(analysis, without)
+    if not changed:
+        return f"{counts}; without them the conclusion is the same"
+    return f"{counts}, and the conclusion depends on them: without them, {'; '.join(changed)}"
+
+
+def _phrase_changes(analysis: ResponseAnalysis, without: ResponseAnalysis) -> list[str]:
+    """Return what is concluded otherwise without doubtful trials, a phrase each."""
+    changes = []
+    before, after = analysis.comparison, without.comparison
+    if before is not None and after is None:
+        changes.append("the packages cannot be compared")
+    if before is not None and after is not None:
+        verdicts = {(pair.package, pair.baseline): pair.verdict for pair in before.pairs}
+        changes += [
+            phrase_pair(pair, without, scale_response(without)).rstrip(".")
+            for pair in after.pairs
+            if verdicts.get((pair.package, pair.baseline)) != pair.verdict
+        ]
+    (found, _), (found_without, _) = list_influential_factors(analysis), list_influential_factors(without)
+    gained = [name for name in found_without if name not in found]
+    lost = [name for name in found if name not in found_without]
+    if gained:
+        changes.append(f"{', '.join(gained)} mattered as well")
+    if lost:
+        changes.append(f"nothing shows that {', '.join(lost)} mattered")
+    return changes
+
+
+def tabulate_doubts(table: pl.DataFrame, responses: Sequence[str]) -> TableView | None:
+    """Trials by the rule that they broke, with the first example; None when no rule was broken."""
+    trials = (
+        table.filter(pl.col("response").is_in(list(responses)) & pl.col("doubt").is_not_null())
+        .unique("trial_id", keep="first", maintain_order=True)
+        .select("trial_id", pl.col("doubt").cast(pl.String).str.split("; "))
+        .explode("doubt")
+        .with_columns(pl.col("doubt").str.splitn(": ", 2).struct.rename_fields(["rule", "seen"]))
+        .unnest("doubt")
+    )
+    if trials.height == 0:
+        return None
+    rules = (
+        trials.group_by("rule", maintain_order=True)
+        .agg(pl.len().alias("trials"), pl.first("trial_id"), pl.first("seen"))
+        .sort("trials", descending=True, maintain_order=True)
+    )
+    rows = tuple(
+        (str(rule), f"{seen} ({trial})", format_count(int(count)))
+        for rule, count, trial, seen in rules.iter_rows()
+    )
+    return TableView(("rule", "first seen", "trials"), rows, text_columns=2)
