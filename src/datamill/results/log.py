@@ -31,7 +31,8 @@ def decode_record(line: bytes, *, where: str) -> TrialRecord:
         raise InputError("not a trial record: it is not UTF-8", where=where, remedy=_DAMAGED) from None
     if record.schema not in READ_VERSIONS:
         raise InputError(
-            f"the record has schema {record.schema}, this datamill reads {' and '.join(map(str, READ_VERSIONS))}", where=where
+            f"the record has schema {record.schema}, this datamill reads {' and '.join(map(str, READ_VERSIONS))}",
+            where=where,
         )
     return record
 
