@@ -12,14 +12,12 @@ import random
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 from markdown import describe_machine, format_table, spread
-
-WORKER = Path(sys.executable).parent / "datamill-worker"
+from our_trials import OurTrials, write_collect_script
 
 
 def main() -> None:
@@ -67,54 +65,8 @@ def make_package(package: Path) -> Path:
     package.mkdir()
     program = package / "run.sh"
     shutil.copyfile("/bin/true", program)
-    (package / "collect.sh").write_text("#!/bin/sh\ntar -czf result.tar.gz run.sh\necho result.tar.gz\n")
-    for script in package.iterdir():
-        script.chmod(0o755)
+    write_collect_script(package)
     return program
-
-
-class OurTrials:
-    """Trials of the package, without isolation; each call runs one."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._number = 0
-
-    def __call__(self) -> float:
-        """One trial's wall time in seconds."""
-        self._number += 1
-        trial = f"{self._number:06}"
-        spec = {
-            "schema": 1,
-            "experiment": "harness-error",
-            "trial_id": trial,
-            "attempt": 1,
-            "package": {"name": "true", "path": str(self._folder / "package"), "sha256": None},
-            "levels": {},
-            "isolation": "plain",
-            "build": "fresh",
-            "seed": 1,
-            "limits": {
-                "setup_timeout_s": 60.0,
-                "run_timeout_s": 60.0,
-                "collect_timeout_s": 60.0,
-                "output_bytes": 1 << 20,
-                "archive_bytes": 1 << 24,
-                "package_bytes": 1 << 24,
-                "package_files": 10,
-                "world_bytes": 0,
-            },
-            "scratch_dir": str(self._folder / "scratch" / trial),
-            "cache_dir": str(self._folder / "cache"),
-            "output_dir": str(self._folder / "output" / trial),
-        }
-        file = self._folder / "spec.json"
-        file.write_text(json.dumps(spec), encoding="utf-8")
-        told = subprocess.run([WORKER, "run-trial", file], stdout=subprocess.PIPE, check=False).stdout
-        record = json.loads(told) if told else {}
-        if record.get("outcome") != "completed":
-            raise SystemExit(f"the worker did not complete trial {trial}: {record.get('failure')}")
-        return float(record["run"]["wall_time_ns"]) / 1e9
 
 
 def time_hyperfine(program: Path, folder: Path, count: int) -> list[float]:
