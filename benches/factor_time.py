@@ -1,8 +1,8 @@
 """What setting, reading back and restoring all factors of this host costs a trial.
 
-Trials of a program that does nothing, from the start of `datamill-worker run-trial` to its end, in random order:
-without any factor; with every process, world and host factor that this host has at a level other than the one it
-is at; and with those besides that wait for a disk (dropping caches, a file system of the trial's own).
+Trials of a program that does nothing, from the start of `datamill-worker run-trial` to its end, in random
+order: without any factor; with every process, world and host factor that this host has at a level other than
+the one it is at; and with those besides that wait for a disk (dropping caches, a file system of its own).
 """
 
 from __future__ import annotations
