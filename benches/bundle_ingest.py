@@ -100,7 +100,7 @@ def make_record(trial: PlannedTrial, draw: random.Random, number: int) -> TrialR
         158, 148, {"-O2": 148}, 148, 2, 2, 2, 2, {"/usr/bin/cc": 150, "/usr/bin/ar": 8}, 0
     )
     return TrialRecord(
-        schema=1,
+        schema=2,
         experiment="xz-vs-bzip2",
         trial_id=trial.trial_id,
         attempt=1,

@@ -71,7 +71,7 @@ def make_phase(wall_time_ns: int = 1_000_000_000, **changes: Any) -> PhaseFacts:
 
 def make_record(trial_id: str, attempt: int = 1, **changes: Any) -> TrialRecord:
     fields: dict[str, Any] = {
-        "schema": 1,
+        "schema": 2,
         "experiment": "synthetic",
         "trial_id": trial_id,
         "attempt": attempt,
@@ -117,8 +117,9 @@ def make_bundle_folder(folder: Path, text: str = EXPERIMENT) -> Bundle:
     experiment = parse_experiment(text, name="experiment.toml")
     archives = {}
     for package in experiment.packages:
-        archives[package.name] = folder.parent / f"{folder.name}-{package.name}.tar.gz"
-        archives[package.name].write_bytes(b"")
+        file = f"packages/{package.name}.tar.gz"
+        archives[file] = folder.parent / f"{folder.name}-{package.name}.tar.gz"
+        archives[file].write_bytes(b"")
     head = BundleHead(
         BUNDLE_FORMAT,
         "0.1.0",

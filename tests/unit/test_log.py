@@ -48,8 +48,8 @@ def test_a_damaged_line_in_the_middle_is_named_and_nothing_is_dropped_silently(t
 
 def test_a_record_of_another_version_is_refused(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
-    append_records(log, [make_record("t1", schema=2)])
-    with pytest.raises(InputError, match="schema 2"):
+    append_records(log, [make_record("t1", schema=3)])
+    with pytest.raises(InputError, match="schema 3"):
         read_log(log)
 
 

@@ -7,8 +7,12 @@ use std::path::Path;
 /// The part that an argument plays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// An option, or the value of one, that the wrapper leaves alone.
+    /// The value of an option, or an option that the wrapper leaves alone.
     Plain,
+    /// An option of a driver, complete in one argument, that a factor may replace.
+    Option,
+    /// `--` of a driver: after it, everything is an input.
+    Terminator,
     /// Sets the optimisation level.
     Level,
     /// A source file that is compiled.

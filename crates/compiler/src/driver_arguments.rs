@@ -27,8 +27,49 @@ pub(crate) enum Stage {
 pub(crate) struct DriverCall {
     pub arguments: Vec<Argument>,
     pub stage: Stage,
-    /// Where `--` stands: after it, everything is an input.
-    pub terminator: Option<usize>,
+    /// The file that it writes, when the call names one.
+    pub output: Option<OsString>,
+}
+
+impl DriverCall {
+    /// Whether an argument plays this part.
+    pub(crate) fn has(&self, role: Role) -> bool {
+        self.arguments.iter().any(|argument| argument.role == role)
+    }
+
+    /// The options, without their values, in their order.
+    pub(crate) fn options(&self) -> impl DoubleEndedIterator<Item = &OsStr> {
+        let options = self.arguments.iter().filter(|a| a.role == Role::Option);
+        options.map(|argument| argument.text.as_os_str())
+    }
+
+    /// Whether one of these options is given.
+    pub(crate) fn has_option(&self, options: &[&str]) -> bool {
+        self.options()
+            .any(|option| options.iter().any(|known| option == *known))
+    }
+
+    /// Removes these options.
+    pub(crate) fn remove_options(&mut self, is_removed: impl Fn(&OsStr) -> bool) {
+        self.arguments
+            .retain(|argument| argument.role != Role::Option || !is_removed(&argument.text));
+    }
+
+    /// Puts an argument last, but before `--`, after which all are files.
+    pub(crate) fn append(&mut self, text: impl Into<OsString>, role: Role) {
+        let text = text.into();
+        self.arguments
+            .insert(self.end_of_options(), Argument { text, role });
+    }
+
+    /// Where `--` stands, or the end.
+    pub(crate) fn end_of_options(&self) -> usize {
+        let terminator = self
+            .arguments
+            .iter()
+            .position(|a| a.role == Role::Terminator);
+        terminator.unwrap_or(self.arguments.len())
+    }
 }
 
 /// What `-x` says about the files that follow it.
@@ -49,22 +90,22 @@ pub(crate) fn parse_driver_call(words: Vec<OsString>, preprocesses: bool) -> Dri
         },
         language: Language::BySuffix,
         pending: None,
-        terminator: None,
+        terminated: false,
+        output: None,
     };
-    let mut arguments = Vec::with_capacity(words.len() + 1);
-    for (index, text) in words.into_iter().enumerate() {
-        let role = reader.read(index, &text);
+    let mut arguments = Vec::with_capacity(words.len() + 4);
+    for text in words {
+        let role = reader.read(&text);
         arguments.push(Argument { text, role });
     }
     // An option without its value would swallow whatever is appended.
-    let complete = reader.pending.is_none();
-    if !complete || !arguments.iter().any(|argument| argument.role.is_input()) {
+    if reader.pending.is_some() || !arguments.iter().any(|argument| argument.role.is_input()) {
         reader.stage = Stage::Query;
     }
     DriverCall {
         arguments,
         stage: reader.stage,
-        terminator: reader.terminator,
+        output: reader.output,
     }
 }
 
@@ -75,27 +116,29 @@ enum Pending {
     Language,
     Library,
     Linker,
+    Output,
 }
 
 struct Reader {
     stage: Stage,
     language: Language,
     pending: Option<Pending>,
-    terminator: Option<usize>,
+    terminated: bool,
+    output: Option<OsString>,
 }
 
 impl Reader {
-    fn read(&mut self, index: usize, text: &OsStr) -> Role {
+    fn read(&mut self, text: &OsStr) -> Role {
         let bytes = text.as_bytes();
         if let Some(pending) = self.pending.take() {
             return self.read_value(pending, bytes);
         }
-        if self.terminator.is_some() || !bytes.starts_with(b"-") || bytes == b"-" {
+        if self.terminated || !bytes.starts_with(b"-") || bytes == b"-" {
             return self.read_input(text);
         }
         if bytes == b"--" {
-            self.terminator = Some(index);
-            return Role::Plain;
+            self.terminated = true;
+            return Role::Terminator;
         }
         self.read_option(&String::from_utf8_lossy(bytes))
     }
@@ -103,6 +146,10 @@ impl Reader {
     fn read_option(&mut self, option: &str) -> Role {
         if is_level(option) {
             return Role::Level;
+        }
+        if matches!(option, "-o" | "--output") {
+            self.pending = Some(Pending::Output);
+            return Role::Plain;
         }
         if VALUE_OPTIONS.contains(&option) || option.starts_with("-Xarch_") {
             self.pending = Some(Pending::Plain);
@@ -142,6 +189,13 @@ impl Reader {
         if option.starts_with("-l") || option.starts_with("--library=") {
             return Role::Library;
         }
+        if let Some(output) = option
+            .strip_prefix("--output=")
+            .or_else(|| option.strip_prefix("-o"))
+        {
+            self.output = Some(OsString::from(output));
+            return Role::Plain;
+        }
         let linker_options = option
             .strip_prefix("-Wl,")
             .or_else(|| option.strip_prefix("--for-linker="));
@@ -149,13 +203,17 @@ impl Reader {
             Some(options) if options.split(',').any(|o| is_linker_bracket(o.as_bytes())) => {
                 Role::Bracket
             }
-            _ => Role::Plain,
+            _ => Role::Option,
         }
     }
 
     fn read_value(&mut self, pending: Pending, value: &[u8]) -> Role {
         match pending {
             Pending::Plain => Role::Plain,
+            Pending::Output => {
+                self.output = Some(OsStr::from_bytes(value).to_owned());
+                Role::Plain
+            }
             Pending::Library => Role::Library,
             Pending::Linker if is_linker_bracket(value) => Role::Bracket,
             Pending::Linker => Role::Plain,

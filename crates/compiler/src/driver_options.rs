@@ -2,7 +2,6 @@
 
 /// Options whose value is the next argument when nothing is joined to them.
 pub(crate) const VALUE_OPTIONS: &[&str] = &[
-    "-o",
     "-D",
     "-U",
     "-A",
@@ -76,7 +75,6 @@ pub(crate) const VALUE_OPTIONS: &[&str] = &[
     "-exported_symbols_list",
     "--param",
     "--sysroot",
-    "--output",
     "--include",
     "--imacros",
     "--include-directory",

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use crate::log::LOG_FILE;
 use crate::program::{FileIdentity, identify_program, is_executable};
-use crate::settings::WrapperSettings;
+use crate::settings::{WrapperSettings, invalid_input};
 
 const WORKER: &str = "../datamill-worker";
 
@@ -28,7 +28,7 @@ pub fn install_wrappers(
     search_path: &str,
     settings: &WrapperSettings,
 ) -> io::Result<Vec<String>> {
-    settings.check()?;
+    settings.check().map_err(invalid_input)?;
     let bin = dir.join("bin");
     fs::create_dir_all(&bin)?;
     settings.write_into(dir)?;
@@ -36,12 +36,7 @@ pub fn install_wrappers(
     // A build may drop its privileges, and must be able to log all the same.
     log.set_permissions(fs::Permissions::from_mode(0o666))?;
 
-    let root = RootFolder::open(root)?;
-    let mut names = BTreeSet::new();
-    let mut seen = vec![FileIdentity::of(&fs::metadata(&bin)?)];
-    for folder in search_path.split(':').filter(|folder| !folder.is_empty()) {
-        collect_wrapped_programs(&root, Path::new(folder), &mut seen, &mut names);
-    }
+    let names = find_wrapped_programs(Some(&bin), root, search_path)?;
     for name in &names {
         match symlink(WORKER, bin.join(name)) {
             Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
@@ -49,6 +44,24 @@ pub fn install_wrappers(
         }
     }
     Ok(names.into_iter().collect())
+}
+
+/// Names of the wrapped programs on the search path, without those in the folder `except`.
+pub(crate) fn find_wrapped_programs(
+    except: Option<&Path>,
+    root: &Path,
+    search_path: &str,
+) -> io::Result<BTreeSet<String>> {
+    let root = RootFolder::open(root)?;
+    let mut names = BTreeSet::new();
+    let mut seen = Vec::new();
+    if let Some(except) = except {
+        seen.push(FileIdentity::of(&fs::metadata(except)?));
+    }
+    for folder in search_path.split(':').filter(|folder| !folder.is_empty()) {
+        collect_wrapped_programs(&root, Path::new(folder), &mut seen, &mut names);
+    }
+    Ok(names)
 }
 
 /// Adds the names of the wrapped programs in `folder`, unless it was seen already (`/bin` is often

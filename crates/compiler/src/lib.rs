@@ -3,8 +3,8 @@
 //! [`install_wrappers`] puts a folder of wrappers before the real compilers, linkers and archivers;
 //! each wrapper is the worker's own binary, which calls [`run_wrapper`] when it is started under
 //! such a name. The wrapper rewrites the arguments, appends one line to a log and becomes the real
-//! program. Afterwards [`read_compiler_log`] sums the log up and [`observe_build_factors`] says
-//! which levels the build really had.
+//! program. Afterwards [`read_compiler_log`] sums the log up, reads the executables that were linked,
+//! and [`observe_build_factors`] says which levels the build really had.
 //!
 //! A compilation that goes around its wrapper is seen by the wrapper of `as`, which changes nothing,
 //! if it calls that: clang has its assembler within itself, and stays unseen.
@@ -19,28 +19,34 @@
 mod archiver_arguments;
 mod arguments;
 mod chain;
+mod draws;
 mod driver_arguments;
 mod driver_options;
 mod escape;
+mod executable;
+mod flags;
 mod install;
 mod levels;
 mod link_order;
 mod linker_arguments;
 mod log;
 mod observe;
+mod offer;
 mod optimization;
+mod pie;
 mod program;
 mod response_file;
 mod rewrite;
 #[cfg(test)]
 mod rewrite_tests;
 mod settings;
+mod symbol_seed;
 mod wrapper;
 
 pub use install::install_wrappers;
-pub use levels::offer_factors;
 pub use log::read_compiler_log;
 pub use observe::observe_build_factors;
+pub use offer::offer_factors;
 pub use program::is_wrapped_program;
 pub use settings::WrapperSettings;
 pub use wrapper::run_wrapper;

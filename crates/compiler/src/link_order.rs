@@ -5,17 +5,21 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use crate::arguments::{Argument, Role};
+use crate::draws::Draws;
 use crate::log::LinkFacts;
 
 /// Orders that can be asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum LinkOrder {
     /// As the build system passes them.
+    #[default]
     Default,
     /// By file name, bytewise.
     Alphabetical,
     /// The same backwards.
     Reverse,
+    /// Drawn from this seed and the file names.
+    Random(u64),
 }
 
 /// Sorts the objects (and the sources that become objects) of each stretch between two barriers.
@@ -76,14 +80,23 @@ fn sorted_files<'a>(files: &[&'a Argument], order: LinkOrder) -> Vec<&'a Argumen
         LinkOrder::Reverse => {
             sorted.sort_by_key(|file| std::cmp::Reverse(sort_key(&file.text, by_stem)));
         }
+        LinkOrder::Random(seed) => {
+            // From the sorted names, and not from their folders, which may be a trial's own.
+            sorted.sort_by_key(|file| sort_key(&file.text, by_stem));
+            let mut draws = Draws::new(seed, sorted.iter().map(|file| file_name(&file.text)));
+            draws.shuffle(&mut sorted);
+        }
     }
     sorted
 }
 
+fn file_name(file: &OsStr) -> &[u8] {
+    Path::new(file).file_name().unwrap_or(file).as_bytes()
+}
+
 /// Base name (its stem first when asked), then the whole path.
 fn sort_key(file: &OsStr, by_stem: bool) -> [&[u8]; 3] {
-    let path = Path::new(file);
-    let name = path.file_name().unwrap_or(file).as_bytes();
-    let stem = path.file_stem().unwrap_or(file).as_bytes();
+    let name = file_name(file);
+    let stem = Path::new(file).file_stem().unwrap_or(file).as_bytes();
     [if by_stem { stem } else { name }, name, file.as_bytes()]
 }

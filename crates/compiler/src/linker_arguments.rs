@@ -11,6 +11,31 @@ pub(crate) struct LinkerCall {
     pub arguments: Vec<Argument>,
     /// Whether it links, rather than answer a question.
     pub links: bool,
+    /// The executable that it makes; absent when it makes something else.
+    pub executable: Option<OsString>,
+}
+
+/// Options after which a link makes a shared library or an object instead of an executable.
+const OTHER_PRODUCTS: [&str; 7] = [
+    "shared",
+    "Bshareable",
+    "dylib",
+    "r",
+    "relocatable",
+    "i",
+    "Ur",
+];
+
+/// Whether an option of the linker makes it make something else than an executable.
+pub(crate) fn makes_no_executable(option: &str) -> bool {
+    long_name(option).is_some_and(|name| OTHER_PRODUCTS.contains(&name))
+}
+
+/// An option without its one or two dashes.
+fn long_name(option: &str) -> Option<&str> {
+    option
+        .strip_prefix("--")
+        .or_else(|| option.strip_prefix('-'))
 }
 
 /// Short options whose value is the next argument when nothing is joined to them.
@@ -91,15 +116,28 @@ const LONG_VALUE_OPTIONS: &[&str] = &[
 pub(crate) fn parse_linker_call(words: Vec<OsString>) -> LinkerCall {
     let mut pending: Option<Role> = None;
     let mut query = false;
+    let mut executable = Some(OsString::from("a.out"));
+    let mut output_follows = false;
     let mut arguments = Vec::with_capacity(words.len());
     for text in words {
         let bytes = text.as_bytes();
         let role = match pending.take() {
-            Some(role) => role,
+            Some(role) => {
+                if std::mem::take(&mut output_follows) {
+                    executable = executable.map(|_| text.clone());
+                }
+                role
+            }
             None if !bytes.starts_with(b"-") || bytes == b"-" => classify_linker_input(&text),
             None => {
                 let option = String::from_utf8_lossy(bytes);
                 query |= matches!(&*option, "--version" | "-version" | "--help" | "-help");
+                output_follows = matches!(&*option, "-o" | "--output" | "-output");
+                if makes_no_executable(&option) {
+                    executable = None;
+                } else if let Some(output) = joined_output(&option) {
+                    executable = executable.map(|_| output);
+                }
                 let (role, value) = read_option(&option);
                 pending = value;
                 role
@@ -108,7 +146,21 @@ pub(crate) fn parse_linker_call(words: Vec<OsString>) -> LinkerCall {
         arguments.push(Argument { text, role });
     }
     let links = !query && arguments.iter().any(|a| a.role.is_input());
-    LinkerCall { arguments, links }
+    LinkerCall {
+        links,
+        executable: executable.filter(|_| links),
+        arguments,
+    }
+}
+
+/// The value of `-oFILE` or `--output=FILE`; `-omagic` and `-oformat` are other options.
+fn joined_output(option: &str) -> Option<OsString> {
+    if let Some(output) = option.strip_prefix("--output=") {
+        return Some(OsString::from(output));
+    }
+    let output = option.strip_prefix("-o")?;
+    let is_other = output.is_empty() || output.starts_with("format") || output == "magic";
+    (!is_other).then(|| OsString::from(output))
 }
 
 /// The role of an option, and that of the next argument if this is its value.
@@ -119,10 +171,7 @@ fn read_option(option: &str) -> (Role, Option<Role>) {
     if matches!(option, "-b" | "--format" | "-format") {
         return (Role::Bracket, Some(Role::Bracket));
     }
-    let long = option
-        .strip_prefix("--")
-        .or_else(|| option.strip_prefix('-'))
-        .unwrap_or(option);
+    let long = long_name(option).unwrap_or(option);
     if SHORT_VALUE_OPTIONS.contains(&option) || LONG_VALUE_OPTIONS.contains(&long) {
         return (Role::Plain, Some(Role::Plain));
     }

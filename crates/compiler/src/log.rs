@@ -1,11 +1,14 @@
 //! The log of calls: one JSON line each, appended by parallel wrappers.
 
+use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
 use datamill_protocol::CompilerFacts;
 use serde::{Deserialize, Serialize};
+
+use crate::executable::{ExecutableType, read_executable_type};
 
 /// File within the wrapper's folder that receives one line for each call.
 pub(crate) const LOG_FILE: &str = "compiler.log";
@@ -20,8 +23,16 @@ pub(crate) struct CallFacts {
     pub level: Option<String>,
     /// Whether the wrapper changed that level.
     pub level_changed: bool,
+    /// Whether a compilation has the wanted seed for symbols.
+    pub seeded: bool,
+    /// Whether a compilation ends with the wanted options.
+    pub flagged: bool,
     /// The link or archive that the call makes, if any.
     pub link: Option<LinkFacts>,
+    /// Absolute path of the executable that the call links, if any.
+    pub executable: Option<String>,
+    /// Whether the type of that executable was asked for and left all the same.
+    pub type_left: bool,
     /// Whether it is a call of the assembler by a compilation that no wrapper saw.
     pub escaped: bool,
 }
@@ -58,19 +69,30 @@ pub(crate) fn append_call(dir: &Path, call: &CallFacts) -> io::Result<()> {
 /// Sums up the log of the wrappers in `dir`.
 ///
 /// A call that a wrapped program made itself (the linker under a compiler driver) counts as an
-/// invocation and nothing else. Fails when the log is missing, or with `InvalidData` naming the
+/// invocation and nothing else. Executables are read where their links put them, so call this where
+/// and as soon as the build has ended. Fails when the log is missing, or with `InvalidData` naming the
 /// line when one cannot be understood.
 pub fn read_compiler_log(dir: &Path) -> io::Result<CompilerFacts> {
     let path = dir.join(LOG_FILE);
     let text = fs::read(&path)
         .map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", path.display())))?;
     let mut facts = CompilerFacts::default();
+    let mut executables = BTreeSet::new();
     for (index, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
-        let call = serde_json::from_slice(line).map_err(|e| {
+        let call: CallFacts = serde_json::from_slice(line).map_err(|e| {
             let place = format!("{}, line {}", path.display(), index + 1);
             io::Error::new(io::ErrorKind::InvalidData, format!("{place}: {e}"))
         })?;
+        executables.extend(call.executable.clone());
         count_call(&mut facts, call);
+    }
+    for executable in executables {
+        let count = match read_executable_type(Path::new(&executable)) {
+            Some(ExecutableType::PositionIndependent) => &mut facts.pie_executables,
+            Some(ExecutableType::Fixed) => &mut facts.fixed_executables,
+            None => &mut facts.unread_executables,
+        };
+        *count += 1;
     }
     Ok(facts)
 }
@@ -86,7 +108,10 @@ fn count_call(facts: &mut CompilerFacts, call: CallFacts) {
         facts.compiles += 1;
         *facts.optimization_passed.entry(level).or_default() += 1;
         facts.optimization_changed += u64::from(call.level_changed);
+        facts.seeded_compiles += u64::from(call.seeded);
+        facts.flagged_compiles += u64::from(call.flagged);
     }
+    facts.executables_left += u64::from(call.type_left);
     if let Some(link) = call.link {
         facts.links += 1;
         facts.orderable_links += u64::from(link.orderable);

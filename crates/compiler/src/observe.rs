@@ -2,9 +2,19 @@
 
 use datamill_protocol::{CompilerFacts, FactorFacts};
 
+use crate::flags::NO_FLAGS;
 use crate::settings::WrapperSettings;
 
-/// Reads back each build factor that `settings` asks for from what the wrappers logged.
+/// An observed level and its evidence.
+type Observation = (Option<String>, String);
+
+const MIXED: &str = "mixed";
+
+const NO_COMPILATION: &str = "no compilation passed through the wrapper: setup.sh compiles nothing, \
+                              or calls the compiler by absolute path";
+
+/// Reads back each build factor that `settings` asks for from what the wrappers logged, and from the
+/// executables that were linked.
 ///
 /// The observed level is absent when nothing showed one, and differs from the level asked for when
 /// a part of the build escaped: `mixed` when the assembler saw compilations that no wrapper did.
@@ -12,60 +22,159 @@ pub fn observe_build_factors(
     settings: &WrapperSettings,
     facts: &CompilerFacts,
 ) -> Vec<FactorFacts> {
-    let optimization = settings
-        .optimization
-        .as_deref()
-        .map(|asked| observe_optimization(asked, facts));
-    let link_order = settings
-        .link_order
-        .as_deref()
-        .map(|asked| observe_link_order(asked, facts));
-    optimization.into_iter().chain(link_order).collect()
+    type Observe = fn(&str, &CompilerFacts) -> Observation;
+    let factors: [(&str, &Option<String>, Observe); 5] = [
+        ("optimization", &settings.optimization, observe_optimization),
+        ("link_order", &settings.link_order, observe_link_order),
+        ("pie", &settings.pie, observe_pie),
+        ("symbol_seed", &settings.symbol_seed, observe_symbol_seed),
+        ("compiler_flags", &settings.compiler_flags, observe_flags),
+    ];
+    let asked = factors
+        .into_iter()
+        .filter_map(|(name, asked, observe)| Some((name, asked.as_deref()?, observe)));
+    asked
+        .map(|(name, asked, observe)| {
+            let (observed, evidence) = observe(asked, facts);
+            FactorFacts {
+                name: name.to_owned(),
+                asked: asked.to_owned(),
+                observed,
+                evidence,
+            }
+        })
+        .collect()
 }
 
-fn observe_optimization(asked: &str, facts: &CompilerFacts) -> FactorFacts {
+fn observe_optimization(_asked: &str, facts: &CompilerFacts) -> Observation {
     let levels: Vec<&str> = facts
         .optimization_passed
         .keys()
         .map(String::as_str)
         .collect();
-    let evidence = if levels.is_empty() {
-        "no compilation passed through the wrapper: setup.sh compiles nothing, or calls the compiler \
-         by absolute path"
-            .to_owned()
-    } else {
-        let counts: Vec<String> = facts
-            .optimization_passed
-            .iter()
-            .map(|(level, count)| format!("{count} with {level}"))
-            .collect();
-        format!(
-            "{} reached the real compiler, {}; the wrapper changed the level of {}",
-            count_of(facts.compiles, "compilation"),
-            counts.join(", "),
-            facts.optimization_changed
-        )
-    };
-    let (observed, evidence) = match facts.escaped {
-        0 => (levels.join(", "), evidence),
-        escaped => (
-            "mixed".to_owned(),
-            format!(
-                "{evidence}; {} did not pass through the wrapper but called its assembler, with its \
-                 own level",
-                count_of(escaped, "compilation")
-            ),
-        ),
-    };
-    FactorFacts {
-        name: "optimization".to_owned(),
-        asked: asked.to_owned(),
-        observed: (!levels.is_empty()).then_some(observed),
+    let counts: Vec<String> = facts
+        .optimization_passed
+        .iter()
+        .map(|(level, count)| format!("{count} with {level}"))
+        .collect();
+    let evidence = format!(
+        "{} reached the real compiler, {}; the wrapper changed the level of {}",
+        count_of(facts.compiles, "compilation"),
+        counts.join(", "),
+        facts.optimization_changed
+    );
+    judge_compilations(
+        facts,
+        Some(&levels.join(", ")),
         evidence,
-    }
+        "with its own level",
+    )
 }
 
-fn observe_link_order(asked: &str, facts: &CompilerFacts) -> FactorFacts {
+fn observe_symbol_seed(asked: &str, facts: &CompilerFacts) -> Observation {
+    if asked == "default" {
+        return observe_untouched(asked, facts);
+    }
+    let evidence = format!(
+        "{} of {} had the seed; clang, for one, has none",
+        facts.seeded_compiles,
+        count_of(facts.compiles, "compilation")
+    );
+    let level = level_of_share(asked, facts.seeded_compiles, facts.compiles);
+    judge_compilations(facts, level, evidence, "with its own seed")
+}
+
+fn observe_flags(asked: &str, facts: &CompilerFacts) -> Observation {
+    if asked == NO_FLAGS {
+        return observe_untouched(asked, facts);
+    }
+    let evidence = format!(
+        "{} of {} reached the real compiler with these options behind their own",
+        facts.flagged_compiles,
+        count_of(facts.compiles, "compilation")
+    );
+    let level = level_of_share(asked, facts.flagged_compiles, facts.compiles);
+    judge_compilations(facts, level, evidence, "without these options")
+}
+
+/// A level that asks for nothing is what compilations have on either side of the wrapper.
+fn observe_untouched(asked: &str, facts: &CompilerFacts) -> Observation {
+    if facts.compiles == 0 {
+        return (None, NO_COMPILATION.to_owned());
+    }
+    let evidence = format!(
+        "{} passed through the wrapper, left as the build has them",
+        count_of(facts.compiles, "compilation")
+    );
+    (Some(asked.to_owned()), evidence)
+}
+
+/// `None` when no compilation has it, as with a compiler that knows no such thing.
+fn level_of_share(asked: &str, share: u64, all: u64) -> Option<&str> {
+    (share > 0).then_some(if share == all { asked } else { MIXED })
+}
+
+/// The level of the compilations that the wrapper saw, unless there are others or none.
+fn judge_compilations(
+    facts: &CompilerFacts,
+    level: Option<&str>,
+    mut evidence: String,
+    others: &str,
+) -> Observation {
+    if facts.compiles == 0 {
+        evidence = NO_COMPILATION.to_owned();
+    }
+    if facts.escaped > 0 {
+        evidence += &format!(
+            "; {} did not pass through the wrapper but called its assembler, {others}",
+            count_of(facts.escaped, "compilation"),
+        );
+    }
+    let level = level.filter(|_| facts.compiles > 0);
+    let level = level.map(|level| if facts.escaped > 0 { MIXED } else { level });
+    (level.map(str::to_owned), evidence)
+}
+
+fn observe_pie(_asked: &str, facts: &CompilerFacts) -> Observation {
+    let (pie, fixed) = (facts.pie_executables, facts.fixed_executables);
+    let mut evidence = match (pie + fixed, facts.unread_executables) {
+        (0, 0) => {
+            "no link of an executable passed through the wrapper: setup.sh links none, or calls the \
+             linker by absolute path"
+                .to_owned()
+        }
+        (0, unread) => format!(
+            "of {} that links named, none was there when setup.sh had ended: let it copy what it moves",
+            count_of(unread, "executable")
+        ),
+        (read, unread) => {
+            let mut text = format!(
+                "{pie} of {} read after setup.sh from where links put them are position-independent",
+                count_of(read, "executable")
+            );
+            if unread > 0 {
+                text += &format!("; {unread} more were gone or moved");
+            }
+            text
+        }
+    };
+    if facts.executables_left > 0 {
+        evidence += &format!(
+            "; the wrapper left {} as the build has them (static where that cannot be \
+             position-independent, with start-up code of their own, or by a direct call of the linker)",
+            count_of(facts.executables_left, "link"),
+        );
+    }
+    let observed = match (pie, fixed) {
+        (0, 0) => None,
+        (_, 0) => Some("on"),
+        (0, _) => Some("off"),
+        _ => Some(MIXED),
+    };
+    (observed.map(str::to_owned), evidence)
+}
+
+fn observe_link_order(asked: &str, facts: &CompilerFacts) -> Observation {
     let (observed, evidence) = if facts.links == 0 {
         let evidence = "no link or archive passed through the wrapper: setup.sh links nothing, or \
                         calls the linker by absolute path";
@@ -91,12 +200,7 @@ fn observe_link_order(asked: &str, facts: &CompilerFacts) -> FactorFacts {
         let all = facts.links_in_order == facts.orderable_links;
         (Some(if all { asked } else { "mixed" }), evidence)
     };
-    FactorFacts {
-        name: "link_order".to_owned(),
-        asked: asked.to_owned(),
-        observed: observed.map(str::to_owned),
-        evidence,
-    }
+    (observed.map(str::to_owned), evidence)
 }
 
 fn count_of(count: u64, noun: &str) -> String {
@@ -107,118 +211,5 @@ fn count_of(count: u64, noun: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn settings(optimization: Option<&str>, link_order: Option<&str>) -> WrapperSettings {
-        WrapperSettings {
-            optimization: optimization.map(str::to_owned),
-            link_order: link_order.map(str::to_owned),
-        }
-    }
-
-    fn observe_one(settings: &WrapperSettings, facts: &CompilerFacts) -> FactorFacts {
-        let mut observed = observe_build_factors(settings, facts);
-        assert_eq!(observed.len(), 1);
-        observed.remove(0)
-    }
-
-    fn compiled(levels: &[(&str, u64)]) -> CompilerFacts {
-        CompilerFacts {
-            compiles: levels.iter().map(|(_, count)| count).sum(),
-            optimization_passed: levels.iter().map(|(l, n)| ((*l).to_owned(), *n)).collect(),
-            ..CompilerFacts::default()
-        }
-    }
-
-    fn linked(links: u64, orderable: u64, in_order: u64) -> CompilerFacts {
-        CompilerFacts {
-            links,
-            orderable_links: orderable,
-            links_in_order: in_order,
-            ..CompilerFacts::default()
-        }
-    }
-
-    #[test]
-    fn factors_that_are_not_asked_for_are_not_observed() {
-        let facts = compiled(&[("-O2", 3)]);
-        assert!(observe_build_factors(&settings(None, None), &facts).is_empty());
-    }
-
-    #[test]
-    fn one_level_in_all_compilations_is_the_observed_level() {
-        let facts = observe_one(&settings(Some("-O2"), None), &compiled(&[("-O2", 3)]));
-        assert_eq!(facts.observed.as_deref(), Some("-O2"));
-        assert_eq!(
-            (facts.name.as_str(), facts.asked.as_str()),
-            ("optimization", "-O2")
-        );
-    }
-
-    #[test]
-    fn mixed_levels_are_listed() {
-        let facts = compiled(&[("-O0", 1), ("-O2", 3)]);
-        let facts = observe_one(&settings(Some("-O2"), None), &facts);
-        assert_eq!(facts.observed.as_deref(), Some("-O0, -O2"));
-    }
-
-    #[test]
-    fn a_build_that_bypasses_the_wrapper_shows_no_level() {
-        let facts = observe_one(&settings(Some("-O2"), None), &CompilerFacts::default());
-        assert_eq!(facts.observed, None);
-        assert!(facts.evidence.contains("absolute path"));
-    }
-
-    #[test]
-    fn one_compilation_that_escapes_makes_the_level_mixed() {
-        let facts = CompilerFacts {
-            escaped: 1,
-            ..compiled(&[("-O2", 3)])
-        };
-        let facts = observe_one(&settings(Some("-O2"), None), &facts);
-        assert_eq!(facts.observed.as_deref(), Some("mixed"));
-        assert!(facts.evidence.contains("1 compilation did not pass"));
-    }
-
-    #[test]
-    fn a_build_of_which_all_escapes_shows_no_level_but_how_much_escaped() {
-        let facts = CompilerFacts {
-            escaped: 2,
-            ..CompilerFacts::default()
-        };
-        let facts = observe_one(&settings(Some("-O2"), None), &facts);
-        assert_eq!(facts.observed, None);
-        assert!(facts.evidence.contains("2 compilations did not pass"));
-    }
-
-    #[test]
-    fn an_order_that_every_orderable_link_has_is_the_observed_level() {
-        let facts = observe_one(&settings(None, Some("reverse")), &linked(5, 2, 2));
-        assert_eq!(facts.observed.as_deref(), Some("reverse"));
-    }
-
-    #[test]
-    fn one_link_out_of_order_makes_the_level_mixed() {
-        let facts = observe_one(&settings(None, Some("reverse")), &linked(5, 3, 2));
-        assert_eq!(facts.observed.as_deref(), Some("mixed"));
-        assert!(facts.evidence.contains("2 of 3 links"));
-    }
-
-    #[test]
-    fn links_of_single_objects_show_no_order() {
-        let facts = observe_one(&settings(None, Some("alphabetical")), &linked(5, 0, 0));
-        assert_eq!(facts.observed, None);
-        assert!(facts.evidence.contains("5 links or archives"));
-    }
-
-    #[test]
-    fn the_default_order_needs_only_some_link() {
-        let wanted = settings(None, Some("default"));
-        assert_eq!(
-            observe_one(&wanted, &linked(1, 0, 0)).observed.as_deref(),
-            Some("default")
-        );
-        assert_eq!(observe_one(&wanted, &linked(0, 0, 0)).observed, None);
-    }
-}
+#[path = "observe_tests.rs"]
+mod tests;

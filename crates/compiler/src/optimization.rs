@@ -1,7 +1,5 @@
 //! The optimisation level of a driver call.
 
-use std::ffi::OsString;
-
 use crate::arguments::{Argument, Role};
 use crate::driver_arguments::DriverCall;
 
@@ -22,16 +20,9 @@ pub(crate) fn effective_level(arguments: &[Argument]) -> String {
     }
 }
 
-/// Removes every level and puts the wanted one last, before `--`, after which all are files.
+/// Removes every level and puts the wanted one last.
 pub(crate) fn set_level(call: &mut DriverCall, wanted: &str) {
-    let end = call.terminator.unwrap_or(call.arguments.len());
-    let files = call.arguments.split_off(end);
     call.arguments
         .retain(|argument| argument.role != Role::Level);
-    call.terminator = call.terminator.map(|_| call.arguments.len() + 1);
-    call.arguments.push(Argument {
-        text: OsString::from(wanted),
-        role: Role::Level,
-    });
-    call.arguments.extend(files);
+    call.append(wanted, Role::Level);
 }

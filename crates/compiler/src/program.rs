@@ -49,7 +49,8 @@ const PROGRAMS: [(&str, ProgramKind); 23] = [
 ];
 
 /// Searched when PATH is unset or lacks the program.
-const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+pub(crate) const DEFAULT_PATH: &str =
+    "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Whether the program of this `argv[0]` is one that the wrapper stands in for.
 ///

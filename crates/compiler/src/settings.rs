@@ -6,12 +6,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::link_order::LinkOrder;
-
 /// File within the wrapper's folder that holds the settings.
 pub(crate) const SETTINGS_FILE: &str = "compiler.json";
-
-const OPTIMIZATION_LEVELS: [&str; 5] = ["-O0", "-O1", "-Os", "-O2", "-O3"];
 
 /// Levels asked for; a factor that is absent is left as the build system has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,37 +15,34 @@ const OPTIMIZATION_LEVELS: [&str; 5] = ["-O0", "-O1", "-Os", "-O2", "-O3"];
 pub struct WrapperSettings {
     /// `-O0`, `-O1`, `-Os`, `-O2` or `-O3`.
     pub optimization: Option<String>,
-    /// `default`, `alphabetical` or `reverse`.
+    /// `default`, `alphabetical`, `reverse`, `random` or `random:N`.
     pub link_order: Option<String>,
+    /// Whether executables are position-independent: `on` or `off`.
+    pub pie: Option<String>,
+    /// `default`, `random` or a number: the seed of names that the compiler makes up.
+    pub symbol_seed: Option<String>,
+    /// Options added behind those of the build system, quoted as for a shell, or `none`.
+    pub compiler_flags: Option<String>,
+    /// Seed of the trial, for the levels that are `random`.
+    #[serde(default)]
+    pub seed: u64,
 }
 
 impl WrapperSettings {
-    /// The link order asked for; `Default` when the factor is absent.
-    pub(crate) fn wanted_link_order(&self) -> io::Result<LinkOrder> {
-        match self.link_order.as_deref() {
-            None | Some("default") => Ok(LinkOrder::Default),
-            Some("alphabetical") => Ok(LinkOrder::Alphabetical),
-            Some("reverse") => Ok(LinkOrder::Reverse),
-            Some(other) => Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                format!("unknown link_order {other:?}: use default, alphabetical or reverse"),
-            )),
-        }
-    }
-
-    /// Fails with `InvalidInput` unless both levels are known.
-    pub(crate) fn check(&self) -> io::Result<()> {
-        self.wanted_link_order()?;
-        match self.optimization.as_deref() {
-            Some(level) if !OPTIMIZATION_LEVELS.contains(&level) => Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                format!(
-                    "unknown optimization {level:?}: use {}",
-                    OPTIMIZATION_LEVELS.join(", ")
-                ),
-            )),
-            _ => Ok(()),
-        }
+    /// A text that is equal for two settings exactly when they ask the same of a build.
+    ///
+    /// The seed of the trial is part of it only when a level takes its numbers from there, so that
+    /// trials with other levels can share a build.
+    pub fn canonical_text(&self) -> String {
+        let seed = self.draws_from_trial().then_some(self.seed);
+        let levels = [
+            &self.optimization,
+            &self.link_order,
+            &self.pie,
+            &self.symbol_seed,
+            &self.compiler_flags,
+        ];
+        format!("{levels:?} {seed:?}")
     }
 
     pub(crate) fn write_into(&self, dir: &Path) -> io::Result<()> {
@@ -63,7 +56,57 @@ impl WrapperSettings {
         let settings: Self = serde_json::from_slice(&text)
             .map_err(io::Error::from)
             .map_err(explain)?;
-        settings.check().map_err(explain)?;
+        settings.check().map_err(invalid_input).map_err(explain)?;
         Ok(settings)
+    }
+}
+
+pub(crate) fn invalid_input(message: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(name: &str, level: &str, seed: u64) -> WrapperSettings {
+        let mut settings = WrapperSettings {
+            seed,
+            ..WrapperSettings::default()
+        };
+        settings.parse_level(name, level).unwrap().unwrap();
+        settings
+    }
+
+    #[test]
+    fn trials_share_a_build_unless_a_level_is_drawn_from_their_seed() {
+        let text = |name, level, seed| settings(name, level, seed).canonical_text();
+        for (name, level) in [
+            ("optimization", "-O2"),
+            ("link_order", "random:3"),
+            ("symbol_seed", "3"),
+        ] {
+            assert_eq!(text(name, level, 1), text(name, level, 2), "{name}");
+        }
+        for name in ["link_order", "symbol_seed"] {
+            assert_ne!(text(name, "random", 1), text(name, "random", 2), "{name}");
+            assert_eq!(text(name, "random", 1), text(name, "random", 1), "{name}");
+        }
+    }
+
+    #[test]
+    fn settings_that_ask_for_different_builds_have_different_texts() {
+        let texts = [
+            WrapperSettings::default().canonical_text(),
+            settings("pie", "on", 0).canonical_text(),
+            settings("pie", "off", 0).canonical_text(),
+            settings("link_order", "default", 0).canonical_text(),
+            settings("symbol_seed", "default", 0).canonical_text(),
+            settings("compiler_flags", "none", 0).canonical_text(),
+            settings("compiler_flags", "-DX='\", None'", 0).canonical_text(),
+        ];
+        for (index, text) in texts.iter().enumerate() {
+            assert!(!texts[..index].contains(text), "{text}");
+        }
     }
 }

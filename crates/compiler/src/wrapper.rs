@@ -2,16 +2,17 @@
 
 use std::convert::Infallible;
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{self, Path};
 use std::process::{self, Command};
 
 use crate::chain::{CHAIN_VARIABLE, Chain};
 use crate::escape::is_called_by_compiler;
 use crate::log::{CallFacts, append_call};
+use crate::pie::{WantedPie, is_static};
 use crate::program::{FileIdentity, ProgramKind, find_real_program, identify_program};
 use crate::response_file::{expand_response_files, names_response_file, write_response_file};
 use crate::rewrite::{Wanted, rewrite_call};
@@ -57,18 +58,30 @@ fn become_real_program() -> Result<Infallible, String> {
     }
 
     let settings = WrapperSettings::read_from(dir).map_err(|e| e.to_string())?;
+    let resolved = resolved_name(&real);
+    let expanded = expand_response_files(original.clone()).map_err(|e| e.to_string())?;
+    let flags = settings.wanted_flags();
     let wanted = Wanted {
         optimization: settings.optimization.as_deref(),
-        link_order: settings.wanted_link_order().map_err(|e| e.to_string())?,
+        link_order: settings.wanted_link_order(),
+        pie: settings.wanted_pie().map(|on| WantedPie {
+            on,
+            static_pie: on && makes_static_pie(&real, &name, &chain, &expanded),
+            forced_static: flags.iter().any(|flag| is_static(flag)),
+        }),
+        symbol_seed: settings
+            .wanted_symbol_seed()
+            .filter(|_| has_symbol_seed(&resolved)),
+        flags: &flags,
         nested: !chain.is_empty(),
     };
-    let expanded = expand_response_files(original.clone()).map_err(|e| e.to_string())?;
     let mut rewritten = rewrite_call(kind, expanded.clone(), wanted);
     // Members join an archive behind those that it has.
     if let (Some(link), Some(archive)) = (&mut rewritten.facts.link, &rewritten.archive) {
         link.in_order &= !fs::metadata(archive).is_ok_and(|m| m.len() > EMPTY_ARCHIVE_BYTES);
     }
-    rewritten.facts.program = resolved_name(&real);
+    rewritten.facts.program = resolved;
+    rewritten.facts.executable = rewritten.executable.as_deref().map(absolute_name);
     append_call(dir, &rewritten.facts).map_err(|e| e.to_string())?;
 
     let arguments = if rewritten.arguments == expanded {
@@ -101,6 +114,37 @@ fn pass_on(
     }
     let error = Command::new(real).args(arguments).exec();
     Err(format!("{}: {error}", real.display()))
+}
+
+/// Whether the driver can make the static executable that a call asks for position-independent: the
+/// C library has a start-up file for those.
+fn makes_static_pie(real: &Path, name: &OsStr, chain: &Chain, words: &[OsString]) -> bool {
+    if !words.iter().any(|word| is_static(word)) {
+        return false;
+    }
+    let machine = words.iter().filter(|word| {
+        let word = word.as_bytes();
+        let prefixes: [&[u8]; 5] = [b"-m32", b"-m64", b"-mx32", b"--target=", b"--sysroot="];
+        prefixes.iter().any(|prefix| word.starts_with(prefix))
+    });
+    let answer = Command::new(real)
+        .args(machine)
+        .arg("-print-file-name=rcrt1.o")
+        .env(CHAIN_VARIABLE, chain.extended(name, real))
+        .output();
+    // A file that there is not is answered by its bare name.
+    answer.is_ok_and(|answer| answer.stdout.starts_with(b"/"))
+}
+
+/// Clang takes the option for a seed and does nothing with it.
+fn has_symbol_seed(resolved: &str) -> bool {
+    let name = Path::new(resolved).file_name().unwrap_or_default();
+    !name.to_string_lossy().contains("clang")
+}
+
+fn absolute_name(file: &OsStr) -> String {
+    let path = path::absolute(file).unwrap_or_else(|_| Path::new(file).to_path_buf());
+    path.to_string_lossy().into_owned()
 }
 
 fn resolved_name(program: &Path) -> String {

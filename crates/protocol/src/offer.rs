@@ -58,6 +58,15 @@ impl FactorOffer {
         }
     }
 
+    /// Adds a level that this host has, or one that it lacks and why.
+    pub fn add(&mut self, level: &str, had: Result<(), String>) {
+        let level = level.to_owned();
+        match had {
+            Ok(()) => self.levels.push(level),
+            Err(reason) => self.missing.push(MissingLevel { level, reason }),
+        }
+    }
+
     /// A factor that is not to be had here at all.
     pub fn none(name: &str, stage: FactorStage, reason: &str) -> Self {
         Self {

@@ -228,6 +228,24 @@ pub struct CompilerFacts {
     pub programs: BTreeMap<String, u64>,
     /// Compilations that did not pass through the wrapper, seen by the assembler that they called.
     pub escaped: u64,
+    /// Compilations that have the wanted seed for symbols.
+    #[serde(default)]
+    pub seeded_compiles: u64,
+    /// Compilations whose options end with the wanted ones.
+    #[serde(default)]
+    pub flagged_compiles: u64,
+    /// Executables, read where they were linked, that are position-independent.
+    #[serde(default)]
+    pub pie_executables: u64,
+    /// Executables, read where they were linked, that have a fixed address.
+    #[serde(default)]
+    pub fixed_executables: u64,
+    /// Executables that were gone, moved or unreadable when the build had ended.
+    #[serde(default)]
+    pub unread_executables: u64,
+    /// Links of an executable whose type was asked for and left as the build system has it.
+    #[serde(default)]
+    pub executables_left: u64,
 }
 
 /// One measured phase: one process from its exec to its end, with the descendants that it waited for.

@@ -10,13 +10,14 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use crate::digest::hash_parts;
-use crate::inside::{Assignment, build_package};
+use crate::inside::Assignment;
 use crate::phases::interrupted;
 use crate::scratch::{UnfinishedFolder, remove_tree};
+use crate::setup::build_package;
 use crate::trouble::{Step, failure, io_failure};
 use crate::world::{
-    Changes, EncloseError, PLAIN_TREE, WorldError, WorldRequest, clear_scratch, copy_tree, enclose,
-    enter_world,
+    Changes, EncloseError, PLAIN_TREE, WorldError, WorldRequest, WorldSettings, clear_scratch,
+    copy_tree, enclose, enter_world,
 };
 
 /// Subfolder of a stored build with its layers.
@@ -102,12 +103,9 @@ pub fn obtain_shared_build(
 }
 
 fn build_key(assignment: &Assignment<'_>, kind: IsolationKind) -> String {
-    let compiler = &assignment.levels.compiler;
-    let level = |level: &Option<String>| level.as_deref().unwrap_or("(not asked)").to_owned();
     let hash = hash_parts(&[
         &assignment.package.key,
-        &level(&compiler.optimization),
-        &level(&compiler.link_order),
+        &assignment.levels.compiler.canonical_text(),
         &format!("{kind:?}"),
         env!("CARGO_PKG_VERSION"),
     ]);
@@ -160,6 +158,7 @@ fn make_build(
         changes: Changes::Disk(layers),
         scratch,
         worker,
+        settings: WorldSettings::default(),
     };
     let report = enclose(kind, assignment.interrupt, || {
         match enter_world(kind, &request) {

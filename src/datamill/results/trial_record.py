@@ -160,6 +160,12 @@ class CompilerFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=
     links_in_order: int
     programs: dict[str, int]
     escaped: int
+    seeded_compiles: int = 0
+    flagged_compiles: int = 0
+    pie_executables: int = 0
+    fixed_executables: int = 0
+    unread_executables: int = 0
+    executables_left: int = 0
 
 
 class BuildFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):

@@ -162,6 +162,7 @@ fn a_call_made_by_another_wrapped_program_keeps_its_order_and_is_not_counted_aga
         optimization: Some("-O3"),
         link_order: LinkOrder::Alphabetical,
         nested: true,
+        ..Wanted::default()
     };
     let driver = rewrite(ProgramKind::Driver, "-O1 b.c a.c -o x", nested);
     assert_eq!(line_of(&driver), "b.c a.c -o x -O3");

@@ -1,7 +1,9 @@
 //! Rewriting of whole calls, as sentences.
 
 mod levels;
+mod options;
 mod order;
+mod pie;
 mod properties;
 
 use std::ffi::{OsStr, OsString};
@@ -13,14 +15,16 @@ use crate::rewrite::{Rewritten, Wanted, rewrite_call};
 const AT_O3: Wanted = Wanted {
     optimization: Some("-O3"),
     link_order: LinkOrder::Default,
+    pie: None,
+    symbol_seed: None,
+    flags: &[],
     nested: false,
 };
 
 fn ordered(link_order: LinkOrder) -> Wanted<'static> {
     Wanted {
-        optimization: None,
         link_order,
-        nested: false,
+        ..Wanted::default()
     }
 }
 

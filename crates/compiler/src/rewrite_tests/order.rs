@@ -256,3 +256,36 @@ fn a_file_that_looks_like_an_option_stays_and_so_does_standard_input() {
     );
     assert_eq!(driver_sorted("-x c d c - b a"), "-x c c d - a b");
 }
+
+#[test]
+fn a_random_order_follows_from_seed_and_file_names_alone() {
+    let order =
+        |line: &str, seed| rewritten_line(ProgramKind::Driver, line, LinkOrder::Random(seed));
+    let names = |line: &str| {
+        let words = line
+            .split(' ')
+            .map(|word| word.rsplit('/').next().unwrap().to_owned());
+        words.collect::<Vec<_>>()
+    };
+    let wanted = order("a.o b.o c.o d.o e.o", 1);
+    assert_eq!(order("e.o c.o a.o b.o d.o", 1), wanted);
+    assert_eq!(
+        names(&order("/t/1/e.o /t/c.o /t/2/a.o /t/b.o /t/d.o", 1)),
+        names(&wanted)
+    );
+    let others: std::collections::BTreeSet<String> = (2..40)
+        .map(|seed| order("a.o b.o c.o d.o e.o", seed))
+        .collect();
+    assert!(others.len() > 25, "{}", others.len());
+}
+
+#[test]
+fn a_random_order_is_drawn_for_each_stretch_and_counts_as_in_order() {
+    let order = LinkOrder::Random(4);
+    let rewritten = rewrite(ProgramKind::Driver, "d.o c.o -lx b.o a.o", ordered(order));
+    let line = line_of(&rewritten);
+    let (left, right) = line.split_once(" -lx ").unwrap();
+    assert!(["c.o d.o", "d.o c.o"].contains(&left), "{line}");
+    assert!(["a.o b.o", "b.o a.o"].contains(&right), "{line}");
+    assert!(rewritten.facts.link.unwrap().in_order);
+}

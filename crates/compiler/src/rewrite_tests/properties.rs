@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use super::{AT_O3, ordered};
 use crate::link_order::LinkOrder;
+use crate::pie::WantedPie;
 use crate::program::ProgramKind;
 use crate::rewrite::{Wanted, rewrite_call};
 
@@ -12,7 +13,8 @@ struct Lines(u64);
 
 impl Lines {
     const WORDS: &str = "a.o b.o dir/a.o c.c d.cc e.s -O2 -Os -O -o -Xlinker -Wl,-O1 -lm libx.a \
-        -Wl,--start-group -Wl,--end-group -x c none -include -g z.lo crt1.o -shared -c -- -l -MF";
+        -Wl,--start-group -Wl,--end-group -x c none -include -g z.lo crt1.o -shared -c -- -l -MF \
+        -fPIE -fPIC -pie -no-pie -static -static-pie -Wl,-pie,-z,now -r -fno-inline -frandom-seed=1";
 
     fn next_line(&mut self) -> Vec<OsString> {
         let words: Vec<&str> = Self::WORDS.split(' ').collect();
@@ -40,6 +42,7 @@ const KINDS: [ProgramKind; 4] = [
 #[test]
 fn rewriting_twice_is_rewriting_once() {
     let mut lines = Lines(20_130_421);
+    let flags = ["-fno-inline", "-lm", "-I", "x"].map(OsString::from);
     for _ in 0..20_000 {
         let line = lines.next_line();
         for kind in KINDS {
@@ -47,10 +50,18 @@ fn rewriting_twice_is_rewriting_once() {
                 LinkOrder::Default,
                 LinkOrder::Alphabetical,
                 LinkOrder::Reverse,
+                LinkOrder::Random(11),
             ] {
                 let wanted = Wanted {
                     optimization: Some("-O3"),
                     link_order,
+                    pie: Some(WantedPie {
+                        on: link_order != LinkOrder::Reverse,
+                        static_pie: link_order != LinkOrder::Alphabetical,
+                        forced_static: false,
+                    }),
+                    symbol_seed: Some(3),
+                    flags: &flags,
                     nested: false,
                 };
                 let once = rewrite_call(kind, line.clone(), wanted).arguments;
@@ -70,10 +81,12 @@ fn ordering_permutes_files_and_moves_nothing_else() {
     let files = "a.o b.o dir/a.o c.c d.cc e.s z.lo libx.a crt1.o c none";
     let is_file = |word: &OsString| files.split(' ').any(|file| word == file);
     let mut reordered = 0;
-    for _ in 0..20_000 {
+    let orders = [LinkOrder::Alphabetical, LinkOrder::Random(5)];
+    for round in 0..20_000 {
         let line = lines.next_line();
         for kind in KINDS {
-            let rewritten = rewrite_call(kind, line.clone(), ordered(LinkOrder::Alphabetical));
+            let order = orders[round % orders.len()];
+            let rewritten = rewrite_call(kind, line.clone(), ordered(order));
             let after = rewritten.arguments;
             assert_eq!(after.len(), line.len());
             reordered += usize::from(after != line);

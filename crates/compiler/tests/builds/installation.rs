@@ -44,7 +44,7 @@ fn only_programs_that_exist_below_the_root_get_a_wrapper() {
     let wrappers = dir.join("wrappers");
     let settings = WrapperSettings {
         optimization: Some("-O2".into()),
-        link_order: None,
+        ..WrapperSettings::default()
     };
     let search_path = "/nonexistent:/usr/bin:/bin::/opt/tools:/usr/bin/ar";
     let names = install_wrappers(&wrappers, &root, search_path, &settings).unwrap();
@@ -92,15 +92,15 @@ fn installing_again_starts_a_new_log_and_ignores_the_wrappers() {
 #[test]
 fn unknown_levels_are_refused() {
     let dir = fresh_folder("install-unknown");
-    for (optimization, link_order) in [
-        (Some("-O4"), None),
-        (Some("O2"), None),
-        (None, Some("random")),
+    for unknown in [
+        r#"{"optimization": "-O4"}"#,
+        r#"{"optimization": "O2"}"#,
+        r#"{"link_order": "shuffled"}"#,
+        r#"{"pie": "static"}"#,
+        r#"{"symbol_seed": "-1"}"#,
+        r#"{"compiler_flags": "-O2"}"#,
     ] {
-        let settings = WrapperSettings {
-            optimization: optimization.map(str::to_owned),
-            link_order: link_order.map(str::to_owned),
-        };
+        let settings: WrapperSettings = serde_json::from_str(unknown).unwrap();
         let error = install_wrappers(&dir, Path::new("/"), "/usr/bin", &settings).unwrap_err();
         assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
     }

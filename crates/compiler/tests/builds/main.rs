@@ -3,6 +3,9 @@
 mod build_systems;
 mod direct;
 mod escapes;
+mod executables;
 mod installation;
+mod options;
+mod random;
 mod robustness;
 mod workshop;

@@ -29,7 +29,24 @@ impl Workshop {
         let settings = WrapperSettings {
             optimization: optimization.map(str::to_owned),
             link_order: link_order.map(str::to_owned),
+            ..WrapperSettings::default()
         };
+        Self::with_settings(name, settings)
+    }
+
+    /// The same for levels of any factors, in a trial with the seed 1.
+    pub fn asking(name: &str, levels: &[(&str, &str)]) -> Self {
+        let mut settings = WrapperSettings {
+            seed: 1,
+            ..WrapperSettings::default()
+        };
+        for (factor, level) in levels {
+            settings.parse_level(factor, level).unwrap().unwrap();
+        }
+        Self::with_settings(name, settings)
+    }
+
+    pub fn with_settings(name: &str, settings: WrapperSettings) -> Self {
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let _ = fs::remove_dir_all(&dir);
         let (wrappers, sources) = (dir.join("wrappers"), dir.join("sources"));
@@ -108,6 +125,16 @@ impl Workshop {
             .into_iter()
             .map(|factor| factor.observed)
             .collect()
+    }
+
+    /// The type of a binary as binutils read it: `EXEC` or `DYN`.
+    pub fn elf_type_of(&self, binary: &str) -> String {
+        let header = self.shell(&format!("/usr/bin/readelf -h {binary}"));
+        let line = header
+            .lines()
+            .find_map(|line| line.trim().strip_prefix("Type:"));
+        let name = line.and_then(|line| line.split_whitespace().next());
+        name.unwrap_or_default().to_owned()
     }
 
     /// The parts in the order in which the linker laid out their functions.
