@@ -3,8 +3,16 @@
 mod change;
 mod disturbance;
 mod factors;
+mod fault;
+mod journal;
 mod kernel_log;
 mod noise;
+mod restore;
+#[cfg(test)]
+mod restore_tests;
+mod setting;
+mod state;
+mod swap_area;
 
 use std::ffi::CStr;
 use std::fs;
@@ -12,11 +20,18 @@ use std::os::raw::c_char;
 
 use datamill_protocol::HostFacts;
 
-pub use change::Change;
+pub use change::{Change, NoUserVerbs, UserVerbs};
 pub use disturbance::HostLook;
+pub use factors::{
+    FileSetting, HostFactor, HostLevels, LevelError, host_factors, lacks_level, offer_factors,
+};
+pub use journal::{Entry, Journal, JournalContent, JournalError, PlannedChange};
 pub use kernel_log::KernelLog;
 pub use noise::measure_noise;
-pub use factors::{HostFactor, HostLevels, host_factors, offer_factors};
+pub use restore::{ChangeError, Restored, foresee_restore, make_changes, restore_host};
+pub use setting::{check_writable, plan_setting, read_setting};
+pub use state::{Host, STATE_VARIABLE};
+pub use swap_area::{SwapArea, swap_areas_in_use};
 
 /// What the kernel does not tell.
 const UNKNOWN: &str = "unknown";

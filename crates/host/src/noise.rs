@@ -169,16 +169,4 @@ mod tests {
             assert!(processor.lost_ns <= processor.watched_ns * 2);
         }
     }
-
-    #[test]
-    fn twice_the_work_takes_about_twice_the_time() {
-        let rounds = rounds_per_piece();
-        let fastest = |rounds: u64| {
-            time_pieces(Duration::from_millis(60), rounds)
-                .into_iter()
-                .min()
-        };
-        let ratio = fastest(2 * rounds).unwrap() as f64 / fastest(rounds).unwrap() as f64;
-        assert!((1.6..2.4).contains(&ratio), "{ratio}");
-    }
 }

@@ -1,0 +1,109 @@
+//! The same with settings of the kernel that runs these tests; one at a time, since all share it.
+
+use std::fs::{self, File};
+use std::os::fd::AsRawFd;
+
+use super::Bench;
+use crate::change::{Change, NoUserVerbs};
+use crate::factors::{HostLevels, host_factors};
+use crate::restore::{make_changes, restore_host};
+use crate::state::Host;
+use crate::swap_area::swap_areas_in_use;
+
+/// One test of all processes at a time; the end of the file unlocks it.
+fn take_turn() -> File {
+    let lock = File::create(std::env::temp_dir().join("datamill-kernel-tests.lock")).unwrap();
+    // SAFETY: a descriptor of ours.
+    assert_eq!(unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX) }, 0);
+    lock
+}
+
+/// This host with a state folder of the test's own; none, with a printed reason, without root.
+fn kernel() -> Option<(Bench, Host)> {
+    // SAFETY: no pointers involved.
+    if unsafe { libc::geteuid() } != 0 {
+        eprintln!("skipped: needs root");
+        return None;
+    }
+    let bench = Bench::new(&[]);
+    let host = Host::at("/".as_ref(), bench.host.state());
+    Some((bench, host))
+}
+
+fn set_and_restore(name: &str) {
+    let _turn = take_turn();
+    let Some((_bench, host)) = kernel() else {
+        return;
+    };
+    let factors = host_factors(&host);
+    let factor = factors.iter().find(|factor| factor.name() == name).unwrap();
+    let offer = factor.offer();
+    if offer.levels.len() < 2 {
+        eprintln!("skipped: {name} has {:?}, {:?}", offer.levels, offer);
+        return;
+    }
+    let before = factor.read_back("").unwrap();
+    for level in &offer.levels {
+        let mut levels = HostLevels::default();
+        levels.parse_level(name, level).unwrap().unwrap();
+        let changes = levels.plan(&host).unwrap();
+        let mut journal = crate::journal::Journal::open(&host).unwrap();
+        make_changes(&mut journal, &changes, &NoUserVerbs).unwrap();
+        let read = levels.read_back(&host);
+        let restored = restore_host(&mut journal, &NoUserVerbs);
+        assert_eq!(
+            read[0].observed.as_deref(),
+            Some(level.as_str()),
+            "{read:?}"
+        );
+        assert!(restored.is_complete(), "{restored:?}");
+        assert_eq!(factor.read_back("").unwrap(), before);
+    }
+}
+
+#[test]
+fn autogroup_is_set_read_back_and_restored() {
+    set_and_restore("autogroup");
+}
+
+#[test]
+fn transparent_huge_pages_are_set_read_back_and_restored() {
+    set_and_restore("transparent_huge_pages");
+}
+
+#[test]
+fn a_swap_file_is_used_and_gone_afterwards() {
+    let _turn = take_turn();
+    let Some((_bench, host)) = kernel() else {
+        return;
+    };
+    let before = swap_areas_in_use().unwrap();
+    let mut levels = HostLevels::default();
+    levels.parse_level("swap", "8388608").unwrap().unwrap();
+    let changes = match levels.plan(&host) {
+        Ok(changes) => changes,
+        Err(error) => {
+            eprintln!("skipped: {}", error.cause);
+            return;
+        }
+    };
+    let Some(Change::SwapFile { path, .. }) = changes.last().map(|last| last.change.clone()) else {
+        panic!("{changes:?}");
+    };
+    let mut journal = crate::journal::Journal::open(&host).unwrap();
+    if let Err(error) = make_changes(&mut journal, &changes, &NoUserVerbs) {
+        // Containers forbid it.
+        assert!(error.cause.contains("Operation not permitted"), "{error:?}");
+        eprintln!("skipped: {}", error.cause);
+        return;
+    }
+    let read = levels.read_back(&host);
+    let mode = fs::metadata(&path)
+        .map(|data| std::os::unix::fs::PermissionsExt::mode(&data.permissions()));
+    let restored = restore_host(&mut journal, &NoUserVerbs);
+    assert_eq!(read[0].observed.as_deref(), Some("8388608"), "{read:?}");
+    assert_eq!(mode.unwrap() & 0o777, 0o600);
+    assert!(restored.is_complete(), "{restored:?}");
+    assert!(!path.exists());
+    assert_eq!(swap_areas_in_use().unwrap(), before);
+}
