@@ -6,7 +6,9 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::os::fd::RawFd;
 
+use crate::apply::{apply_early, apply_late};
 use crate::counters::Counters;
+use crate::settings::ProcessSettings;
 
 /// Everything the child needs, prepared by the parent, and what it reports back.
 pub(crate) struct ChildPlan {
@@ -17,7 +19,8 @@ pub(crate) struct ChildPlan {
     pub(crate) stdin: RawFd,
     pub(crate) stdout: RawFd,
     pub(crate) stderr: RawFd,
-    pub(crate) address_randomization: Option<bool>,
+    pub(crate) settings: *const ProcessSettings,
+    pub(crate) own_session: bool,
     pub(crate) with_counters: bool,
     pub(crate) counters: Counters,
     /// What this process had used of its own when it executed its program.
@@ -37,18 +40,23 @@ pub enum Step {
     Streams,
     /// Entering its working folder.
     Directory,
-    /// Setting what the layout of its address space depends on.
+    /// Setting whether its addresses are randomised.
     Layout,
+    /// Limiting its stack.
+    StackLimit,
+    /// Limiting its heap.
+    HeapLimit,
+    /// Choosing its memory nodes.
+    MemoryPolicy,
+    /// Choosing its processors.
+    Processors,
+    /// Setting its niceness.
+    Niceness,
+    /// Setting its scheduling policy.
+    Policy,
     /// Executing the program.
     Execute,
 }
-
-/// Bit of `personality(2)` that turns address-space randomisation off.
-const ADDR_NO_RANDOMIZE: libc::c_ulong = 0x0040000;
-const QUERY_PERSONALITY: libc::c_ulong = 0xffff_ffff;
-
-/// The usual soft limit of a stack.
-const STACK_BYTES: libc::rlim_t = 8 << 20;
 
 /// Entry point of the child; `argument` is its [`ChildPlan`].
 pub(crate) extern "C" fn child_main(argument: *mut c_void) -> c_int {
@@ -57,7 +65,12 @@ pub(crate) extern "C" fn child_main(argument: *mut c_void) -> c_int {
     // SAFETY: system calls on values that the parent prepared and keeps alive.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        libc::setsid();
+        // A group of its own either way: by it the family is found where there is no PID namespace.
+        if plan.own_session {
+            libc::setsid();
+        } else {
+            libc::setpgid(0, 0);
+        }
         if plan.with_counters {
             plan.counters.open_on_self();
         }
@@ -68,11 +81,11 @@ pub(crate) extern "C" fn child_main(argument: *mut c_void) -> c_int {
             Step::Streams
         } else if libc::chdir(plan.directory) != 0 {
             Step::Directory
-        } else if !set_personality(plan.address_randomization) || !set_stack_limit() {
-            Step::Layout
+        } else if let Err(step) = apply_early(&*plan.settings) {
+            step
+        } else if let Err(step) = finish(&*plan.settings) {
+            step
         } else {
-            libc::umask(0o022);
-            reset_signals();
             libc::getrusage(libc::RUSAGE_SELF, &mut plan.usage_before);
             plan.started_unix_ns = clock_ns(libc::CLOCK_REALTIME);
             plan.started_monotonic_ns = clock_ns(libc::CLOCK_MONOTONIC);
@@ -85,6 +98,15 @@ pub(crate) extern "C" fn child_main(argument: *mut c_void) -> c_int {
     }
 }
 
+unsafe fn finish(settings: &ProcessSettings) -> Result<(), Step> {
+    // SAFETY: this is the child.
+    unsafe {
+        libc::umask(0o022);
+        reset_signals();
+        apply_late(settings)
+    }
+}
+
 unsafe fn connect_streams(plan: &ChildPlan) -> bool {
     // SAFETY: descriptors prepared by the parent, all above 2.
     unsafe {
@@ -94,41 +116,6 @@ unsafe fn connect_streams(plan: &ChildPlan) -> bool {
         // A kernel without it leaves descriptors that were opened close-on-exec anyway.
         libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0);
         connected
-    }
-}
-
-/// Clears every bit that changes the layout of an address space; that of randomisation is inherited
-/// unless something is wanted of it.
-unsafe fn set_personality(address_randomization: Option<bool>) -> bool {
-    // SAFETY: no pointers involved.
-    unsafe {
-        let now = libc::personality(QUERY_PERSONALITY);
-        if now < 0 {
-            return false;
-        }
-        let now = now as libc::c_ulong;
-        let next = match address_randomization {
-            Some(true) => 0,
-            Some(false) => ADDR_NO_RANDOMIZE,
-            None => now & ADDR_NO_RANDOMIZE,
-        };
-        now == next || libc::personality(next) >= 0
-    }
-}
-
-/// Sets the soft limit of the stack, on which the kernel bases the layout of all other mappings.
-unsafe fn set_stack_limit() -> bool {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: valid pointers.
-    unsafe {
-        if libc::getrlimit(libc::RLIMIT_STACK, &mut limit) != 0 {
-            return false;
-        }
-        limit.rlim_cur = STACK_BYTES.min(limit.rlim_max);
-        libc::setrlimit(libc::RLIMIT_STACK, &limit) == 0
     }
 }
 

@@ -18,6 +18,8 @@ use crate::family::Family;
 use crate::interruption::Interruption;
 use crate::orphans::Orphans;
 use crate::output::OutputStream;
+use crate::own_priority::OwnPriority;
+use crate::settings::ProcessSettings;
 
 const CHILD_STACK_BYTES: usize = 64 * 1024;
 const READ_BUFFER_BYTES: usize = 64 * 1024;
@@ -34,8 +36,10 @@ pub struct Launch<'a> {
     pub environment: &'a [CString],
     /// Working folder.
     pub directory: &'a Path,
-    /// Whether the kernel may randomise the program's address space; absent leaves it as inherited.
-    pub address_randomization: Option<bool>,
+    /// What of its process is set.
+    pub settings: &'a ProcessSettings,
+    /// Whether it leads a session of its own (autogroup schedules by session), or shares the caller's.
+    pub own_session: bool,
     /// Whether event counters are wanted.
     pub with_counters: bool,
     /// Time after which the whole family is killed.
@@ -103,7 +107,13 @@ impl fmt::Display for LaunchError {
                     Step::Separate => "separating its open files",
                     Step::Streams => "connecting its standard streams",
                     Step::Directory => "entering its working folder",
-                    Step::Layout => "setting the layout of its address space",
+                    Step::Layout => "setting whether its addresses are randomised",
+                    Step::StackLimit => "limiting its stack",
+                    Step::HeapLimit => "limiting its heap",
+                    Step::MemoryPolicy => "choosing its memory nodes",
+                    Step::Processors => "choosing its processors",
+                    Step::Niceness => "setting its niceness",
+                    Step::Policy => "setting its scheduling policy",
                     Step::Execute => "executing the program",
                 };
                 write!(formatter, "{doing}: {error}")
@@ -147,7 +157,8 @@ pub fn launch(request: Launch<'_>) -> Result<Measured, LaunchError> {
         stdin: stdin.as_raw_fd(),
         stdout: stdout_write.as_raw_fd(),
         stderr: stderr_write.as_raw_fd(),
-        address_randomization: request.address_randomization,
+        settings: ptr::from_ref(request.settings),
+        own_session: request.own_session,
         with_counters: request.with_counters,
         counters: Counters::closed(),
         // SAFETY: an all-zero rusage is valid.
@@ -158,6 +169,8 @@ pub fn launch(request: Launch<'_>) -> Result<Measured, LaunchError> {
         errno: 0,
     };
 
+    // Put back only after the family has ended: until then it may leave no processor to this thread.
+    let _own_priority = OwnPriority::above(request.settings.policy);
     let orphans = Orphans::listen().map_err(prepare)?;
     lower_own_peak();
     let own_peak_before = own_peak_bytes();

@@ -6,6 +6,7 @@
 //! child itself takes the start time as its last act, and the worker takes the end time as its
 //! first act after the kernel reports the end. While the process is silent the worker sleeps.
 
+mod apply;
 mod child;
 mod counters;
 mod family;
@@ -13,8 +14,14 @@ mod interruption;
 mod launch;
 mod orphans;
 mod output;
+mod own_priority;
+mod settings;
 
 pub use child::Step as ChildStep;
 pub use family::{Family, end_orphans};
 pub use interruption::Interruption;
 pub use launch::{Launch, LaunchError, Measured, launch};
+pub use settings::{
+    BitSet, Limit, MemoryPolicy, ProcessSettings, ProcessorSet, REAL_TIME_PRIORITY,
+    SchedulingPolicy,
+};

@@ -1,5 +1,7 @@
 //! What the layout of a program's address space depends on.
 
+use datamill_probe::ProcessSettings;
+
 use crate::support::{QUIET, Request, run, run_shell, take_turn};
 
 #[test]
@@ -9,7 +11,10 @@ fn address_randomisation_is_set_as_asked() {
         run(&Request {
             program: "/bin/cat",
             arguments: &["/proc/self/personality"],
-            address_randomization,
+            settings: ProcessSettings {
+                address_randomization,
+                ..ProcessSettings::default()
+            },
             ..QUIET
         })
         .stdout
@@ -34,7 +39,10 @@ fn layout_bits_of_the_caller_do_not_reach_the_program() {
         let output = run(&Request {
             program: "/bin/cat",
             arguments: &["/proc/self/personality"],
-            address_randomization,
+            settings: ProcessSettings {
+                address_randomization,
+                ..ProcessSettings::default()
+            },
             ..QUIET
         });
         // SAFETY: as above.

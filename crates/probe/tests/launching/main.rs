@@ -5,4 +5,5 @@
 mod ends;
 mod layout;
 mod resources;
+mod settings;
 mod support;

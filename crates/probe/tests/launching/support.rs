@@ -8,7 +8,9 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
-use datamill_probe::{Family, Interruption, Launch, LaunchError, Measured, launch};
+use datamill_probe::{
+    Family, Interruption, Launch, LaunchError, Measured, ProcessSettings, launch,
+};
 
 pub fn take_turn() -> MutexGuard<'static, ()> {
     static TURN: OnceLock<Mutex<()>> = OnceLock::new();
@@ -27,7 +29,7 @@ pub struct Request<'a> {
     pub environment: &'a [&'a str],
     pub timeout: Option<Duration>,
     pub output_bytes: u64,
-    pub address_randomization: Option<bool>,
+    pub settings: ProcessSettings,
     pub interrupt: Option<&'a Pipe>,
 }
 
@@ -37,7 +39,7 @@ pub const QUIET: Request<'static> = Request {
     environment: &["PATH=/usr/bin:/bin"],
     timeout: Some(Duration::from_secs(60)),
     output_bytes: 1 << 20,
-    address_randomization: Some(true),
+    settings: ProcessSettings::RANDOMIZED,
     interrupt: None,
 };
 
@@ -87,7 +89,8 @@ pub fn try_run(request: &Request<'_>) -> Result<Output, LaunchError> {
         arguments: &strings(request.arguments),
         environment: &strings(request.environment),
         directory: Path::new("/"),
-        address_randomization: request.address_randomization,
+        settings: &request.settings,
+        own_session: true,
         with_counters: true,
         timeout: request.timeout,
         output_bytes: request.output_bytes,
