@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use crate::restore::RestoreOptions;
+
 /// What `--help` prints.
 pub const HELP: &str = "\
 datamill-worker runs trials, one at a time, and tells what it saw.
@@ -18,9 +20,14 @@ Usage:
       Prints what this machine is.
   datamill-worker noise [--seconds N]
       Measures for N seconds (10) how quiet this machine is, and prints what it saw.
-  datamill-worker factors [--ask NAME=LEVEL]...
-      Prints what this machine has of each factor; each level that is asked
-      about and cannot be had is listed as missing, with the reason.
+  datamill-worker factors [--user FOLDER]... [--ask NAME=LEVEL]...
+      Prints what this machine has of each factor, and of the factor in each
+      FOLDER (or .tar.gz); each level that is asked about and cannot be had is
+      listed as missing, with the reason.
+  datamill-worker restore [--dry-run] [--forget] [--json]
+      Undoes what a killed worker left of its changes to this machine, and tells
+      it. --dry-run only tells; --forget gives up what cannot be undone; --json
+      tells it as JSON.
   datamill-worker --version | --help
 
 Options of run-trial and build-package:
@@ -29,8 +36,9 @@ Options of run-trial and build-package:
       ended meanwhile, and nobody waits for the record.
 
 Exit status:
-  0    the trial completed; the build is there
-  1    the trial did not complete, and its record says why; the build failed
+  0    the trial completed; the build is there; the machine is as it was before
+  1    the trial did not complete, and its record says why; the build failed;
+       the machine is not as it was before, or another worker is changing it
   2    the specification or the command line cannot be used; there is no record
   130  interrupted by Ctrl-C or SIGTERM; the record says so
 
@@ -38,6 +46,10 @@ SPEC.json follows protocol/trial-spec.schema.json, the record follows
 protocol/trial-record.schema.json. As root, a trial sees the machine through an
 overlay that is thrown away afterwards; without root it does so in a user
 namespace where the kernel allows one, else it gets a private folder.
+
+Changes to the machine are written to a journal before they are made. It is in
+$DATAMILL_STATE_DIR, an absolute path; else in /var/lib/datamill for root, and
+in $XDG_STATE_HOME/datamill or ~/.local/state/datamill for others.
 ";
 
 /// What is to be done.
@@ -70,7 +82,11 @@ pub enum Command {
     Factors {
         /// Levels that are asked about, by factor name.
         asked: Vec<(String, String)>,
+        /// Folders or archives with factors of experiments.
+        user: Vec<PathBuf>,
     },
+    /// Undo what a killed worker left.
+    Restore(RestoreOptions),
     /// Describe this process; for the worker's own use.
     Witness,
     /// Explain the command.
@@ -87,6 +103,8 @@ pub fn parse_command_line(arguments: Vec<OsString>) -> Result<Command, String> {
     let mut record = None;
     let mut parent = None;
     let mut asked = Vec::new();
+    let mut user = Vec::new();
+    let mut options = RestoreOptions::default();
     let mut seconds = 10.0;
     let takes_spec = verb == "run-trial" || verb == "build-package";
     while let Some(argument) = arguments.next() {
@@ -110,6 +128,16 @@ pub fn parse_command_line(arguments: Vec<OsString>) -> Result<Command, String> {
                 .and_then(|text| text.split_once('='))
                 .ok_or("--ask needs NAME=LEVEL")?;
             asked.push((name.to_owned(), level.to_owned()));
+        } else if verb == "factors" && argument == "--user" {
+            user.push(PathBuf::from(
+                arguments.next().ok_or("--user needs a folder")?,
+            ));
+        } else if verb == "restore" && argument == "--dry-run" {
+            options.dry_run = true;
+        } else if verb == "restore" && argument == "--forget" {
+            options.forget = true;
+        } else if verb == "restore" && argument == "--json" {
+            options.json = true;
         } else if takes_spec && argument == "--parent" {
             let given = arguments.next().unwrap_or_default();
             parent = Some(
@@ -138,7 +166,8 @@ pub fn parse_command_line(arguments: Vec<OsString>) -> Result<Command, String> {
         }),
         Some("inventory") => Ok(Command::Inventory),
         Some("noise") => Ok(Command::Noise { seconds }),
-        Some("factors") => Ok(Command::Factors { asked }),
+        Some("factors") => Ok(Command::Factors { asked, user }),
+        Some("restore") => Ok(Command::Restore(options)),
         Some("witness") => Ok(Command::Witness),
         Some("--help" | "-h" | "help") => Ok(Command::Help),
         Some("--version" | "-V") => Ok(Command::Version),
@@ -165,6 +194,32 @@ mod tests {
             parse(&["run-trial", "s.json", "--record", "r.json", "--parent", "7"]),
             Ok(expected)
         );
+    }
+
+    #[test]
+    fn factors_are_asked_about_by_folder_and_level() {
+        let expected = Command::Factors {
+            asked: vec![("swap".to_owned(), "off".to_owned())],
+            user: vec!["f".into()],
+        };
+        assert_eq!(
+            parse(&["factors", "--user", "f", "--ask", "swap=off"]),
+            Ok(expected)
+        );
+    }
+
+    #[test]
+    fn a_restoration_can_be_tried_out() {
+        let expected = RestoreOptions {
+            dry_run: true,
+            json: true,
+            forget: false,
+        };
+        assert_eq!(
+            parse(&["restore", "--dry-run", "--json"]),
+            Ok(Command::Restore(expected))
+        );
+        assert!(parse(&["restore", "--all"]).is_err());
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::ffi::CString;
 
+use datamill_probe::ProcessSettings;
+
 use crate::world::World;
 
 /// Where programs are looked for, behind the compiler wrappers.
@@ -50,14 +52,39 @@ pub fn phase_environment(
         .collect()
 }
 
-/// What a phase inherits of this process all the same and what bears on its time, one sentence each:
-/// a niceness other than 0, and processors that it may not use.
-pub fn inherited_notices() -> Vec<String> {
+/// Sets a variable of an environment, in its place where it is there already. Text with a NUL byte
+/// leaves the environment as it is.
+pub fn set_variable(environment: &mut Vec<CString>, name: &str, value: &str) {
+    let Ok(variable) = CString::new(format!("{name}={value}")) else {
+        return;
+    };
+    let start = format!("{name}=");
+    match environment
+        .iter_mut()
+        .find(|known| known.as_bytes().starts_with(start.as_bytes()))
+    {
+        Some(known) => *known = variable,
+        None => environment.push(variable),
+    }
+}
+
+/// What a script inherits of this process all the same and what bears on its time, one sentence
+/// each: a policy other than the usual, a niceness other than 0, and processors that it may not use.
+/// What `settings` set is not inherited.
+pub fn inherited_notices(settings: &ProcessSettings) -> Vec<String> {
     let mut notices = Vec::new();
+    // SAFETY: no pointers involved.
+    let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) };
+    if settings.policy.is_none() && policy > 0 {
+        notices.push(format!(
+            "run.sh inherited scheduling policy {}.",
+            policy_name(policy as i32)
+        ));
+    }
     // SAFETY: no pointers involved. The system call itself, unlike the C library's, never returns a
     // negative value that is none of an error: it tells 20 less the niceness.
     let priority = unsafe { libc::syscall(libc::SYS_getpriority, libc::PRIO_PROCESS, 0) };
-    if priority > 0 && priority != 20 {
+    if settings.niceness.is_none() && priority > 0 && priority != 20 {
         notices.push(format!("run.sh inherited niceness {}.", 20 - priority));
     }
     // SAFETY: an all-zero set is valid and has the size given. The call fails on machines with more
@@ -68,7 +95,8 @@ pub fn inherited_notices() -> Vec<String> {
         let online = libc::sysconf(libc::_SC_NPROCESSORS_ONLN);
         (known.then(|| libc::CPU_COUNT(&set)), online)
     };
-    if let Some(usable) = usable
+    if settings.processors.is_none()
+        && let Some(usable) = usable
         && libc::c_long::from(usable) < online
     {
         notices.push(format!(
@@ -76,4 +104,18 @@ pub fn inherited_notices() -> Vec<String> {
         ));
     }
     notices
+}
+
+/// A policy as the factor `scheduler_policy` names it, or its number.
+pub fn policy_name(number: i32) -> String {
+    /// Flag beside the policy: children start under the usual one.
+    const RESET_ON_FORK: i32 = 0x4000_0000;
+    match number & !RESET_ON_FORK {
+        libc::SCHED_OTHER => "other".to_owned(),
+        libc::SCHED_BATCH => "batch".to_owned(),
+        libc::SCHED_IDLE => "idle".to_owned(),
+        libc::SCHED_FIFO => "fifo".to_owned(),
+        libc::SCHED_RR => "rr".to_owned(),
+        other => format!("{other}"),
+    }
 }

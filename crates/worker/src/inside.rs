@@ -1,26 +1,31 @@
 //! What happens inside the private world: the phases of a trial, or of a shared build.
 
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
 
-use datamill_compiler::{install_wrappers, observe_build_factors, read_compiler_log};
+use datamill_compiler::observe_build_factors;
 use datamill_host::{HostLook, KernelLog};
+use datamill_probe::ProcessSettings;
 use datamill_protocol::{
-    ArchiveFacts, BuildFacts, BuildPolicy, CompilerFacts, DisturbanceFacts, FactorFacts, Failure,
-    FailureKind, Phase, PhaseFacts, TrialSpec,
+    ArchiveFacts, BuildFacts, BuildPolicy, DisturbanceFacts, FactorFacts, Failure, FailureKind,
+    Phase, PhaseFacts, TrialSpec,
 };
 use serde::{Deserialize, Serialize};
 
+use crate::background::{Load, observe_load, perform_beside, time_between};
 use crate::collect::collect_archive;
-use crate::environment::{SEARCH_PATH, inherited_notices, phase_environment};
-use crate::factors::{Levels, read_back_process_factors};
+use crate::environment::{inherited_notices, phase_environment};
+use crate::factors::{
+    EnvironmentFactor, Levels, RunConditions, launch_witness, observe_world, prepare_run,
+    read_back_process_factors, set_environment_factors,
+};
 use crate::interrupt::Interrupt;
 use crate::metrics::Metrics;
-use crate::package::{COLLECT, Package, RUN, SETUP};
+use crate::package::{COLLECT, Package, RUN};
 use crate::phases::{Script, Stage, interrupted, is_full, run_script};
-use crate::trouble::{Step, failure, io_failure};
-use crate::witness::is_padding_name;
-use crate::world::World;
+use crate::preparation::{measured_script, prepare_caches, warm_up};
+use crate::setup::{build_package, check_still_there, fresh_id, keep_wrappers_passive};
+use crate::trouble::{Step, failure};
+use crate::world::{EncloseError, World, factor_failure};
 
 /// What the enclosed process reports of a trial: the part of its record that it saw.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -57,16 +62,21 @@ pub struct Assignment<'a> {
     pub levels: &'a Levels,
     /// Its package.
     pub package: &'a Package,
+    /// The package that runs beside `run.sh`.
+    pub background: Option<&'a Package>,
     /// Folder that receives output and archive.
     pub output: &'a OwnedFd,
     /// The pending interruption.
     pub interrupt: &'a Interrupt,
     /// The kernel's log, opened before the world was entered.
     pub kernel_log: Option<&'a KernelLog>,
+    /// Factors of the environment that the experiment brings along.
+    pub environment_factors: &'a [EnvironmentFactor],
 }
 
 impl Assignment<'_> {
-    fn stage<'a>(&'a self, world: &'a World) -> Stage<'a> {
+    /// What all its scripts have in common.
+    pub fn stage<'a>(&'a self, world: &'a World) -> Stage<'a> {
         Stage {
             world,
             limits: &self.spec.limits,
@@ -82,18 +92,59 @@ pub fn perform_trial(
     world: &World,
     build: Option<BuildFacts>,
 ) -> TrialParts {
+    let Some(background) = assignment.background else {
+        return perform_beside_load(assignment, world, build, None);
+    };
+    let carried = perform_beside(assignment, world, background, |load| {
+        perform_beside_load(assignment, world, build.clone(), Some(load))
+    });
+    carried.unwrap_or_else(|error| {
+        let (failure, interrupted) = match error {
+            EncloseError::Impossible(cause) => (factor_failure("background_load", cause), false),
+            EncloseError::Died(how) => (lost_carrier(&how), true),
+        };
+        TrialParts {
+            build,
+            failure: Some(failure),
+            interrupted,
+            ..TrialParts::default()
+        }
+    })
+}
+
+/// The failure of a trial whose carrier is gone.
+pub fn lost_carrier(how: &str) -> Failure {
+    failure(
+        Phase::Run,
+        FailureKind::Internal,
+        format!("The process that carried the trial was lost: {how}."),
+        "Look whether this host is out of memory; the trial can be attempted again.",
+    )
+}
+
+fn perform_beside_load(
+    assignment: &Assignment<'_>,
+    world: &World,
+    build: Option<BuildFacts>,
+    load: Option<&Load<'_>>,
+) -> TrialParts {
     let mut parts = TrialParts {
         notices: [&assignment.package.notices[..], &world.notices[..]].concat(),
         build,
         ..TrialParts::default()
     };
-    parts.failure = perform_phases(assignment, world, &mut parts).err();
+    parts.failure = perform_phases(assignment, world, load, &mut parts).err();
     parts.interrupted = assignment.interrupt.is_pending() && parts.failure.is_some();
     parts.notices.extend(assignment.interrupt.refusals());
     parts
 }
 
-fn perform_phases(assignment: &Assignment<'_>, world: &World, parts: &mut TrialParts) -> Step<()> {
+fn perform_phases(
+    assignment: &Assignment<'_>,
+    world: &World,
+    load: Option<&Load<'_>>,
+    parts: &mut TrialParts,
+) -> Step<()> {
     let started = file_clock_ns();
     let stage = assignment.stage(world);
     let variables = &assignment.package.variables;
@@ -117,22 +168,17 @@ fn perform_phases(assignment: &Assignment<'_>, world: &World, parts: &mut TrialP
         keep_wrappers_passive(world)?;
     }
 
-    let mut environment = phase_environment(world, variables, false);
-    if assignment.levels.process.env_padding.is_some()
-        && let Some((name, _)) = variables.iter().find(|(name, _)| is_padding_name(name))
-    {
-        return Err(failure(
-            Phase::Isolate,
-            FailureKind::BadPackage,
-            format!("The package's env file sets {name}, a name that the factor env_padding uses."),
-            "Rename the variable; PAD and one letter are taken.",
-        ));
-    }
-    environment.extend(assignment.levels.process.padding());
+    let mut conditions = prepare_run(&assignment.levels.process, world, variables)?;
+    parts.factors.extend(set_environment_factors(
+        assignment.environment_factors,
+        world,
+        &mut conditions.environment,
+        assignment.interrupt,
+    )?);
     let read = read_back_process_factors(
         &assignment.levels.process,
         world,
-        &environment,
+        &conditions,
         assignment.interrupt,
     );
     parts.factors.extend(read);
@@ -140,26 +186,10 @@ fn perform_phases(assignment: &Assignment<'_>, world: &World, parts: &mut TrialP
         return Err(interrupted(Phase::Run));
     }
 
-    check_still_there(world, Phase::Run, RUN)?;
-    parts.notices.extend(inherited_notices());
-    let before = HostLook::take(assignment.kernel_log);
-    let ended = run_script(
-        &stage,
-        &Script {
-            phase: Phase::Run,
-            environment: &environment,
-            address_randomization: assignment.levels.process.aslr,
-        },
-    );
-    parts.disturbance = ended
-        .facts
-        .as_ref()
-        .map(|run| {
-            let trial_time_ns = run.user_time_ns + run.system_time_ns;
-            before.compare(&HostLook::take(assignment.kernel_log), trial_time_ns)
-        });
-    parts.run = ended.facts;
-    ended.failure.map_or(Ok(()), Err)?;
+    parts
+        .notices
+        .extend(inherited_notices(&conditions.settings));
+    run_package(assignment, world, load, &conditions, parts)?;
     if is_full(world) {
         parts
             .notices
@@ -169,8 +199,9 @@ fn perform_phases(assignment: &Assignment<'_>, world: &World, parts: &mut TrialP
     let environment = phase_environment(world, variables, false);
     let script = Script {
         phase: Phase::Collect,
+        warmup: None,
         environment: &environment,
-        address_randomization: Some(true),
+        settings: &ProcessSettings::RANDOMIZED,
     };
     check_still_there(world, Phase::Collect, COLLECT)?;
     let ended = run_script(&stage, &script);
@@ -189,106 +220,44 @@ fn perform_phases(assignment: &Assignment<'_>, world: &World, parts: &mut TrialP
     Ok(())
 }
 
-/// Runs `setup.sh`, if there is one, behind the compiler wrappers.
-pub fn build_package(
+/// Runs `run.sh`, with all that is done just before it and beside it.
+fn run_package(
     assignment: &Assignment<'_>,
     world: &World,
-    id: String,
-    policy: BuildPolicy,
-) -> (Option<BuildFacts>, Step<()>) {
-    let mut build = BuildFacts {
-        id,
-        policy,
-        reused: false,
-        setup: None,
-        compiler: CompilerFacts::default(),
-    };
-    if !assignment.package.has_setup {
-        return (Some(build), Ok(()));
-    }
-    let installed = install_wrappers(
-        &world.tools,
-        std::path::Path::new("/"),
-        SEARCH_PATH,
-        &assignment.levels.compiler,
-    );
-    if let Err(error) = installed {
-        return (
-            None,
-            Err(io_failure(
-                Phase::Isolate,
-                "installing the compiler wrappers",
-            )(error)),
-        );
-    }
-    if let Err(failure) = check_still_there(world, Phase::Setup, SETUP) {
-        return (Some(build), Err(failure));
-    }
-    let environment = phase_environment(world, &assignment.package.variables, true);
-    let script = Script {
-        phase: Phase::Setup,
-        environment: &environment,
-        address_randomization: Some(true),
-    };
-    let ended = run_script(&assignment.stage(world), &script);
-    build.setup = ended.facts;
-    if let Some(failure) = ended.failure {
-        return (Some(build), Err(failure));
-    }
-    match read_compiler_log(&world.tools) {
-        Ok(compiler) => {
-            build.compiler = compiler;
-            (Some(build), Ok(()))
-        }
-        Err(error) => (
-            Some(build),
-            Err(io_failure(
-                Phase::Setup,
-                "reading the compiler wrapper's log",
-            )(error)),
-        ),
-    }
-}
-
-/// Checks that no earlier script of the package removed what the next one needs.
-fn check_still_there(world: &World, phase: Phase, script: &str) -> Step<()> {
-    for (name, path) in [
-        (script, world.root.join(script)),
-        ("/dev/null", PathBuf::from("/dev/null")),
-    ] {
-        if !path.exists() {
-            return Err(failure(
-                phase,
-                FailureKind::BadPackage,
-                format!("{script} cannot be executed: {name} is not there any more."),
-                format!("Let the package's scripts leave {name} where it is."),
-            ));
-        }
-    }
-    Ok(())
-}
-
-/// A build may have noted the wrappers' paths: they stay where they are, but change nothing any more.
-fn keep_wrappers_passive(world: &World) -> Step<()> {
-    install_wrappers(
-        &world.tools,
-        std::path::Path::new("/"),
-        SEARCH_PATH,
-        &Default::default(),
-    )
-    .map(drop)
-    .map_err(io_failure(
-        Phase::Isolate,
-        "resetting the compiler wrappers",
-    ))
-}
-
-fn fresh_id(spec: &TrialSpec) -> String {
-    let attempt = spec.attempt.to_string();
-    format!(
-        "fresh-{}",
-        &crate::digest::hash_parts(&[&spec.experiment, &spec.trial_id, &attempt])[..32]
-    )
+    load: Option<&Load<'_>>,
+    conditions: &RunConditions,
+    parts: &mut TrialParts,
+) -> Step<()> {
+    let stage = assignment.stage(world);
+    let levels = &assignment.levels.world;
+    load.map_or(Ok(()), Load::start)?;
+    let witness = levels
+        .wants_witness()
+        .then(|| launch_witness(world, conditions, assignment.interrupt));
+    parts
+        .factors
+        .extend(observe_world(levels, world, witness.as_ref()));
+    let warmed = warm_up(levels, &stage, conditions, &mut parts.warmups)?;
+    parts.factors.extend(warmed);
+    check_still_there(world, Phase::Run, RUN)?;
+    parts.factors.extend(prepare_caches(levels, world)?);
+    let load_before = load.map(Load::look).transpose()?;
+    let before = HostLook::take(assignment.kernel_log);
+    let ended = run_script(&stage, &measured_script(conditions, None));
+    let after = HostLook::take(assignment.kernel_log);
+    let load_after = load.map(Load::look).transpose()?;
+    load.map_or(Ok(()), Load::stop)?;
+    let looks = load_before.as_ref().zip(load_after.as_ref());
+    let run = ended.facts.as_ref();
+    let observed = observe_load(levels, witness.as_ref(), looks, run);
+    parts.factors.extend(observed);
+    parts.disturbance = run.map(|run| {
+        let load_time_ns = looks.map_or(0, |(before, after)| time_between(before, after));
+        let trial_time_ns = run.user_time_ns + run.system_time_ns + load_time_ns;
+        before.compare(&after, trial_time_ns)
+    });
+    parts.run = ended.facts;
+    ended.failure.map_or(Ok(()), Err)
 }
 
 /// Now, on the coarse clock that stamps files.

@@ -15,7 +15,7 @@ use libc::pid_t;
 /// worker and of people outside count: the scripts beside it know its number as `$PPID`.
 pub struct Interrupt {
     signals: OwnedFd,
-    worker: pid_t,
+    worker: Cell<pid_t>,
     has_come: Cell<bool>,
     refused: Cell<u32>,
 }
@@ -41,18 +41,46 @@ impl Interrupt {
             }
             Ok(Self {
                 signals: OwnedFd::from_raw_fd(descriptor),
-                worker: libc::getpid(),
+                worker: Cell::new(libc::getpid()),
                 has_come: Cell::new(false),
                 refused: Cell::new(0),
             })
         }
     }
 
+    /// One that never comes, for what must be brought to its end.
+    pub fn deaf() -> io::Result<Self> {
+        // SAFETY: the empty set lives on this stack; signalfd returns a descriptor of our own.
+        let signals = unsafe {
+            let mut none: libc::sigset_t = mem::zeroed();
+            libc::sigemptyset(&mut none);
+            let descriptor = libc::signalfd(-1, &none, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+            if descriptor < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            OwnedFd::from_raw_fd(descriptor)
+        };
+        Ok(Self {
+            signals,
+            // SAFETY: no pointers involved.
+            worker: Cell::new(unsafe { libc::getpid() }),
+            has_come: Cell::new(false),
+            refused: Cell::new(0),
+        })
+    }
+
+    /// Takes the parent of the calling process for the one whose signals count, as a carrier of a
+    /// part of a trial does.
+    pub fn heed_parent(&self) {
+        // SAFETY: no pointers involved.
+        self.worker.set(unsafe { libc::getppid() });
+    }
+
     /// Whether an interruption is pending.
     pub fn is_pending(&self) -> bool {
         // SAFETY: no pointers involved.
         let own = unsafe { libc::getpid() };
-        if own == self.worker {
+        if own == self.worker.get() {
             return self.is_readable();
         }
         while !self.has_come.get()
@@ -111,7 +139,7 @@ impl Interrupt {
         }
         // A signal that a script had sent before hides that of the worker's death.
         // SAFETY: no pointers involved.
-        sender == self.worker || unsafe { libc::getppid() } != self.worker
+        sender == self.worker.get() || unsafe { libc::getppid() } != self.worker.get()
     }
 }
 

@@ -1,17 +1,24 @@
 //! `datamill-worker`: runs trials, one at a time, and tells what it saw.
 
+mod background;
 mod builds;
 mod collect;
 mod command_line;
+mod descendants;
 mod digest;
 mod environment;
 mod factors;
 mod inside;
 mod interrupt;
+mod keeper;
 mod metrics;
 mod package;
+mod page_cache;
 mod phases;
+mod preparation;
+mod restore;
 mod scratch;
+mod setup;
 mod spec_file;
 mod trial;
 mod trouble;
@@ -30,6 +37,7 @@ use serde::Serialize;
 
 use command_line::{Command, HELP, parse_command_line};
 use interrupt::Interrupt;
+use restore::RestoreOptions;
 
 /// A trial that completed, a build that is there.
 const DONE: u8 = 0;
@@ -57,7 +65,8 @@ fn main() -> ExitCode {
         Ok(Command::BuildPackage { spec, parent }) => build_package(&spec, parent),
         Ok(Command::Inventory) => print_json(&datamill_host::read_host_facts()),
         Ok(Command::Noise { seconds }) => print_json(&datamill_host::measure_noise(seconds)),
-        Ok(Command::Factors { asked }) => print_json(&factors::offer_asked(&asked)),
+        Ok(Command::Factors { asked, user }) => print_offers(&asked, &user),
+        Ok(Command::Restore(options)) => restore(options),
         Ok(Command::Witness) => witness::observe_self().and_then(|seen| {
             writeln!(io::stdout(), "{}", serde_json::to_string(&seen)?)?;
             Ok(DONE)
@@ -109,6 +118,27 @@ fn build_package(spec: &Path, parent: Option<u32>) -> io::Result<u8> {
             })
         }
     }
+}
+
+fn print_offers(asked: &[(String, String)], user: &[PathBuf]) -> io::Result<u8> {
+    let interrupt = prepare_process(None)?;
+    match factors::offer_user_factors(user, &interrupt) {
+        Ok(user) => print_json(&factors::offer_asked(asked, user)),
+        Err(cause) => Ok(refuse(&format!("--user: {cause}"))),
+    }
+}
+
+fn restore(options: RestoreOptions) -> io::Result<u8> {
+    // From here on an interruption waits: half a restoration helps nobody.
+    let _interrupt = Interrupt::listen()?;
+    Ok(match restore::restore(options) {
+        Ok(true) => DONE,
+        Ok(false) => NOT_COMPLETED,
+        Err(cause) => {
+            eprintln!("datamill-worker: {cause}");
+            NOT_COMPLETED
+        }
+    })
 }
 
 /// What holds for the whole process: it ends with whoever started it, listens for interruptions and

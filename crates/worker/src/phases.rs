@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::Duration;
 
-use datamill_probe::{Launch, LaunchError, Measured, launch};
+use datamill_probe::{ChildStep, Launch, LaunchError, Measured, ProcessSettings, launch};
 use datamill_protocol::{Failure, FailureKind, Phase, PhaseFacts, TrialLimits};
 use rustix::fs::{Mode, OFlags, fstatvfs, openat};
 
@@ -26,10 +26,12 @@ const QUOTED_LINES: usize = 5;
 pub struct Script<'a> {
     /// Phase that it is.
     pub phase: Phase,
+    /// Number, from 1, of an execution of `run.sh` before the measured one.
+    pub warmup: Option<u32>,
     /// The whole environment, `NAME=value` each.
     pub environment: &'a [CString],
-    /// Whether its address space may be randomised; absent leaves that to the host.
-    pub address_randomization: Option<bool>,
+    /// What of its process is set.
+    pub settings: &'a ProcessSettings,
 }
 
 /// What all scripts of a trial have in common.
@@ -70,12 +72,12 @@ pub fn run_script(stage: &Stage<'_>, script: &Script<'_>) -> Ended {
         Err(failure) => Ended::unexecuted(failure),
         Ok(mut measured) => {
             // Why a counter is missing is the same for every phase: `run.sh` tells it once.
-            if script.phase != Phase::Run {
+            if script.phase != Phase::Run || script.warmup.is_some() {
                 let counters = &mut measured.facts.counters;
                 counters.retain(|counter| counter.value.is_some());
             }
             Ended {
-                failure: judge(stage, script.phase, &measured),
+                failure: judge(stage, script, &measured),
                 facts: Some(measured.facts),
                 stdout_tail: measured.stdout_tail,
             }
@@ -86,18 +88,24 @@ pub fn run_script(stage: &Stage<'_>, script: &Script<'_>) -> Ended {
 fn launch_script(stage: &Stage<'_>, script: &Script<'_>) -> Step<Measured> {
     let (name, timeout_s) = script_of(script.phase, stage.limits);
     let program = stage.world.root.join(name);
-    let stem = name.trim_end_matches(".sh");
+    let stem = stem(script);
+    let is_run = script.phase == Phase::Run;
     launch(Launch {
         program: &program,
         arguments: &[],
         environment: script.environment,
-        directory: &stage.world.root,
-        address_randomization: script.address_randomization,
+        directory: if is_run {
+            &stage.world.directory
+        } else {
+            &stage.world.root
+        },
+        settings: script.settings,
+        own_session: !is_run || stage.world.own_session,
         with_counters: true,
         timeout: Duration::try_from_secs_f64(timeout_s).ok(),
         output_bytes: stage.limits.output_bytes,
-        stdout: output_file(stage, &format!("{stem}.out"), script.phase)?,
-        stderr: output_file(stage, &format!("{stem}.err"), script.phase)?,
+        stdout: output_file(stage.output, &format!("{stem}.out"), script.phase)?,
+        stderr: output_file(stage.output, &format!("{stem}.err"), script.phase)?,
         family: stage.world.family,
         interrupt: Some(stage.interrupt),
     })
@@ -112,10 +120,21 @@ fn script_of(phase: Phase, limits: &TrialLimits) -> (&'static str, f64) {
     }
 }
 
-fn output_file(stage: &Stage<'_>, name: &str, phase: Phase) -> Step<File> {
+/// What the files that keep the output of a script are called, without their endings.
+fn stem(script: &Script<'_>) -> String {
+    match (script.phase, script.warmup) {
+        (Phase::Run, Some(number)) => format!("run-warmup-{number}"),
+        (Phase::Run, None) => "run".to_owned(),
+        (Phase::Collect, _) => "collect".to_owned(),
+        (Phase::Setup | Phase::Unpack | Phase::Isolate, _) => "setup".to_owned(),
+    }
+}
+
+/// Makes a file in the folder that receives the output.
+pub fn output_file(output: &OwnedFd, name: &str, phase: Phase) -> Step<File> {
     let flags =
         OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    openat(stage.output, name, flags, Mode::from_raw_mode(0o644))
+    openat(output, name, flags, Mode::from_raw_mode(0o644))
         .map(File::from)
         .map_err(io::Error::from)
         .map_err(io_failure(
@@ -127,6 +146,19 @@ fn output_file(stage: &Stage<'_>, name: &str, phase: Phase) -> Step<File> {
 fn launch_failure(phase: Phase, name: &str, program: &Path, error: &LaunchError) -> Failure {
     let bad =
         |message: String, remedy: &str| failure(phase, FailureKind::BadPackage, message, remedy);
+    if let LaunchError::Child { step, .. } = error
+        && let Some(factor) = factor_set_at(*step)
+    {
+        return failure(
+            phase,
+            FailureKind::Factor,
+            format!("{name} could not be started: {error}."),
+            format!(
+                "Ask what this host has of it with `datamill-worker factors --ask {factor}=LEVEL`; \
+                 some levels need root."
+            ),
+        );
+    }
     match error.execute_error().and_then(io::Error::raw_os_error) {
         Some(libc::ENOEXEC) => bad(
             format!(
@@ -147,7 +179,7 @@ fn launch_failure(phase: Phase, name: &str, program: &Path, error: &LaunchError)
         ),
         Some(libc::E2BIG) => bad(
             format!("{name} cannot be executed: its environment is too long."),
-            "Shorten the package's env file, or ask for less env_padding.",
+            "Shorten the package's env file, or ask for less env_padding or a larger stack_limit: the kernel gives a quarter of the stack to them.",
         ),
         _ => failure(
             phase,
@@ -155,6 +187,22 @@ fn launch_failure(phase: Phase, name: &str, program: &Path, error: &LaunchError)
             format!("{name} could not be started: {error}."),
             "Look whether this host is out of memory or processes; the trial can be attempted again.",
         ),
+    }
+}
+
+/// The factor whose setting a step of the launched process is.
+fn factor_set_at(step: ChildStep) -> Option<&'static str> {
+    match step {
+        ChildStep::Layout => Some("aslr"),
+        ChildStep::StackLimit => Some("stack_limit"),
+        ChildStep::HeapLimit => Some("heap_limit"),
+        ChildStep::MemoryPolicy => Some("numa_policy"),
+        ChildStep::Processors => Some("cpu_set"),
+        ChildStep::Niceness => Some("niceness"),
+        ChildStep::Policy => Some("scheduler_policy"),
+        ChildStep::Separate | ChildStep::Streams | ChildStep::Directory | ChildStep::Execute => {
+            None
+        }
     }
 }
 
@@ -177,8 +225,15 @@ fn missing_interpreter(program: &Path) -> String {
     }
 }
 
-fn judge(stage: &Stage<'_>, phase: Phase, measured: &Measured) -> Option<Failure> {
+fn judge(stage: &Stage<'_>, script: &Script<'_>, measured: &Measured) -> Option<Failure> {
+    let phase = script.phase;
     let (name, timeout_s) = script_of(phase, stage.limits);
+    let setting = name.trim_end_matches(".sh");
+    let stem = stem(script);
+    let name = match script.warmup {
+        Some(number) => format!("{name} (warm-up {number})"),
+        None => name.to_owned(),
+    };
     let facts = &measured.facts;
     if measured.interrupted {
         return Some(interrupted(phase));
@@ -197,9 +252,8 @@ fn judge(stage: &Stage<'_>, phase: Phase, measured: &Measured) -> Option<Failure
                 "{name} exceeded its {timeout_s} s and was killed with everything it had started."
             ),
             format!(
-                "Raise the limit {}_timeout, or find out what it waited for{}.",
-                name.trim_end_matches(".sh"),
-                quotation(name, measured)
+                "Raise the limit {setting}_timeout, or find out what it waited for{}.",
+                quotation(&stem, measured)
             ),
         ));
     }
@@ -209,7 +263,7 @@ fn judge(stage: &Stage<'_>, phase: Phase, measured: &Measured) -> Option<Failure
         (None, Some(signal)) => format!("was killed by signal {signal} ({})", signal_name(signal)),
         (None, None) => "ended in an unknown way".to_owned(),
     };
-    let message = format!("{name} {end}{}", quotation(name, measured));
+    let message = format!("{name} {end}{}", quotation(&stem, measured));
     if ran_out_of_space(stage.world, measured) {
         return Some(disk_full(phase, message));
     }
@@ -223,8 +277,7 @@ fn judge(stage: &Stage<'_>, phase: Phase, measured: &Measured) -> Option<Failure
             "Nobody in the worker killed it: probably the host ran out of memory.".to_owned()
         }
         _ => format!(
-            "Read the whole output in {0}.out and {0}.err beside the trial's record{1}.",
-            name.trim_end_matches(".sh"),
+            "Read the whole output in {stem}.out and {stem}.err beside the trial's record{}.",
             if stage.world.root == Path::new("/") {
                 ""
             } else {
@@ -263,8 +316,7 @@ pub fn is_full(world: &World) -> bool {
 }
 
 /// The last lines that a script wrote, or nothing when it was silent.
-fn quotation(name: &str, measured: &Measured) -> String {
-    let stem = name.trim_end_matches(".sh");
+fn quotation(stem: &str, measured: &Measured) -> String {
     for (tail, stream) in [
         (&measured.stderr_tail, "err"),
         (&measured.stdout_tail, "out"),

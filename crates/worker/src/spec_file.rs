@@ -22,12 +22,17 @@ fn parse_spec(text: &[u8]) -> Result<(TrialSpec, Levels), String> {
             spec.schema
         ));
     }
-    for (field, folder) in [
-        ("package.path", &spec.package.path),
+    let folders = [
         ("scratch_dir", &spec.scratch_dir),
         ("cache_dir", &spec.cache_dir),
         ("output_dir", &spec.output_dir),
-    ] {
+    ];
+    let folders = folders.map(|(field, folder)| (field.to_owned(), folder));
+    let archives = shipped(&spec);
+    let paths = archives
+        .iter()
+        .map(|(field, path, _)| (format!("{field}.path"), *path));
+    for (field, folder) in folders.into_iter().chain(paths) {
         let path = Path::new(folder);
         if !path.is_absolute() || path.components().any(|part| part.as_os_str() == "..") {
             return Err(format!(
@@ -36,13 +41,17 @@ fn parse_spec(text: &[u8]) -> Result<(TrialSpec, Levels), String> {
         }
     }
     check_folders_apart(&spec)?;
-    if let Some(sha256) = &spec.package.sha256 {
-        let is_digest = sha256.len() == 64
-            && sha256
-                .bytes()
-                .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-        if !is_digest {
-            return Err("package.sha256: expected 64 lower-case hexadecimal digits".to_owned());
+    for (field, _, sha256) in &archives {
+        let is_digest = |sha256: &String| {
+            sha256.len() == 64
+                && sha256
+                    .bytes()
+                    .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+        };
+        if !sha256.as_ref().is_none_or(is_digest) {
+            return Err(format!(
+                "{field}.sha256: expected 64 lower-case hexadecimal digits"
+            ));
         }
     }
     for (field, seconds) in [
@@ -60,7 +69,29 @@ fn parse_spec(text: &[u8]) -> Result<(TrialSpec, Levels), String> {
         return Err("attempt: attempts count from 1".to_owned());
     }
     let levels = Levels::parse(&spec)?;
+    levels.world.check_against(&spec)?;
     Ok((spec, levels))
+}
+
+/// What comes with the experiment: field, path and digest of each archive or folder.
+fn shipped(spec: &TrialSpec) -> Vec<(String, &String, &Option<String>)> {
+    let mut shipped = vec![(
+        "package".to_owned(),
+        &spec.package.path,
+        &spec.package.sha256,
+    )];
+    if let Some(background) = &spec.background {
+        shipped.push((
+            "background".to_owned(),
+            &background.path,
+            &background.sha256,
+        ));
+    }
+    for (index, factor) in spec.user_factors.iter().enumerate() {
+        let field = format!("user_factors[{index}]");
+        shipped.push((field, &factor.path, &factor.sha256));
+    }
+    shipped
 }
 
 /// The scratch folder is removed after the trial: nothing else may be it or lie in it. A package
@@ -120,6 +151,14 @@ mod tests {
             ("scratch_dir", json!("relative")),
             ("cache_dir", json!("/a/../b")),
             ("attempt", json!(0)),
+            (
+                "user_factors",
+                json!([{"name": "mine", "path": "mine", "sha256": null}]),
+            ),
+            (
+                "user_factors",
+                json!([{"name": "mine", "path": "/mine", "sha256": "../../x"}]),
+            ),
             ("isolation", json!("total")),
         ] {
             let refused = refusal(|spec| spec[field] = value);

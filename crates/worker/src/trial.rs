@@ -2,23 +2,24 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::mem;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use datamill_host::KernelLog;
+use datamill_host::{Host, KernelLog};
 use datamill_protocol::{
-    BuildFacts, BuildPolicy, Failure, FailureKind, IsolationFacts, IsolationKind, IsolationWanted,
-    Outcome, Phase, SCHEMA_VERSION, TrialRecord, TrialSpec, WorkerFacts,
+    BuildFacts, BuildPolicy, FailureKind, IsolationFacts, IsolationKind, IsolationWanted, Outcome,
+    Phase, SCHEMA_VERSION, TrialRecord, TrialSpec, WorkerFacts,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::builds::{BuildError, SharedBuild, obtain_shared_build};
-use crate::factors::{Levels, add_unread_factors};
-use crate::inside::{Assignment, TrialParts, perform_trial};
+use crate::factors::{HostTurn, Levels, UserFactors, add_unread_factors, prepare_user_factors};
+use crate::inside::{Assignment, TrialParts, lost_carrier, perform_trial};
 use crate::interrupt::Interrupt;
 use crate::package::{Package, prepare_package};
-use crate::trouble::{Step, failure, io_failure};
+use crate::trouble::{Step, io_failure};
 use crate::world::{
     Changes, EncloseError, WorldError, WorldRequest, clear_scratch, enclose, enter_world,
     impossible_failure, remove_scratch,
@@ -38,7 +39,8 @@ pub fn run_trial(spec: &TrialSpec, levels: &Levels, interrupt: &Interrupt) -> Tr
         reason: String::new(),
     };
     let mut package_sha256 = None;
-    let mut parts = match prepare(spec, interrupt) {
+    let mut turn = HostTurn::begin(Host::here());
+    let mut parts = match prepare(spec, levels, interrupt) {
         Err(failure) => TrialParts {
             failure: Some(failure),
             ..TrialParts::default()
@@ -46,11 +48,23 @@ pub fn run_trial(spec: &TrialSpec, levels: &Levels, interrupt: &Interrupt) -> Tr
         Ok(prepared) => {
             package_sha256.clone_from(&prepared.package.sha256);
             let assignment = prepared.assignment(spec, levels, interrupt);
-            let (used, parts) = try_isolations(&assignment, &prepared.worker);
-            isolation = used;
+            let user = &prepared.user_factors.host;
+            let mut parts = match turn.set(&levels.host, user) {
+                Err(failure) => TrialParts {
+                    failure: Some(failure),
+                    ..TrialParts::default()
+                },
+                Ok(()) => {
+                    let (used, parts) = try_isolations(&assignment, &prepared.worker);
+                    isolation = used;
+                    parts
+                }
+            };
+            parts.factors.extend(turn.end(&levels.host, user));
             parts
         }
     };
+    parts.notices.splice(0..0, mem::take(&mut turn.notices));
     if let Err(error) = remove_scratch(Path::new(&spec.scratch_dir)) {
         parts.notices.push(format!(
             "The scratch folder {} could not be removed: {error}.",
@@ -83,7 +97,7 @@ pub fn run_trial(spec: &TrialSpec, levels: &Levels, interrupt: &Interrupt) -> Tr
         factors: parts.factors,
         metrics: parts.metrics,
         archive: parts.archive,
-        unrestored: Vec::new(),
+        unrestored: turn.unrestored,
         notices: parts.notices,
     }
 }
@@ -94,7 +108,7 @@ pub fn build_shared_package(
     levels: &Levels,
     interrupt: &Interrupt,
 ) -> Step<BuildFacts> {
-    let prepared = prepare(spec, interrupt)?;
+    let prepared = prepare(spec, levels, interrupt)?;
     let assignment = prepared.assignment(spec, levels, interrupt);
     let mut reasons = Vec::new();
     let mut result = Err(impossible_failure("this host allows none"));
@@ -121,6 +135,8 @@ struct Prepared {
     output: OwnedFd,
     worker: PathBuf,
     kernel_log: Option<KernelLog>,
+    user_factors: UserFactors,
+    background: Option<Package>,
 }
 
 impl Prepared {
@@ -137,11 +153,13 @@ impl Prepared {
             output: &self.output,
             interrupt,
             kernel_log: self.kernel_log.as_ref(),
+            environment_factors: &self.user_factors.environment,
+            background: self.background.as_ref(),
         }
     }
 }
 
-fn prepare(spec: &TrialSpec, interrupt: &Interrupt) -> Step<Prepared> {
+fn prepare(spec: &TrialSpec, levels: &Levels, interrupt: &Interrupt) -> Step<Prepared> {
     for folder in [&spec.scratch_dir, &spec.cache_dir, &spec.output_dir] {
         fs::create_dir_all(folder).map_err(io_failure(
             Phase::Isolate,
@@ -163,17 +181,27 @@ fn prepare(spec: &TrialSpec, interrupt: &Interrupt) -> Step<Prepared> {
         &spec.limits,
         interrupt,
     )?;
+    let background = match &spec.background {
+        None => None,
+        Some(background) => {
+            let cache = Path::new(&spec.cache_dir);
+            Some(prepare_package(background, cache, &spec.limits, interrupt)?)
+        }
+    };
+    let user_factors = prepare_user_factors(spec, &levels.user, interrupt)?;
     let worker = own_binary().map_err(io_failure(Phase::Isolate, "finding the worker's binary"))?;
     Ok(Prepared {
         package,
         output: output.into(),
         worker,
         kernel_log: KernelLog::open(),
+        user_factors,
+        background,
     })
 }
 
 /// The worker's binary, as a path that can be shown inside a world.
-fn own_binary() -> io::Result<PathBuf> {
+pub fn own_binary() -> io::Result<PathBuf> {
     let path = std::env::current_exe()?;
     if path.is_file() {
         Ok(path)
@@ -297,12 +325,14 @@ fn perform_with_build(
     worker: &Path,
     build: Option<SharedBuild>,
 ) -> Result<TrialParts, String> {
+    let background = assignment.background.map(|package| package.root.as_path());
     let request = WorldRequest {
         package: &assignment.package.root,
         build: build.as_ref().map(|build| build.layers.as_path()),
         changes: Changes::Memory(assignment.spec.limits.world_bytes),
         scratch: Path::new(&assignment.spec.scratch_dir),
         worker,
+        settings: assignment.levels.world.settings(background),
     };
     let facts = build.as_ref().map(|build| build.facts.clone());
     let report = enclose(kind, assignment.interrupt, || {
@@ -321,21 +351,12 @@ fn perform_with_build(
         Ok(TrialReport::Ended(parts)) => Ok(*parts),
         Err(EncloseError::Impossible(reason)) | Ok(TrialReport::Impossible(reason)) => Err(reason),
         Err(EncloseError::Died(how)) => Ok(TrialParts {
-            failure: Some(lost(&how)),
+            failure: Some(lost_carrier(&how)),
             interrupted: true,
             build: build.map(|build| build.facts),
             ..TrialParts::default()
         }),
     }
-}
-
-fn lost(how: &str) -> Failure {
-    failure(
-        Phase::Run,
-        FailureKind::Internal,
-        format!("The process that carried the trial was lost: {how}."),
-        "Look whether this host is out of memory; the trial can be attempted again.",
-    )
 }
 
 fn outcome(parts: &TrialParts) -> Outcome {

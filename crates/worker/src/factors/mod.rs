@@ -1,18 +1,29 @@
 //! The factors of a trial: what is asked for, who sets each, what this host offers.
 
+mod host;
 mod process;
 mod user;
+mod user_environment;
+mod user_folder;
+mod user_verbs;
 mod world;
+mod world_offer;
 
 use std::collections::BTreeMap;
 
 use datamill_compiler::WrapperSettings;
-use datamill_host::HostLevels;
+use datamill_host::{Host, HostLevels, lacks_level};
 use datamill_protocol::{FactorFacts, FactorOffer, MissingLevel, TrialSpec};
 
-pub use process::{ProcessLevels, read_back_process_factors};
-pub use user::UserLevels;
-pub use world::WorldLevels;
+pub use host::{HostTurn, KEPT_FACTORS, host_verbs};
+pub use process::{
+    ProcessLevels, RunConditions, fact, launch_witness, prepare_run, read_back_process_factors,
+};
+pub use user::{
+    UserFactors, UserLevels, add_unlisted_level, offer_user_factors, prepare_user_factors,
+};
+pub use user_environment::{EnvironmentFactor, set_environment_factors};
+pub use world::{DroppedCaches, WorldLevels, observe_world};
 
 /// Levels of one trial, understood.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -33,6 +44,15 @@ impl Levels {
     /// Understands the levels of a specification; the error names the factor and what it can be.
     pub fn parse(spec: &TrialSpec) -> Result<Self, String> {
         let mut parsed = Self::default();
+        parsed.compiler.seed = spec.seed;
+        for factor in &spec.user_factors {
+            if Self::default().parse_built_in(&factor.name, "").is_some() {
+                return Err(format!(
+                    "user_factors: {} is a factor of the worker's own; give yours another name",
+                    factor.name
+                ));
+            }
+        }
         for (name, level) in &spec.levels {
             match parsed.parse_level(spec, name, level) {
                 Some(Ok(())) => {}
@@ -56,11 +76,15 @@ impl Levels {
         Ok(parsed)
     }
 
-    /// Whether this host has a level of a built-in factor; the error says why not.
+    /// Whether this host has a level of a built-in factor; the error says why not. Nothing else may
+    /// have been asked for.
     fn check_level(&mut self, name: &str, level: &str) -> Result<(), String> {
         match self.parse_built_in(name, level) {
             Some(Err(choices)) => Err(format!("it can be {choices}")),
-            Some(Ok(())) => Ok(()),
+            Some(Ok(())) => self
+                .process
+                .check_on_this_host()
+                .and_then(|()| lacks_level(&Host::here(), name, level).map_or(Ok(()), Err)),
             None => Err("this worker has no such factor".to_owned()),
         }
     }
@@ -90,23 +114,31 @@ pub fn offer_factors() -> Vec<FactorOffer> {
     let groups = [
         datamill_compiler::offer_factors(),
         process::offer_factors(),
-        world::offer_factors(),
-        datamill_host::offer_factors(),
+        world_offer::offer_factors(),
+        datamill_host::offer_factors(&Host::here()),
     ];
     groups.into_iter().flatten().collect()
 }
 
-/// What this host offers, with the levels that are asked about and that it does not have among the
-/// missing ones.
-pub fn offer_asked(asked: &[(String, String)]) -> Vec<FactorOffer> {
+/// What this host offers of the built-in factors and of those of an experiment, with the levels that
+/// are asked about and that it does not have among the missing ones.
+pub fn offer_asked(asked: &[(String, String)], user: Vec<FactorOffer>) -> Vec<FactorOffer> {
     let mut offers = offer_factors();
+    let built_in = offers.len();
+    offers.extend(user);
     for (name, level) in asked {
-        let Some(offer) = offers.iter_mut().find(|offer| offer.name == *name) else {
+        let found = offers.iter().position(|offer| offer.name == *name);
+        let Some((place, offer)) = found.map(|place| (place, &mut offers[place])) else {
             continue;
         };
         let known = offer.levels.contains(level)
             || offer.missing.iter().any(|missing| missing.level == *level);
-        if !known && let Err(reason) = Levels::default().check_level(name, level) {
+        if known {
+            continue;
+        }
+        if place >= built_in {
+            add_unlisted_level(offer, level);
+        } else if let Err(reason) = Levels::default().check_level(name, level) {
             let level = level.clone();
             offer.missing.push(MissingLevel { level, reason });
         }

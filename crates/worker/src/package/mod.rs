@@ -43,20 +43,9 @@ pub fn prepare_package(
     limits: &TrialLimits,
     interrupt: &Interrupt,
 ) -> Step<Package> {
-    let packages = cache.join("packages");
-    let path = Path::new(&spec.path);
-    let (key, sha256) = match &spec.sha256 {
-        Some(sha256) if packages.join(sha256).is_dir() => (sha256.clone(), Some(sha256.clone())),
-        _ if path.is_dir() => (
-            store_folder(path, cache, &packages, limits, interrupt)?,
-            None,
-        ),
-        wanted => {
-            let sha256 = store_archive(path, wanted.as_deref(), &packages, limits, interrupt)?;
-            (sha256.clone(), Some(sha256))
-        }
-    };
-    let root = packages.join(&key);
+    let wanted = spec.sha256.as_deref();
+    let Stored { root, key, sha256 } =
+        store_tree(Path::new(&spec.path), wanted, cache, limits, interrupt)?;
     let has_setup = checks::check_scripts(&root)?;
     let variables = read_variables(&root)?;
     let notices = variables.iter().filter_map(literal_dollar_notice).collect();
@@ -67,6 +56,45 @@ pub fn prepare_package(
         has_setup,
         variables,
         notices,
+    })
+}
+
+/// A checked tree in the cache, read-only by agreement.
+pub struct Stored {
+    /// Its root.
+    pub root: PathBuf,
+    /// SHA-256 of the archive, or of the folder's names, modes and content.
+    pub key: String,
+    /// SHA-256 of the archive; absent for a folder.
+    pub sha256: Option<String>,
+}
+
+/// Brings a folder or a `.tar.gz` into the cache, unless it is there already.
+pub fn store_tree(
+    path: &Path,
+    wanted_sha256: Option<&str>,
+    cache: &Path,
+    limits: &TrialLimits,
+    interrupt: &Interrupt,
+) -> Step<Stored> {
+    let packages = cache.join("packages");
+    let (key, sha256) = match wanted_sha256 {
+        Some(sha256) if packages.join(sha256).is_dir() => {
+            (sha256.to_owned(), Some(sha256.to_owned()))
+        }
+        _ if path.is_dir() => (
+            store_folder(path, cache, &packages, limits, interrupt)?,
+            None,
+        ),
+        wanted => {
+            let sha256 = store_archive(path, wanted, &packages, limits, interrupt)?;
+            (sha256.clone(), Some(sha256))
+        }
+    };
+    Ok(Stored {
+        root: packages.join(&key),
+        key,
+        sha256,
     })
 }
 

@@ -3,14 +3,17 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
+use datamill_probe::Family;
 use datamill_protocol::IsolationKind;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::mounts::{mount_processes, protect_processes};
 use crate::interrupt::Interrupt;
 
 /// Time that an interrupted trial has to end its processes and to report.
@@ -19,6 +22,9 @@ const GRACE: Duration = Duration::from_secs(10);
 /// Mounts, processes, message queues and the host's name are a stacked world's own.
 const OWN_NAMESPACES: i32 =
     libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+
+/// The parts of a trial that must not find, count or end one another's processes.
+const NESTED_NAMESPACES: i32 = libc::CLONE_NEWNS | libc::CLONE_NEWPID;
 
 /// Why an enclosed process gave no report.
 pub enum EncloseError {
@@ -36,6 +42,98 @@ pub fn enclose<T: Serialize + DeserializeOwned>(
     interrupt: &Interrupt,
     body: impl FnOnce() -> T,
 ) -> Result<T, EncloseError> {
+    let namespaces = match kind {
+        IsolationKind::Overlay => OWN_NAMESPACES,
+        IsolationKind::UserNamespace => libc::CLONE_NEWUSER | OWN_NAMESPACES,
+        IsolationKind::Plain => 0,
+    };
+    enclose_in(namespaces, kind, interrupt, body)
+}
+
+/// Runs `body` in a process below the calling, enclosed one: in the same world, with a family of
+/// processes of its own. Returns its report.
+pub fn enclose_within<T: Serialize + DeserializeOwned>(
+    family: Family,
+    interrupt: &Interrupt,
+    body: impl FnOnce() -> io::Result<T>,
+) -> Result<T, EncloseError> {
+    let (namespaces, kind) = nested(family);
+    let report = enclose_in(namespaces, kind, interrupt, || {
+        interrupt.heed_parent();
+        show_own_processes(family)
+            .and_then(|()| body())
+            .map_err(|error| error.to_string())
+    })?;
+    report.map_err(EncloseError::Impossible)
+}
+
+/// A process below the calling, enclosed one that does something beside it.
+pub struct Companion(libc::pid_t);
+
+impl Companion {
+    /// Starts one in the same world, with a family of processes of its own; it is expected to end by
+    /// itself when `lifeline` breaks, and does so in any case when a private world ends.
+    pub fn start(
+        family: Family,
+        lifeline: OwnedFd,
+        body: impl FnOnce(OwnedFd),
+    ) -> io::Result<Self> {
+        let (namespaces, kind) = nested(family);
+        match fork_into(namespaces)? {
+            0 => {
+                prepare_enclosed(kind, &lifeline, 0, 0);
+                if show_own_processes(family).is_ok() {
+                    body(lifeline);
+                }
+                // SAFETY: ends this process without running the parent's clean-up.
+                unsafe { libc::_exit(0) }
+            }
+            pid => Ok(Self(pid)),
+        }
+    }
+
+    /// Waits for its end, whose cause must have come already, and hastens it if it takes too long.
+    pub fn end(self) {
+        let deadline = Instant::now() + GRACE;
+        loop {
+            let mut status = 0;
+            // SAFETY: valid pointer; the process is a child of this one until it is reaped.
+            let reaped = unsafe { libc::waitpid(self.0, &mut status, libc::WNOHANG) };
+            if reaped != 0 {
+                return;
+            }
+            if Instant::now() >= deadline {
+                signal(self.0, libc::SIGKILL);
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+fn nested(family: Family) -> (i32, IsolationKind) {
+    match family {
+        Family::PidNamespace => (NESTED_NAMESPACES, IsolationKind::Overlay),
+        Family::Subreaper => (0, IsolationKind::Plain),
+    }
+}
+
+/// `/proc` of a private world shows the processes of the namespace that it was mounted in.
+fn show_own_processes(family: Family) -> io::Result<()> {
+    match family {
+        Family::PidNamespace => {
+            let proc = Path::new("/proc");
+            mount_processes(proc).and_then(|()| protect_processes(proc))
+        }
+        Family::Subreaper => Ok(()),
+    }
+}
+
+fn enclose_in<T: Serialize + DeserializeOwned>(
+    namespaces: i32,
+    kind: IsolationKind,
+    interrupt: &Interrupt,
+    body: impl FnOnce() -> T,
+) -> Result<T, EncloseError> {
     let died = |doing: &'static str| {
         move |error: io::Error| EncloseError::Died(format!("{doing}: {error}"))
     };
@@ -44,11 +142,6 @@ pub fn enclose<T: Serialize + DeserializeOwned>(
         .map_err(died("making a pipe"))?;
     let user = rustix::process::geteuid().as_raw();
     let group = rustix::process::getegid().as_raw();
-    let namespaces = match kind {
-        IsolationKind::Overlay => OWN_NAMESPACES,
-        IsolationKind::UserNamespace => libc::CLONE_NEWUSER | OWN_NAMESPACES,
-        IsolationKind::Plain => 0,
-    };
     if kind == IsolationKind::Plain {
         // Should the carrier of the trial be killed, its processes become this one's.
         // SAFETY: no pointers involved.

@@ -1,6 +1,8 @@
 //! Which overlays make up a world.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
@@ -67,6 +69,24 @@ pub fn plan_mounted_layers(mounts: &[HostMount], hidden: &Path) -> Vec<Layer> {
         }
     }
     layers
+}
+
+/// Files and folders of a package, relative to its root, that the host does not have: what is in
+/// such a folder, before or after `setup.sh`, is the package's.
+pub fn own_places(package: &Path, host: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut places = Vec::new();
+    for entry in fs::read_dir(package)? {
+        let entry = entry?;
+        let name = PathBuf::from(entry.file_name());
+        let shared = host.join(&name);
+        if entry.file_type()?.is_dir() && shared.is_dir() {
+            let below = own_places(&entry.path(), &shared)?;
+            places.extend(below.into_iter().map(|place| name.join(place)));
+        } else {
+            places.push(name);
+        }
+    }
+    Ok(places)
 }
 
 /// Single files that are mounted, as containers do with `/etc/resolv.conf`.

@@ -4,21 +4,32 @@ mod copy;
 mod devices;
 mod enclosure;
 mod layers;
+mod loop_device;
 mod mounts;
 mod plain;
+mod root_filesystem;
+mod showing;
 mod skeleton;
 mod stacked;
+mod stage;
+mod working_directory;
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fmt::Display;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use datamill_probe::Family;
-use datamill_protocol::{Failure, IsolationKind};
+use datamill_protocol::{Failure, FailureKind, IsolationKind, Phase};
 
 pub use copy::copy_tree;
-pub use enclosure::{EncloseError, enclose};
+pub use enclosure::{Companion, EncloseError, enclose, enclose_within};
 pub use plain::{clear_scratch, remove_scratch};
+pub use root_filesystem::{RootFilesystem, filesystem_of};
 pub use stacked::impossible_failure;
+
+use crate::trouble::failure;
 
 /// Name, in the plain world's scratch folder and in its stored builds, of the package's private copy.
 pub const PLAIN_TREE: &str = "tree";
@@ -35,6 +46,23 @@ pub struct WorldRequest<'a> {
     pub scratch: &'a Path,
     /// Binary of the worker.
     pub worker: &'a Path,
+    /// What the trial's factors want of it.
+    pub settings: WorldSettings<'a>,
+}
+
+/// What the factors of a trial want of its world.
+#[derive(Clone, Copy, Default)]
+pub struct WorldSettings<'a> {
+    /// Length of the path that run.sh is started in; absent leaves it in the package's place.
+    pub directory_length: Option<usize>,
+    /// File system of the package and of the changes; absent leaves both where they are.
+    pub root_filesystem: Option<RootFilesystem>,
+    /// Whether the kernel is going to be asked to drop its caches.
+    pub drops_caches: bool,
+    /// Root of the unpacked package that runs beside `run.sh`.
+    pub background: Option<&'a Path>,
+    /// Whether that package shares the session of `run.sh`.
+    pub shares_session: bool,
 }
 
 /// Where the changes that a package makes to its world go.
@@ -50,6 +78,18 @@ pub enum Changes<'a> {
 pub struct World {
     /// Folder that the package is unpacked in, as this process sees it.
     pub root: PathBuf,
+    /// Folder that `run.sh` is started in: the same one, maybe by a longer path.
+    pub directory: PathBuf,
+    /// Whether `run.sh` leads a session of its own, or shares that of this process.
+    pub own_session: bool,
+    /// Names at the root that are the host's or the worker's.
+    pub foreign: BTreeSet<OsString>,
+    /// Files and folders of the package in folders of the host, relative to the root.
+    pub places: Vec<PathBuf>,
+    /// The package's `run.sh` in the layer that shows it.
+    pub run_script: File,
+    /// The kernel's switch that drops its caches, if it is going to be needed.
+    pub caches: Option<File>,
     /// Folder of the worker's own binary and compiler wrappers, as this process sees it.
     pub tools: PathBuf,
     /// How left processes are found.
@@ -58,6 +98,24 @@ pub struct World {
     pub space: File,
     /// Things worth knowing about the world.
     pub notices: Vec<String>,
+}
+
+impl World {
+    /// Folder of the package that runs beside `run.sh`.
+    pub fn background(&self) -> PathBuf {
+        self.tools.join(BACKGROUND)
+    }
+}
+
+/// Name, in the folder of the worker's own, of the folder with the background package.
+const BACKGROUND: &str = "background";
+
+/// Opens a package's `run.sh`; the folder of a factor, which has none, gets an empty file.
+fn open_run_script(path: &Path) -> std::io::Result<File> {
+    match File::open(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => File::open("/dev/null"),
+        opened => opened,
+    }
 }
 
 /// Why there is no world.
@@ -77,4 +135,36 @@ pub fn enter_world(kind: IsolationKind, request: &WorldRequest<'_>) -> Result<Wo
         IsolationKind::UserNamespace => stacked::enter(request, true),
         IsolationKind::Plain => plain::enter(request),
     }
+}
+
+/// Opens the switch of the caches, which the world itself shows read-only.
+fn open_caches(settings: &WorldSettings<'_>) -> Result<Option<File>, WorldError> {
+    if !settings.drops_caches {
+        return Ok(None);
+    }
+    match File::options().write(true).open(DROP_CACHES) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) => Err(factor_failed(
+            "drop_caches",
+            format!("opening {DROP_CACHES}: {error}"),
+        )),
+    }
+}
+
+/// The kernel's switch that drops its caches.
+pub const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
+
+/// The trial fails because one of its factors cannot be set.
+fn factor_failed(name: &str, cause: impl Display) -> WorldError {
+    WorldError::Failed(factor_failure(name, cause))
+}
+
+/// The failure of a factor that cannot be set.
+pub fn factor_failure(name: &str, cause: impl Display) -> Failure {
+    failure(
+        Phase::Isolate,
+        FailureKind::Factor,
+        format!("The factor {name} could not be set: {cause}."),
+        "Leave the level out of the experiment, or give this host what the reason names; `datamill factors` lists what it offers.",
+    )
 }

@@ -137,6 +137,26 @@ pub fn mount_memory(at: &Path, bytes: u64, mode: u32) -> io::Result<()> {
     )?)
 }
 
+/// Parts of `/proc` through which a package could change the host.
+const PROTECTED_OF_PROC: [&str; 4] = ["bus", "irq", "sys", "sysrq-trigger"];
+
+/// Shows the processes of this PID namespace at `proc`.
+pub fn mount_processes(proc: &Path) -> io::Result<()> {
+    let flags = MountFlags::NODEV | MountFlags::NOSUID | MountFlags::NOEXEC;
+    Ok(mount("proc", proc, "proc", flags, c"")?)
+}
+
+/// Makes read-only what in a `/proc` would change the host.
+pub fn protect_processes(proc: &Path) -> io::Result<()> {
+    for name in PROTECTED_OF_PROC {
+        let part = proc.join(name);
+        if part.exists() {
+            bind_read_only(&part, &part)?;
+        }
+    }
+    Ok(())
+}
+
 /// Shows a file or folder at a second place, with whatever is mounted below it.
 pub fn bind_tree(original: &Path, at: &Path) -> io::Result<()> {
     Ok(mount_bind_recursive(original, at)?)

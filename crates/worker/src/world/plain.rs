@@ -1,5 +1,6 @@
 //! A private copy of the package in a folder, where nothing better is possible.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
@@ -7,7 +8,8 @@ use std::path::Path;
 use datamill_probe::Family;
 use datamill_protocol::Phase;
 
-use super::{PLAIN_TREE, World, WorldError, WorldRequest, copy_tree};
+use super::{PLAIN_TREE, World, WorldError, WorldRequest, copy_tree, factor_failed, open_caches};
+use crate::package::RUN;
 use crate::scratch::remove_tree;
 use crate::trouble::io_failure;
 
@@ -34,6 +36,8 @@ pub fn enter(request: &WorldRequest<'_>) -> Result<World, WorldError> {
     let failed = |doing: &'static str| {
         move |error: io::Error| WorldError::Failed(io_failure(Phase::Isolate, doing)(error))
     };
+    refuse_stacked_factors(request)?;
+    let caches = open_caches(&request.settings)?;
     let root = request.scratch.join(PLAIN_TREE);
     fs::create_dir_all(&root).map_err(failed("making the private folder"))?;
     let stored = request.build.map(|build| build.join(PLAIN_TREE));
@@ -43,14 +47,41 @@ pub fn enter(request: &WorldRequest<'_>) -> Result<World, WorldError> {
     fs::create_dir_all(&tools).map_err(failed("making the worker's folder"))?;
     link_or_copy(request.worker, &tools.join("datamill-worker"))
         .map_err(failed("copying the worker"))?;
+    if let Some(background) = request.settings.background {
+        let place = tools.join(super::BACKGROUND);
+        fs::create_dir(&place)
+            .and_then(|()| copy_tree(background, &place))
+            .map_err(failed("copying the background package"))?;
+    }
     let space = File::open(&root).map_err(failed("opening the private folder"))?;
+    let run_script = super::open_run_script(&root.join(RUN)).map_err(failed("opening run.sh"))?;
     Ok(World {
+        directory: root.clone(),
+        own_session: !request.settings.shares_session,
+        foreign: BTreeSet::new(),
+        places: Vec::new(),
+        run_script,
+        caches,
         root,
         tools,
         family: Family::Subreaper,
         space,
         notices: Vec::new(),
     })
+}
+
+/// What needs a world of layers is not silently left out.
+fn refuse_stacked_factors(request: &WorldRequest<'_>) -> Result<(), WorldError> {
+    let settings = &request.settings;
+    let refused = match (settings.directory_length, settings.root_filesystem) {
+        (Some(_), _) => "working_directory_length",
+        (None, Some(_)) => "root_filesystem",
+        (None, None) => return Ok(()),
+    };
+    Err(factor_failed(
+        refused,
+        "it needs a private world, and this trial has a plain one",
+    ))
 }
 
 /// A hard link where the file system allows one, for the sake of time.

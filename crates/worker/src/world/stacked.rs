@@ -1,5 +1,7 @@
 //! Worlds made of overlays over the host's root, as root or in a user namespace.
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -7,41 +9,41 @@ use std::path::{Path, PathBuf};
 
 use datamill_probe::Family;
 use datamill_protocol::{FailureKind, Phase};
-use rustix::mount::{
-    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount,
-};
+use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{chdir, chroot, pivot_root};
 
-use super::devices::{make_devices, mount_private_parts, show_mounted_devices};
-use super::layers::{Layer, Shown, mounted_files, plan_mounted_layers};
-use super::mounts::{
-    HostMount, bind_read_only, bind_tree, make_read_only, mount_memory, mount_overlay,
-    read_host_mounts,
-};
+use super::layers::{Layer, Shown, mounted_files, own_places, plan_mounted_layers};
+use super::mounts::{HostMount, bind_read_only, bind_tree, make_read_only, mount_overlay};
 use super::skeleton::make_skeleton;
-use super::{Changes, World, WorldError, WorldRequest, copy_tree};
-use crate::package::check_against_host;
+use super::working_directory::make_directory;
+use super::{
+    Changes, World, WorldError, WorldRequest, copy_tree, factor_failed, open_caches,
+    open_run_script,
+};
+use crate::package::{RUN, check_against_host};
 use crate::trouble::{disk_full, failure, is_full};
 
 /// Place of the worker's own files in a stacked world.
 pub const TOOLS: &str = "/.datamill";
 
-/// Parts of `/proc` through which a package could change the host.
-const PROTECTED_OF_PROC: [&str; 4] = ["bus", "irq", "sys", "sysrq-trigger"];
+/// Name of the layer of the root.
+const ROOT_LAYER: &str = "%2F";
 
 /// Builds the world on the trial's scratch folder and makes it this process' root.
 pub fn enter(request: &WorldRequest<'_>, in_user_namespace: bool) -> Result<World, WorldError> {
     check_against_host(request.package, Path::new("/")).map_err(WorldError::Failed)?;
+    let caches = open_caches(&request.settings)?;
     let mut building = Building {
         request,
         in_user_namespace,
         stage: request.scratch.to_owned(),
+        private: request.scratch.join("memory"),
+        package: request.package.to_owned(),
+        build: request.build.map(Path::to_owned),
         mounts: Vec::new(),
         notices: Vec::new(),
     };
-    building
-        .make_stage()
-        .map_err(impossible("preparing private mounts"))?;
+    building.make_stage()?;
     let (base, layers) = building.plan()?;
     let world = building.stage.join("world");
     let root = Layer {
@@ -56,14 +58,36 @@ pub fn enter(request: &WorldRequest<'_>, in_user_namespace: bool) -> Result<Worl
     building
         .show_tools(&world)
         .map_err(impossible("showing the worker inside the world"))?;
+    building
+        .show_background(&world)
+        .map_err(impossible("showing the background package"))?;
     let space = match request.changes {
-        Changes::Memory(_) => &building.stage,
+        Changes::Memory(_) => &building.private,
         Changes::Disk(layers) => layers,
     };
     let space = File::open(space).map_err(impossible("opening the private world"))?;
+    let run_script = building.open_run_script()?;
+    let places =
+        own_places(&building.package, Path::new("/")).map_err(impossible("listing the package"))?;
+    let mut foreign = names_in(Path::new("/")).map_err(impossible("listing the root"))?;
     move_root(&world).map_err(impossible("entering the private world"))?;
+    let root = PathBuf::from("/");
+    let directory = match request.settings.directory_length {
+        None => root.clone(),
+        Some(length) => make_directory(&root, length)
+            .map_err(|error| factor_failed("working_directory_length", error))?,
+    };
+    for own in [Path::new(TOOLS), &directory] {
+        foreign.extend(own.iter().nth(1).map(ToOwned::to_owned));
+    }
     Ok(World {
-        root: PathBuf::from("/"),
+        root,
+        directory,
+        own_session: !request.settings.shares_session,
+        foreign,
+        places,
+        run_script,
+        caches,
         tools: PathBuf::from(TOOLS),
         family: Family::PidNamespace,
         space,
@@ -71,31 +95,33 @@ pub fn enter(request: &WorldRequest<'_>, in_user_namespace: bool) -> Result<Worl
     })
 }
 
-struct Building<'a> {
-    request: &'a WorldRequest<'a>,
-    in_user_namespace: bool,
+/// A stacked world in the making.
+pub(super) struct Building<'a> {
+    pub(super) request: &'a WorldRequest<'a>,
+    pub(super) in_user_namespace: bool,
     /// A tmpfs on the scratch folder, seen by this process and its children only.
-    stage: PathBuf,
-    mounts: Vec<HostMount>,
-    notices: Vec<String>,
+    pub(super) stage: PathBuf,
+    /// Folder of the private layers: on the stage, or on a file system of the trial's own.
+    pub(super) private: PathBuf,
+    /// Root of the package, or of its copy on that file system.
+    pub(super) package: PathBuf,
+    /// Layers of a shared build, or their copy.
+    pub(super) build: Option<PathBuf>,
+    pub(super) mounts: Vec<HostMount>,
+    pub(super) notices: Vec<String>,
 }
 
 impl Building<'_> {
-    fn make_stage(&mut self) -> io::Result<()> {
-        mount_change(
-            "/",
-            MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
-        )?;
-        self.mounts = read_host_mounts()?;
-        let bytes = match self.request.changes {
-            Changes::Memory(bytes) => bytes,
-            Changes::Disk(_) => 0,
-        };
-        mount_memory(&self.stage, bytes, 0o755)?;
-        for folder in ["world", "skeleton", "tools", "memory", "base", "dev", "shm"] {
-            fs::create_dir(self.stage.join(folder))?;
-        }
-        fs::set_permissions(self.stage.join("shm"), Permissions::from_mode(0o1777))
+    /// The package's `run.sh` in the layer that shows it, unless this trial's own `setup.sh` replaces it.
+    fn open_run_script(&self) -> Result<File, WorldError> {
+        let built = self
+            .build
+            .as_ref()
+            .map(|build| build.join(ROOT_LAYER).join(RUN));
+        let shown = built
+            .filter(|path| path.is_file())
+            .unwrap_or_else(|| self.package.join(RUN));
+        open_run_script(&shown).map_err(impossible("opening run.sh"))
     }
 
     /// The folder to stack the root on, and the layers to put on it.
@@ -153,7 +179,7 @@ impl Building<'_> {
     }
 
     /// Puts a private layer, the build's and the package's part of this place over a folder.
-    fn stack(
+    pub(super) fn stack(
         &self,
         layer: &Layer,
         base: &Path,
@@ -161,9 +187,9 @@ impl Building<'_> {
         changes: Changes<'_>,
     ) -> Result<(), WorldError> {
         let name = layer.name();
-        let memory = self.stage.join("memory").join(&name);
+        let private = self.private.join(&name);
         let (upper, work) = match changes {
-            Changes::Memory(_) => (memory.join("upper"), memory.join("work")),
+            Changes::Memory(_) => (private.join("upper"), private.join("work")),
             Changes::Disk(layers) => (
                 layers.join(&name),
                 layers.with_extension("work").join(&name),
@@ -174,15 +200,15 @@ impl Building<'_> {
         }
         take_attributes(base, &upper).map_err(impossible("making a private layer"))?;
         let inner = layer.at.strip_prefix("/").unwrap_or(&layer.at);
-        let package = Some(self.request.package.join(inner)).filter(|path| is_real_folder(path));
+        let package = Some(self.package.join(inner)).filter(|path| is_real_folder(path));
         // A build brings these attributes, or those that its setup.sh gave, in its layer.
-        if let (Some(package), None) = (&package, self.request.build) {
+        if let (Some(package), None) = (&package, &self.build) {
             keep_attributes(package, base, &upper).map_err(impossible("making a private layer"))?;
         }
         let mut lowers: Vec<PathBuf> = Vec::new();
         lowers.extend(
-            self.request
-                .build
+            self.build
+                .as_ref()
                 .map(|build| build.join(&name))
                 .filter(|path| path.is_dir()),
         );
@@ -252,57 +278,22 @@ impl Building<'_> {
         Ok(copied)
     }
 
-    fn mount(&self, lowers: &[PathBuf], upper: &Path, work: &Path, at: &Path) -> io::Result<()> {
+    pub(super) fn mount(
+        &self,
+        lowers: &[PathBuf],
+        upper: &Path,
+        work: &Path,
+        at: &Path,
+    ) -> io::Result<()> {
         let lowers: Vec<&Path> = lowers.iter().map(PathBuf::as_path).collect();
         mount_overlay(&lowers, upper, work, at, self.in_user_namespace)
     }
+}
 
-    fn show_kernel_folders(&mut self, world: &Path) -> io::Result<()> {
-        let [proc, sys, dev] = ["proc", "sys", "dev"].map(|name| world.join(name));
-        let flags = MountFlags::NODEV | MountFlags::NOSUID | MountFlags::NOEXEC;
-        if let Err(error) = mount("proc", &proc, "proc", flags, c"") {
-            bind_tree(Path::new("/proc"), &proc)?;
-            self.notices.push(format!(
-                "The private world shows the host's processes: {error}."
-            ));
-        }
-        for name in PROTECTED_OF_PROC {
-            let part = proc.join(name);
-            if part.exists() {
-                bind_read_only(&part, &part)?;
-            }
-        }
-        bind_tree(Path::new("/sys"), &sys)?;
-        make_read_only(&sys)?;
-        self.show_devices(&dev)
-    }
-
-    fn show_devices(&mut self, dev: &Path) -> io::Result<()> {
-        let layer = Layer {
-            at: PathBuf::from("/dev"),
-            shown: Shown::Overlaid,
-        };
-        let own = Changes::Memory(0);
-        // In a user namespace an overlay opens no devices.
-        if self.in_user_namespace || self.stack(&layer, Path::new("/dev"), dev, own).is_err() {
-            make_devices(&self.stage.join("dev"), dev)?;
-        } else {
-            show_mounted_devices(&self.mounts, dev)?;
-        }
-        // On the stage, so that one bound holds for all that the trial keeps in memory.
-        mount_private_parts(&self.mounts, &self.stage.join("shm"), dev)
-    }
-
-    fn show_tools(&self, world: &Path) -> io::Result<()> {
-        let tools = self.stage.join("tools");
-        let place = below(world, Path::new(TOOLS));
-        fs::create_dir_all(&place)?;
-        bind_tree(&tools, &place)?;
-        let binary = place.join("datamill-worker");
-        File::create(&binary)?;
-        // Read-only, because it is the host's own.
-        bind_read_only(self.request.worker, &binary)
-    }
+fn names_in(folder: &Path) -> io::Result<BTreeSet<OsString>> {
+    fs::read_dir(folder)?
+        .map(|entry| entry.map(|entry| entry.file_name()))
+        .collect()
 }
 
 /// Makes `world` the root and lets go of the host's.
@@ -316,7 +307,7 @@ fn move_root(world: &Path) -> io::Result<()> {
     Ok(chdir("/")?)
 }
 
-fn below(world: &Path, place: &Path) -> PathBuf {
+pub(super) fn below(world: &Path, place: &Path) -> PathBuf {
     world.join(place.strip_prefix("/").unwrap_or(place))
 }
 
@@ -357,7 +348,7 @@ fn impossible_at(place: &Path) -> impl FnOnce(io::Error) -> WorldError {
     impossible(format!("stacking on {}", place.display()))
 }
 
-fn impossible(doing: impl Into<String>) -> impl FnOnce(io::Error) -> WorldError {
+pub(super) fn impossible(doing: impl Into<String>) -> impl FnOnce(io::Error) -> WorldError {
     let doing = doing.into();
     move |error| {
         if is_full(&error) {

@@ -47,6 +47,8 @@ impl Bench {
                     sha256: None,
                 },
                 levels: Default::default(),
+                user_factors: Vec::new(),
+                background: None,
                 isolation: IsolationWanted::Plain,
                 build: BuildPolicy::Fresh,
                 seed: 1,
@@ -160,13 +162,25 @@ impl Bench {
         .unwrap();
         let state = self.root.join("state");
         fs::create_dir_all(&state).unwrap();
-        let mut command = Command::new(worker());
+        let mut command = self.worker();
         command.arg(verb).arg(self.root.join("spec.json"));
         if let Some(user) = self.user {
             std::os::unix::fs::chown(&state, Some(user), Some(user)).unwrap();
             command.uid(user).gid(user);
         }
         command
+    }
+
+    /// The worker, with a journal of this test's own.
+    pub fn worker(&self) -> Command {
+        let mut command = Command::new(worker());
+        command.env("DATAMILL_STATE_DIR", self.journal_folder());
+        command
+    }
+
+    /// Folder of the journal.
+    pub fn journal_folder(&self) -> PathBuf {
+        self.root.join("state/host")
     }
 
     pub fn execute(&self) -> Output {

@@ -1,0 +1,118 @@
+//! Building a package: `setup.sh` behind the compiler wrappers.
+
+use std::path::PathBuf;
+
+use datamill_compiler::{install_wrappers, read_compiler_log};
+use datamill_probe::ProcessSettings;
+use datamill_protocol::{BuildFacts, BuildPolicy, CompilerFacts, FailureKind, Phase, TrialSpec};
+
+use crate::environment::{SEARCH_PATH, phase_environment};
+use crate::inside::Assignment;
+use crate::package::SETUP;
+use crate::phases::{Script, run_script};
+use crate::trouble::{Step, failure, io_failure};
+use crate::world::World;
+
+/// Runs `setup.sh`, if there is one, behind the compiler wrappers.
+pub fn build_package(
+    assignment: &Assignment<'_>,
+    world: &World,
+    id: String,
+    policy: BuildPolicy,
+) -> (Option<BuildFacts>, Step<()>) {
+    let mut build = BuildFacts {
+        id,
+        policy,
+        reused: false,
+        setup: None,
+        compiler: CompilerFacts::default(),
+    };
+    if !assignment.package.has_setup {
+        return (Some(build), Ok(()));
+    }
+    let installed = install_wrappers(
+        &world.tools,
+        std::path::Path::new("/"),
+        SEARCH_PATH,
+        &assignment.levels.compiler,
+    );
+    if let Err(error) = installed {
+        return (
+            None,
+            Err(io_failure(
+                Phase::Isolate,
+                "installing the compiler wrappers",
+            )(error)),
+        );
+    }
+    if let Err(failure) = check_still_there(world, Phase::Setup, SETUP) {
+        return (Some(build), Err(failure));
+    }
+    let environment = phase_environment(world, &assignment.package.variables, true);
+    let script = Script {
+        phase: Phase::Setup,
+        warmup: None,
+        environment: &environment,
+        settings: &ProcessSettings::RANDOMIZED,
+    };
+    let ended = run_script(&assignment.stage(world), &script);
+    build.setup = ended.facts;
+    if let Some(failure) = ended.failure {
+        return (Some(build), Err(failure));
+    }
+    match read_compiler_log(&world.tools) {
+        Ok(compiler) => {
+            build.compiler = compiler;
+            (Some(build), Ok(()))
+        }
+        Err(error) => (
+            Some(build),
+            Err(io_failure(
+                Phase::Setup,
+                "reading the compiler wrapper's log",
+            )(error)),
+        ),
+    }
+}
+
+/// Checks that no earlier script of the package removed what the next one needs.
+pub fn check_still_there(world: &World, phase: Phase, script: &str) -> Step<()> {
+    for (name, path) in [
+        (script, world.root.join(script)),
+        ("/dev/null", PathBuf::from("/dev/null")),
+    ] {
+        if !path.exists() {
+            return Err(failure(
+                phase,
+                FailureKind::BadPackage,
+                format!("{script} cannot be executed: {name} is not there any more."),
+                format!("Let the package's scripts leave {name} where it is."),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// A build may have noted the wrappers' paths: they stay where they are, but change nothing any more.
+pub fn keep_wrappers_passive(world: &World) -> Step<()> {
+    install_wrappers(
+        &world.tools,
+        std::path::Path::new("/"),
+        SEARCH_PATH,
+        &Default::default(),
+    )
+    .map(drop)
+    .map_err(io_failure(
+        Phase::Isolate,
+        "resetting the compiler wrappers",
+    ))
+}
+
+/// Identity of a build that is made for one attempt at one trial.
+pub fn fresh_id(spec: &TrialSpec) -> String {
+    let attempt = spec.attempt.to_string();
+    format!(
+        "fresh-{}",
+        &crate::digest::hash_parts(&[&spec.experiment, &spec.trial_id, &attempt])[..32]
+    )
+}

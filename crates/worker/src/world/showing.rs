@@ -1,0 +1,73 @@
+//! What a stacked world shows besides files: the kernel's folders, the worker, the background package.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::devices::{make_devices, mount_private_parts, show_mounted_devices};
+use super::layers::{Layer, Shown};
+use super::mounts::{
+    bind_read_only, bind_tree, make_read_only, mount_processes, protect_processes,
+};
+use super::stacked::{Building, TOOLS, below};
+use super::{BACKGROUND, Changes, copy_tree};
+
+impl Building<'_> {
+    /// Shows `/proc`, `/sys` and `/dev`.
+    pub(super) fn show_kernel_folders(&mut self, world: &Path) -> io::Result<()> {
+        let [proc, sys, dev] = ["proc", "sys", "dev"].map(|name| world.join(name));
+        if let Err(error) = mount_processes(&proc) {
+            bind_tree(Path::new("/proc"), &proc)?;
+            self.notices.push(format!(
+                "The private world shows the host's processes: {error}."
+            ));
+        }
+        protect_processes(&proc)?;
+        bind_tree(Path::new("/sys"), &sys)?;
+        make_read_only(&sys)?;
+        self.show_devices(&dev)
+    }
+
+    fn show_devices(&mut self, dev: &Path) -> io::Result<()> {
+        let layer = Layer {
+            at: PathBuf::from("/dev"),
+            shown: Shown::Overlaid,
+        };
+        let own = Changes::Memory(0);
+        // In a user namespace an overlay opens no devices.
+        if self.in_user_namespace || self.stack(&layer, Path::new("/dev"), dev, own).is_err() {
+            make_devices(&self.stage.join("dev"), dev)?;
+        } else {
+            show_mounted_devices(&self.mounts, dev)?;
+        }
+        // On the stage, so that one bound holds for all that the trial keeps in memory.
+        mount_private_parts(&self.mounts, &self.stage.join("shm"), dev)
+    }
+
+    /// Shows the worker and its folder.
+    pub(super) fn show_tools(&self, world: &Path) -> io::Result<()> {
+        let tools = self.stage.join("tools");
+        let place = below(world, Path::new(TOOLS));
+        fs::create_dir_all(&place)?;
+        bind_tree(&tools, &place)?;
+        let binary = place.join("datamill-worker");
+        File::create(&binary)?;
+        // Read-only, because it is the host's own.
+        bind_read_only(self.request.worker, &binary)
+    }
+
+    /// Lays the background package, below a private layer, into the worker's folder.
+    pub(super) fn show_background(&self, world: &Path) -> io::Result<()> {
+        let Some(package) = self.request.settings.background else {
+            return Ok(());
+        };
+        let place = below(world, Path::new(TOOLS)).join(BACKGROUND);
+        let folder = self.stage.join("memory").join(BACKGROUND);
+        let [upper, work] = ["upper", "work"].map(|part| folder.join(part));
+        for folder in [&place, &upper, &work] {
+            fs::create_dir_all(folder)?;
+        }
+        self.mount(&[package.to_owned()], &upper, &work, &place)
+            .or_else(|_| copy_tree(package, &place))
+    }
+}
