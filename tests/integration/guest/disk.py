@@ -6,6 +6,7 @@ import shutil
 import struct
 import subprocess
 from pathlib import Path
+from typing import cast
 
 from .kernel import GuestUnavailableError
 
@@ -23,10 +24,10 @@ def make_disk(path: Path, *, size_mib: int = 256, content: Path | None = None) -
         raise GuestUnavailableError("no mkfs.ext4 here (Debian: e2fsprogs)")
     with path.open("wb") as file:
         file.truncate(size_mib << 20)
-    command = ["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", path]
-    if content is not None:
-        command[4:4] = ["-d", content]
-    subprocess.run(command, check=True, capture_output=True, text=True)
+    filled = [] if content is None else ["-d", str(content)]
+    # Left to the kernel, these would be initialised while a guest runs.
+    command = ["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", *filled, str(path)]
+    subprocess.run(command, check=True, capture_output=True)
     return path
 
 
@@ -38,12 +39,13 @@ def copy_disk(disk: Path, copy: Path) -> None:
 def replay_writes(log: Path, disk: Path) -> int:
     """Repeat on a disk every write of qemu's log that was flushed, and return how many there were.
 
-    What a guest wrote after its last flush would be in the volatile cache of a real disk: it is lost. The log is
-    that of qemu's block driver `blklogwrites`, in the format of Linux' dm-log-writes: a head with the number
-    of entries, which is brought up to date by a flush only, then entries and their data, in whole sectors.
+    What a guest wrote after its last flush would be in the volatile cache of a real disk: it is lost. The log
+    is that of qemu's block driver `blklogwrites`, in the format of Linux' dm-log-writes: a head with the
+    number of entries, which is brought up to date by a flush only, then entries and their data, in whole
+    sectors.
     """
     with log.open("rb") as source, disk.open("r+b") as target:
-        magic, version, entries, sector = struct.unpack("<QQQI", source.read(28))
+        magic, version, entries, sector = cast("tuple[int, ...]", struct.unpack("<QQQI", source.read(28)))
         if (magic, version) != (_LOG_MAGIC, 1):
             raise ValueError(f"{log} is no log of writes")
         source.seek(sector)

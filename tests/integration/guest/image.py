@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import shutil
 import stat
+import struct
 import subprocess
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +18,9 @@ from .kernel import GuestUnavailableError, Kernel, cache_folder, find_kernel, li
 
 SCRIPTS = Path(__file__).with_name("scripts")
 NEEDED_MODULES = ("virtio_pci", "virtio_blk", "virtio_console", "virtio_rng", "ext4", "overlay", "loop")
-_FOLDERS = ("bin", "dev", "etc", "modules", "proc", "root", "run", "sbin", "sys", "tmp", "usr", "usr/bin", "var")
+PT_INTERP = 3
+IMAGE_LIFE_S = 7 * 24 * 3600.0
+_FOLDERS = ("bin", "dev", "etc", "modules", "proc", "root", "run", "sbin", "sys", "tmp", "usr/bin", "var")
 
 
 @dataclass(frozen=True)
@@ -38,16 +43,19 @@ def build_image(files: Mapping[str, Path], *, modules: Iterable[str] = ()) -> Gu
 
     Args:
         files: Place in the guest, for example `usr/bin/datamill-worker` -> file of this machine; its mode is
-            kept. Programs must be static or come with their libraries, see `list_with_libraries`.
+            kept. Programs must be static or come with their libraries, see `list_with_libraries`. Busybox'
+            shell takes its own applets before programs on PATH: a `bin/sh` among the files replaces it.
         modules: Modules of the kernel that are loaded besides `NEEDED_MODULES`, such as `xfs`.
 
     Raises:
         GuestUnavailableError: Something that guests need cannot be had here; the message says what.
     """
+    if platform.machine() != "x86_64":
+        raise GuestUnavailableError(f"guests have an x86-64 processor, this machine has {platform.machine()}")
     busybox = shutil.which("busybox")
     if busybox is None:
         raise GuestUnavailableError("no busybox here (Debian: busybox-static)")
-    if b"/lib64/ld-linux" in Path(busybox).read_bytes():
+    if not is_static(Path(busybox)):
         raise GuestUnavailableError(f"{busybox} is not static (Debian: busybox-static)")
     kernel = find_kernel()
     archive = _collect_archive(kernel, Path(busybox), files, [*NEEDED_MODULES, *modules])
@@ -55,14 +63,24 @@ def build_image(files: Mapping[str, Path], *, modules: Iterable[str] = ()) -> Gu
     initramfs = cache_folder() / "images" / f"{digest}.cpio"
     if not initramfs.exists():
         initramfs.parent.mkdir(parents=True, exist_ok=True)
+        _remove_old_images(initramfs.parent)
         unfinished = initramfs.with_name(f".{digest}-{os.getpid()}")
         unfinished.write_bytes(archive)
         unfinished.rename(initramfs)
     return GuestImage(kernel.image, initramfs, kernel.version)
 
 
+def is_static(program: Path) -> bool:
+    """Return whether a 64-bit program runs without an interpreter such as the dynamic loader."""
+    content = program.read_bytes()
+    (table,) = struct.unpack_from("<Q", content, 32)
+    size, count = struct.unpack_from("<HH", content, 54)
+    kinds = [struct.unpack_from("<I", content, table + index * size)[0] for index in range(count)]
+    return content.startswith(b"\x7fELF\x02") and PT_INTERP not in kinds
+
+
 def list_with_libraries(*programs: str | Path) -> dict[str, Path]:
-    """Return places and files of dynamic programs of this machine and of all shared libraries that they load."""
+    """Return places and files of dynamic programs of this machine and of the libraries that they load."""
     files: dict[str, Path] = {}
     for program in programs:
         path = Path(program)
@@ -74,6 +92,13 @@ def list_with_libraries(*programs: str | Path) -> dict[str, Path]:
     return files
 
 
+def _remove_old_images(folder: Path) -> None:
+    # Each build of the worker makes one; whoever made it boots it within seconds.
+    for path in folder.glob("*.cpio"):
+        if time.time() - path.stat().st_mtime > IMAGE_LIFE_S:
+            path.unlink(missing_ok=True)
+
+
 def _collect_archive(
     kernel: Kernel, busybox: Path, files: Mapping[str, Path], modules: Iterable[str]
 ) -> bytes:
@@ -83,7 +108,7 @@ def _collect_archive(
     archive.add_file("bin/busybox", busybox.read_bytes(), 0o755)
     applets = subprocess.run([busybox, "--list"], capture_output=True, text=True, check=True).stdout.split()
     for applet in applets:
-        if applet != "busybox":
+        if applet != "busybox" and f"bin/{applet}" not in files:
             archive.add_link(f"bin/{applet}", "busybox")
     for number, module in enumerate(list_modules(kernel, modules)):
         archive.add_file(f"modules/{number:02}-{module.name.split('.ko')[0]}.ko", read_module(module), 0o644)
@@ -98,21 +123,20 @@ def _collect_archive(
 
 
 class _Archive:
-    """A cpio archive in the format that the kernel unpacks (`newc`); its bytes depend on its content alone."""
+    """A cpio archive in the format that the kernel unpacks (`newc`)."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
         self._folders: set[str] = set()
 
     def add_folder(self, place: str) -> None:
-        if place not in self._folders:
-            self._folders.add(place)
-            self._add(place, stat.S_IFDIR | 0o755, b"")
+        for part in (*reversed(Path(place).parents), Path(place)):
+            if part != Path() and str(part) not in self._folders:
+                self._folders.add(str(part))
+                self._add(str(part), stat.S_IFDIR | 0o755, b"")
 
     def add_file(self, place: str, content: bytes, mode: int) -> None:
-        for parent in reversed(Path(place).parents):
-            if parent != Path("."):
-                self.add_folder(str(parent))
+        self.add_folder(str(Path(place).parent))
         self._add(place, stat.S_IFREG | mode, content)
 
     def add_link(self, place: str, target: str) -> None:

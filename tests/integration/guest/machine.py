@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import os
 import secrets
 import shlex
 import shutil
@@ -46,9 +45,7 @@ class Guest:
     context manager: it boots on entry and is switched off, without ceremony, on exit.
     """
 
-    def __init__(
-        self, image: GuestImage, disk: Path, *, memory_mib: int = 640, processors: int = 1
-    ) -> None:
+    def __init__(self, image: GuestImage, disk: Path, *, memory_mib: int = 640, processors: int = 1) -> None:
         """Describe the machine.
 
         Args:
@@ -122,8 +119,7 @@ class Guest:
         """
         token = secrets.token_hex(12)
         deadline = time.monotonic() + timeout_s
-        message = f"{token} {base64.b64encode(script.encode()).decode()}\n"
-        self._on().sendall(message.encode())
+        self._send(token, script, deadline)
         output = self._receive_until(f"\n{token} ".encode(), deadline)
         status = self._receive_until(b"\n", deadline)
         return Finished(int(status), output.decode(errors="replace"))
@@ -154,7 +150,7 @@ class Guest:
         return base64.b64decode(self.check(f"base64 {shlex.quote(path)}"))
 
     def wait_for_console(self, text: str, timeout_s: float = 60.0) -> None:
-        """Wait until the serial console, where the kernel and whoever writes to /dev/console speak, has `text`.
+        """Wait until the serial console, where /dev/console and the kernel speak, has said `text`.
 
         Raises:
             GuestError: It has not in time.
@@ -178,15 +174,16 @@ class Guest:
         """Shut down in order: everything written is on the disk."""
         process = self._on_process()
         halt = "sync; swapoff -a; umount /var || mount -o remount,ro /var; poweroff -f\n"
-        self._on().sendall(f"off {base64.b64encode(halt.encode()).decode()}\n".encode())
         try:
+            self._send("off", halt, time.monotonic() + timeout_s)
             process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
+        except (subprocess.TimeoutExpired, TimeoutError):
             words = self._last_words()
             self.cut_power()
             raise GuestError(f"the guest does not switch off.{words}") from None
         self._close()
         self._live.replace(self._disk)
+        self._remove_parts()
 
     def cut_power(self, *, lose_unflushed: bool = True) -> None:
         """Cut the power at this instant; nothing happens to a machine that is off.
@@ -203,11 +200,13 @@ class Guest:
             self._live.replace(self._disk)
         elif self._log.stat().st_size:
             replay_writes(self._log, self._disk)
+        self._remove_parts()
 
     def _command(self, control: int) -> list[str]:
         # Plain TCG: /dev/kvm may exist and not work. qemu64 is several times faster to emulate than max.
         return [
-            self._qemu,
+            # Whoever is killed takes his guests with him.
+            *("setpriv", "--pdeathsig", "KILL", self._qemu),
             *("-accel", "tcg,thread=multi", "-cpu", "qemu64", "-machine", "pc"),
             *("-m", f"{self._memory_mib}M", "-smp", str(self._processors)),
             *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
@@ -238,6 +237,16 @@ class Guest:
             self._control.close()
         self._control = self._process = None
 
+    def _remove_parts(self) -> None:
+        for part in (self._live, self._log):
+            part.unlink(missing_ok=True)
+
+    def _send(self, token: str, script: str, deadline: float) -> None:
+        content = script.encode()
+        control = self._on()
+        control.settimeout(max(0.0, deadline - time.monotonic()))
+        control.sendall(f"{token} {len(content)}\n".encode() + content)
+
     def _receive_until(self, mark: bytes, deadline: float) -> bytes:
         control = self._on()
         while mark not in self._received:
@@ -259,8 +268,3 @@ class Guest:
         console = self.read_console()[-1500:].strip()
         qemu = self._complaints.read_text(errors="replace").strip()
         return f"\nconsole: {console}" + (f"\nqemu: {qemu}" if qemu else "")
-
-
-def processors_here() -> int:
-    """Return how many processors this process may use."""
-    return len(os.sched_getaffinity(0))
