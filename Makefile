@@ -92,7 +92,10 @@ bench: setup
 	$(BIN)/python benches/bundle_ingest.py
 	$(BIN)/python benches/report_time.py
 	$(BIN)/python benches/anova.py
+	$(BIN)/python benches/summaries.py
 	$(BIN)/python benches/quantiles.py
+	$(BIN)/python benches/factor_time.py
+	$(BIN)/python benches/quiet_trials.py
 
 clean:
 	rm -rf $(VENV) $(TARGET) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -53,9 +53,12 @@ def main() -> None:
             measure()
         observed: dict[str, list[float]] = {name: [] for name in harnesses}
         order = random.Random(1)
-        for _ in range(rounds):
-            for name in order.sample(list(harnesses), len(harnesses)):
-                observed[name].append(harnesses[name]())
+        try:
+            for _ in range(rounds):
+                for name in order.sample(list(harnesses), len(harnesses)):
+                    observed[name].append(harnesses[name]())
+        finally:
+            tune_system(folder, "reset")
     print(f"{describe_machine()}\n")
     print(f"A program that computes for about 100 ms, {rounds} times with each, interleaved; wall time.\n")
     rows = []
@@ -110,9 +113,7 @@ def add_peers(harnesses: dict[str, Callable[[], float]], program: Path, folder: 
     done = subprocess.run(install, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         return [*absent, f"pyperf and BenchExec cannot be installed: {done.stderr.strip().splitlines()[-1]}"]
-    subprocess.run(
-        [peers / "bin" / "python", "-m", "pyperf", "system", "tune"], capture_output=True, check=False
-    )
+    tune_system(folder, "tune")
     harnesses["`pyperf command`"] = lambda: time_pyperf(peers / "bin" / "python", program, folder)
     harnesses["`runexec`"] = lambda: time_runexec(peers / "bin" / "runexec", program, folder)
     for name in ("`pyperf command`", "`runexec`"):
@@ -122,6 +123,13 @@ def add_peers(harnesses: dict[str, Callable[[], float]], program: Path, folder: 
             del harnesses[name]
             absent.append(str(error))
     return absent
+
+
+def tune_system(folder: Path, action: str) -> None:
+    """Let pyperf tune this machine or take that back, as far as it can; unknown where it is not installed."""
+    python = folder / "peers" / "bin" / "python"
+    if python.exists():
+        subprocess.run([python, "-m", "pyperf", "system", action], capture_output=True, check=False)
 
 
 def time_hyperfine(program: Path, folder: Path) -> float:

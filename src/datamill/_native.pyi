@@ -199,9 +199,25 @@ def invert_rank_tests(
     """
 
 def number_combinations(
-    columns: list[NDArray[np.uint32]], sizes: list[int]
+    columns: Sequence[NDArray[np.uint8] | NDArray[np.uint32]], sizes: list[int]
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Return the combinations of codes that occur, each as one number, and every row's index among them."""
+    """Return the combinations of codes that occur, each as one number, and every row's index among them.
+
+    Raises ValueError for columns of different length, a code that is not below its column's size, or sizes
+    whose product does not fit 32 bits.
+    """
+
+def number_texts(
+    chunks: Sequence[tuple[NDArray[np.uint64], list[NDArray[np.uint8]]]],
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]] | None:
+    """Return each row's text as a number, in the order of appearance, and the first row of every text.
+
+    A chunk has Arrow's string views, two words a row, and the buffers of their long texts. None where there
+    are more than 255 texts.
+    """
+
+def relabel(codes: NDArray[np.uint8], of_code: NDArray[np.uint8]) -> None:
+    """Replace every code by its entry in `of_code` (256), in place."""
 
 def mean_positions(cell_of_row: NDArray[np.uint32], cells: int) -> NDArray[np.float64]:
     """Return the mean position of the rows of each cell (K), counted from the middle of all rows."""

@@ -126,3 +126,13 @@ def test_neither_offset_nor_unit_rounds_an_effect_to_nothing(offset: float, size
     assert shares is None or (float(shares[1]) > 0 and float(shares[2]) > 0)
     (equation,) = (line for line in text.splitlines() if line.startswith("y = "))
     assert float(equation.split()[-2]) == pytest.approx(size, rel=1e-2)
+
+
+def test_an_estimate_that_rounds_to_zero_has_no_sign() -> None:
+    factors = [Factor("a", ("0", "1")), Factor("b", ("0", "1"))]
+    codes = np.array([(a, b) for a in range(2) for b in range(2) for _ in range(2)])
+    values = 10.0 * codes[:, 0] + np.tile([-1.0, 1.0], 4) - 1e-13 * codes[:, 1]
+    cells = gather_cells(factors, codes, values)
+    text = format_anova(Observations("y", "", cells, 0, 0), fit_linear_model(cells, order=2), None)
+    assert re.search(r"\nb +-\d.* 0\.0000", text)
+    assert not re.search(r"-0\.0+( |$)", text)

@@ -99,3 +99,13 @@ def test_importing_datamill_does_not_import_the_statistics() -> None:
 
     code = "import sys, datamill; sys.exit('scipy' in sys.modules or 'polars' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_factor_that_groups_are_made_of_need_not_be_named_twice() -> None:
+    table = pl.DataFrame(
+        {"size": ["s", "l"] * 10, "day": ["mo", "tu"] * 10, "y": [float(row) for row in range(20)]}
+    )
+    once = datamill.tests(table, response="y", factor="size")
+    assert once.json() == datamill.tests(table, response="y", factors=["size"]).json()
+    with pytest.raises(datamill.InputError, match="no column"):
+        datamill.tests(table, response="y", factor="sise")

@@ -6,3 +6,4 @@ pub mod cells;
 pub mod combinations;
 pub mod quantile;
 pub mod residuals;
+pub mod texts;

@@ -49,13 +49,18 @@ impl<'a> TextChunk<'a> {
 }
 
 /// A text: its words tell most apart, `long` are the bytes that do not stand in them.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 struct Key<'a> {
     words: [u64; 2],
     long: &'a [u8],
 }
 
 impl Key<'_> {
+    /// Whether this is the same text. No bytes are compared where there are none: that is slow.
+    fn is(&self, other: &Self) -> bool {
+        self.words == other.words && (self.long.is_empty() || self.long == other.long)
+    }
+
     fn slot(&self) -> usize {
         let mixed = (self.words[0] ^ self.words[1].rotate_left(29)).wrapping_mul(MULTIPLIER);
         (mixed >> (64 - SLOT_BITS)) as usize
@@ -101,7 +106,7 @@ impl<'a> TextNumbers<'a> {
             if code == FREE {
                 break;
             }
-            if self.keys[code as usize] == key {
+            if self.keys[code as usize].is(&key) {
                 return Some(code);
             }
             slot = (slot + 1) % self.slots.len();
@@ -169,8 +174,16 @@ pub fn number_texts(chunks: &[TextChunk<'_>], codes: &mut [u8]) -> Option<Vec<us
         renumbered.push(numbers.collect::<Option<Vec<u8>>>()?);
     }
     parts.par_iter_mut().zip(renumbered).for_each(|(part, of)| {
-        if of.iter().zip(known..).any(|(&new, own)| usize::from(new) != own) {
-            for code in part.codes.iter_mut().filter(|code| usize::from(**code) >= known) {
+        if of
+            .iter()
+            .zip(known..)
+            .any(|(&new, own)| usize::from(new) != own)
+        {
+            for code in part
+                .codes
+                .iter_mut()
+                .filter(|code| usize::from(**code) >= known)
+            {
                 *code = of[usize::from(*code) - known];
             }
         }
@@ -185,7 +198,11 @@ fn split<'a, 'c>(chunks: &'c [TextChunk<'a>], codes: &'c mut [u8]) -> Vec<Part<'
         for start in (0..chunk.rows()).step_by(ROWS_AT_A_TIME) {
             let (codes, after) = rest.split_at_mut(ROWS_AT_A_TIME.min(chunk.rows() - start));
             rest = after;
-            parts.push(Part { chunk, start, codes });
+            parts.push(Part {
+                chunk,
+                start,
+                codes,
+            });
         }
     }
     parts
@@ -206,22 +223,116 @@ fn find_first_rows(codes: &[u8], count: usize) -> Vec<usize> {
 }
 
 /// Replaces every code by its entry in `of_code`.
-///
-/// # Panics
-/// When a code has no entry.
-pub fn relabel(codes: &mut [u8], of_code: &[u8]) {
-    if (0..).zip(of_code).all(|(code, &new): (u16, _)| code == u16::from(new)) {
-        assert!(codes.iter().fold(0, |max, &code| code.max(max)) as usize <= of_code.len());
-        return;
-    }
-    let mut table = [0_u8; 256];
-    table[..of_code.len()].copy_from_slice(of_code);
+pub fn relabel(codes: &mut [u8], of_code: &[u8; 256]) {
     codes.par_chunks_mut(ROWS_AT_A_TIME).for_each(|codes| {
-        let mut largest = 0;
         for code in codes {
-            largest = largest.max(*code);
-            *code = table[usize::from(*code)];
+            *code = of_code[usize::from(*code)];
         }
-        assert!(usize::from(largest) < of_code.len(), "an entry for each code");
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Views of texts, those of more than 12 bytes in a buffer, each time anew.
+    fn lay_out(texts: &[&str]) -> (Vec<u64>, Vec<u8>) {
+        let (mut views, mut buffer) = (Vec::new(), Vec::new());
+        for text in texts {
+            let mut view = [0; 16];
+            view[..4].copy_from_slice(&(text.len() as u32).to_le_bytes());
+            if text.len() <= 12 {
+                view[4..4 + text.len()].copy_from_slice(text.as_bytes());
+            } else {
+                view[4..8].copy_from_slice(&text.as_bytes()[..4]);
+                view[12..].copy_from_slice(&(buffer.len() as u32).to_le_bytes());
+                buffer.extend_from_slice(text.as_bytes());
+            }
+            for word in view.as_chunks::<8>().0 {
+                views.push(u64::from_le_bytes(*word));
+            }
+        }
+        (views, buffer)
+    }
+
+    fn number(chunks: &[&[&str]]) -> Option<(Vec<usize>, Vec<u8>)> {
+        let laid_out: Vec<_> = chunks.iter().map(|texts| lay_out(texts)).collect();
+        let chunks: Vec<_> = laid_out
+            .iter()
+            .map(|(views, buffer)| TextChunk {
+                views,
+                buffers: vec![buffer],
+            })
+            .collect();
+        let mut codes = vec![0; chunks.iter().map(TextChunk::rows).sum()];
+        number_texts(&chunks, &mut codes).map(|first| (first, codes))
+    }
+
+    #[test]
+    fn texts_are_numbered_as_they_come_across_chunks() {
+        let (first, codes) = number(&[
+            &["on", "off", "on", ""],
+            &[],
+            &["off", "late", "on\0", "exactly 12 b", "thirteen byte"],
+        ])
+        .unwrap();
+        assert_eq!(codes, [0, 1, 0, 2, 1, 3, 4, 5, 6]);
+        assert_eq!(first, [0, 1, 3, 5, 6, 7, 8]);
+    }
+
+    #[test]
+    fn long_texts_are_told_apart_by_their_last_byte_and_not_by_their_place() {
+        let (first, codes) = number(&[
+            &[
+                "a name that is long 1",
+                "a name that is long 2",
+                "a name that is long 1",
+            ],
+            &["a name that is long 2", "a name that is long 3"],
+        ])
+        .unwrap();
+        assert_eq!(codes, [0, 1, 0, 1, 2]);
+        assert_eq!(first, [0, 1, 4]);
+    }
+
+    #[test]
+    fn texts_that_only_later_parts_show_get_the_numbers_of_their_first_rows() {
+        let names: Vec<String> = (0..200).map(|number| format!("level {number}")).collect();
+        let row = |at: usize| names[(at / 1000) * 7 % 200].as_str();
+        let texts: Vec<&str> = (0..300_000).map(row).collect();
+        let (first, codes) = number(&[&texts[..100_000], &texts[100_000..]]).unwrap();
+        let mut seen: Vec<&str> = Vec::new();
+        for (text, &code) in texts.iter().zip(&codes) {
+            if !seen.contains(text) {
+                seen.push(text);
+            }
+            assert_eq!(seen[usize::from(code)], *text);
+        }
+        assert_eq!(
+            first,
+            (0..200).map(|number| number * 1000).collect::<Vec<_>>()
+        );
+    }
+
+    #[test]
+    fn more_texts_than_a_byte_can_number_are_left_to_others() {
+        let names: Vec<String> = (0..256).map(|number| number.to_string()).collect();
+        let texts: Vec<&str> = names.iter().map(String::as_str).collect();
+        assert!(number(&[&texts[..255]]).is_some());
+        assert!(number(&[&texts]).is_none());
+        let late: Vec<&str> = (0..200_000)
+            .map(|row| texts[row / 1000])
+            .chain(texts.iter().copied())
+            .collect();
+        assert!(number(&[&late]).is_none());
+    }
+
+    #[test]
+    fn codes_are_replaced_by_their_entries() {
+        let mut of_code = [0; 256];
+        of_code[..3].copy_from_slice(&[2, 0, 1]);
+        let mut codes: Vec<u8> = (0..100_000).map(|row| (row % 3) as u8).collect();
+        relabel(&mut codes, &of_code);
+        assert!((0..100_000).all(|row| codes[row] == [2, 0, 1][row % 3]));
+    }
 }

@@ -2,7 +2,7 @@
 
 use datamill_numeric::quantile::general::{
     CellMatrix, GeneralError, GeneralFit, Scheme, bootstrap_general, fit_general,
-    weighted_cross_products,
+    invert_rank_tests, weighted_cross_products,
 };
 
 /// Small deterministic numbers; xorshift is random enough for data.
@@ -336,4 +336,70 @@ fn a_draw_that_leaves_a_level_out_gives_no_numbers() {
         (absent - 2.0 / 16.0).abs() < 0.02,
         "all draws from one level: {absent}"
     );
+}
+
+/// Many rows of few cells, which are put in their order, and the same with cells told apart that are alike.
+fn make_large_cells(n: usize) -> [(Vec<f64>, Vec<u32>); 2] {
+    let few = [0.0, 1.0, 2.0, 4.0].map(|level| [1.0, level, 1.0]).concat();
+    let cells: Vec<u32> = (0..n).map(|row| (row * 7 % 11 % 4) as u32).collect();
+    let many = few.repeat(n / 200);
+    let apart = (cells.iter().enumerate())
+        .map(|(row, cell)| cell + 4 * (row % (n / 200)) as u32)
+        .collect();
+    [(few, cells), (many, apart)]
+}
+
+#[test]
+fn the_order_of_the_cells_changes_no_fit_no_draw_and_no_limit() {
+    let n = 20_000;
+    let mut numbers = Numbers(77);
+    let covariate: Vec<f64> = (0..n).map(|_| numbers.next()).collect();
+    let layouts = make_large_cells(n);
+    let values: Vec<f64> = (layouts[0].1.iter().zip(&covariate))
+        .map(|(&cell, x)| f64::from(cell) + 3.0 * x + (1.0 + x) * numbers.next().powi(3))
+        .collect();
+    let weights: Vec<f64> = (0..n).map(|_| numbers.whole(3)).collect();
+    let densities: Vec<f64> = (0..2 * n).map(|_| 0.1 + numbers.next()).collect();
+    let (taus, plain) = ([0.2, 0.9], vec![1.0; n]);
+    let clusters: Vec<u32> = (0..n as u32).map(|row| row % 97).collect();
+    let found = layouts.each_ref().map(|(by_cell, cells)| {
+        let matrix =
+            || CellMatrix::new(by_cell, 3, cells, &covariate, &[-1, -1, 0]).expect("parts fit");
+        let mut numbers = Vec::new();
+        for weights in [None, Some(&weights[..])] {
+            for (fit, tau) in fit_general(matrix(), &values, &taus, weights)
+                .expect("independent")
+                .iter()
+                .zip(taus)
+            {
+                assert!(fit.certified);
+                let b = &fit.coefficients;
+                let rows: Vec<f64> = (cells.iter().zip(&covariate))
+                    .flat_map(|(&cell, x)| [1.0, by_cell[cell as usize * 3 + 1], *x])
+                    .collect();
+                let own = loss(&rows, &values, weights.unwrap_or(&plain), b, tau);
+                assert!((fit.objective / own - 1.0).abs() < 1e-12);
+                for &row in &fit.basis {
+                    let fitted: f64 = (rows[row * 3..].iter().zip(b)).map(|(x, b)| x * b).sum();
+                    assert!(
+                        (fitted - values[row]).abs() < 1e-12,
+                        "row {row} is on the fit"
+                    );
+                    assert!(weights.is_none_or(|weights| weights[row] > 0.0));
+                }
+                numbers.extend(b);
+            }
+        }
+        for scheme in [Scheme::Rows, Scheme::Clusters(&clusters)] {
+            let draws = bootstrap_general(matrix(), &values, &taus, scheme, 5, 3);
+            numbers.extend(draws.expect("independent"));
+        }
+        let limits = invert_rank_tests(matrix(), &values, &taus, 2.0, Some(&densities), true);
+        let (low, high) = limits.expect("independent");
+        numbers.extend(low.into_iter().chain(high));
+        numbers
+    });
+    for (one, other) in found[0].iter().zip(&found[1]) {
+        assert!((one - other).abs() < 1e-10, "{one} {other}");
+    }
 }

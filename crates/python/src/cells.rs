@@ -1,7 +1,8 @@
 //! Moments by cell.
 
-use datamill_numeric::{cells, combinations};
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use datamill_numeric::cells;
+use datamill_numeric::combinations::{self, Codes};
+use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -44,34 +45,54 @@ fn gather_moments<'py>(
 
 type Combinations<'py> = (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u32>>);
 
+/// A column of codes in either width.
+#[derive(FromPyObject)]
+enum CodeColumn<'py> {
+    Narrow(PyReadonlyArray1<'py, u8>),
+    Wide(PyReadonlyArray1<'py, u32>),
+}
+
+impl CodeColumn<'_> {
+    fn codes(&self) -> PyResult<Codes<'_>> {
+        Ok(match self {
+            CodeColumn::Narrow(column) => Codes::Narrow(column.as_slice()?),
+            CodeColumn::Wide(column) => Codes::Wide(column.as_slice()?),
+        })
+    }
+}
+
 /// Combinations of codes that occur, and the index of each row's among them.
 #[pyfunction]
 fn number_combinations<'py>(
     py: Python<'py>,
-    columns: Vec<PyReadonlyArray1<'py, u32>>,
+    columns: Vec<CodeColumn<'py>>,
     sizes: Vec<u32>,
 ) -> PyResult<Combinations<'py>> {
-    let slices = columns
+    let columns = columns
         .iter()
-        .map(|column| column.as_slice())
-        .collect::<Result<Vec<_>, _>>()?;
+        .map(CodeColumn::codes)
+        .collect::<PyResult<Vec<_>>>()?;
     let possible = sizes
         .iter()
         .try_fold(1_u32, |product, &size| product.checked_mul(size));
-    if possible.is_none() || slices.len() != sizes.len() {
+    if possible.is_none() || columns.len() != sizes.len() {
         return Err(PyValueError::new_err(
             "the sizes do not fit the columns or 32 bits",
         ));
     }
-    let n = slices.first().map_or(0, |column| column.len());
-    for (column, &size) in slices.iter().zip(&sizes) {
-        if column.len() != n {
-            return Err(PyValueError::new_err("columns of different length"));
-        }
-        check_rows(column, n, size as usize)?;
+    let n = columns.first().map_or(0, Codes::len);
+    if columns.iter().any(|column| column.len() != n) {
+        return Err(PyValueError::new_err("columns of different length"));
     }
-    let (found, of_row) = py.detach(|| combinations::number_combinations(&slices, &sizes));
-    Ok((found.into_pyarray(py), of_row.into_pyarray(py)))
+    // numpy's memory comes in large pages.
+    let of_row = PyArray1::<u32>::zeros(py, n, false);
+    let mut writable = of_row.readwrite();
+    let rows = writable.as_slice_mut()?;
+    let found = py.detach(|| combinations::number_combinations(&columns, &sizes, rows));
+    drop(writable);
+    let found =
+        found.ok_or_else(|| PyValueError::new_err("a code is not below its column's size"))?;
+    Ok((found.into_pyarray(py), of_row))
 }
 
 /// Refuses cell numbers that do not fit.

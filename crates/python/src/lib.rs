@@ -7,6 +7,7 @@ mod quantile_cells;
 mod quantile_general;
 mod quantile_retargeted;
 mod residuals;
+mod texts;
 
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -14,5 +15,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     quantile_cells::register(module)?;
     quantile_general::register(module)?;
     quantile_retargeted::register(module)?;
-    residuals::register(module)
+    residuals::register(module)?;
+    texts::register(module)
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Unpack, get_args
 
@@ -77,8 +77,9 @@ def tests(
 ) -> Tests:
     """Compare the groups that the levels of a factor form, by the test that the assumption asks for.
 
-    `data` is as in `anova`. `factor` is the first of the factors unless named; groups are compared
-    within each combination of the others. Measurements of one trial are averaged first.
+    `data` is as in `anova`. `factor` is the first of the factors unless named, and may be the only one
+    named; groups are compared within each combination of the others. Measurements of one trial are
+    averaged first.
 
     Raises:
         InputError: the data cannot be used, or do not allow the comparison; says what to do.
@@ -87,7 +88,8 @@ def tests(
     check_choice("compare", compare, get_args(Aspect))
     check_choice("adjust", adjust, get_args(Adjustment))
     confidence, seed, factor = take_confidence(confidence), take_seed(seed), take_name("factor", factor)
-    read = read_data(data, build_groups_question(asked, tests))
+    question = replace(build_groups_question(asked, tests), usual_factor=factor)
+    read = read_data(data, question)
     observations = read.selected.observations
     refuse_covariates(observations, tests)
     with locate_errors(read.source):

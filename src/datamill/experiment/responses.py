@@ -35,7 +35,6 @@ BUILT_IN_UNITS: dict[str, str] = {
     "peak_memory_bytes": "B",
     **_COUNTERS,
 }
-COUNTER_NAMES = frozenset(_COUNTERS)
 
 #: What answers the question of an experiment that names no response.
 DEFAULT_RESPONSE = Response(name="wall_time", unit="s", formula="wall_time_s", direction="lower")

@@ -60,6 +60,12 @@ def count_decimals(uncertainty: float, digits: int = 2) -> int:
     return max(0, min(_MOST_DECIMALS, digits - 1 - math.floor(math.log10(uncertainty))))
 
 
+def scale_by_power(unit: str, magnitude: float) -> Scale:
+    """Scale with a power of ten before the unit, for positive magnitudes that no prefix or word suits."""
+    power = math.floor(math.log10(magnitude))
+    return Scale(10.0**-power, f"× 1e{power} {unit}".strip())
+
+
 def format_fixed(value: float, decimals: int) -> str:
     """Plain decimal number with a true minus sign; never "-0.0"."""
     text = f"{value:,.{decimals}f}".replace(",", _GROUP)

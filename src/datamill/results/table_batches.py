@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from datamill.experiment.errors import InputError
+from datamill.results.lost_digits import may_lose_digits, report_lost_digits
 
 #: Rows of a batch.
 _ROWS = 1 << 18
@@ -49,18 +50,22 @@ def count_combinations(file: Path, factors: Sequence[str], response: str) -> Com
 
     Raises:
         InputError: the file is no table, a column is missing, a label is empty, or a value of the
-            response is not a finite number.
+            response is not a finite number, or whole numbers would lose their differences as doubles.
     """
     found: dict[tuple[str, ...], int] = {}
     low, high, row = np.inf, -np.inf, 0
+    rounded: list[int] = []
     for batch in _read_batches(file, [*factors, response]):
         values = _take_values(batch, response, file, row)
+        rounded += _find_rounded(batch.column(response), values)
         codes, labels = _combine(batch, factors, file, row)
         for index, count in enumerate(np.bincount(codes, minlength=len(labels)).tolist()):
             found[labels[index]] = found.get(labels[index], 0) + count
         if values.size:
             low, high = min(low, float(values.min())), max(high, float(values.max()))
         row += values.size
+    if rounded and may_lose_digits(low, high):
+        raise report_lost_digits(response, rounded[0], min(rounded), str(file))
     if not found:
         raise InputError("the table has no rows", where=str(file), remedy="Add one row an observation.")
     present = {labels: count for labels, count in found.items() if count}
@@ -108,7 +113,9 @@ def _read_batches(file: Path, columns: list[str]) -> Iterator[pa.RecordBatch]:
 def _take_values(batch: pa.RecordBatch, response: str, file: Path, first: int) -> NDArray[np.float64]:
     column = batch.column(response)
     try:
-        values = np.asarray(column.cast(pa.float64()).fill_null(np.nan).to_numpy(zero_copy_only=False))
+        # Whole numbers that are rounded are looked at by themselves.
+        numbers = column.cast(pa.float64(), safe=not pa.types.is_integer(column.type))
+        values = np.asarray(numbers.fill_null(np.nan).to_numpy(zero_copy_only=False))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise InputError(
             f"column {response} holds {column.type}, not numbers",
@@ -124,6 +131,17 @@ def _take_values(batch: pa.RecordBatch, response: str, file: Path, first: int) -
             remedy="Correct the value, or remove the row.",
         )
     return values
+
+
+def _find_rounded(column: pa.Array, values: NDArray[np.float64]) -> list[int]:
+    """The least of the whole numbers that became others as doubles, if there are any."""
+    if not pa.types.is_integer(column.type):
+        return []
+    whole = column.to_numpy(zero_copy_only=False)
+    # Exact: a double that is a whole number is compared as such, except what lies beyond the type.
+    changed = pl.Series(whole) != pl.Series(values).cast(pl.Series(whole).dtype, strict=False)
+    changed_rows = changed.fill_null(value=True).to_numpy()
+    return [int(whole[changed_rows].min())] if changed_rows.any() else []
 
 
 def _combine(

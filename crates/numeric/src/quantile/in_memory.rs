@@ -76,7 +76,7 @@ fn run_passes(
     }
     let buckets = (n / 16).min(1 << 16) / cells.max(1);
     let bits = buckets.max(16).ilog2();
-    let mut stream = CellStream::with_bits(cells, quantiles, goal, n, bits);
+    let mut stream = CellStream::with_bits(cells, quantiles, goal, n, bits).remembering_rows();
     for _ in 0..MOST_PASSES {
         match stream.plan() {
             Ok(true) => {}

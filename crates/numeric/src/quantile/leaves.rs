@@ -172,12 +172,18 @@ impl Leaves {
     /// The leaves of a cell that hold something, ascending.
     pub(crate) fn list(&self, cell: usize) -> Vec<Leaf> {
         let mut leaves = Vec::new();
+        self.visit(cell, |leaf| leaves.push(leaf));
+        leaves
+    }
+
+    /// Calls `take` with each leaf of a cell that holds something, ascending.
+    pub(crate) fn visit(&self, cell: usize, mut take: impl FnMut(Leaf)) {
         let first = cell << self.bits;
-        for number in 0..1 << self.bits {
-            let (bucket, count) = (first + number, self.counts[first + number]);
+        for bucket in first..first + (1 << self.bits) {
+            let count = self.counts[bucket];
             match self.child(bucket) {
-                Some(child) => self.list_node(child, &mut leaves),
-                None if count > 0 => leaves.push(Leaf {
+                Some(child) => self.visit_node(child, &mut take),
+                None if count > 0 => take(Leaf {
                     bucket,
                     count,
                     keys: None,
@@ -185,19 +191,18 @@ impl Leaves {
                 None => {}
             }
         }
-        leaves
     }
 
-    fn list_node(&self, node: u32, leaves: &mut Vec<Leaf>) {
+    fn visit_node(&self, node: u32, take: &mut impl FnMut(Leaf)) {
         let node = self.nodes[node as usize];
         for number in 0..=((node.high - node.low) >> node.shift) as usize {
             let (bucket, count) = (node.base + number, self.counts[node.base + number]);
             if let Some(child) = self.child(bucket) {
-                self.list_node(child, leaves);
+                self.visit_node(child, take);
             } else if count > 0 {
                 let low = node.low + ((number as u64) << node.shift);
                 let high = low.saturating_add((1 << node.shift) - 1).min(node.high);
-                leaves.push(Leaf {
+                take(Leaf {
                     bucket,
                     count,
                     keys: Some((low, high)),

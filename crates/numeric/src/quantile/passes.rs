@@ -15,7 +15,52 @@ const ROWS_AT_A_TIME: usize = 1 << 12;
 /// Rows that are worth another thread.
 const WORTH_A_THREAD: usize = 1 << 16;
 
-/// Counts rows by leaf. With `fresh`, only buckets from that number on, the earlier ones being counted already.
+/// Counts rows by root bucket, and writes down the bucket of each row where there is room for it.
+pub(crate) fn count_roots(
+    leaves: &mut Leaves,
+    cell_of_row: &[u32],
+    values: &[f64],
+    of_row: &mut [u16],
+) {
+    let rows = rows_per_strip(values.len(), rayon::current_num_threads());
+    let tree: &Leaves = leaves;
+    let count = |((cells, values), of_row): ((&[u32], &[f64]), &mut [u16])| {
+        let mut counts = vec![0u32; tree.counts.len()];
+        let (roots, mut buckets) = (tree.roots(), [0u32; BLOCK]);
+        let mut places = of_row.chunks_mut(BLOCK);
+        for (cells, values) in cells.chunks(BLOCK).zip(values.chunks(BLOCK)) {
+            let buckets = &mut buckets[..values.len()];
+            roots.find(cells, values, buckets);
+            for (place, &mut bucket) in places
+                .next()
+                .unwrap_or_default()
+                .iter_mut()
+                .zip(&mut *buckets)
+            {
+                *place = bucket as u16;
+            }
+            for &mut bucket in buckets {
+                counts[bucket as usize] += 1;
+            }
+        }
+        counts
+    };
+    let parts: Vec<Vec<u32>> = if values.len() <= rows {
+        vec![count(((cell_of_row, values), of_row))]
+    } else if of_row.is_empty() {
+        (cell_of_row.par_chunks(rows).zip(values.par_chunks(rows)))
+            .map(|part| count((part, &mut [])))
+            .collect()
+    } else {
+        (cell_of_row.par_chunks(rows).zip(values.par_chunks(rows)))
+            .zip(of_row.par_chunks_mut(rows))
+            .map(count)
+            .collect()
+    };
+    add_counts(&mut leaves.counts, parts);
+}
+
+/// Counts rows by leaf among the buckets from number `fresh` on, the earlier ones being counted already.
 pub(crate) fn count_rows(leaves: &mut Leaves, cell_of_row: &[u32], values: &[f64], fresh: usize) {
     let rows = rows_per_strip(values.len(), rayon::current_num_threads());
     let tree: &Leaves = leaves;
@@ -25,12 +70,6 @@ pub(crate) fn count_rows(leaves: &mut Leaves, cell_of_row: &[u32], values: &[f64
         for (cells, values) in cells.chunks(BLOCK).zip(values.chunks(BLOCK)) {
             let buckets = &mut buckets[..values.len()];
             roots.find(cells, values, buckets);
-            if fresh == 0 {
-                for &mut bucket in buckets {
-                    counts[bucket as usize] += 1;
-                }
-                continue;
-            }
             for (&mut root, &value) in buckets.iter_mut().zip(values) {
                 let bucket = tree.descend(root as usize, value);
                 if bucket >= fresh {
@@ -47,8 +86,12 @@ pub(crate) fn count_rows(leaves: &mut Leaves, cell_of_row: &[u32], values: &[f64
             .map(count)
             .collect()
     };
+    add_counts(&mut leaves.counts[fresh..], parts);
+}
+
+fn add_counts(counts: &mut [u64], parts: Vec<Vec<u32>>) {
     for part in parts {
-        for (all, one) in leaves.counts[fresh..].iter_mut().zip(part) {
+        for (all, one) in counts.iter_mut().zip(part) {
             *all += u64::from(one);
         }
     }
@@ -135,6 +178,67 @@ impl Collection {
             (false, true) => self.read_rows::<false, true>(leaves, cell_of_row, values),
             (false, false) => self.read_rows::<false, false>(leaves, cell_of_row, values),
         }
+    }
+
+    /// Takes what it needs of rows whose root buckets are known; no leaf is split, and no sums are needed.
+    pub(crate) fn read_known(&mut self, of_row: &[u16], values: &[f64]) -> bool {
+        /// Rows of which most often none is needed.
+        const FEW: usize = 8;
+        let rows = rows_per_strip(values.len(), rayon::current_num_threads());
+        // As large as the numbers may be, so that no access needs a check.
+        let mut keeps = vec![0u8; 1 << 16];
+        for (keep, &Fate(fate)) in keeps.iter_mut().zip(&self.fates) {
+            *keep = u8::from(fate & COLLECTED != 0);
+        }
+        let Ok(keeps) = <&[u8; 1 << 16]>::try_from(&keeps[..]) else {
+            return false;
+        };
+        let fates = &self.fates;
+        let scan = |(of_row, values): (&[u16], &[f64])| {
+            let mut found = Vec::new();
+            let mut look = |of_row: &[u16], values: &[f64]| {
+                for (&bucket, &value) in of_row.iter().zip(values) {
+                    if keeps[usize::from(bucket)] != 0 {
+                        found.push((fates[usize::from(bucket)].0 & !COLLECTED, value));
+                    }
+                }
+            };
+            let (groups, rest) = of_row.as_chunks::<FEW>();
+            for (group, values) in groups.iter().zip(values.chunks_exact(FEW)) {
+                if group
+                    .iter()
+                    .fold(0, |any, &bucket| any | keeps[usize::from(bucket)])
+                    != 0
+                {
+                    look(group, values);
+                }
+            }
+            look(rest, &values[values.len() - rest.len()..]);
+            found
+        };
+        let parts: Vec<Vec<(u32, f64)>> = if values.len() <= rows {
+            vec![scan((of_row, values))]
+        } else {
+            (of_row.par_chunks(rows).zip(values.par_chunks(rows)))
+                .map(scan)
+                .collect()
+        };
+        parts.iter().all(|found| self.store(found))
+    }
+
+    /// Stores values at their leaves; false when there are more than were counted.
+    fn store(&mut self, found: &[(u32, f64)]) -> bool {
+        let mut fits = true;
+        for &(index, value) in found {
+            let place = &mut self.filled[index as usize];
+            if *place < self.bounds[index as usize + 1] {
+                self.values[*place] = value + 0.0;
+                *place += 1;
+            } else {
+                fits = false;
+            }
+        }
+        fits
     }
 
     fn read_rows<const SUMS: bool, const SPLIT: bool>(

@@ -16,7 +16,7 @@ use super::cell_fit::{CellFit, FitError, build_shape};
 use super::leaves::{Leaf, Leaves};
 use super::model::Shape;
 use super::order::{quantile_rank, value_of};
-use super::passes::{Collection, Fate, count_rows};
+use super::passes::{Collection, Fate, count_roots, count_rows};
 use super::scale::find_scales;
 
 /// Leaves on each side of the histogram's solution that are looked at first.
@@ -107,6 +107,8 @@ pub struct CellStream {
     rows_seen: u64,
     margin: usize,
     passes: u32,
+    /// The root's bucket of each row, where all are read at once and that is worth its memory.
+    of_row: Option<Vec<u16>>,
 }
 
 impl CellStream {
@@ -132,7 +134,17 @@ impl CellStream {
             rows_seen: 0,
             margin: FIRST_MARGIN,
             passes: 0,
+            of_row: None,
         }
+    }
+
+    /// Writes down the bucket of each row, at two bytes, where that spares finding it again: every call of
+    /// [`CellStream::read`] must then bring the same rows.
+    pub(crate) fn remembering_rows(mut self) -> Self {
+        if matches!(self.goal, Goal::Select) && self.leaves.counts.len() <= 1 << 16 {
+            self.of_row = Some(Vec::new());
+        }
+        self
     }
 
     /// Reads some rows of a pass: numbers of cells (below K) and finite values.
@@ -148,7 +160,14 @@ impl CellStream {
         match &mut self.stage {
             Stage::Counting(0) => {
                 self.scale_new_cells(cell_of_row, values);
-                count_rows(&mut self.leaves, cell_of_row, values, 0);
+                let of_row = match &mut self.of_row {
+                    Some(of_row) => {
+                        *of_row = vec![0; values.len()];
+                        &mut of_row[..]
+                    }
+                    None => &mut [],
+                };
+                count_roots(&mut self.leaves, cell_of_row, values, of_row);
                 self.rows_seen += values.len() as u64;
             }
             Stage::Counting(fresh) => {
@@ -156,7 +175,13 @@ impl CellStream {
                 count_rows(&mut self.leaves, cell_of_row, values, fresh);
             }
             Stage::CollectingRanks(collection, _) | Stage::CollectingBands(collection, _) => {
-                if !collection.read(&self.leaves, cell_of_row, values) {
+                let fits = match &self.of_row {
+                    Some(of_row) if !self.leaves.is_split() && of_row.len() == values.len() => {
+                        collection.read_known(of_row, values)
+                    }
+                    _ => collection.read(&self.leaves, cell_of_row, values),
+                };
+                if !fits {
                     return Err(StreamError::RowsChanged);
                 }
             }
@@ -241,13 +266,13 @@ impl CellStream {
             ranks.sort_unstable();
             let mut ranks = ranks.into_iter().peekable();
             let mut reached = 0;
-            for leaf in self.leaves.list(cell) {
+            self.leaves.visit(cell, |leaf| {
                 reached += leaf.count;
                 if ranks.next_if(|&rank| rank as u64 <= reached).is_some() {
                     while ranks.next_if(|&rank| rank as u64 <= reached).is_some() {}
                     wanted.push((cell, leaf));
                 }
-            }
+            });
         }
         if let Some(fresh) = self.split_full(&wanted) {
             return Stage::Counting(fresh);
@@ -318,7 +343,7 @@ impl CellStream {
             if ranks.is_empty() {
                 continue;
             }
-            for leaf in self.leaves.list(cell) {
+            self.leaves.visit(cell, |leaf| {
                 if wanted
                     .get(at)
                     .is_some_and(|(_, own)| own.bucket == leaf.bucket)
@@ -338,7 +363,7 @@ impl CellStream {
                     at += 1;
                 }
                 reached += leaf.count;
-            }
+            });
         }
         Ok(Stage::Done(Found::Selected(selected)))
     }

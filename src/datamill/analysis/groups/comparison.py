@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from datamill.analysis.groups.assumption_doubts import doubt_assumption
 from datamill.analysis.groups.mean_tests import (
     compare_games_howell,
     compare_one_way,
@@ -32,7 +33,6 @@ from datamill.analysis.groups.splitting import name_levels
 from datamill.analysis.groups.stratified_means import compare_mean_over_strata
 from datamill.analysis.groups.stratified_ranks import compare_van_elteren
 from datamill.analysis.groups.variance_tests import compare_brown_forsythe, compare_variances
-from datamill.analysis.linear.assumption_doubts import doubt_assumption
 from datamill.experiment.errors import InputError
 
 #: Why an assumption and an aspect lead to their tests.

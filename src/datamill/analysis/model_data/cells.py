@@ -17,6 +17,8 @@ from datamill.experiment.errors import InputError
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 CellArray = NDArray[np.uint32]
+#: The level of every row as its index: a byte where there are few levels.
+CodeArray = NDArray[np.uint8] | NDArray[np.uint32]
 
 #: Pairs of labels whose meaning gives their order, low first.
 _KNOWN_PAIRS = (("-", "+"), ("−", "+"), ("low", "high"))
@@ -116,10 +118,12 @@ def gather_cells(
     observed = np.ascontiguousarray(values, dtype=np.float64)
     if observed.size == 0:
         raise InputError("there are no observations", remedy="Give a table with at least one row.")
-    if not np.all(np.isfinite(observed)):
+    low, high = float(np.min(observed)), float(np.max(observed))
+    # An extreme is NaN where one value is.
+    if not math.isfinite(low) or not math.isfinite(high):
         row = int(np.flatnonzero(~np.isfinite(observed))[0]) + 1
         raise InputError(f"observation {row} is not a finite number", remedy="Remove or correct it.")
-    largest = max(-float(np.min(observed)), float(np.max(observed)))
+    largest = max(-low, high)
     if largest > LARGEST_SQUARED or 0 < largest < SMALLEST_SQUARED:
         raise InputError(
             f"values of magnitude {largest:.1e} cannot be squared in double precision",
@@ -179,8 +183,7 @@ def _find_distinct(
         rows, numbers = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
         return rows.astype(np.int64), numbers.reshape(-1).astype(np.uint32)
     if possible < 1 << 32 and possible <= 4 * n + 1024:
-        plain = [np.ascontiguousarray(column, dtype=np.uint32) for column in columns]
-        found, of_row = number_combinations(plain, sizes)
+        found, of_row = number_combinations([_make_codes(column) for column in columns], sizes)
         keys: IntArray = found.astype(np.int64)
     else:
         # One number for each combination is found an order of magnitude faster than rows are.
@@ -191,3 +194,10 @@ def _find_distinct(
         of_row = numbers.reshape(-1).astype(np.uint32)
     distinct = np.stack(np.unravel_index(keys, sizes), axis=1)
     return distinct.astype(np.int64), of_row
+
+
+def _make_codes(column: NDArray[np.integer[Any]]) -> CodeArray:
+    """The column in one of the widths that the kernel reads."""
+    if column.dtype == np.uint8:
+        return np.ascontiguousarray(column, dtype=np.uint8)
+    return np.ascontiguousarray(column, dtype=np.uint32)

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from datamill.analysis.model_data.cells import CellArray, Factor, FloatArray, order_levels
+from datamill._native import number_texts, relabel
+from datamill.analysis.model_data.cells import CellArray, CodeArray, Factor, FloatArray, order_levels
 from datamill.analysis.model_data.formula import Variable
 from datamill.experiment.errors import InputError
-
-#: A column of so many rows with so few texts is compared with each of them.
-_LONG_COLUMN, _FEW_LABELS = 100_000, 12
-#: Whole numbers beyond 2⁵³ must spread over so many steps of a double.
-_FEWEST_STEPS = 1e6
+from datamill.results.lost_digits import may_lose_digits, report_lost_digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +30,7 @@ class Lines:
 
 def encode_factors(
     table: pl.DataFrame, names: Sequence[str], levels: Mapping[str, Sequence[str]], lines: Lines
-) -> tuple[tuple[Factor, ...], tuple[CellArray, ...]]:
+) -> tuple[tuple[Factor, ...], tuple[CodeArray, ...]]:
     """Return the factors of a table, and for each the level of every row as its index.
 
     Levels come in the order of `levels` where given (those with data), else in that of an Enum's
@@ -41,17 +39,30 @@ def encode_factors(
     Raises:
         InputError: a row has no level.
     """
-    factors, columns = [], []
+    factors: list[Factor] = []
+    columns: list[CodeArray] = []
     for name in names:
-        labels, label_of_code, codes = _encode_labels(table[name], lines)
         dtype = table[name].dtype
+        few = _number_few_texts(table[name], lines) if dtype == pl.String else None
+        labels, label_of_code, codes = few or _encode_labels(table[name], lines)
         given = levels.get(name, dtype.categories.to_list() if isinstance(dtype, pl.Enum) else None)
         ordered = order_levels(labels) if given is None else _order_given(labels, given)
         place = {label: index for index, label in enumerate(ordered)}
         factors.append(Factor(name, ordered))
         level_of_label = np.array([place[label] for label in labels], dtype=np.uint32)
-        columns.append(level_of_label[label_of_code][codes])
+        columns.append(_replace_codes(codes, level_of_label[label_of_code]))
     return tuple(factors), tuple(columns)
+
+
+def _replace_codes(codes: CodeArray, of_code: CellArray) -> CodeArray:
+    """The entry of every row's code; narrow codes are replaced where they stand."""
+    if codes.dtype != np.uint8:
+        return np.asarray(of_code[codes], dtype=np.uint32)
+    if not np.array_equal(of_code, np.arange(of_code.size)):
+        table = np.zeros(256, dtype=np.uint8)
+        table[: of_code.size] = of_code
+        relabel(codes.view(np.uint8), table)
+    return codes
 
 
 def _order_given(labels: Sequence[str], given: Sequence[str]) -> tuple[str, ...]:
@@ -59,13 +70,32 @@ def _order_given(labels: Sequence[str], given: Sequence[str]) -> tuple[str, ...]
     return (*(level for level in given if level in seen), *order_levels(seen - set(given)))
 
 
+def _number_few_texts(column: pl.Series, lines: Lines) -> tuple[list[str], CellArray, CodeArray] | None:
+    """Labels and codes as `_encode_labels` returns them; None where there are more than 255 texts."""
+    if column.null_count():
+        return None
+    numbered = number_texts([_view_texts(chunk) for chunk in column.get_chunks()])
+    if numbered is None:
+        return None
+    codes, first_rows = numbered
+    texts = column.gather(first_rows).str.strip_chars().to_list()
+    if "" in texts:
+        raise _report_no_level(column.name, int(first_rows[texts.index("")]), lines)
+    labels = list(dict.fromkeys(texts))
+    return labels, np.array([labels.index(text) for text in texts], dtype=np.uint32), codes
+
+
+def _view_texts(chunk: pl.Series) -> tuple[NDArray[np.uint64], list[NDArray[np.uint8]]]:
+    """The memory of a column of texts, not copied: two words a row, and the bytes of long texts."""
+    array = chunk.to_arrow(compat_level=pl.CompatLevel.newest())
+    _, views, *buffers = array.buffers()
+    words = np.frombuffer(views, dtype=np.uint64)[2 * array.offset : 2 * (array.offset + len(array))]
+    return words, [np.frombuffer(buffer, dtype=np.uint8) for buffer in buffers]
+
+
 def _encode_labels(column: pl.Series, lines: Lines) -> tuple[list[str], CellArray, CellArray]:
     """Distinct labels of a column, the index of each code's label among them, and the code of each row."""
-    few = _encode_few_labels(column) if column.dtype == pl.String else None
-    if few is not None:
-        distinct, numbers = few
-        texts = dict(enumerate(distinct.str.strip_chars().to_list()))
-    elif column.dtype in (pl.String, pl.Categorical, pl.Enum):
+    if column.dtype in (pl.String, pl.Categorical, pl.Enum):
         _refuse_empty(column.is_null(), column.name, lines)
         categories = column.cast(pl.Categorical)
         distinct = categories.unique()
@@ -92,32 +122,17 @@ def _encode_labels(column: pl.Series, lines: Lines) -> tuple[list[str], CellArra
     return labels, mapping, numbers
 
 
-def _encode_few_labels(column: pl.Series) -> tuple[pl.Series, CellArray] | None:
-    """Distinct texts of a long column and each row's index, if its first rows show all of few texts.
-
-    Comparing all rows with each text is ten times as fast as looking up the text of each row.
-    """
-    if column.len() < _LONG_COLUMN or column.null_count():
-        return None
-    distinct = column.head(_LONG_COLUMN // 10).unique(maintain_order=True)
-    if distinct.len() > _FEW_LABELS:
-        return None
-    codes = pl.Series(np.zeros(column.len(), dtype=np.uint8))
-    for index, text in enumerate(distinct.to_list(), start=1):
-        codes = codes + (column == text).cast(pl.UInt8) * index
-    # A text that the first rows do not show equals none of them.
-    if codes.min() == 0:
-        return None
-    return distinct, codes.to_numpy().astype(np.uint32) - np.uint32(1)
-
-
 def _refuse_empty(missing: pl.Series, name: str, lines: Lines) -> None:
     if missing.any():
-        raise InputError(
-            f"factor {name} has no level here",
-            where=lines.locate(missing.arg_max() or 0),
-            remedy=f"Fill in column {name}, or remove the line.",
-        )
+        raise _report_no_level(name, missing.arg_max() or 0, lines)
+
+
+def _report_no_level(name: str, row: int, lines: Lines) -> InputError:
+    return InputError(
+        f"factor {name} has no level here",
+        where=lines.locate(row),
+        remedy=f"Fill in column {name}, or remove the line.",
+    )
 
 
 def read_variable(table: pl.DataFrame, variable: Variable, lines: Lines) -> FloatArray:
@@ -148,8 +163,7 @@ def _refuse_lost_digits(column: pl.Series, numbers: FloatArray, lines: Lines) ->
     if numbers.size == 0 or column.dtype.is_float():
         return
     low, high = float(np.min(numbers)), float(np.max(numbers))
-    step = float(np.spacing(max(abs(low), abs(high))))
-    if step <= 1 or high - low >= _FEWEST_STEPS * step:
+    if not may_lose_digits(low, high):
         return
     exact = column.str.strip_chars() if column.dtype == pl.String else column
     whole = exact.cast(pl.Int64, strict=False)
@@ -158,12 +172,7 @@ def _refuse_lost_digits(column: pl.Series, numbers: FloatArray, lines: Lines) ->
         whole.null_count() == 0
         and (whole != pl.Series(numbers).cast(pl.Int64, strict=False)).fill_null(True).any()
     ):
-        raise InputError(
-            f"the whole numbers of {column.name} are so large ({int(whole[0])}) that their differences "
-            "would be rounded away",
-            where=lines.source,
-            remedy=f"Subtract a constant from them, such as {int(np.min(whole.to_numpy()))}.",
-        )
+        raise report_lost_digits(column.name, int(whole[0]), int(np.min(whole.to_numpy())), lines.source)
 
 
 def read_numbers(column: pl.Series, name: str, lines: Lines) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -31,7 +31,8 @@ class Question:
     `formula` replaces `factors`, `covariates` and `order`, the largest interaction. `trial` is the
     column that tells trials apart and `run_order` the one that says when they came; only tables
     that are not datamill's own need them. `blocks` are columns of nuisance conditions: they enter
-    additively, before all other terms.
+    additively, before all other terms. `usual_factor` is the factor of a plain table where neither
+    `factors` nor `formula` names one.
     """
 
     response: str = ""
@@ -42,6 +43,7 @@ class Question:
     trial: str = ""
     run_order: str = ""
     blocks: tuple[str, ...] = ()
+    usual_factor: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +67,7 @@ def list_columns(question: Question) -> tuple[str, ...]:
         return ()
     named = [response.column, *question.blocks, *question.factors, *question.covariates]
     named += [variable.column for variable in formula.variables] if formula is not None else []
-    named += [name for name in (question.trial, question.run_order) if name]
+    named += [name for name in (question.trial, question.run_order, question.usual_factor) if name]
     return tuple(dict.fromkeys(named))
 
 
@@ -104,6 +106,8 @@ def select_model_data(
             table, question, formula, levels or {}, usual_order, average, allow_no_factor, source
         )
     response = _name_response(question, formula, "")
+    if question.usual_factor and not question.factors and formula is None:
+        question = replace(question, factors=(question.usual_factor,))
     factors, covariates = _sort_variables(table, question, formula, {})
     explained = allow_no_factor or (*factors, *covariates, *question.blocks)
     for given, option in ((response, "--response y"), (explained, "--factors x1,x2")):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 
 from datamill.analysis.quantile.records import QuantileModel
@@ -13,8 +12,8 @@ from datamill.report.numbers import (
     format_p,
     name_confidence,
 )
+from datamill.report.verbs.layout import wrap
 
-WIDTH = 100
 #: Combinations of levels that an interaction shows in the table of shares; of more, the largest.
 _MOST_COMBINATIONS = 6
 #: Coefficients that the table of quantiles shows; of more, those of terms told from zero.
@@ -22,11 +21,6 @@ _MOST_COEFFICIENTS = 30
 #: Smaller errors take an exponent.
 _SMALLEST_PLAIN = 1e-7
 _SIGNS = {"held": "ok", "harmless": "harmless", "failed": "FAILS", "unknown": "unclear"}
-
-
-def wrap(text: str, indent: str = "") -> list[str]:
-    """Fold a paragraph into lines of the terminal's width."""
-    return textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def choose_shares(model: LinearModel) -> tuple[EffectShare, ...]:

@@ -16,14 +16,13 @@ from datamill.report.numbers import (
 )
 from datamill.report.verbs.anova_answer import state_answer
 from datamill.report.verbs.anova_sections import (
-    WIDTH,
     format_blocks,
     format_checks,
     format_quantiles,
     format_reduced,
     format_shares,
-    wrap,
 )
+from datamill.report.verbs.layout import WIDTH, wrap
 
 #: Room for a number, with the blanks before it.
 _NUMBER = 13
@@ -177,7 +176,8 @@ def _format_estimate(value: Interval, decimals: int) -> Line:
     # Beyond what a double resolves or a line holds, exponents, with the digits that tell them apart.
     if max(abs(number) for number in shown) >= 1e15 or 0 < value.high - value.low < 1e-9:
         return tuple(f"{number:.{_count_digits(value)}e}" for number in shown)
-    return tuple(f"{number:.{decimals}f}" for number in shown)
+    # Rounded first, so that zero has no sign.
+    return tuple(f"{round(number, decimals) + 0.0:.{decimals}f}" for number in shown)
 
 
 def _count_digits(value: Interval) -> int:

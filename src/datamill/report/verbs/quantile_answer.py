@@ -13,12 +13,15 @@ from datamill.report.numbers import (
     format_interval,
     format_signed,
     name_confidence,
+    scale_by_power,
 )
 
 #: Factors that the answer names.
 _MOST_NAMED = 3
 #: Share of the intercept below which the effects choose the scale.
 _TINY = 1e-5
+#: Effects whose largest is below this in its scale get a power of ten.
+_SMALLEST_SHOWN = 1e-6
 #: An effect has grown when it is this many times the other one.
 _GROWN = 1.5
 
@@ -26,11 +29,14 @@ _GROWN = 1.5
 def choose_model_scale(model: QuantileModel, unit: str) -> Scale:
     """Scale for everything that is said about a model: that of its highest quantile.
 
-    Where effects are tiny beside the intercept, that of the largest effect.
+    Where effects are tiny beside the intercept, that of the largest effect; a power of ten where
+    neither a prefix nor decimals could show it.
     """
     shown = [abs(row.value.estimate) for row in model.fits[-1].coefficients]
     largest = max(shown[1:], default=0.0)
-    return choose_scale(unit, largest if 0 < largest < _TINY * shown[0] else max(shown))
+    told = largest if 0 < largest < _TINY * shown[0] else max(shown)
+    scale = choose_scale(unit, told)
+    return scale_by_power(unit, told) if 0 < told * scale.factor < _SMALLEST_SHOWN else scale
 
 
 def bound_p(model: QuantileModel, p: float | None) -> tuple[float | None, bool]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
-
 from datamill.analysis.quantile.records import Described, QuantileFit, QuantileModel
 from datamill.analysis.records import Interval
 from datamill.report.numbers import (
@@ -14,6 +12,7 @@ from datamill.report.numbers import (
     format_p,
     name_confidence,
 )
+from datamill.report.verbs.layout import WIDTH, wrap
 from datamill.report.verbs.quantile_answer import (
     bound_p,
     choose_model_scale,
@@ -23,7 +22,6 @@ from datamill.report.verbs.quantile_answer import (
     state_quantiles,
 )
 
-_WIDTH = 100
 #: Quantiles up to this number have a table each.
 _FEW = 3
 #: Effects that the overview shows, beside the intercept: three lines each.
@@ -36,7 +34,7 @@ def format_quantiles(observations: Described, model: QuantileModel) -> str:
     unit = f" ({scale.unit})" if scale.unit else ""
     lines = []
     for sentence in state_quantiles(model, observations.response, observations.unit):
-        lines += _wrap(sentence, "  ")
+        lines += wrap(sentence, "  ")
     lines.append("")
     lines.append(f"Quantile regression of {observations.response}{unit}")
     if len(model.fits) > _FEW:
@@ -46,11 +44,11 @@ def format_quantiles(observations: Described, model: QuantileModel) -> str:
         fits = model.fits
     for fit in fits:
         lines += ["", f"Effects on the {fit.quantile:g} quantile{unit}", *_lay_out_fit(model, fit, scale)]
-    lines += ["", *_wrap(describe_detection(model), "  ")]
+    lines += ["", *wrap(describe_detection(model), "  ")]
     lines += _describe_data(observations, model)
-    lines += _wrap(f"Method: {model.method}.", "  ")
+    lines += wrap(f"Method: {model.method}.", "  ")
     for warning in model.warnings:
-        lines += _wrap(f"Warning: {warning}.", "  ")
+        lines += wrap(f"Warning: {warning}.", "  ")
     return "\n".join(lines)
 
 
@@ -66,13 +64,13 @@ def _describe_data(observations: Described, model: QuantileModel) -> list[str]:
         if len(factor.levels) == 2
     )
     if coding:
-        lines += _wrap(f"Low / high level: {coding}; an effect is half the change from low to high.", "  ")
+        lines += wrap(f"Low / high level: {coding}; an effect is half the change from low to high.", "  ")
     if model.covariates:
         means = [
             f"{name} from {mean:.10g}"
             for name, mean in zip(model.covariates, model.covariate_means, strict=True)
         ]
-        lines += _wrap(
+        lines += wrap(
             "A covariate's effect is for one unit more. Covariates count from their means "
             f"({', '.join(means)}): there the intercept and the effects of factors hold.",
             "  ",
@@ -106,7 +104,7 @@ def _lay_out_fit(model: QuantileModel, fit: QuantileFit, scale: Scale) -> list[s
         shown = f"{name} (block)" if name in model.blocks else name
         cells.append((shown, *_format_interval(value, scale, decimals if index else first), p))
     widths = [max(len(row[column]) for row in cells) + 3 for column in range(1, 5)]
-    room = min(max(len(row[0]) for row in cells), _WIDTH - sum(widths))
+    room = min(max(len(row[0]) for row in cells), WIDTH - sum(widths))
     lines = []
     for row in cells:
         numbers = "".join(cell.rjust(width) for cell, width in zip(row[1:], widths, strict=True)).rstrip()
@@ -181,7 +179,7 @@ def _lay_out_overview(model: QuantileModel, scale: Scale) -> list[str]:
     start = 1
     while start < len(widths):
         end, room = start, widths[0]
-        while end < len(widths) and (end == start or room + widths[end] <= _WIDTH):
+        while end < len(widths) and (end == start or room + widths[end] <= WIDTH):
             room += widths[end]
             end += 1
         block = [
@@ -196,7 +194,3 @@ def _lay_out_overview(model: QuantileModel, scale: Scale) -> list[str]:
     if left_out > 0:
         lines.append(f"({left_out} weaker effects are left out here; --json has all, with their intervals)")
     return lines
-
-
-def _wrap(text: str, indent: str) -> list[str]:
-    return textwrap.wrap(text, _WIDTH, subsequent_indent=indent, break_on_hyphens=False)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import textwrap
-
 from datamill.analysis.distribution.summary import DistributionSummary, GroupSummary
 from datamill.analysis.records import Interval
 from datamill.report.numbers import (
@@ -14,10 +11,11 @@ from datamill.report.numbers import (
     format_count,
     format_fixed,
     name_confidence,
+    scale_by_power,
 )
+from datamill.report.verbs.layout import wrap
 from datamill.report.verbs.tests_text import ResponseNotes, list_notes
 
-_WIDTH = 100
 _MOST_ROWS = 200
 #: Spreads below this in the scale of the medians get a scale of their own.
 _SMALLEST_SHOWN = 1e-6
@@ -29,14 +27,14 @@ def format_summary(notes: ResponseNotes, summary: DistributionSummary) -> str:
     """Lay out summaries for a terminal of 100 columns; the first line says where the medians lie."""
     scale = choose_summary_scale(notes.unit, summary)
     unit = f" ({scale.unit})" if scale.unit else ""
-    lines = [*_wrap(phrase_summary(notes.response, summary, scale), ""), ""]
+    lines = [*wrap(phrase_summary(notes.response, summary, scale), ""), ""]
     lines += [f"{notes.response}{unit}", "", *_lay_out(summary, scale)]
     if len(summary.groups) > _MOST_ROWS:
         lines.append(f"… and {len(summary.groups) - _MOST_ROWS} further groups; --json has them all.")
-    lines += ["", *_wrap(f"n = {format_count(summary.n)}. Method: {summary.method}.", "  ")]
+    lines += ["", *wrap(f"n = {format_count(summary.n)}. Method: {summary.method}.", "  ")]
     lines += list_notes(notes)
     for warning in summary.warnings:
-        lines += _wrap(f"Warning: {warning}.", "  ")
+        lines += wrap(f"Warning: {warning}.", "  ")
     return "\n".join(lines)
 
 
@@ -49,8 +47,7 @@ def choose_summary_scale(unit: str, summary: DistributionSummary) -> Scale:
     if 0 < spread * chosen.factor < _SMALLEST_SHOWN:
         chosen = choose_scale(unit, spread)
     if 0 < spread * chosen.factor < _SMALLEST_SHOWN:
-        power = math.floor(math.log10(spread))
-        return Scale(10.0**-power, f"× 1e{power} {unit}".strip())
+        return scale_by_power(unit, spread)
     return chosen
 
 
@@ -199,7 +196,3 @@ def _draw_lines(groups: tuple[GroupSummary, ...]) -> list[str]:
         cells[place(group.median)] = "│"
         lines.append("".join(cells))
     return lines
-
-
-def _wrap(text: str, indent: str) -> list[str]:
-    return textwrap.wrap(text, _WIDTH, subsequent_indent=indent, break_on_hyphens=False)

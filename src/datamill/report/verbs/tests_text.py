@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import dataclass
 
 from datamill.analysis.groups.records import GroupComparison, GroupEstimate, GroupTest, PairTest
@@ -19,8 +18,7 @@ from datamill.report.numbers import (
     format_to_error,
     name_confidence,
 )
-
-_WIDTH = 100
+from datamill.report.verbs.layout import wrap
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +35,7 @@ class ResponseNotes:
 def format_tests(notes: ResponseNotes, comparison: GroupComparison) -> str:
     """Lay out a comparison of groups for a terminal of 100 columns; the first line is the answer."""
     scale = choose_response_scale(notes.unit, comparison)
-    lines = [*_wrap(phrase_answer(notes.response, comparison, scale), ""), ""]
+    lines = [*wrap(phrase_answer(notes.response, comparison, scale), ""), ""]
     unit = f" ({scale.unit})" if scale.unit else ""
     lines.append(f"{notes.response}{unit} by {comparison.factor}: {_QUESTIONS[comparison.question]}")
     if comparison.combined is not None:
@@ -45,15 +43,15 @@ def format_tests(notes: ResponseNotes, comparison: GroupComparison) -> str:
     for stratum in comparison.strata:
         sizes = ", ".join(f"{label} {format_count(n)}" for label, n in stratum.counts)
         where = ", ".join(f"{factor} = {level}" for factor, level in stratum.levels)
-        lines += ["", *_wrap(f"{f'At {where}; ' if where else ''}n: {sizes}", "  ")]
+        lines += ["", *wrap(f"{f'At {where}; ' if where else ''}n: {sizes}", "  ")]
         if stratum.overall is not None:
             lines += _format_overall(stratum.overall, stratum.overall_adjusted_p)
         for pair in stratum.pairs:
             lines += _format_pair(pair, scale)
-    lines += ["", *_wrap(f"Why: {comparison.why}.", "  "), *_wrap(f"Method: {comparison.method}.", "  ")]
+    lines += ["", *wrap(f"Why: {comparison.why}.", "  "), *wrap(f"Method: {comparison.method}.", "  ")]
     lines += list_notes(notes)
     for warning in collect_warnings(comparison):
-        lines += _wrap(f"Warning: {warning}.", "  ")
+        lines += wrap(f"Warning: {warning}.", "  ")
     return "\n".join(lines)
 
 
@@ -174,7 +172,7 @@ def _format_overall(test: GroupTest, adjusted_p: float | None) -> list[str]:
         text += f", adjusted p = {format_p(adjusted_p)}"
     for estimate in test.estimates:
         text += f"; {estimate.name} {_format_ratio(estimate.value, estimate.confidence)}"
-    return [f"  {line}" for line in _wrap(text, "  ")]
+    return [f"  {line}" for line in wrap(text, "  ")]
 
 
 def _format_test(test: GroupTest) -> str:
@@ -190,7 +188,7 @@ def _format_pair(pair: PairTest, scale: Scale) -> list[str]:
         text += f", p = {format_p(pair.test.p)}"
     if pair.adjusted_p is not None and pair.adjusted_p != pair.test.p:
         text += f", adjusted p = {format_p(pair.adjusted_p)}"
-    lines = [f"  {line}" for line in _wrap(text, "  ")]
+    lines = [f"  {line}" for line in wrap(text, "  ")]
     for estimate in pair.test.estimates:
         value, confidence = estimate.value, estimate.confidence
         if estimate.measure == "share":
@@ -200,7 +198,7 @@ def _format_pair(pair: PairTest, scale: Scale) -> list[str]:
             name, shown = estimate.name, _format_ratio(value, confidence)
         else:
             name, shown = estimate.name, _format_difference(value, scale, confidence)
-        lines += [f"    {line}" for line in _wrap(f"{name}: {shown}", "  ")]
+        lines += [f"    {line}" for line in wrap(f"{name}: {shown}", "  ")]
     return lines
 
 
@@ -220,11 +218,11 @@ def list_notes(notes: ResponseNotes) -> list[str]:
     if notes.excluded:
         lines.append(f"Excluded: {notes.excluded} invalid rows of this response.")
     if notes.averaged:
-        lines += _wrap(
+        lines += wrap(
             f"{notes.averaged} trials have several measurements, averaged: they are not replicates.", "  "
         )
     if notes.partly_valid:
-        lines += _wrap(
+        lines += wrap(
             f"Warning: {notes.partly_valid} trials have invalid measurements beside valid ones, of which the "
             "valid ones are used.",
             "  ",
@@ -241,7 +239,3 @@ def collect_warnings(comparison: GroupComparison) -> list[str]:
     if comparison.combined is not None:
         warnings += comparison.combined.test.warnings
     return list(dict.fromkeys(warnings))
-
-
-def _wrap(text: str, indent: str) -> list[str]:
-    return textwrap.wrap(text, _WIDTH, subsequent_indent=indent, break_on_hyphens=False)

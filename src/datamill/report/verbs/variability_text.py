@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 
 import numpy as np
@@ -22,9 +21,9 @@ from datamill.report.numbers import (
     is_beyond_decimals,
     name_confidence,
 )
+from datamill.report.verbs.layout import wrap
 from datamill.report.verbs.tests_text import ResponseNotes, list_notes
 
-_WIDTH = 100
 #: More rows than this are for --json.
 _MOST_ROWS = 60
 _MOST_PAIRS = 10
@@ -38,7 +37,7 @@ def format_variability(
     """Lay out variability for a terminal of 100 columns; the first lines are the answer."""
     lines = []
     for sentence in phrase_variability(notes.response, variability, factors):
-        lines += _wrap(sentence, "")
+        lines += wrap(sentence, "")
     lines += [
         "",
         f"Variability of {notes.response} by design point",
@@ -48,16 +47,16 @@ def format_variability(
     for item in factors:
         if 1 < len(item.pairs) <= _MOST_PAIRS:
             lines += ["", *_list_pairs(item)]
-    lines += ["", *_wrap(f"Method: {variability.method}.", "  ")]
+    lines += ["", *wrap(f"Method: {variability.method}.", "  ")]
     if factors:
         text = (
             "Levels compared by Kruskal-Wallis over the design points' coefficients of variation, p adjusted "
             f"for {len(factors)} factors; pairs by Mann-Whitney."
         )
-        lines += _wrap(text, "  ")
+        lines += wrap(text, "  ")
     lines += list_notes(notes)
     for warning in collect_warnings(variability, factors):
-        lines += _wrap(f"Warning: {warning}.", "  ")
+        lines += wrap(f"Warning: {warning}.", "  ")
     return "\n".join(lines)
 
 
@@ -117,7 +116,7 @@ def format_windows(notes: ResponseNotes, analysis: WindowAnalysis) -> str:
     alpha = 1 - analysis.confidence
     lines = []
     for item in analysis.associations:
-        lines += _wrap(phrase_association(notes.response, analysis, item, alpha), "")
+        lines += wrap(phrase_association(notes.response, analysis, item, alpha), "")
     lines += [
         "",
         f"{notes.response} over {len(analysis.windows)} windows by the sum of {analysis.against}",
@@ -138,9 +137,9 @@ def format_windows(notes: ResponseNotes, analysis: WindowAnalysis) -> str:
     lines += _lay_out(rows)
     if len(counts) > _MOST_ROWS:
         lines.append(f"… and {len(counts) - _MOST_ROWS} further counts; --json has every window.")
-    lines += ["", *_wrap(f"Method: {analysis.method}.", "  "), *list_notes(notes)]
+    lines += ["", *wrap(f"Method: {analysis.method}.", "  "), *list_notes(notes)]
     for warning in analysis.warnings:
-        lines += _wrap(f"Warning: {warning}.", "  ")
+        lines += wrap(f"Warning: {warning}.", "  ")
     return "\n".join(lines)
 
 
@@ -278,7 +277,7 @@ def _list_pairs(item: FactorVariability) -> list[str]:
     for pair in item.pairs:
         ratio = _find_ratio(pair.test.estimates)
         shown = f"ratio {_spell_ratio(*ratio)}, " if ratio else ""
-        lines += _wrap(
+        lines += wrap(
             f"  {pair.second} / {pair.first}: {shown}adjusted p = {format_p(pair.adjusted_p)}", "    "
         )
     return lines
@@ -305,7 +304,3 @@ def _list_warnings(factors: Sequence[FactorVariability]) -> list[str]:
         for test in (item.overall, *(pair.test for pair in item.pairs)):
             found += [f"levels of {item.factor}: {warning}" for warning in test.warnings]
     return found
-
-
-def _wrap(text: str, indent: str) -> list[str]:
-    return textwrap.wrap(text, _WIDTH, subsequent_indent=indent, break_on_hyphens=False)

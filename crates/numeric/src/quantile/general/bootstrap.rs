@@ -90,8 +90,9 @@ fn refit(
     weights: &[f64],
 ) -> Vec<f64> {
     let all = &prepared.levels[0];
-    let weighted = Some(Cow::Borrowed(weights));
-    let mut level = Level::new(all.matrix.clone(), Cow::Borrowed(&*all.values), weighted);
+    let arranged = prepared.arrange(weights);
+    let weighted = Some(Cow::Borrowed(&*arranged));
+    let mut level = Level::new(all.matrix.view(), Cow::Borrowed(&*all.values), weighted);
     level.origin = all.origin;
     let mut out = Vec::with_capacity(quantiles.len() * original.columns());
     for (&tau, (full, spread)) in quantiles.iter().zip(starts) {
@@ -110,7 +111,7 @@ fn refit(
             &mut 0,
         );
         solution.basis.sort_unstable();
-        if solution.certified && solution.basis.iter().all(|&row| weights[row] > 0.0) {
+        if solution.certified && solution.basis.iter().all(|&row| arranged[row] > 0.0) {
             out.extend(prepared.restore(prepared.polish(&solution)));
             continue;
         }

@@ -2,7 +2,8 @@
 
 use rayon::prelude::*;
 
-use super::matrix::{CellMatrix, ROWS_AT_A_TIME, SMALL_TABLE, add_in_pairs};
+use super::arrays::{ROWS_AT_A_TIME, add_in_pairs};
+use super::matrix::{CellMatrix, SMALL_TABLE};
 
 /// Cells whose outer products one thread adds at a time.
 const CELLS_AT_A_TIME: usize = 256;

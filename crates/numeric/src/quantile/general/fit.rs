@@ -4,11 +4,13 @@ use std::borrow::Cow;
 
 use rayon::prelude::*;
 
+use super::arrays::{all_finite, dot, scatter};
 use super::centring::Shifts;
 use super::draws::scramble;
 use super::frame::{DependentColumn, Frame, solve_exactly};
 use super::levels::{Level, Spread, build_levels, choose_lasting};
-use super::matrix::{CellMatrix, all_finite, dot};
+use super::matrix::CellMatrix;
+use super::passes::sum_loss;
 use super::refine::{BAND_WIDTH, BELOW, Goal, Solution, Start, choose_independent, refine};
 
 /// Why no fit was made.
@@ -64,7 +66,7 @@ pub(super) struct Prepared<'a> {
     /// Coefficients whose fit is one in every row, when there are such.
     constant: Option<Vec<f64>>,
     pub shifts: Shifts,
-    /// The rows of positive weight; empty when these are all.
+    /// The rows of the first level by their numbers in the data; empty when these are the same.
     kept: Vec<u32>,
 }
 
@@ -83,10 +85,23 @@ impl<'a> Prepared<'a> {
             kept = (0..given.len() as u32)
                 .filter(|&row| given[row as usize] > 0.0)
                 .collect();
-            let own: Vec<f64> = kept.iter().map(|&row| given[row as usize]).collect();
+        }
+        if !kept.is_empty() {
+            let own = |numbers: &[f64]| Cow::Owned(pick(numbers, &kept));
             matrix = matrix.select(&kept);
-            values = kept.iter().map(|&row| values[row as usize]).collect();
-            weights = Some(Cow::Owned(own));
+            values = own(&values);
+            weights = weights.map(|weights| own(&weights));
+        }
+        if let Some(places) = matrix.places_by_cell() {
+            matrix = matrix.rearrange(&places);
+            values = Cow::Owned(scatter(&values, &places));
+            weights = weights.map(|weights| Cow::Owned(scatter(&weights, &places)));
+            let numbers = if kept.is_empty() {
+                (0..places.len() as u32).collect()
+            } else {
+                kept
+            };
+            kept = scatter(&numbers, &places);
         }
         let p = matrix.columns();
         if matrix.rows() < p {
@@ -115,23 +130,32 @@ impl<'a> Prepared<'a> {
         })
     }
 
+    /// One number for each row of the data, as one for each row of the first level.
+    pub fn arrange<'n>(&self, numbers: &'n [f64]) -> Cow<'n, [f64]> {
+        match self.kept.as_slice() {
+            [] => Cow::Borrowed(numbers),
+            kept => Cow::Owned(pick(numbers, kept)),
+        }
+    }
+
     /// Solves for one quantile; `tau` lies strictly between 0 and 1.
     pub fn fit(&self, tau: f64) -> GeneralFit {
         let (solution, iterations) = self.solve(tau);
         let all = &self.levels[0];
         let coefficients = self.polish(&solution);
-        let objective = all.loss(&coefficients, tau);
-        let basis = solution.basis.iter();
+        let objective = sum_loss(all, &coefficients, tau);
+        let mut basis = solution.basis;
+        if !self.kept.is_empty() {
+            basis = basis.iter().map(|&row| self.kept[row] as usize).collect();
+            basis.sort_unstable();
+        }
         GeneralFit {
             coefficients: self.restore(coefficients),
             objective,
             certified: solution.certified,
             not_unique: solution.not_unique,
             iterations,
-            basis: match self.kept.as_slice() {
-                [] => basis.copied().collect(),
-                kept => basis.map(|&row| kept[row] as usize).collect(),
-            },
+            basis,
         }
     }
 
@@ -241,6 +265,10 @@ impl<'a> Prepared<'a> {
             &[0.3, 0.03, 1e-3, 1e-6, 1e-10, 1e-13],
         )
     }
+}
+
+fn pick(numbers: &[f64], rows: &[u32]) -> Vec<f64> {
+    rows.iter().map(|&row| numbers[row as usize]).collect()
 }
 
 fn check_values(

@@ -1,6 +1,7 @@
 //! Coordinates in which a few rows of the model matrix have orthonormal columns.
 
-use super::matrix::{CellMatrix, dot};
+use super::arrays::dot;
+use super::matrix::CellMatrix;
 
 /// Below this share of its length what remains of a column is rounding.
 const RANK_TOLERANCE: f64 = 1e-11;

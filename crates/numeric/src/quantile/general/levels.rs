@@ -1,14 +1,13 @@
-//! Nested subsets of the rows, from a few thousand to all, and the band of rows near a fit.
+//! Nested subsets of the rows, from a few thousand to all, and how wide the band of rows near a fit is.
 
 use std::borrow::Cow;
 
 use rayon::prelude::*;
 
+use super::arrays::ROWS_AT_A_TIME;
 use super::draws::scramble;
-use super::matrix::{CellMatrix, ROWS_AT_A_TIME, add_in_pairs};
+use super::matrix::CellMatrix;
 
-/// Rows whose fit is held at a time.
-const BLOCK: usize = 1 << 10;
 /// Each subset has about one in eight rows of the next.
 const BITS_A_LEVEL: u32 = 3;
 /// Rows of every cell that are in all subsets.
@@ -88,7 +87,7 @@ impl<'a> Level<'a> {
         self.residuals_of(&self.matrix.fold(coefficients))
     }
 
-    fn residuals_of(&self, folded: &[f64]) -> Vec<f64> {
+    pub(super) fn residuals_of(&self, folded: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; self.rows()];
         out.par_chunks_mut(ROWS_AT_A_TIME)
             .enumerate()
@@ -100,30 +99,6 @@ impl<'a> Level<'a> {
                 }
             });
         out
-    }
-
-    /// The check function's loss at the coefficients.
-    pub fn loss(&self, coefficients: &[f64], tau: f64) -> f64 {
-        let folded = self.matrix.fold(coefficients);
-        let mut parts: Vec<f64> = (0..self.rows().div_ceil(BLOCK))
-            .into_par_iter()
-            .map(|block| {
-                let rows = block * BLOCK..((block + 1) * BLOCK).min(self.rows());
-                let mut fitted = [0.0; BLOCK];
-                self.matrix
-                    .evaluate(&folded, rows.clone(), &mut fitted[..rows.len()]);
-                let mut sum = 0.0;
-                for (row, fit) in rows.zip(&fitted) {
-                    let residual = self.value(row) - fit;
-                    sum += self.weight(row) * (residual * tau).max(residual * (tau - 1.0));
-                }
-                sum
-            })
-            .collect();
-        while parts.len() > 1 {
-            parts = parts.chunks(2).map(|pair| pair.iter().sum()).collect();
-        }
-        parts[0]
     }
 }
 
@@ -139,6 +114,18 @@ pub(super) fn choose_lasting(matrix: &CellMatrix<'_>) -> Vec<u32> {
             .collect()
     };
     if matrix.cells() * 32 <= rows {
+        if let Some(starts) = matrix.starts() {
+            for own in starts.windows(2) {
+                chosen.extend(
+                    (own[0]..own[1])
+                        .take(KEPT_OF_CELL as usize)
+                        .map(|row| row as u32),
+                );
+            }
+            chosen.sort_unstable();
+            chosen.dedup();
+            return chosen;
+        }
         let mut seen = vec![0u32; matrix.cells()];
         let mut full = 0;
         for (row, &cell) in matrix.cell_of_row().iter().enumerate() {
@@ -242,7 +229,7 @@ impl Limits {
         }]
     }
 
-    fn by_cell(&self, cells: usize) -> Vec<(f64, f64)> {
+    pub(super) fn by_cell(&self, cells: usize) -> Vec<(f64, f64)> {
         if self.by_group.len() == 1 {
             vec![self.by_group[0]; cells]
         } else {
@@ -327,117 +314,4 @@ impl Spread {
             .collect();
         Limits { by_group }
     }
-}
-
-/// Rows between the limits, in order, and the sum of `w x` over the rows above them, here and elsewhere.
-pub(super) fn cut_band(level: &Level<'_>, folded: &[f64], limits: &Limits) -> (Vec<u32>, Vec<f64>) {
-    let (rows, matrix) = (level.rows(), &level.matrix);
-    let limits = &limits.by_cell(matrix.cells())[..];
-    let small = matrix.has_small_table();
-    let size = if small {
-        matrix.cells() * matrix.slots()
-    } else {
-        0
-    };
-    let parts: Vec<(Vec<u32>, Vec<f64>)> = (0..rows.div_ceil(ROWS_AT_A_TIME))
-        .into_par_iter()
-        .map(|chunk| {
-            let mut inside = Vec::new();
-            let mut sums = vec![0.0; size];
-            let mut fitted = [0.0; BLOCK];
-            let mut found = [0u32; BLOCK];
-            let end = ((chunk + 1) * ROWS_AT_A_TIME).min(rows);
-            for start in (chunk * ROWS_AT_A_TIME..end).step_by(BLOCK) {
-                let count = BLOCK.min(end - start);
-                matrix.evaluate(folded, start..start + count, &mut fitted[..count]);
-                let mut hits = 0;
-                let cells = &matrix.cell_of_row()[start..start + count];
-                let values = &level.values[start..start + count];
-                for (at, ((fit, &value), &cell)) in fitted[..count]
-                    .iter_mut()
-                    .zip(values)
-                    .zip(cells)
-                    .enumerate()
-                {
-                    let residual = (value - level.origin) - *fit;
-                    let (low, high) = limits[cell as usize];
-                    let above = residual > high;
-                    found[hits] = (start + at) as u32;
-                    hits += usize::from(!above & (residual >= low));
-                    *fit = f64::from(u8::from(above));
-                }
-                if let Some(weights) = &level.weights {
-                    for (above, weight) in fitted[..count].iter_mut().zip(&weights[start..]) {
-                        *above *= weight;
-                    }
-                }
-                inside.extend_from_slice(&found[..hits]);
-                if small {
-                    matrix.add_to_cells(start, &fitted[..count], &mut sums);
-                }
-            }
-            (inside, sums)
-        })
-        .collect();
-    let (inside, sums): (Vec<Vec<u32>>, Vec<Vec<f64>>) = parts.into_iter().unzip();
-    let here = if small {
-        matrix.unfold(&add_in_pairs(sums, size))
-    } else {
-        let fitted = level.residuals_of(folded);
-        matrix.sum_rows(|row| {
-            let above = fitted[row] > limits[matrix.cell_of_row()[row] as usize].1;
-            if above { level.weight(row) } else { 0.0 }
-        })
-    };
-    (
-        inside.concat(),
-        level.above.iter().zip(&here).map(|(a, b)| a + b).collect(),
-    )
-}
-
-/// Rows outside the limits at the old fit that are not on the same side of the new one, in order.
-pub(super) fn find_wrong(
-    level: &Level<'_>,
-    old: &[f64],
-    new: &[f64],
-    limits: &Limits,
-    magnitude: f64,
-) -> Vec<u32> {
-    let rows = level.rows();
-    let limits = &limits.by_cell(level.matrix.cells())[..];
-    let parts: Vec<Vec<u32>> = (0..rows.div_ceil(ROWS_AT_A_TIME))
-        .into_par_iter()
-        .map(|chunk| {
-            let mut wrong = Vec::new();
-            let (mut before, mut after) = ([0.0; BLOCK], [0.0; BLOCK]);
-            let end = ((chunk + 1) * ROWS_AT_A_TIME).min(rows);
-            for start in (chunk * ROWS_AT_A_TIME..end).step_by(BLOCK) {
-                let count = BLOCK.min(end - start);
-                level
-                    .matrix
-                    .evaluate(old, start..start + count, &mut before[..count]);
-                level
-                    .matrix
-                    .evaluate(new, start..start + count, &mut after[..count]);
-                let cells = &level.matrix.cell_of_row()[start..start + count];
-                let values = &level.values[start..start + count];
-                for (at, ((&cell, &value), (before, after))) in cells
-                    .iter()
-                    .zip(values)
-                    .zip(before.iter().zip(&after))
-                    .enumerate()
-                {
-                    let value = value - level.origin;
-                    let (low, high) = limits[cell as usize];
-                    let (before, after) = (value - before, value - after);
-                    let zero = 32.0 * f64::EPSILON * (value.abs() + magnitude);
-                    if (before > high) & (after <= zero) | (before < low) & (after >= -zero) {
-                        wrong.push((start + at) as u32);
-                    }
-                }
-            }
-            wrong
-        })
-        .collect();
-    parts.concat()
 }

@@ -5,8 +5,13 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-/// Rows that one thread takes at a time. Fixed, so that sums are the same for any number of threads.
-pub(super) const ROWS_AT_A_TIME: usize = 1 << 15;
+use super::arrays::{ROWS_AT_A_TIME, Runs, add_in_pairs, add_up, all_finite, dot, scatter};
+
+/// Rows whose fit is held at a time.
+pub(super) const BLOCK: usize = 1 << 10;
+/// Rows that are worth putting in the order of their cells, and rows of a cell that make a run.
+const WORTH_ORDERING: usize = 1 << 14;
+const ROWS_WORTH_A_RUN: usize = 256;
 /// Sums by cell are kept for each chunk of rows up to this many numbers; beyond, one thread adds them up.
 pub(super) const SMALL_TABLE: usize = 1 << 12;
 
@@ -24,6 +29,8 @@ pub struct CellMatrix<'a> {
     pub(super) products: Vec<Cow<'a, [f64]>>,
     pub(super) slot_of_column: Vec<usize>,
     pub(super) centres: Vec<f64>,
+    /// Where the rows of each cell begin, and the end, if they stand together in the order of the cells.
+    starts: Option<Vec<usize>>,
 }
 
 impl<'a> CellMatrix<'a> {
@@ -78,7 +85,65 @@ impl<'a> CellMatrix<'a> {
                 .map(|&product| (product.max(-1) + 1) as usize)
                 .collect(),
             centres: vec![0.0; count],
+            starts: None,
         })
+    }
+
+    /// The same matrix, borrowed.
+    pub(super) fn view(&self) -> CellMatrix<'_> {
+        CellMatrix {
+            by_cell: Cow::Borrowed(&self.by_cell),
+            cell_of_row: Cow::Borrowed(&self.cell_of_row),
+            products: self
+                .products
+                .iter()
+                .map(|product| Cow::Borrowed(&**product))
+                .collect(),
+            slot_of_column: self.slot_of_column.clone(),
+            centres: self.centres.clone(),
+            starts: self.starts.clone(),
+            ..*self
+        }
+    }
+
+    /// The place of each row in the order of the cells, where passes are so much faster then that it pays.
+    pub(super) fn places_by_cell(&self) -> Option<Vec<u32>> {
+        if self.rows < WORTH_ORDERING || self.rows / ROWS_WORTH_A_RUN < self.cells {
+            return None;
+        }
+        let mut next = vec![0u32; self.cells + 1];
+        for &cell in &*self.cell_of_row {
+            next[cell as usize + 1] += 1;
+        }
+        for cell in 0..self.cells {
+            next[cell + 1] += next[cell];
+        }
+        let place = |&cell: &u32| {
+            let next = &mut next[cell as usize];
+            *next += 1;
+            *next - 1
+        };
+        Some(self.cell_of_row.iter().map(place).collect())
+    }
+
+    /// The rows at other places, which are in the order of their cells.
+    pub(super) fn rearrange(self, places: &[u32]) -> Self {
+        let cell_of_row = scatter(&self.cell_of_row, places);
+        assert!(cell_of_row.is_sorted(), "rows in the order of their cells");
+        let start = |cell| cell_of_row.partition_point(|&own| (own as usize) < cell);
+        Self {
+            starts: Some((0..=self.cells).map(start).collect()),
+            products: (self.products.iter())
+                .map(|product| Cow::Owned(scatter(product, places)))
+                .collect(),
+            cell_of_row: Cow::Owned(cell_of_row),
+            ..self
+        }
+    }
+
+    /// Where the rows of each cell begin, and the end, if they stand together in the order of the cells.
+    pub(super) fn starts(&self) -> Option<&[usize]> {
+        self.starts.as_deref()
     }
 
     /// Number of rows n.
@@ -168,8 +233,16 @@ impl<'a> CellMatrix<'a> {
     }
 
     /// Rows times the vector that was folded, for a range of rows.
+    #[inline(always)]
     pub fn evaluate(&self, folded: &[f64], range: Range<usize>, out: &mut [f64]) {
         let slots = self.slots();
+        if let Some(starts) = self.starts() {
+            for (cell, run) in Runs::new(starts, &range) {
+                let first = range.start + run.start;
+                self.evaluate_run(&folded[cell * slots..][..slots], first, &mut out[run]);
+            }
+            return;
+        }
         let cells = &self.cell_of_row[range.clone()];
         if slots == 1 {
             for (out, &cell) in out.iter_mut().zip(cells) {
@@ -188,6 +261,19 @@ impl<'a> CellMatrix<'a> {
             let centre = self.centres[slot - 1];
             for ((out, &cell), &value) in out.iter_mut().zip(cells).zip(values) {
                 *out += folded[cell as usize * slots + slot] * (value - centre);
+            }
+        }
+    }
+
+    /// Rows of one cell times the vector that was folded, from row `first` on.
+    #[inline(always)]
+    fn evaluate_run(&self, folded: &[f64], first: usize, out: &mut [f64]) {
+        out.fill(folded[0]);
+        for (slot, &own) in folded.iter().enumerate().skip(1) {
+            let centre = self.centres[slot - 1];
+            let values = &self.products[slot - 1][first..];
+            for (out, &value) in out.iter_mut().zip(values) {
+                *out += own * (value - centre);
             }
         }
     }
@@ -221,8 +307,25 @@ impl<'a> CellMatrix<'a> {
     }
 
     /// Adds the rows from `start` on, each times its weight, to the sums of their cells (K x slots).
+    #[inline(always)]
     pub(super) fn add_to_cells(&self, start: usize, weights: &[f64], sums: &mut [f64]) {
         let slots = self.slots();
+        if let Some(starts) = self.starts() {
+            let range = start..start + weights.len();
+            for (cell, run) in Runs::new(starts, &range) {
+                let (first, weights) = (start + run.start, &weights[run]);
+                sums[cell * slots] += add_up(weights, |weight, _| weight, weights);
+                for slot in 1..slots {
+                    let centre = self.centres[slot - 1];
+                    sums[cell * slots + slot] += add_up(
+                        weights,
+                        |weight, value| weight * (value - centre),
+                        &self.products[slot - 1][first..first + weights.len()],
+                    );
+                }
+            }
+            return;
+        }
         let cells = &self.cell_of_row[start..start + weights.len()];
         if slots == 2 {
             let (values, centre) = (&self.products[0][start..], self.centres[0]);
@@ -270,8 +373,20 @@ impl<'a> CellMatrix<'a> {
             .into_par_iter()
             .map(|chunk| {
                 let start = chunk * ROWS_AT_A_TIME;
+                let end = (start + ROWS_AT_A_TIME).min(self.rows);
                 let mut sums = vec![0.0; size];
-                for row in start..(start + ROWS_AT_A_TIME).min(self.rows) {
+                if self.starts.is_some() {
+                    let mut weights = [0.0; BLOCK];
+                    for start in (start..end).step_by(BLOCK) {
+                        let weights = &mut weights[..BLOCK.min(end - start)];
+                        for (weight, row) in weights.iter_mut().zip(start..) {
+                            *weight = weigh(row);
+                        }
+                        self.add_to_cells(start, weights, &mut sums);
+                    }
+                    return sums;
+                }
+                for row in start..end {
                     let weight = weigh(row);
                     if weight != 0.0 {
                         self.add_to_cell(row, weight, &mut sums);
@@ -284,6 +399,8 @@ impl<'a> CellMatrix<'a> {
     }
 
     /// The rows named, as a matrix of its own; cells that they do not use are left out when many.
+    ///
+    /// Of a matrix whose rows stand in the order of their cells, rows are to be named in ascending order.
     pub fn select(&self, rows: &[u32]) -> CellMatrix<'a> {
         let products = self
             .products
@@ -291,9 +408,15 @@ impl<'a> CellMatrix<'a> {
             .map(|product| rows.iter().map(|&row| product[row as usize]).collect())
             .map(Cow::Owned)
             .collect();
+        let mut starts = None;
         let (by_cell, cell_of_row) = if self.cells * 2 > rows.len() {
             self.select_cells(rows)
         } else {
+            if let Some(own) = self.starts() {
+                debug_assert!(rows.is_sorted());
+                let begin = |&start: &usize| rows.partition_point(|&row| (row as usize) < start);
+                starts = Some(own.iter().map(begin).collect());
+            }
             let cells = rows
                 .iter()
                 .map(|&row| self.cell_of_row[row as usize])
@@ -309,6 +432,7 @@ impl<'a> CellMatrix<'a> {
             products,
             slot_of_column: self.slot_of_column.clone(),
             centres: self.centres.clone(),
+            starts,
         }
     }
 
@@ -357,45 +481,4 @@ impl<'a> CellMatrix<'a> {
             .map(|(size, &slot)| size * largest[slot])
             .collect()
     }
-}
-
-/// Adds tables of equal size, neighbours first, so that rounding grows with the logarithm of their number.
-pub(super) fn add_in_pairs(mut parts: Vec<Vec<f64>>, size: usize) -> Vec<f64> {
-    while parts.len() > 1 {
-        parts = parts
-            .chunks(2)
-            .map(|pair| match pair {
-                [one, other] => one.iter().zip(other).map(|(a, b)| a + b).collect(),
-                _ => pair[0].clone(),
-            })
-            .collect();
-    }
-    parts.pop().unwrap_or_else(|| vec![0.0; size])
-}
-
-/// Whether no entry is infinite or not a number.
-pub(super) fn all_finite(values: &[f64]) -> bool {
-    values.par_chunks(ROWS_AT_A_TIME).all(|chunk| {
-        !chunk
-            .iter()
-            .fold(false, |bad, value| bad | !value.is_finite())
-    })
-}
-
-/// Inner product with four sums, which the compiler can keep in one register.
-pub(super) fn dot(one: &[f64], other: &[f64]) -> f64 {
-    let mut sums = [0.0; 4];
-    let (left, right) = (one.chunks_exact(4), other.chunks_exact(4));
-    let rest: f64 = left
-        .remainder()
-        .iter()
-        .zip(right.remainder())
-        .map(|(a, b)| a * b)
-        .sum();
-    for (a, b) in left.zip(right) {
-        for lane in 0..4 {
-            sums[lane] += a[lane] * b[lane];
-        }
-    }
-    (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
 }

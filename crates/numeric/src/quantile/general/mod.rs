@@ -28,7 +28,7 @@
 //! 1. *Levels*: subsets of the rows by a hash of their number, each an eighth of the next, all with some hundred
 //!    rows that together determine the coefficients (`levels`, `frame`). Each level starts from the one before.
 //! 2. *Band*: rows that are farther from the smaller level's fit than three standard errors keep their side and
-//!    become one sum (Portnoy and Koenker 1997, preprocessing); 1 to 4% of the rows are left (`levels`).
+//!    become one sum (Portnoy and Koenker 1997, preprocessing); 1 to 4% of the rows are left (`passes`).
 //! 3. *Newton steps* on the sum of signs, which are exact, with the density estimated in the band, come within
 //!    some hundred rows of the optimum; the band is narrowed around it (`refine`).
 //! 4. *Vertex walk* in the narrow band: Barrodale and Roberts' (1973) long steps, priced by steepest edge in
@@ -39,9 +39,13 @@
 //! Steps 3 and 4 take the place of the interior point and cross-over of Portnoy and Koenker: from a start so
 //! near they need fewer passes, and they end in a vertex.
 //!
+//! Rows are put in the order of their cells first, where these are large: what a pass takes from tables of cells is
+//! then the same for many rows, and several rows are computed at once (`passes`).
+//!
 //! Everything is in terms of a matrix by cells and covariates ([`CellMatrix`]), which needs one
 //! multiplication a row and covariate however many columns there are.
 
+mod arrays;
 mod bootstrap;
 mod centring;
 mod cross_products;
@@ -51,6 +55,7 @@ mod fit;
 mod frame;
 mod levels;
 mod matrix;
+mod passes;
 mod rank_tests;
 mod refine;
 mod walk;

@@ -9,11 +9,12 @@
 
 use rayon::prelude::*;
 
+use super::arrays::dot;
 use super::cross_products::weighted_cross_products;
 use super::fit::{GeneralError, Prepared, check_quantiles};
 use super::frame::solve_exactly;
 use super::levels::Spread;
-use super::matrix::{CellMatrix, dot};
+use super::matrix::CellMatrix;
 use super::refine::{BAND_WIDTH, Goal, Solution, Start, Tilt, refine};
 use super::walk::Stop;
 
@@ -57,10 +58,10 @@ pub fn invert_rank_tests(
         .enumerate()
         .map(|(at, &tau)| {
             let weighted = densities.map(|densities| {
-                let own = &densities[at * rows..(at + 1) * rows];
+                let own = prepared.arrange(&densities[at * rows..(at + 1) * rows]);
                 prepared
                     .frame
-                    .products(&weighted_cross_products(&prepared.levels[0].matrix, own))
+                    .products(&weighted_cross_products(&prepared.levels[0].matrix, &own))
             });
             let full = prepared.solve(tau).0;
             let all = &prepared.levels[0];

@@ -6,10 +6,11 @@
 
 use std::borrow::Cow;
 
+use super::arrays::dot;
 use super::cross_products::weighted_cross_products;
 use super::frame::{Frame, solve_exactly};
-use super::levels::{Level, Limits, cut_band, find_wrong};
-use super::matrix::dot;
+use super::levels::{Level, Limits};
+use super::passes::{cut_band, find_wrong};
 use super::walk::{Stop, Walk};
 
 /// How far below tau the problem is solved first: so the solution is the limit from below where tau has many.

@@ -5,11 +5,12 @@
 //! fit) solve `X'a = (1 - tau) X'w`; what they must be for the p basic rows is the dual vector, and the vertex is
 //! optimal when they lie in `[0, w]`.
 
+use super::arrays::dot;
 use super::crossings::{Crossing, find_turn};
 use super::draws::scramble;
 use super::frame::{Frame, invert_columns};
 use super::levels::Level;
-use super::matrix::{CellMatrix, dot};
+use super::matrix::CellMatrix;
 
 /// Exchanges after which residuals and inverse are computed afresh.
 const REFRESH_AFTER: usize = 80;

@@ -1,0 +1,115 @@
+//! Arrays of numbers: their sums in a fixed order, places of rows, and runs of rows of one cell.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+/// Rows that one thread takes at a time. Fixed, so that sums are the same for any number of threads.
+pub(super) const ROWS_AT_A_TIME: usize = 1 << 15;
+
+/// The cells in turn with the part of a range that is theirs, counted from the range's start.
+pub(super) struct Runs<'s> {
+    starts: &'s [usize],
+    cell: usize,
+    first: usize,
+    at: usize,
+    end: usize,
+}
+
+impl<'s> Runs<'s> {
+    /// Of rows in the order of their cells; `starts` says where those of each cell begin, and the end.
+    #[inline(always)]
+    pub fn new(starts: &'s [usize], range: &Range<usize>) -> Self {
+        Self {
+            starts,
+            cell: starts.partition_point(|&start| start <= range.start),
+            first: range.start,
+            at: range.start,
+            end: range.end,
+        }
+    }
+}
+
+impl Iterator for Runs<'_> {
+    type Item = (usize, Range<usize>);
+
+    // Inlined, so that what is done with a run uses all that the processor has.
+    #[inline(always)]
+    fn next(&mut self) -> Option<Self::Item> {
+        while self.at < self.end {
+            let (cell, from) = (self.cell - 1, self.at);
+            self.at = self.starts[self.cell].min(self.end);
+            self.cell += 1;
+            if from < self.at {
+                return Some((cell, from - self.first..self.at - self.first));
+            }
+        }
+        None
+    }
+}
+
+/// Each number at its place.
+pub(super) fn scatter<T: Copy + Default>(numbers: &[T], places: &[u32]) -> Vec<T> {
+    let mut out = vec![T::default(); numbers.len()];
+    for (&number, &place) in numbers.iter().zip(places) {
+        out[place as usize] = number;
+    }
+    out
+}
+
+/// Sum of `term` over pairs of numbers, in eight sums that fit wide registers.
+#[inline(always)]
+pub(super) fn add_up(one: &[f64], term: impl Fn(f64, f64) -> f64, other: &[f64]) -> f64 {
+    let mut sums = [0.0; 8];
+    let ((left, left_rest), (right, right_rest)) = (one.as_chunks::<8>(), other.as_chunks::<8>());
+    for (left, right) in left.iter().zip(right) {
+        for lane in 0..8 {
+            sums[lane] += term(left[lane], right[lane]);
+        }
+    }
+    let rest = left_rest.iter().zip(right_rest);
+    let rest: f64 = rest.map(|(&one, &other)| term(one, other)).sum();
+    let half: [f64; 4] = std::array::from_fn(|lane| sums[lane] + sums[lane + 4]);
+    (half[0] + half[1]) + (half[2] + half[3]) + rest
+}
+
+/// Adds tables of equal size, neighbours first, so that rounding grows with the logarithm of their number.
+pub(super) fn add_in_pairs(mut parts: Vec<Vec<f64>>, size: usize) -> Vec<f64> {
+    while parts.len() > 1 {
+        parts = parts
+            .chunks(2)
+            .map(|pair| match pair {
+                [one, other] => one.iter().zip(other).map(|(a, b)| a + b).collect(),
+                _ => pair[0].clone(),
+            })
+            .collect();
+    }
+    parts.pop().unwrap_or_else(|| vec![0.0; size])
+}
+
+/// Whether no entry is infinite or not a number.
+pub(super) fn all_finite(values: &[f64]) -> bool {
+    values.par_chunks(ROWS_AT_A_TIME).all(|chunk| {
+        !chunk
+            .iter()
+            .fold(false, |bad, value| bad | !value.is_finite())
+    })
+}
+
+/// Inner product with four sums, which the compiler can keep in one register.
+pub(super) fn dot(one: &[f64], other: &[f64]) -> f64 {
+    let mut sums = [0.0; 4];
+    let (left, right) = (one.chunks_exact(4), other.chunks_exact(4));
+    let rest: f64 = left
+        .remainder()
+        .iter()
+        .zip(right.remainder())
+        .map(|(a, b)| a * b)
+        .sum();
+    for (a, b) in left.zip(right) {
+        for lane in 0..4 {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
+}
