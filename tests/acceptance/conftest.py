@@ -46,7 +46,13 @@ class Command:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.environment = {**os.environ, "XDG_CACHE_HOME": str(folder / ".cache"), "COLUMNS": "120"}
+        # A state folder of its own: journals and the host's lock are named after it.
+        self.environment = {
+            **os.environ,
+            "XDG_CACHE_HOME": str(folder / ".cache"),
+            "DATAMILL_STATE_DIR": str(folder / ".state"),
+            "COLUMNS": "120",
+        }
 
     def __call__(self, *arguments: str | Path, timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -4,7 +4,7 @@ import hashlib
 from collections import Counter
 
 from datamill.design.coverage import choose_levels
-from datamill.design.factorial import build_design, count_parameters, count_trials
+from datamill.design.factorial import build_design, choose_factors, count_parameters, count_trials
 from datamill.experiment.parse import parse_experiment
 
 TEXT = """
@@ -42,7 +42,8 @@ def test_every_combination_is_replicated_equally() -> None:
 
 def test_the_size_is_known_without_building_the_design() -> None:
     text = TEXT.replace("replicates = 3", "replicates = 1000000")
-    assert count_trials(parse_experiment(text, name="experiment.toml")) == 120_000_000
+    experiment = parse_experiment(text, name="experiment.toml")
+    assert count_trials(experiment, choose_factors(experiment)) == 120_000_000
 
 
 def test_the_same_seed_gives_this_very_order_everywhere() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import datamill
 from datamill.analysis.model_data.observations import Observations
 from datamill.analysis.model_data.question import Question, select_model_data
 from datamill.analysis.quantile.model import fit_quantiles
@@ -159,3 +160,13 @@ def test_covariates_have_a_bootstrap_as_long_as_it_takes_seconds() -> None:
         data = select_model_data(table, Question("y", covariates=("x",), factors=(), formula=""))
         model = fit_quantiles(data, [0.5])
         assert (model.errors, model.replicates) == expected
+
+
+def test_effects_too_small_for_decimals_are_told_with_a_power_of_ten() -> None:
+    rng = np.random.default_rng(4)
+    flag = np.arange(400) % 2
+    table = pl.DataFrame({"flag": flag.astype(str), "y": (1 + flag + rng.random(400)) * 1e-100})
+    text = datamill.quantiles(table, response="y", factors=["flag"], quantiles=[0.5]).text()
+    assert "× 1e-100" in text
+    (line,) = (line for line in text.splitlines() if line.startswith("flag  "))
+    assert 0.45 < float(line.split()[2]) < 0.55

@@ -1,7 +1,9 @@
 """The order of execution, seen through a stand-in for the worker."""
 
+import dataclasses
 from pathlib import Path
 
+import msgspec
 import pytest
 from synthetic import EXPERIMENT, make_bundle_folder, make_failed_record, make_phase, make_record
 
@@ -12,9 +14,10 @@ from datamill.execution.here import (
     make_shared_builds,
     run_pending_trials,
 )
-from datamill.execution.worker import WorkerError
+from datamill.execution.worker import WorkerError, WorkerKilledError
 from datamill.experiment.errors import InputError
-from datamill.results.trial_record import TrialRecord, TrialSpec
+from datamill.results.bundle import BundleFactor, BundlePackage
+from datamill.results.trial_record import DisturbanceFacts, TrialRecord, TrialSpec
 
 
 class StandIn:
@@ -36,6 +39,9 @@ class StandIn:
         self.built.append(spec)
         if spec.levels["optimization"] == "-O0":
             raise WorkerError("setup.sh exited with status 1")
+
+    def restore_host(self) -> list[str]:
+        return []
 
     def stop(self) -> None:
         raise AssertionError("nothing was interrupted")
@@ -164,3 +170,86 @@ def test_shared_builds_are_made_once_for_each_combination_of_build_factors(tmp_p
 def test_fresh_builds_are_left_to_the_trials(tmp_path: Path) -> None:
     bundle = make_bundle_folder(tmp_path / "bundle")
     assert list_shared_builds(bundle, list_pending_trials(bundle, [])) == []
+
+
+class Mortal(StandIn):
+    """Is killed in the first attempts to run a trial, and remembers when the host was restored."""
+
+    def __init__(self, deaths: int) -> None:
+        super().__init__()
+        self.deaths = deaths
+        self.story: list[str] = []
+
+    def run_trial(self, spec: TrialSpec) -> TrialRecord:
+        self.story.append("run")
+        if self.deaths:
+            self.deaths -= 1
+            raise WorkerKilledError("was killed by signal 9")
+        return super().run_trial(spec)
+
+    def restore_host(self) -> list[str]:
+        self.story.append("restore")
+        return []
+
+
+def test_the_host_is_restored_after_a_worker_was_killed_and_the_trial_is_run_again(tmp_path: Path) -> None:
+    bundle = make_bundle_folder(tmp_path / "bundle")
+    runner = Mortal(deaths=1)
+    run_all(bundle, runner)
+    assert runner.story[:4] == ["run", "restore", "run", "run"]
+    assert len(bundle.read_records()) == len(bundle.design.trials)
+
+
+def test_a_worker_that_is_killed_again_ends_the_experiment_with_the_host_restored(tmp_path: Path) -> None:
+    bundle = make_bundle_folder(tmp_path / "bundle")
+    runner = Mortal(deaths=2)
+    with pytest.raises(WorkerKilledError):
+        run_all(bundle, runner)
+    assert runner.story == ["run", "restore", "run", "restore"]
+    assert bundle.read_records() == []
+
+
+def test_a_specification_holds_drawn_levels_and_what_the_experiment_brings_along(tmp_path: Path) -> None:
+    text = EXPERIMENT.replace(
+        "[factors]",
+        '[nuisance]\nenv_padding = { randomise = "0..4096" }\n[[load]]\nname = "busy"\npath = "b"\n'
+        '[[factor]]\npath = "f"\n[factors]\nmine = ["1"]\nbackground_load = ["none", "busy"]',
+    )
+    bundle = make_bundle_folder(tmp_path / "bundle", text)
+    head = msgspec.structs.replace(
+        bundle.head,
+        loads=(BundlePackage("busy", "loads/busy.tar.gz", "1" * 64, 0, 2, False),),
+        factors=(BundleFactor("mine", "factors/mine.tar.gz", "2" * 64, 0, "of mine"),),
+    )
+    bundle = dataclasses.replace(bundle, head=head)
+    runner = StandIn()
+    run_all(bundle, runner)
+    for spec, trial in zip(runner.specs, bundle.design.trials, strict=True):
+        assert spec.levels == {name: level for name, level in trial.levels.items() if name != "package"}
+        assert spec.levels["mine"] == "1"
+        assert [factor.sha256 for factor in spec.user_factors] == ["2" * 64]
+        assert (spec.background is not None) == (spec.levels["background_load"] == "busy")
+        if spec.background is not None:
+            assert spec.background.path == str((bundle.folder / "loads/busy.tar.gz").absolute())
+    assert len({spec.levels["env_padding"] for spec in runner.specs}) > 10
+
+
+def test_doubtful_trials_are_repeated_a_limited_number_of_times_and_only_when_asked(tmp_path: Path) -> None:
+    bundle = make_bundle_folder(tmp_path / "bundle")
+    noisy = bundle.design.trials[3].trial_id
+
+    class Noisy(StandIn):
+        def run_trial(self, spec: TrialSpec) -> TrialRecord:
+            record = super().run_trial(spec)
+            swapped = 7 if spec.trial_id == noisy else 0
+            return msgspec.structs.replace(record, disturbance=DisturbanceFacts(swapped_pages=swapped))
+
+    run_all(bundle, Noisy())
+    assert list_pending_trials(bundle, bundle.read_records()) == []
+    attempts = []
+    while pending := list_pending_trials(bundle, bundle.read_records(), repeat_doubtful=True):
+        assert [item.trial.trial_id for item in pending] == [noisy]
+        attempts += [item.attempt for item in pending]
+        for _ in run_pending_trials(bundle, pending, Noisy()):
+            pass
+    assert attempts == list(range(2, MOST_ATTEMPTS + 1))

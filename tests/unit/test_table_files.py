@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+from datamill.analysis.model_data.observations import read_columns
 from datamill.experiment.errors import InputError
 from datamill.results.bundle import replace_file
+from datamill.results.table_batches import count_combinations
 from datamill.results.table_files import read_table_file
 
 
@@ -57,3 +60,25 @@ def test_a_table_that_cannot_be_written_is_named_by_its_own_name(tmp_path: Path)
     with pytest.raises(OSError) as caught:  # noqa: PT011 - whichever of them
         replace_file(tmp_path / "table.csv", b"g,y\n")
     assert caught.value.filename == str(tmp_path / "table.csv")
+
+
+@pytest.mark.parametrize(
+    ("first", "steps", "refused"),
+    [(2**53, 1, True), (2**53 + 1, 3, True), (2**53, 2**10, False), (0, 1, False)],
+)
+def test_whole_numbers_too_large_for_doubles_are_refused_in_batches_as_in_memory(
+    tmp_path: Path, first: int, steps: int, refused: bool
+) -> None:
+    file = tmp_path / "t.parquet"
+    table = pl.DataFrame({"f": ["a", "b", "a", "b"], "y": [first + steps * row for row in range(4)]})
+    table.write_parquet(file)
+    for read in (
+        lambda: count_combinations(file, ["f"], "y"),
+        lambda: read_columns(table, "y", ["f"], source=str(file)),
+    ):
+        if refused:
+            with pytest.raises(InputError, match="so large") as caught:
+                read()
+            assert caught.value.where == str(file)
+        else:
+            read()

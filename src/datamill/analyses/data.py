@@ -91,7 +91,7 @@ def _read_bundle(folder: Path, question: Question, *, average: bool, allow_no_fa
         selected = select_model_data(
             read_table_file(table_file),
             question,
-            levels={factor.name: factor.levels for factor in bundle.design.factors},
+            levels={factor.name: factor.levels for factor in bundle.design.crossed},
             usual_order=bundle.experiment.interaction_order,
             average=average,
             allow_no_factor=allow_no_factor,

@@ -77,7 +77,7 @@ def analyze_response(
         InputError: the response has no valid row, or a factor's column is missing.
     """
     # A package of that name that is no factor has one level; whatever varies in the data is a factor.
-    levels = {factor.name: factor.levels for factor in design.factors}
+    levels = {factor.name: factor.levels for factor in design.crossed}
     valid = table.filter((pl.col("response") == response.name) & pl.col("valid"))
     names = [name for name in levels if name not in valid.columns or valid[name].n_unique() > 1]
     for extra in ("package", "worker"):

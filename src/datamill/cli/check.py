@@ -16,6 +16,7 @@ from datamill.cli.console import name_command
 from datamill.cli.design_text import describe_design
 from datamill.cli.experiment_files import (
     ExperimentFile,
+    ask_host,
     check_constraints,
     check_design_size,
     read_experiment_file,
@@ -23,11 +24,13 @@ from datamill.cli.experiment_files import (
 from datamill.design.factorial import choose_factors, count_parameters, count_trials
 from datamill.design.records import DesignFactor
 from datamill.execution.here import PendingTrial, clear_scratch, list_pending_trials, run_pending_trials
+from datamill.execution.host_lock import lock_host
 from datamill.execution.packages import pack_package
 from datamill.execution.trial_times import list_trial_times, read_trial_times, remember_trial_times
 from datamill.execution.worker import Worker, find_worker, read_host_facts
 from datamill.experiment.errors import InputError
 from datamill.experiment.formula import parse_formula
+from datamill.experiment.offers import explain_unavailable
 from datamill.experiment.records import Experiment
 from datamill.experiment.responses import BUILT_IN_UNITS
 
@@ -45,26 +48,40 @@ def check(file: Path, pilot: bool, allow_trials: int) -> None:
     --pilot. The estimated time comes from earlier trials of the same packages on this machine.
     """
     console = Console(width=max(80, min(Console().width, 120)) if sys.stdout.isatty() else 120)
-    found = read_experiment_file(file)
+    binary = find_worker()
+    read = read_experiment_file(file)
+    found = ask_host(read, binary)
     check_design_size(found, allow_trials)
     experiment = found.experiment
-    binary = find_worker()
     host = read_host_facts(binary)
     if pilot:
         check_constraints(experiment.constraints, host, where=str(found.path))
-        run_pilot(found, binary, console)
-    factors, trials = choose_factors(experiment), count_trials(experiment)
-    console.print(describe_design(experiment, factors, found.packages, trials, estimate_trial_time(found)))
-    for warning in list_doubts(experiment, factors, trials):
+        with lock_host() as lock:
+            run_pilot(found, binary, console, lock)
+    factors = choose_factors(experiment, found.offers)
+    trials = count_trials(experiment, factors)
+    console.print(describe_design(found, factors, trials, estimate_trial_time(found)))
+    for warning in (*list_lost_factors(read, found), *list_doubts(experiment, factors, trials)):
         console.print(f"Warning: {warning}", style="yellow", highlight=False, markup=False)
     check_constraints(experiment.constraints, host, where=str(found.path))
     console.print(f"[green]{found.path} is sound.[/green]  {name_command()} run {file}", highlight=False)
 
 
+def list_lost_factors(read: ExperimentFile, found: ExperimentFile) -> list[str]:
+    """Return which factors of the policy are not to be had here and why, one sentence each."""
+    kept = {choice.name for choice in found.experiment.nuisance}
+    lost = [choice.name for choice in read.experiment.nuisance if choice.name not in kept]
+    return [
+        f"{name} is left as it is, whatever [nuisance] says: {explain_unavailable(found.offers[name])}."
+        for name in lost
+    ]
+
+
 def list_doubts(experiment: Experiment, factors: tuple[DesignFactor, ...], trials: int) -> list[str]:
     """Return what is allowed and yet may disappoint, one sentence each."""
     doubts = []
-    parameters = count_parameters([len(factor.levels) for factor in factors], experiment.interaction_order)
+    levels = [len(factor.levels) for factor in factors if factor.role == "factor"]
+    parameters = count_parameters(levels, experiment.interaction_order)
     if trials <= parameters:
         doubts.append(
             f"{trials} trials leave nothing to estimate the error from ({parameters} means and effects): "
@@ -85,10 +102,10 @@ def list_doubts(experiment: Experiment, factors: tuple[DesignFactor, ...], trial
     return doubts
 
 
-def run_pilot(file: ExperimentFile, binary: Path, console: Console) -> None:
+def run_pilot(file: ExperimentFile, binary: Path, console: Console, lock: int) -> None:
     """Run the first planned trial of each package in a bundle of its own and remember how long it took.
 
-    The bundle is thrown away, unless a trial failed: what it printed may say why.
+    The bundle is thrown away, unless a trial failed: what it printed may say why. `lock` is the host's.
 
     Raises:
         InputError: when a trial does not complete, or lacks a name that a response needs.
@@ -99,13 +116,15 @@ def run_pilot(file: ExperimentFile, binary: Path, console: Console) -> None:
     first: dict[str, PendingTrial] = {}
     for item in list_pending_trials(bundle, []):
         first.setdefault(item.trial.package, item)
-    worker = Worker(binary, bundle.work / "scratch")
-    failures = []
+    worker = Worker(binary, bundle.work / "scratch", inherited=(lock,))
+    unrestored = worker.restore_host()
+    failures = [f"the host is not as it was before: {sentence}" for sentence in unrestored]
     for item, record in run_pending_trials(bundle, list(first.values()), worker):
         if record is None:
             console.print(f"pilot trial of {item.trial.package} …", highlight=False)
         elif record.failure is not None:
             failures.append(f"package {item.trial.package}: {record.failure.message}")
+            failures += record.unrestored
         elif record.run is not None:
             console.print(f"  completed, run.sh took {record.run.wall_time_ns / 1e9:.3g} s", highlight=False)
     if failures:

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from datamill.design.factorial import choose_factors, count_trials
 from datamill.execution.packages import PackageFacts, inspect_package
+from datamill.execution.user_factors import UserFactor, read_user_factor
+from datamill.execution.worker import read_offers
 from datamill.experiment.errors import InputError
+from datamill.experiment.factors import FACTORS
+from datamill.experiment.offers import (
+    FactorOffer,
+    Offers,
+    check_offers,
+    drop_unavailable_policy,
+    list_asked_levels,
+)
 from datamill.experiment.parse import parse_experiment
+from datamill.experiment.parse_factors import check_user_names
 from datamill.experiment.quantities import format_size
-from datamill.experiment.records import Constraints, Experiment
-from datamill.results.bundle import open_bundle
+from datamill.experiment.records import Constraints, Experiment, Package
+from datamill.experiment.responses import BUILT_IN_UNITS
+from datamill.results.bundle import BundlePackage, open_bundle
+from datamill.results.table import TABLE_SCHEMA
 from datamill.results.trial_record import HostFacts
 
 EXPERIMENT_FILE = "experiment.toml"
@@ -21,21 +34,27 @@ MOST_UNCONFIRMED_TRIALS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class ExperimentFile:
-    """An experiment file as found on disk: its path, its text, what it says, and its packages."""
+    """An experiment file as found on disk: its path, its text, what it says, and what it brings along.
+
+    `offers` are what this host has of its factors; without any, nobody has asked it.
+    """
 
     path: Path
     text: str
     experiment: Experiment
     packages: tuple[PackageFacts, ...]
+    loads: tuple[PackageFacts, ...] = ()
+    user_factors: tuple[UserFactor, ...] = ()
+    offers: Offers = field(default_factory=dict)
 
 
 def read_experiment_file(given: Path) -> ExperimentFile:
-    """Read an experiment file, or the one in a folder, and look at its packages.
+    """Read an experiment file, or the one in a folder, and look at its packages, loads and factors.
 
-    A bundle is such a folder too: its experiment is repeated with the packages that the bundle holds.
+    A bundle is such a folder too: its experiment is repeated with what the bundle holds.
 
     Raises:
-        InputError: when the file or a package cannot be used.
+        InputError: when the file, a package, a load or a factor cannot be used.
     """
     if (given / "bundle.json").is_file():
         return _read_bundled_experiment(given)
@@ -49,21 +68,63 @@ def read_experiment_file(given: Path) -> ExperimentFile:
     except UnicodeDecodeError:
         raise InputError("the file is not UTF-8 text", where=str(path)) from None
     experiment = parse_experiment(text, name=str(path))
-    packages = tuple(
-        inspect_package(package.name, path.parent / Path(package.path).expanduser(), experiment.limits)
-        for package in experiment.packages
+
+    def inspect(packages: tuple[Package, ...]) -> tuple[PackageFacts, ...]:
+        return tuple(
+            inspect_package(package.name, path.parent / Path(package.path).expanduser(), experiment.limits)
+            for package in packages
+        )
+
+    packages, loads = inspect(experiment.packages), inspect(experiment.loads)
+    factors = tuple(
+        read_user_factor(path.parent / Path(given_path).expanduser())
+        for given_path in experiment.user_factors
     )
-    return ExperimentFile(path, text, experiment, packages)
+    _check_user_factors(experiment, factors)
+    return ExperimentFile(path, text, experiment, packages, loads, factors)
 
 
 def _read_bundled_experiment(folder: Path) -> ExperimentFile:
     bundle = open_bundle(folder)
     path = folder / EXPERIMENT_FILE
-    packages = tuple(
-        inspect_package(package.name, folder / package.file, bundle.experiment.limits)
-        for package in bundle.head.packages
-    )
-    return ExperimentFile(path, path.read_text(encoding="utf-8"), bundle.experiment, packages)
+
+    def inspect(packages: tuple[BundlePackage, ...]) -> tuple[PackageFacts, ...]:
+        return tuple(
+            inspect_package(package.name, folder / package.file, bundle.experiment.limits)
+            for package in packages
+        )
+
+    packages, loads = inspect(bundle.head.packages), inspect(bundle.head.loads)
+    factors = tuple(read_user_factor(folder / factor.file) for factor in bundle.head.factors)
+    text = path.read_text(encoding="utf-8")
+    return ExperimentFile(path, text, bundle.experiment, packages, loads, factors)
+
+
+def _check_user_factors(experiment: Experiment, factors: tuple[UserFactor, ...]) -> None:
+    taken = dict.fromkeys(TABLE_SCHEMA, "column of the table of results")
+    taken |= dict.fromkeys(BUILT_IN_UNITS, "built-in response")
+    taken |= {response.name: "response of the experiment" for response in experiment.responses}
+    check_user_names(experiment.choices, tuple(factor.name for factor in factors), taken)
+
+
+def ask_host(file: ExperimentFile, binary: Path) -> ExperimentFile:
+    """Return the experiment with what this host offers, less what only a policy names and is not here.
+
+    Raises:
+        InputError: when the experiment names a factor or level that this host does not have.
+        WorkerError: when the worker cannot tell.
+    """
+    brought = [factor.path for factor in file.user_factors]
+    offers = read_offers(binary, list_asked_levels(file.experiment), brought)
+    if not any(package.has_setup for package in file.packages):
+        built = {choice.name for choice in file.experiment.nuisance if choice.by_policy}
+        offers |= {
+            name: FactorOffer(name, "build", (), reason="no package has a setup.sh, so nothing is built")
+            for name in built
+            if FACTORS[name].build
+        }
+    check_offers(file.experiment, offers)
+    return replace(file, experiment=drop_unavailable_policy(file.experiment, offers), offers=offers)
 
 
 def check_design_size(file: ExperimentFile, allowed_trials: int) -> None:
@@ -72,11 +133,12 @@ def check_design_size(file: ExperimentFile, allowed_trials: int) -> None:
     Raises:
         InputError: with the size and how it comes about.
     """
-    count = count_trials(file.experiment)
+    factors = choose_factors(file.experiment, file.offers)
+    count = count_trials(file.experiment, factors)
     if count <= max(MOST_UNCONFIRMED_TRIALS, allowed_trials):
         return
     product = " x ".join(
-        f"{len(factor.levels)} ({factor.name})" for factor in choose_factors(file.experiment)
+        f"{len(factor.levels)} ({factor.name})" for factor in factors if factor.role == "factor"
     )
     raise InputError(
         f"the design has {count:,} trials: {product} x {file.experiment.replicates} replicates",

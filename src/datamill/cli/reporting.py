@@ -64,6 +64,11 @@ def summarize_trials(bundle: Bundle, records: Sequence[TrialRecord], table: pl.D
     }
     isolation = Counter((record.isolation.kind, record.isolation.reason) for record in standing)
     kind, reason = isolation.most_common(1)[0][0] if isolation else ("none", "no trial has run")
+    builds = Counter(
+        record.build.id
+        for record in standing
+        if record.build is not None and record.build.policy == "shared" and record.build.setup is not None
+    )
     used_names = {name for item in list_wanted_responses(bundle.experiment) for name in item.formula.names}
     return TrialSummary(
         planned=len(bundle.design.trials),
@@ -75,10 +80,7 @@ def summarize_trials(bundle: Bundle, records: Sequence[TrialRecord], table: pl.D
         machines=tuple(machines.values()),
         isolation_kind=kind,
         isolation_reason=reason,
-        builds_shared=any(
-            record.build is not None and record.build.policy == "shared" and record.build.setup is not None
-            for record in standing
-        ),
+        builds_shared=max(builds.values(), default=0) > 1,
         warnings=list_warnings(standing, used_names=used_names),
     )
 

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
+from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 
 import click
 from rich.console import Console
+from rich.text import Text
 
 from datamill.cli.bundle_making import make_bundle
 from datamill.cli.console import make_console, name_command
-from datamill.cli.experiment_files import check_constraints, check_design_size, read_experiment_file
+from datamill.cli.experiment_files import (
+    ask_host,
+    check_constraints,
+    check_design_size,
+    read_experiment_file,
+)
 from datamill.cli.progress import TrialProgress
 from datamill.design.factorial import build_design
 from datamill.execution.here import (
@@ -22,11 +30,17 @@ from datamill.execution.here import (
     make_shared_builds,
     run_pending_trials,
 )
+from datamill.execution.host_lock import lock_host
 from datamill.execution.packages import inspect_package
 from datamill.execution.trial_times import list_trial_times, remember_trial_times
+from datamill.execution.user_factors import read_user_factor
 from datamill.execution.worker import Worker, find_worker, read_host_facts
 from datamill.experiment.errors import InputError, QuestionError
 from datamill.results.bundle import Bundle, lock_bundle, open_bundle
+
+#: Something of the host is not as it was before.
+EXIT_UNRESTORED = 1
+EXIT_ATTENTION = 2
 
 
 @click.command()
@@ -41,6 +55,9 @@ from datamill.results.bundle import Bundle, lock_bundle, open_bundle
     help="Continue the interrupted experiment in DIR.",
 )
 @click.option("--retry-failed", is_flag=True, help="With --resume: attempt again what failed.")
+@click.option(
+    "--repeat-doubtful", is_flag=True, help="At the end, repeat trials that may have been disturbed."
+)
 @click.option("--keep-going", is_flag=True, help="Go on however many trials fail in a row.")
 @click.option("--dry-run", is_flag=True, help="Print the order of trials and run nothing.")
 @click.option("--allow-trials", type=int, default=0, metavar="N", help="Confirm a design of up to N trials.")
@@ -49,6 +66,7 @@ def run(
     out: Path | None,
     resume: Path | None,
     retry_failed: bool,
+    repeat_doubtful: bool,
     keep_going: bool,
     dry_run: bool,
     allow_trials: int,
@@ -61,8 +79,8 @@ def run(
 
     Ctrl-C, a crash or a power cut loses at most the trial in flight: continue with --resume DIR.
 
-    Exit status: 0 when every trial completed, 2 when something needs your attention, 130 when
-    interrupted.
+    Exit status: 0 when every trial completed, 1 when a setting of this host could not be put back as it
+    was, 2 when something else needs your attention, 130 when interrupted.
     """
     if file is None and resume is None:
         raise click.UsageError("name an experiment file, or a bundle to --resume")
@@ -74,71 +92,122 @@ def run(
     if dry_run:
         print_order(file, resume, allow_trials)
         return
-    if resume is not None:
-        if out is not None:
-            raise click.UsageError("--out names a new bundle; it does not go with --resume")
-        bundle = open_bundle(resume)
-        check_packages(bundle)
-    else:
-        assert file is not None
-        found = read_experiment_file(file)
-        check_design_size(found, allow_trials)
-        check_constraints(found.experiment.constraints, read_host_facts(find_worker()), where=str(found.path))
-        folder = out or Path(f"{found.experiment.name}-{datetime.now().astimezone():%Y%m%d-%H%M%S}")
-        bundle = make_bundle(found, folder)
-    run_bundle(bundle, console, retry_failed=retry_failed, keep_going=keep_going)
-
-
-def run_bundle(bundle: Bundle, console: Console, *, retry_failed: bool, keep_going: bool) -> None:
-    """Run whatever a bundle still lacks, then write table and report and print the answer."""
     binary = find_worker()
-    with lock_bundle(bundle) as lock:
+    with ExitStack() as locks:
+        if resume is not None:
+            if out is not None:
+                raise click.UsageError("--out names a new bundle; it does not go with --resume")
+            bundle = open_bundle(resume)
+            check_packages(bundle)
+            bundle_lock = locks.enter_context(lock_bundle(bundle))
+            host_lock = locks.enter_context(lock_host())
+        else:
+            assert file is not None
+            found = ask_host(read_experiment_file(file), binary)
+            check_design_size(found, allow_trials)
+            check_constraints(found.experiment.constraints, read_host_facts(binary), where=str(found.path))
+            folder = out or Path(f"{found.experiment.name}-{datetime.now().astimezone():%Y%m%d-%H%M%S}")
+            # Before there is a bundle: one that was refused its host would only be in the way.
+            host_lock = locks.enter_context(lock_host())
+            bundle = make_bundle(found, folder)
+            bundle_lock = locks.enter_context(lock_bundle(bundle))
         check_constraints(
             bundle.experiment.constraints,
             read_host_facts(binary),
             where=str(bundle.folder / "experiment.toml"),
         )
-        clear_scratch(bundle)
-        records = bundle.read_records()
-        pending = list_pending_trials(bundle, records, retry_failed=retry_failed)
-        planned = len(bundle.design.trials)
-        waiting = {item.trial.trial_id for item in pending}
-        done = [record for record in records if record.trial_id not in waiting]
-        failed = len(
-            {record.trial_id for record in done} - {r.trial_id for r in done if r.outcome == "completed"}
-        )
-        worker = Worker(binary, (bundle.work / "scratch").absolute(), inherited=(lock,))
-        console.print(
-            f"{bundle.experiment.name}: {len(pending)} of {planned} trials to run, into {bundle.folder}/"
-        )
+        worker = Worker(binary, (bundle.work / "scratch").absolute(), inherited=(bundle_lock, host_lock))
+        status = 0
         try:
-            with TrialProgress(
-                console, planned=planned, done=planned - len(pending), failed=failed
-            ) as progress:
-                _make_builds(bundle, pending, worker, progress, console)
-                progress.reset_clock()
-                for item, record in run_pending_trials(bundle, pending, worker, keep_going=keep_going):
-                    if record is None:
-                        progress.start_trial(item.trial.package, item.trial.levels)
-                    else:
-                        progress.end_trial(completed=record.outcome == "completed")
-        except QuestionError:
-            console.print(f"Stopped. Correct the question and begin anew; {bundle.folder} can be removed.")
-            raise
-        except BaseException:
-            command = f"{name_command()} run --resume {bundle.folder}"
-            console.print(f"Stopped. What was measured is kept; continue with: {command}")
-            raise
-        console.print("All trials have ended; analysing …")
-        records = bundle.read_records()
-        remember_trial_times(list_trial_times(records))
-        shutil.rmtree(bundle.work, ignore_errors=True)
-        # Imported late: figures and statistics take a second to load, which a trial need not wait for.
-        from datamill.cli.reporting import report_bundle
+            if run_bundle(
+                bundle,
+                console,
+                worker,
+                retry_failed=retry_failed,
+                repeat_doubtful=repeat_doubtful,
+                keep_going=keep_going,
+            ):
+                status = EXIT_ATTENTION
+        finally:
+            # Whatever ended the experiment: what is amiss with the host is the last thing that is said.
+            if print_unrestored(worker.restore_host(), console):
+                status = EXIT_UNRESTORED
+    raise SystemExit(status)
 
-        needs_attention = report_bundle(bundle, records, console)
-    if needs_attention:
-        raise SystemExit(2)
+
+def run_bundle(
+    bundle: Bundle,
+    console: Console,
+    worker: Worker,
+    *,
+    retry_failed: bool,
+    repeat_doubtful: bool,
+    keep_going: bool,
+) -> bool:
+    """Run whatever a bundle still lacks, write table and report, and print the answer.
+
+    Returns:
+        whether something needs attention.
+    """
+    # What a worker left that died with the command that called it; before the scratch space goes, where
+    # some of what undoes it may be.
+    print_unrestored(worker.restore_host(), console)
+    clear_scratch(bundle)
+    pending = list_pending_trials(bundle, bundle.read_records(), retry_failed=retry_failed)
+    planned = len(bundle.design.trials)
+    console.print(
+        f"{bundle.experiment.name}: {len(pending)} of {planned} trials to run, into {bundle.folder}/"
+    )
+    try:
+        run_trials(bundle, pending, console, worker, keep_going=keep_going)
+        if repeat_doubtful:
+            doubtful = list_pending_trials(bundle, bundle.read_records(), repeat_doubtful=True)
+            console.print(f"{len(doubtful)} trials to repeat, since they may have been disturbed")
+            run_trials(bundle, doubtful, console, worker, keep_going=keep_going)
+    except QuestionError:
+        console.print(f"Stopped. Correct the question and begin anew; {bundle.folder} can be removed.")
+        raise
+    except BaseException:
+        command = f"{name_command()} run --resume {bundle.folder}"
+        console.print(f"Stopped. What was measured is kept; continue with: {command}")
+        raise
+    console.print("All trials have ended; analysing …")
+    records = bundle.read_records()
+    remember_trial_times(list_trial_times(records))
+    shutil.rmtree(bundle.work, ignore_errors=True)
+    # Imported late: figures and statistics take a second to load, which a trial need not wait for.
+    from datamill.cli.reporting import report_bundle
+
+    return report_bundle(bundle, records, console)
+
+
+def run_trials(
+    bundle: Bundle, pending: list[PendingTrial], console: Console, worker: Worker, *, keep_going: bool
+) -> None:
+    """Run pending trials, after the builds that they share, with a display of how far they are."""
+    planned = len(bundle.design.trials)
+    waiting = {item.trial.trial_id for item in pending}
+    done = [record for record in bundle.read_records() if record.trial_id not in waiting]
+    completed = {record.trial_id for record in done if record.outcome == "completed"}
+    failed = len({record.trial_id for record in done} - completed)
+    with TrialProgress(console, planned=planned, done=planned - len(pending), failed=failed) as progress:
+        _make_builds(bundle, pending, worker, progress, console)
+        progress.reset_clock()
+        for item, record in run_pending_trials(bundle, pending, worker, keep_going=keep_going):
+            if record is None:
+                progress.start_trial(item.trial.package, item.trial.levels)
+            else:
+                progress.end_trial(completed=record.outcome == "completed")
+
+
+def print_unrestored(sentences: Sequence[str], console: Console) -> bool:
+    """Say what of the host could not be put back as it was; tell whether there is anything."""
+    if sentences:
+        console.print(Text("This host is not as it was before:", style="bold red"))
+        for sentence in sentences:
+            console.print(Text(f"  {sentence}", style="red"))
+        console.print(f"Put it right, then type {name_command()} worker restore.")
+    return bool(sentences)
 
 
 def _make_builds(
@@ -161,12 +230,14 @@ def _make_builds(
 
 
 def check_packages(bundle: Bundle) -> None:
-    """Refuse to go on with packages that changed inside the bundle.
+    """Refuse to go on with packages, loads or factors that changed inside the bundle.
 
     Raises:
-        InputError: when a package is missing or unsound.
+        InputError: when one is missing or unsound.
     """
-    for package in bundle.head.packages:
+    for factor in bundle.head.factors:
+        read_user_factor(bundle.folder / factor.file)
+    for package in (*bundle.head.packages, *bundle.head.loads):
         inspect_package(package.name, bundle.folder / package.file, bundle.experiment.limits)
 
 
@@ -182,9 +253,9 @@ def print_order(file: Path | None, resume: Path | None, allow_trials: int) -> No
         records = bundle.read_records()
         trials = [item.trial for item in list_pending_trials(bundle, records)]
     elif file is not None:
-        found = read_experiment_file(file)
+        found = ask_host(read_experiment_file(file), find_worker())
         check_design_size(found, allow_trials)
-        design = build_design(found.experiment)
+        design = build_design(found.experiment, found.offers)
         trials = list(design.trials)
     else:
         raise InputError("nothing to print")

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
+
+#: Whether a factor belongs to the question, and so to every model, or is only held or drawn.
+Role = Literal["factor", "nuisance"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,13 +16,16 @@ class DesignFactor:
     """A factor with the levels that the design contains.
 
     `available` counts all levels that the factor has here; `build` says that a change of
-    level needs another build.
+    level needs another build. One of role "nuisance" is held at its only level, or drawn for each trial
+    from what `drawn_from` says: its levels, or a range such as `0..4096`, which `levels` then leaves empty.
     """
 
     name: str
     levels: tuple[str, ...]
     available: int
     build: bool
+    role: Role = "factor"
+    drawn_from: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +33,8 @@ class PlannedTrial:
     """One planned execution of a package at a design point.
 
     `trial_id` follows the systematic order and `order` (from 1) the randomised one; `levels`
-    holds every factor, the package among them; `block` names the nuisance condition shared
-    with other trials.
+    holds every factor, the package and those of role "nuisance" among them; `block` names the nuisance
+    condition shared with other trials.
     """
 
     trial_id: str
@@ -50,9 +58,11 @@ class Design:
     trials: tuple[PlannedTrial, ...]
 
     @property
+    def crossed(self) -> tuple[DesignFactor, ...]:
+        """The factors of which every combination of levels is a design point: those that models are about."""
+        return tuple(factor for factor in self.factors if factor.role == "factor")
+
+    @property
     def points(self) -> int:
         """Number of design points."""
-        count = 1
-        for factor in self.factors:
-            count *= len(factor.levels)
-        return count
+        return math.prod(len(factor.levels) for factor in self.crossed)

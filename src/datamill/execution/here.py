@@ -9,13 +9,22 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Protocol
 
+from datamill.design.factorial import name_build
 from datamill.design.records import PlannedTrial
-from datamill.execution.worker import WorkerError
+from datamill.execution.worker import WorkerError, WorkerKilledError
 from datamill.experiment.errors import InputError
-from datamill.experiment.factors import FACTORS
-from datamill.results.bundle import Bundle
+from datamill.experiment.factors import BACKGROUND_LOAD, NO_LOAD
+from datamill.results.bundle import Bundle, BundlePackage
+from datamill.results.doubts import judge_disturbances
 from datamill.results.responses import check_response_names, list_wanted_responses
-from datamill.results.trial_record import SCHEMA_VERSION, PackageSpec, TrialLimits, TrialRecord, TrialSpec
+from datamill.results.trial_record import (
+    SCHEMA_VERSION,
+    PackageSpec,
+    TrialLimits,
+    TrialRecord,
+    TrialSpec,
+    UserFactorSpec,
+)
 from datamill.results.validity import count_trials_once, wants_another_attempt
 
 #: Attempts at a trial that fails for reasons of the host, over all runs of the experiment.
@@ -35,6 +44,10 @@ class TrialRunner(Protocol):
         """Make the shared build of a trial if it does not exist yet."""
         ...
 
+    def restore_host(self) -> list[str]:
+        """Undo what a worker that died left changed on the host; return what could not be undone."""
+        ...
+
     def stop(self) -> None:
         """End whatever is still running."""
         ...
@@ -49,15 +62,21 @@ class PendingTrial:
 
 
 def list_pending_trials(
-    bundle: Bundle, records: Sequence[TrialRecord], *, retry_failed: bool = False
+    bundle: Bundle,
+    records: Sequence[TrialRecord],
+    *,
+    retry_failed: bool = False,
+    repeat_doubtful: bool = False,
 ) -> list[PendingTrial]:
     """Return the trials that are not done, in run order.
 
     A trial is done when an attempt completed or failed for the package's own reasons; one that failed
     for the host's reasons is attempted again, up to `MOST_ATTEMPTS`. `retry_failed` attempts every
-    trial that did not complete.
+    trial that did not complete, `repeat_doubtful` those that may have been disturbed in each of fewer
+    than `MOST_ATTEMPTS` attempts.
     """
     counted = count_trials_once(records).counted
+    doubts = judge_disturbances(records) if repeat_doubtful else {}
     latest = {(record.trial_id, record.attempt): record for record in records}
     attempts: dict[str, int] = {}
     for record in records:
@@ -70,7 +89,8 @@ def list_pending_trials(
         record = latest[trial.trial_id, counted[trial.trial_id]]
         tried = attempts[trial.trial_id]
         again = wants_another_attempt(record) and tried < MOST_ATTEMPTS
-        if record.outcome != "completed" and (again or retry_failed):
+        doubtful = (trial.trial_id, record.attempt) in doubts and tried < MOST_ATTEMPTS
+        if doubtful or (record.outcome != "completed" and (again or retry_failed)):
             pending.append(PendingTrial(trial, tried + 1))
     return pending
 
@@ -83,6 +103,8 @@ def build_trial_spec(bundle: Bundle, pending: PendingTrial, *, scratch: str = "w
     """
     experiment, trial = bundle.experiment, pending.trial
     package = next(item for item in bundle.head.packages if item.name == trial.package)
+    wanted_load = trial.levels.get(BACKGROUND_LOAD, NO_LOAD)
+    load = next((item for item in bundle.head.loads if item.name == wanted_load), None)
     limits = experiment.limits
     work = bundle.work.absolute()
     return TrialSpec(
@@ -90,12 +112,8 @@ def build_trial_spec(bundle: Bundle, pending: PendingTrial, *, scratch: str = "w
         experiment=experiment.name,
         trial_id=trial.trial_id,
         attempt=pending.attempt,
-        package=PackageSpec(
-            name=package.name,
-            path=str((bundle.folder / package.file).absolute()),
-            sha256=package.sha256,
-        ),
-        levels={name: level for name, level in trial.levels.items() if name in FACTORS},
+        package=_specify_package(bundle, package),
+        levels={name: level for name, level in trial.levels.items() if name != "package"},
         isolation=experiment.isolation,
         build=experiment.build,
         seed=trial.seed,
@@ -112,7 +130,16 @@ def build_trial_spec(bundle: Bundle, pending: PendingTrial, *, scratch: str = "w
         scratch_dir=str(work / "scratch" / scratch),
         cache_dir=str(work / "cache"),
         output_dir=str(bundle.artifacts.absolute() / f"{trial.trial_id}.{pending.attempt}"),
+        user_factors=tuple(
+            UserFactorSpec(factor.name, str((bundle.folder / factor.file).absolute()), factor.sha256)
+            for factor in bundle.head.factors
+        ),
+        background=_specify_package(bundle, load) if load is not None else None,
     )
+
+
+def _specify_package(bundle: Bundle, package: BundlePackage) -> PackageSpec:
+    return PackageSpec(package.name, str((bundle.folder / package.file).absolute()), package.sha256)
 
 
 def list_shared_builds(bundle: Bundle, pending: Sequence[PendingTrial]) -> list[PendingTrial]:
@@ -120,12 +147,10 @@ def list_shared_builds(bundle: Bundle, pending: Sequence[PendingTrial]) -> list[
     if bundle.experiment.build != "shared":
         return []
     with_setup = {package.name for package in bundle.head.packages if package.has_setup}
-    build_factors = [factor.name for factor in bundle.design.factors if factor.build]
     first: dict[tuple[str, ...], PendingTrial] = {}
     for item in pending:
         if item.trial.package in with_setup:
-            key = (item.trial.package, *(item.trial.levels[name] for name in build_factors))
-            first.setdefault(key, item)
+            first.setdefault(name_build(bundle.design, item.trial), item)
     return list(first.values())
 
 
@@ -169,14 +194,14 @@ def run_pending_trials(
         QuestionError: when a response needs a name that a package does not provide.
         InputError: when `MOST_FAILURES_IN_A_ROW` trials failed (unless `keep_going`).
         OSError: when the bundle's disk is full; whatever was there before is kept.
-        WorkerError: when the worker produced no record.
+        WorkerError: when the worker produced no record, twice in a row when it was killed.
     """
     wanted = list_wanted_responses(bundle.experiment)
     known: set[str] = set()
     failures = 0
     for item in pending:
         yield item, None
-        record = runner.run_trial(build_trial_spec(bundle, item))
+        record = _run_trial(build_trial_spec(bundle, item), runner)
         bundle.append_records([record])
         yield item, record
         if record.outcome == "completed":
@@ -195,6 +220,21 @@ def run_pending_trials(
                 remedy=f"{remedy} Then start anew, or continue with --resume (and --retry-failed, or "
                 "--keep-going).".strip(),
             )
+
+
+def _run_trial(spec: TrialSpec, runner: TrialRunner) -> TrialRecord:
+    """Run a trial; a worker that was killed gets a second chance, on a host that is as before."""
+    try:
+        return runner.run_trial(spec)
+    except WorkerKilledError:
+        runner.restore_host()
+        shutil.rmtree(spec.scratch_dir, ignore_errors=True)
+        shutil.rmtree(spec.output_dir, ignore_errors=True)
+    try:
+        return runner.run_trial(spec)
+    except WorkerKilledError:
+        runner.restore_host()
+        raise
 
 
 def clear_scratch(bundle: Bundle) -> None:

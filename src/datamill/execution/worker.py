@@ -6,12 +6,14 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
 from datamill.experiment.errors import InputError
+from datamill.experiment.offers import FactorOffer
 from datamill.results.log import decode_record
 from datamill.results.trial_record import HostFacts, TrialRecord, TrialSpec
 
@@ -26,13 +28,17 @@ class WorkerError(Exception):
     """The worker ended without a record; the message says how, from its own words."""
 
 
+class WorkerKilledError(WorkerError):
+    """A signal ended the worker before it had a record: it could not put the host back as it was."""
+
+
 class Worker:
     """The worker binary, called once for each trial or build.
 
     Args:
         binary: the program.
         spec_folder: folder for the specifications that it is given.
-        inherited: descriptors that its processes keep open, such as the bundle's lock.
+        inherited: descriptors that its processes keep open, such as the locks of bundle and host.
     """
 
     def __init__(self, binary: Path, spec_folder: Path, inherited: tuple[int, ...] = ()) -> None:
@@ -45,10 +51,13 @@ class Worker:
         """Run one trial and return its record.
 
         Raises:
-            WorkerError: when the worker produced no record.
+            WorkerKilledError: when a signal ended the worker.
+            WorkerError: when the worker produced no record for another reason.
             KeyboardInterrupt: after the worker has ended its trial.
         """
         output = self._call("run-trial", self._write_spec(spec))
+        if output.status < 0:
+            raise WorkerKilledError(output.explain("run-trial"))
         if not output.stdout:
             raise WorkerError(output.explain("run-trial"))
         return decode_record(output.stdout, where=f"{WORKER_NAME} run-trial {spec.trial_id}")
@@ -62,6 +71,10 @@ class Worker:
         output = self._call("build-package", self._write_spec(spec))
         if output.status != 0:
             raise WorkerError(output.explain("build-package"))
+
+    def restore_host(self) -> list[str]:
+        """Undo what a worker that died left changed on the host; return what could not be undone."""
+        return restore_host(self._binary, inherited=self._inherited)
 
     def stop(self) -> None:
         """End whatever is still running."""
@@ -105,11 +118,68 @@ def read_host_facts(binary: Path) -> HostFacts:
     Raises:
         WorkerError: when the worker cannot tell.
     """
-    result = subprocess.run([binary, "inventory"], capture_output=True, check=False)
+    return msgspec.json.decode(ask_worker(binary, "inventory"), type=HostFacts)
+
+
+def read_offers(
+    binary: Path, asked: Iterable[tuple[str, str]] = (), user_factors: Iterable[Path] = ()
+) -> dict[str, FactorOffer]:
+    """Return what this host offers of each factor, by name.
+
+    Args:
+        binary: the worker.
+        asked: factors and levels to ask for; those that do not exist here are among the missing ones.
+        user_factors: folders or archives of factors that an experiment brings along.
+
+    Raises:
+        WorkerError: when the worker cannot tell.
+    """
+    arguments = [part for name, level in asked for part in ("--ask", f"{name}={level}")]
+    arguments += [part for path in user_factors for part in ("--user", str(path.absolute()))]
+    offers = msgspec.json.decode(ask_worker(binary, "factors", *arguments), type=list[FactorOffer])
+    return {offer.name: offer for offer in offers}
+
+
+def restore_host(binary: Path, *, inherited: tuple[int, ...] = ()) -> list[str]:
+    """Let the worker undo what a dead one left changed on the host; return what could not be undone.
+
+    One sentence each, in the worker's words; empty when the host is as before.
+    """
+    result = subprocess.run(
+        [binary, "restore", "--json"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        pass_fds=inherited,
+    )
+    try:
+        told = msgspec.json.decode(result.stdout, type=_Restored)
+    except msgspec.MsgspecError:
+        output = _Output(result.returncode, b"", result.stderr.decode(errors="replace"))
+        return output.explain("restore").splitlines()
+    return [*told.left, *told.damaged]
+
+
+class _Restored(msgspec.Struct, frozen=True):
+    """Of what `restore --json` tells: changes that are not undone, and what is wrong with the journal."""
+
+    left: tuple[str, ...]
+    damaged: tuple[str, ...]
+
+
+def ask_worker(binary: Path, verb: str, *arguments: str) -> bytes:
+    """Return what the worker prints when it is asked about this machine, as JSON.
+
+    Raises:
+        WorkerError: when it cannot tell.
+    """
+    result = subprocess.run(
+        [binary, verb, *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
     if result.returncode != 0:
         words = result.stderr.decode(errors="replace")
-        raise WorkerError(_Output(result.returncode, b"", words).explain("inventory"))
-    return msgspec.json.decode(result.stdout, type=HostFacts)
+        raise WorkerError(_Output(result.returncode, b"", words).explain(verb))
+    return result.stdout
 
 
 @dataclass(frozen=True, slots=True)

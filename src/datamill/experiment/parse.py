@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from datamill.experiment.errors import InputError
-from datamill.experiment.factors import FACTORS, LARGEST_PADDING_BYTES, SMALLEST_PADDING_BYTES, Factor
-from datamill.experiment.formula import parse_formula
-from datamill.experiment.quantities import parse_duration, parse_size
-from datamill.experiment.records import (
-    Constraints,
-    Experiment,
-    FactorChoice,
-    Limits,
-    Package,
-    Response,
+from datamill.experiment.factors import FACTORS
+from datamill.experiment.fields import (
+    IDENTIFIER,
+    NAME,
+    check_between,
+    check_one_of,
+    check_within,
+    parse_packages,
+    take_table,
+    take_typed,
 )
+from datamill.experiment.formula import parse_formula
+from datamill.experiment.parse_factors import parse_factor_sections
+from datamill.experiment.quantities import parse_duration, parse_size
+from datamill.experiment.records import Constraints, Experiment, Limits, Package, Response
 from datamill.experiment.responses import BUILT_IN_UNITS, DEFAULT_RESPONSE
 from datamill.experiment.source import Source
 from datamill.experiment.suggestions import suggest_name
 from datamill.experiment.units import check_unit
 
-_SECTIONS = ("experiment", "package", "constraints", "factors", "responses", "limits")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
-_PERCENTAGE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*")
+_SECTIONS = (
+    "experiment", "package", "load", "constraints", "factors", "nuisance", "factor", "responses", "limits",
+)  # fmt: skip
 #: Largest seed: a whole number that JSON readers everywhere keep exactly.
 _LARGEST_SEED = (1 << 53) - 1
 
@@ -51,7 +53,7 @@ def parse_experiment(text: str, *, name: str) -> Experiment:
             raise InputError(
                 f'unknown section "[{key}]"', where=source.locate(key), remedy=suggest_name(key, _SECTIONS)
             )
-    head = _table(tables, "experiment", source)
+    head = take_table(tables, "experiment", source)
     source.check_keys(
         head,
         ("name", "question", "replicates", "seed", "build", "isolation", "baseline",
@@ -60,11 +62,13 @@ def parse_experiment(text: str, *, name: str) -> Experiment:
     )  # fmt: skip
 
     def field(key: str, kind: type[_T], default: _T) -> _T:
-        return _typed(head, key, kind, default, source, "experiment")
+        return take_typed(head, key, kind, default, source, "experiment")
 
     packages = _parse_packages(tables, source)
+    loads = parse_packages(tables, "load", source)
+    sections = parse_factor_sections(tables, loads, source)
     title = field("name", str, "")
-    if not _NAME.fullmatch(title):
+    if not NAME.fullmatch(title):
         raise InputError(
             "the experiment needs a name of letters, digits, dots, underscores and dashes",
             where=source.locate("experiment", "name"),
@@ -73,26 +77,34 @@ def parse_experiment(text: str, *, name: str) -> Experiment:
     experiment = Experiment(
         name=title,
         question=field("question", str, ""),
-        replicates=_within(field("replicates", int, 1), 1, 1_000_000, source, "experiment", "replicates"),
-        seed=_within(
+        replicates=check_within(
+            field("replicates", int, 1), 1, 1_000_000, source, "experiment", "replicates"
+        ),
+        seed=check_within(
             field("seed", int, _seed_from_name(title)), 0, _LARGEST_SEED, source, "experiment", "seed"
         ),
         packages=packages,
         constraints=_parse_constraints(tables, source),
-        factors=_parse_factors(tables, source),
+        factors=sections.factors,
+        nuisance=sections.nuisance,
+        loads=loads,
+        user_factors=sections.user_factors,
         responses=_parse_responses(tables, source),
         limits=_parse_limits(tables, source),
-        build=_one_of(field("build", str, "fresh"), ("fresh", "shared"), source, "build"),  # type: ignore[arg-type]
-        isolation=_one_of(
+        build=check_one_of(field("build", str, "fresh"), ("fresh", "shared"), source, "experiment", "build"),  # type: ignore[arg-type]
+        isolation=check_one_of(
             field("isolation", str, "auto"),
             ("auto", "overlay", "user_namespace", "plain"),
             source,
+            "experiment",
             "isolation",
         ),  # type: ignore[arg-type]
         baseline=field("baseline", str, ""),
-        confidence=_between(field("confidence", float, 0.95), 0.5, 1.0, source, "confidence"),
-        alpha=_between(field("alpha", float, 0.01), 0.0, 0.5, source, "alpha"),
-        interaction_order=_within(
+        confidence=check_between(
+            field("confidence", float, 0.95), 0.5, 1.0, source, "experiment", "confidence"
+        ),
+        alpha=check_between(field("alpha", float, 0.01), 0.0, 0.5, source, "experiment", "alpha"),
+        interaction_order=check_within(
             field("interaction_order", int, 2), 1, 10, source, "experiment", "interaction_order"
         ),
     )
@@ -112,44 +124,18 @@ def _seed_from_name(name: str) -> int:
 
 
 def _parse_packages(tables: Mapping[str, Any], source: Source) -> tuple[Package, ...]:
-    entries = tables.get("package", [])
-    if isinstance(entries, dict):
-        raise InputError(
-            "packages are a list of tables", where=source.locate("package"), remedy="Write [[package]]."
-        )
-    if not isinstance(entries, list) or not entries:
+    packages = parse_packages(tables, "package", source)
+    if not packages:
         raise InputError(
             "the experiment names no package",
             where=source.locate("package"),
             remedy='Add a table [[package]] with name = "..." and path = "...".',
         )
-    packages: list[Package] = []
-    for index, entry in enumerate(entries):
-        source.check_keys(entry, ("name", "path"), "package", occurrence=index)
-        name, path = entry.get("name"), entry.get("path")
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise InputError(
-                "a package needs a name of letters, digits, dots, underscores and dashes",
-                where=source.locate("package", "name", occurrence=index),
-            )
-        if not isinstance(path, str) or not path:
-            raise InputError(
-                f'package "{name}" needs a path',
-                where=source.locate("package", "path", occurrence=index),
-                remedy='Write path = "folder" or path = "file.tar.gz".',
-            )
-        if any(package.name == name for package in packages):
-            raise InputError(
-                f'two packages are called "{name}"',
-                where=source.locate("package", "name", occurrence=index),
-                remedy="Give each package a name of its own.",
-            )
-        packages.append(Package(name, path))
-    return tuple(packages)
+    return packages
 
 
 def _parse_constraints(tables: Mapping[str, Any], source: Source) -> Constraints:
-    table = _table(tables, "constraints", source)
+    table = take_table(tables, "constraints", source)
     source.check_keys(table, ("arch", "min_memory", "min_cores"), "constraints")
     arch = table.get("arch", [])
     if isinstance(arch, str):
@@ -165,8 +151,8 @@ def _parse_constraints(tables: Mapping[str, Any], source: Source) -> Constraints
         min_memory_bytes=parse_size(
             table.get("min_memory", 0), where=source.locate("constraints", "min_memory")
         ),
-        min_cores=_within(
-            _typed(table, "min_cores", int, 0, source, "constraints"),
+        min_cores=check_within(
+            take_typed(table, "min_cores", int, 0, source, "constraints"),
             0,
             1 << 20,
             source,
@@ -176,65 +162,11 @@ def _parse_constraints(tables: Mapping[str, Any], source: Source) -> Constraints
     )
 
 
-def _parse_factors(tables: Mapping[str, Any], source: Source) -> tuple[FactorChoice, ...]:
-    choices = []
-    for name, wanted in _table(tables, "factors", source).items():
-        where = source.locate("factors", name)
-        if name not in FACTORS:
-            raise InputError(f'unknown factor "{name}"', where=where, remedy=suggest_name(name, FACTORS))
-        factor = FACTORS[name]
-        if isinstance(wanted, str) and (match := _PERCENTAGE.fullmatch(wanted)):
-            coverage = float(match[1]) / 100
-            if coverage > 1:
-                raise InputError("coverage cannot exceed 100%", where=where, remedy='Write, say, "75%".')
-            choices.append(FactorChoice(name, coverage=coverage))
-            continue
-        listed = wanted if isinstance(wanted, list) else [wanted]
-        if not listed:
-            raise InputError(
-                f'factor "{name}" has no levels',
-                where=where,
-                remedy='Name some, or write a share such as "100%".',
-            )
-        levels = tuple(_parse_level(factor, level, where) for level in listed)
-        repeated = next((level for level in levels if levels.count(level) > 1), None)
-        if repeated is not None:
-            raise InputError(f'level "{repeated}" of factor "{name}" is named twice', where=where)
-        choices.append(FactorChoice(name, levels=levels))
-    return tuple(choices)
-
-
-def _parse_level(factor: Factor, level: object, where: str) -> str:
-    if isinstance(level, bool):
-        level = "on" if level else "off"
-    text = str(level) if isinstance(level, (str, int)) else repr(level)
-    if factor.counts:
-        if not text.isascii() or not text.isdecimal():
-            raise InputError(
-                f'level "{text}" of factor "{factor.name}" is not a whole number of bytes', where=where
-            )
-        size = int(text)
-        if 0 < size < SMALLEST_PADDING_BYTES or size > LARGEST_PADDING_BYTES:
-            raise InputError(
-                f'level {size} of factor "{factor.name}" is out of range',
-                where=where,
-                remedy=f"It can be 0, or from {SMALLEST_PADDING_BYTES} to {LARGEST_PADDING_BYTES} bytes.",
-            )
-        return str(size)
-    if text not in factor.levels:
-        raise InputError(
-            f'unknown level "{text}" of factor "{factor.name}"',
-            where=where,
-            remedy=suggest_name(text, factor.levels),
-        )
-    return text
-
-
 def _parse_responses(tables: Mapping[str, Any], source: Source) -> tuple[Response, ...]:
     responses = []
-    for name, entry in _table(tables, "responses", source).items():
+    for name, entry in take_table(tables, "responses", source).items():
         section = f"responses.{name}"
-        if not _IDENTIFIER.fullmatch(name):
+        if not IDENTIFIER.fullmatch(name):
             raise InputError(
                 f'"{name}" cannot name a response',
                 where=source.locate(section),
@@ -247,7 +179,7 @@ def _parse_responses(tables: Mapping[str, Any], source: Source) -> tuple[Respons
                 remedy=f"Write [responses.{name}] with unit, formula and direction.",
             )
         source.check_keys(entry, ("unit", "formula", "direction"), section)
-        formula = _typed(entry, "formula", str, name, source, section)
+        formula = take_typed(entry, "formula", str, name, source, section)
         if name in FACTORS or name == "package" or (name in BUILT_IN_UNITS and formula != name):
             kind = "built-in response" if name in BUILT_IN_UNITS else "factor"
             raise InputError(
@@ -256,14 +188,14 @@ def _parse_responses(tables: Mapping[str, Any], source: Source) -> tuple[Respons
                 remedy="Give the response another name.",
             )
         parse_formula(formula, where=source.locate(section, "formula"))
-        unit = _typed(entry, "unit", str, BUILT_IN_UNITS.get(formula, ""), source, section)
+        unit = take_typed(entry, "unit", str, BUILT_IN_UNITS.get(formula, ""), source, section)
         if not unit:
             raise InputError(
                 f'response "{name}" needs a unit',
                 where=source.locate(section),
                 remedy='Write, say, unit = "B/s"; unit = "1" for a plain number.',
             )
-        direction = _typed(entry, "direction", str, "", source, section)
+        direction = take_typed(entry, "direction", str, "", source, section)
         if direction not in ("higher", "lower"):
             raise InputError(
                 f'response "{name}" does not say which direction is better'
@@ -284,7 +216,7 @@ def _parse_responses(tables: Mapping[str, Any], source: Source) -> tuple[Respons
 
 
 def _parse_limits(tables: Mapping[str, Any], source: Source) -> Limits:
-    table = _table(tables, "limits", source)
+    table = take_table(tables, "limits", source)
     durations = ("setup_timeout", "run_timeout", "collect_timeout")
     sizes = ("output", "archive", "package", "world")
     source.check_keys(table, (*durations, *sizes, "package_files"), "limits")
@@ -296,65 +228,6 @@ def _parse_limits(tables: Mapping[str, Any], source: Source) -> Limits:
         if key in table:
             given[f"{key}_bytes"] = parse_size(table[key], where=source.locate("limits", key))
     if "package_files" in table:
-        count = _typed(table, "package_files", int, 0, source, "limits")
-        given["package_files"] = _within(count, 1, 1 << 31, source, "limits", "package_files")
+        count = take_typed(table, "package_files", int, 0, source, "limits")
+        given["package_files"] = check_within(count, 1, 1 << 31, source, "limits", "package_files")
     return Limits(**given)
-
-
-def _table(tables: Mapping[str, Any], key: str, source: Source) -> Mapping[str, Any]:
-    table = tables.get(key, {})
-    if not isinstance(table, dict):
-        raise InputError(
-            f'"{key}" must be a table',
-            where=source.locate(key),
-            remedy=f"Write [{key}] on a line of its own.",
-        )
-    return table
-
-
-def _typed(
-    table: Mapping[str, Any], key: str, kind: type[_T], default: _T, source: Source, section: str
-) -> _T:
-    if key not in table:
-        return default
-    value = table[key]
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        names = {str: "a text in quotes", int: "a whole number", float: "a number"}
-        raise InputError(
-            f"{key} must be {names[kind]}, not {_spell(value)}", where=source.locate(section, key)
-        )
-    return value
-
-
-def _spell(value: object) -> str:
-    """Write a value as TOML does."""
-    return str(value).lower() if isinstance(value, bool) else repr(value)
-
-
-def _within(value: int, low: int, high: int, source: Source, section: str, key: str) -> int:
-    if not low <= value <= high:
-        raise InputError(
-            f"{key} must be from {low} to {high}, not {value}", where=source.locate(section, key)
-        )
-    return value
-
-
-def _between(value: float, low: float, high: float, source: Source, key: str) -> float:
-    if not low < value < high:
-        raise InputError(
-            f"{key} must lie between {low:g} and {high:g}, not {value:g}",
-            where=source.locate("experiment", key),
-        )
-    return value
-
-
-def _one_of(value: str, known: tuple[str, ...], source: Source, key: str) -> str:
-    if value not in known:
-        raise InputError(
-            f'unknown {key} "{value}"',
-            where=source.locate("experiment", key),
-            remedy=suggest_name(value, known),
-        )
-    return value

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
+
+from datamill.experiment.levels import NumberRange
 
 Direction = Literal["higher", "lower"]
 BuildPolicy = Literal["fresh", "shared"]
 Isolation = Literal["auto", "overlay", "user_namespace", "plain"]
+#: What becomes of a factor: crossed with the others, held at one level, or drawn anew for each trial.
+Treatment = Literal["vary", "fix", "randomise"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +33,20 @@ class Constraints:
 
 @dataclass(frozen=True, slots=True)
 class FactorChoice:
-    """The wanted levels of one factor: named ones, or a share of all available ones.
+    """The wanted levels of one factor: named ones, a share of all available ones, or a range of numbers.
 
-    Exactly one of `levels` and `coverage` is set; `coverage` is a fraction from 0 to 1
-    (ICPE 2013 section 3.2).
+    Exactly one of `levels`, `coverage` and `span` is set; `coverage` is a fraction from 0 to 1
+    (ICPE 2013 section 3.2). `by_policy` says that only the policy for the usual hidden factors names it;
+    `where` is its place in the file, for messages.
     """
 
     name: str
     levels: tuple[str, ...] = ()
     coverage: float | None = None
+    span: NumberRange | None = None
+    treatment: Treatment = "vary"
+    by_policy: bool = False
+    where: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +77,9 @@ class Limits:
 class Experiment:
     """Question, factors, responses, replication and limits, fixed before data.
 
+    `factors` are those of the question, `nuisance` those that are only held or drawn so that they do not
+    spoil the answer (or crossed like factors, where they are to vary). `loads` are packages that may run
+    beside the measured one; `user_factors` are the paths of factors that the experiment brings along.
     `responses` are in file order; the first one answers the question. `confidence` is the
     level of every interval and `alpha` the level of every test.
     """
@@ -87,3 +99,11 @@ class Experiment:
     confidence: float = 0.95
     alpha: float = 0.01
     interaction_order: int = 2
+    nuisance: tuple[FactorChoice, ...] = ()
+    loads: tuple[Package, ...] = ()
+    user_factors: tuple[str, ...] = ()
+
+    @property
+    def choices(self) -> tuple[FactorChoice, ...]:
+        """All factors that the experiment sets, those of the question first."""
+        return (*self.factors, *self.nuisance)

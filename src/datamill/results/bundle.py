@@ -44,6 +44,16 @@ class BundlePackage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     has_setup: bool
 
 
+class BundleFactor(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A factor that the experiment brought along: a `.tar.gz` under `factors/` and its SHA-256."""
+
+    name: str
+    file: str
+    sha256: str
+    bytes: int
+    summary: str
+
+
 class BundleHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Content of `bundle.json`; `sha256` holds the digests of the files that never change."""
 
@@ -53,6 +63,8 @@ class BundleHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     experiment_file: str
     packages: tuple[BundlePackage, ...]
     sha256: dict[str, str] = {}
+    loads: tuple[BundlePackage, ...] = ()
+    factors: tuple[BundleFactor, ...] = ()
 
 
 class _DesignFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -146,7 +158,7 @@ def create_bundle(
     head: BundleHead,
     archives: Mapping[str, Path],
 ) -> Bundle:
-    """Make a bundle; `archives` maps a package's name to its packed archive, which is moved in.
+    """Make a bundle; `archives` maps a file of the bundle, as its head names it, to what is moved there.
 
     It is made beside its place and moved there whole: a crash leaves no half of a bundle in the way.
 
@@ -165,8 +177,10 @@ def create_bundle(
     shutil.rmtree(draft, ignore_errors=True)
     (draft / "packages").mkdir(parents=True)
     (draft / "artifacts").mkdir()
-    for package in head.packages:
-        archives[package.name].replace(draft / package.file)
+    packed = [item.file for item in (*head.packages, *head.loads)] + [item.file for item in head.factors]
+    for file in packed:
+        (draft / file).parent.mkdir(exist_ok=True)
+        archives[file].replace(draft / file)
     fixed = {"experiment.toml": text.encode(), "design.json": msgspec.json.encode(design)}
     for name, content in fixed.items():
         _write_file(draft / name, content)

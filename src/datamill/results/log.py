@@ -30,10 +30,8 @@ def decode_record(line: bytes, *, where: str) -> TrialRecord:
     except UnicodeDecodeError:
         raise InputError("not a trial record: it is not UTF-8", where=where, remedy=_DAMAGED) from None
     if record.schema not in READ_VERSIONS:
-        raise InputError(
-            f"the record has schema {record.schema}, this datamill reads {' and '.join(map(str, READ_VERSIONS))}",
-            where=where,
-        )
+        read = " and ".join(map(str, READ_VERSIONS))
+        raise InputError(f"the record has schema {record.schema}, this datamill reads {read}", where=where)
     return record
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from datamill.design.records import Design, PlannedTrial
+from datamill.design.records import Design, DesignFactor, PlannedTrial
 from datamill.experiment.errors import InputError
 from datamill.experiment.records import Experiment
 from datamill.experiment.responses import BUILT_IN_UNITS
@@ -20,7 +20,7 @@ from datamill.results.trial_record import TrialRecord
 from datamill.results.validity import count_trials_once, explain_exclusion
 
 #: Columns of the tidy table besides the factors', which stand after `package` under their own names
-#: (as strings; the design's order of levels is the meaningful one).
+#: (as strings; the design's order of levels is the meaningful one), and the nuisances' behind them.
 TABLE_SCHEMA: dict[str, pl.DataType] = {
     "experiment": pl.String(),
     "trial_id": pl.String(),
@@ -46,7 +46,8 @@ TABLE_SCHEMA: dict[str, pl.DataType] = {
     "doubt": pl.String(),
 }
 
-#: Columns that tell about the circumstances of an imported trial begin with this; they are no factors.
+#: Columns that tell about the circumstances of a trial begin with this; they are no factors of models. They
+#: are levels of nuisances that were fixed or drawn, and what other tools tell of imported trials.
 CONTEXT_PREFIX = "context."
 
 #: Units of responses that are neither in the experiment nor built in: the package did not say.
@@ -114,7 +115,7 @@ def build_table(experiment: Experiment, design: Design, records: Sequence[TrialR
     table = table.with_columns(exclusion=pl.coalesce("exclusion", "own_exclusion")).with_columns(
         valid=pl.col("exclusion").is_null() & pl.col("value").is_not_null()
     )
-    factors = [factor.name for factor in design.factors if factor.name != "package"]
+    factors = [_name_column(factor) for factor in design.factors if factor.name != "package"]
     order = list(TABLE_SCHEMA)
     order[order.index("package") + 1 : order.index("package") + 1] = factors
     return table.select(order)
@@ -167,6 +168,10 @@ class _Series:
         return frame
 
 
+def _name_column(factor: DesignFactor) -> str:
+    return factor.name if factor.role == "factor" else f"{CONTEXT_PREFIX}{factor.name}"
+
+
 def _spell_doubts(doubts: Sequence[Doubt]) -> str | None:
     """Return the rules that an attempt broke and what was seen, None when it broke none."""
     return "; ".join(f"{doubt.rule}: {doubt.seen}" for doubt in doubts) or None
@@ -202,7 +207,7 @@ def _build_trial_columns(
     }
     for factor in design.factors:
         if factor.name != "package":
-            columns[factor.name] = [trial.levels[factor.name] for trial in trials]
+            columns[_name_column(factor)] = [trial.levels[factor.name] for trial in trials]
     return pl.DataFrame(
         columns, schema={name: TABLE_SCHEMA.get(name, pl.String()) for name in columns}, strict=False
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from datamill.analysis.response import ResponseAnalysis, analyze_response
+from datamill.design.nuisance import list_unsettled_factors
 from datamill.design.records import Design
 from datamill.experiment.records import Experiment, Response
 from datamill.report.figures.figure import Figure
@@ -35,6 +36,7 @@ from datamill.report.page.tables import (
     tabulate_factors,
     tabulate_level_means,
     tabulate_machines,
+    tabulate_nuisances,
     tabulate_packages,
     tabulate_responses,
     tabulate_terms,
@@ -137,6 +139,8 @@ def write_report(
         doubts=tabulate_doubts(table, [response.name for response in experiment.responses]),
         doubt_rules=tuple((rule.name, rule.statement) for rule in RULES),
         factors=tabulate_factors(design),
+        nuisances=tabulate_nuisances(design),
+        unsettled=list_unsettled_factors(design.factors),
         machines=tabulate_machines(trials),
         responses=tabulate_responses(experiment),
     )

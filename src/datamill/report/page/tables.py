@@ -10,6 +10,7 @@ import polars as pl
 from datamill.analysis.model_data.coding import Term
 from datamill.analysis.records import Interval, LinearModel
 from datamill.analysis.response import ResponseAnalysis
+from datamill.design.nuisance import phrase_treatment
 from datamill.design.records import Design
 from datamill.experiment.quantities import format_size
 from datamill.experiment.records import Experiment
@@ -219,9 +220,17 @@ def tabulate_factors(design: Design) -> TableView:
             "yes" if factor.build else "no",
             f"{len(factor.levels)} of {factor.available}",
         )
-        for factor in design.factors
+        for factor in design.crossed
     )
     return TableView(("factor", "levels", "", "new build", "levels used"), rows, text_columns=4)
+
+
+def tabulate_nuisances(design: Design) -> TableView | None:
+    """Hidden factors that were fixed or drawn, with the levels; None when there are none."""
+    rows = tuple(
+        (factor.name, phrase_treatment(factor)) for factor in design.factors if factor.role == "nuisance"
+    )
+    return TableView(("hidden factor", "in this experiment"), rows, text_columns=2) if rows else None
 
 
 def tabulate_machines(trials: TrialSummary) -> TableView:

@@ -1,0 +1,23 @@
+"""What became of the hidden factors, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from datamill.design.records import DesignFactor
+from datamill.experiment.factors import USUAL_FACTORS
+
+
+def phrase_treatment(factor: DesignFactor) -> str:
+    """Return what is done with a factor, such as `fixed at on`."""
+    if factor.drawn_from:
+        return f"drawn for each trial from {factor.drawn_from}"
+    if len(factor.levels) == 1:
+        return f"fixed at {factor.levels[0]}"
+    return f"varied over {', '.join(factor.levels)}"
+
+
+def list_unsettled_factors(factors: Sequence[DesignFactor]) -> tuple[str, ...]:
+    """Return the usual hidden factors that a design neither varies nor fixes nor draws at random."""
+    names = {factor.name for factor in factors}
+    return tuple(name for name in USUAL_FACTORS if name not in names)

@@ -1,0 +1,92 @@
+"""One experiment at a time on a host: a lock that dies with whoever holds it."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import socket
+import struct
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from datamill.experiment.errors import InputError
+
+#: Names the folder in which the worker keeps its journal; a host has one, tests have their own.
+STATE_VARIABLE = "DATAMILL_STATE_DIR"
+#: Time that the worker of a killed command gets to end its trial.
+_WAIT_S = 5.0
+_CREDENTIALS = struct.Struct("3i")
+
+
+@contextmanager
+def lock_host(wait_s: float = _WAIT_S) -> Iterator[int]:
+    """Hold this host for this process and whoever inherits the yielded descriptor; a crash releases it.
+
+    It is a listening socket under an abstract name: it needs no folder that all users may write, and the
+    kernel takes it away with its last holder. The worker of a killed command holds it until its trial's
+    processes are gone, so this waits for a moment.
+
+    Raises:
+        InputError: when another experiment runs here, with its process and command.
+    """
+    name = name_lock(os.environ.get(STATE_VARIABLE, ""))
+    deadline_s = time.monotonic() + wait_s
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as held:
+        while True:
+            try:
+                held.bind(name)
+                break
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise InputError(f"the lock of this host cannot be had: {error.strerror}") from None
+                if time.monotonic() >= deadline_s:
+                    raise _refuse(name) from None
+                time.sleep(0.05)
+        # Listening records our credentials, by which whoever is refused learns whom it waits for.
+        held.listen(socket.SOMAXCONN)
+        yield held.fileno()
+
+
+def name_lock(state_folder: str) -> str:
+    """Return the lock's abstract name: the same for all users of a host, another for another state folder."""
+    if not state_folder:
+        return "\0datamill-host"
+    digest = hashlib.sha256(str(Path(state_folder).absolute()).encode()).hexdigest()
+    return f"\0datamill-host-{digest[:32]}"
+
+
+def _refuse(name: str) -> InputError:
+    process, command = _find_holder(name)
+    who = f"process {process}" if process else "another process"
+    if command:
+        who += f" ({command})"
+        remedy = "Wait until it has ended, or end it with Ctrl-C or kill"
+        remedy += f" {process}; what it measured is kept, and --resume continues it."
+    else:
+        remedy = (
+            "It has ended, and its worker is still ending a trial: wait a moment and type the command again."
+        )
+    return InputError(
+        f"another experiment runs on this host: {who}. Two at once would disturb each other", remedy=remedy
+    )
+
+
+def _find_holder(name: str) -> tuple[int, str]:
+    """Process that took the lock and its command line, which is empty when it is gone."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+        asking.setblocking(False)
+        try:
+            asking.connect(name)
+        except OSError:
+            return 0, ""
+        process, _, _ = _CREDENTIALS.unpack(
+            asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        )
+    try:
+        words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return process, ""
+    return process, " ".join(word.decode(errors="replace") for word in words if word)

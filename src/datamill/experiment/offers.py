@@ -1,0 +1,126 @@
+"""What a host offers of each factor, and whether an experiment's levels are among it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from datamill.experiment.errors import InputError
+from datamill.experiment.factor_record import Stage
+from datamill.experiment.factors import BACKGROUND_LOAD, FACTORS, NO_LOAD
+from datamill.experiment.records import Experiment, FactorChoice
+
+
+@dataclass(frozen=True, slots=True)
+class MissingLevel:
+    """A level that does not exist on a host, and why."""
+
+    level: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class FactorOffer:
+    """A factor as a host has it: field by field as in `protocol/factor-offer.schema.json`.
+
+    `levels` are empty when the host has nothing of it, and `reason` then says why; `current` is the level
+    that the host is at.
+    """
+
+    name: str
+    stage: Stage
+    levels: tuple[str, ...]
+    missing: tuple[MissingLevel, ...] = ()
+    current: str | None = None
+    reason: str = ""
+
+
+#: Offers of a host, by factor.
+Offers = Mapping[str, FactorOffer]
+#: Of no host in particular.
+NO_OFFERS: Offers = {}
+
+
+def list_available_levels(name: str, experiment: Experiment, offers: Offers) -> tuple[str, ...]:
+    """Return the levels from which a coverage chooses: those that the host offers.
+
+    Without an offer they are the catalogue's. The experiment's loads are levels of `background_load`.
+    """
+    offer = offers.get(name)
+    levels = offer.levels if offer is not None else FACTORS[name].levels if name in FACTORS else ()
+    if name == BACKGROUND_LOAD and NO_LOAD in levels:
+        levels = (NO_LOAD, *(load.name for load in experiment.loads))
+    return levels
+
+
+def list_asked_levels(experiment: Experiment) -> Iterator[tuple[str, str]]:
+    """Yield factor and level of what an experiment names and a host must have; loads are no host's matter.
+
+    Of a range of numbers these are its ends.
+    """
+    for choice in experiment.choices:
+        for level in _list_named(choice):
+            yield choice.name, level
+
+
+def _list_named(choice: FactorChoice) -> tuple[str, ...]:
+    if choice.span is not None:
+        return choice.span.level(0), choice.span.level(choice.span.size - 1)
+    if choice.name == BACKGROUND_LOAD:
+        return tuple(level for level in choice.levels if level == NO_LOAD)
+    return choice.levels
+
+
+def check_offers(experiment: Experiment, offers: Offers) -> None:
+    """Refuse an experiment that names what this host does not have.
+
+    Raises:
+        InputError: with the factor, the level, the reason, and the levels that there are.
+    """
+    for choice in experiment.choices:
+        offer = offers.get(choice.name)
+        if offer is None or choice.by_policy:
+            continue
+        where = choice.where or f"factor {choice.name}"
+        if not offer.levels:
+            reason = explain_unavailable(offer) or "this host has no level of it"
+            raise InputError(
+                f'factor "{choice.name}" is not to be had here: {reason}',
+                where=where,
+                remedy="Leave it out, or run the experiment on another machine; datamill factors lists what "
+                "this one has.",
+            )
+        missing = next((item for item in offer.missing if item.level in _list_named(choice)), None)
+        if missing is not None:
+            name, level = choice.name, missing.level
+            raise InputError(
+                f'level "{level}" of factor "{name}" does not exist here: {missing.reason}',
+                where=where,
+                remedy=f"Levels here: {', '.join(list_available_levels(name, experiment, offers))}.",
+            )
+
+
+def drop_unavailable_policy(experiment: Experiment, offers: Offers) -> Experiment:
+    """Return the experiment without what only `[nuisance] policy` names and this host does not have.
+
+    A policy speaks of the usual hidden factors in general; what cannot be set is left to the host.
+    """
+    kept = []
+    for choice in experiment.nuisance:
+        offer = offers.get(choice.name)
+        if choice.by_policy and offer is not None:
+            missing = {item.level for item in offer.missing}
+            if not offer.levels or missing.intersection(_list_named(choice)):
+                continue
+        kept.append(choice)
+    return replace(experiment, nuisance=tuple(kept))
+
+
+def explain_unavailable(offer: FactorOffer) -> str:
+    """Return in a sentence why a factor, or some levels of it, are not to be had; empty when all are."""
+    if offer.reason:
+        return offer.reason
+    reasons: dict[str, list[str]] = {}
+    for item in offer.missing:
+        reasons.setdefault(item.reason, []).append(item.level)
+    return "; ".join(f"{', '.join(levels)}: {reason}" for reason, levels in reasons.items())

@@ -1,0 +1,77 @@
+"""One experiment at a time on a host."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from datamill.execution.host_lock import lock_host, name_lock
+from datamill.experiment.errors import InputError
+
+HOLDER = """
+import subprocess, sys, time
+from datamill.execution.host_lock import lock_host
+with lock_host() as lock:
+    child = subprocess.Popen(["sleep", sys.argv[1]], pass_fds=(lock,))
+    print(child.pid, flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATAMILL_STATE_DIR", str(tmp_path))
+
+
+def start_holder(child_s: float) -> tuple[subprocess.Popen[str], int]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(child_s)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    return process, int(process.stdout.readline())
+
+
+def test_a_second_experiment_is_refused_by_the_process_of_the_first() -> None:
+    holder, child = start_holder(30)
+    try:
+        for _ in range(3):
+            with pytest.raises(InputError) as caught, lock_host(wait_s=0.1):
+                pass
+            assert f"process {holder.pid} " in str(caught.value)
+            assert "lock_host" in str(caught.value), "what it runs"
+            assert "--resume" in caught.value.remedy
+    finally:
+        holder.kill()
+        os.kill(child, signal.SIGKILL)
+        holder.wait()
+
+
+def test_a_crash_releases_the_host() -> None:
+    holder, child = start_holder(30)
+    os.kill(child, signal.SIGKILL)
+    holder.kill()
+    holder.wait()
+    with lock_host():
+        pass
+
+
+def test_whoever_inherits_the_lock_still_holds_the_host() -> None:
+    holder, child = start_holder(1)
+    holder.kill()
+    holder.wait()
+    with pytest.raises(InputError, match="still ending a trial"), lock_host(wait_s=0.1):
+        pass
+    started_s = time.monotonic()
+    with lock_host(wait_s=10):
+        assert time.monotonic() - started_s < 8, "as soon as it has ended"
+    assert not Path(f"/proc/{child}/exe").exists()
+
+
+def test_another_state_folder_is_another_host() -> None:
+    assert name_lock("") == name_lock("")
+    assert len({name_lock(""), name_lock("/a"), name_lock("/b")}) == 3
+    assert name_lock("/a") == name_lock("/a/")
