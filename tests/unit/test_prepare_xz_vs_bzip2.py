@@ -13,6 +13,10 @@ from types import ModuleType
 
 import pytest
 
+from datamill.execution import debian_sources
+from datamill.execution.debian_sources import SourcesError
+from datamill.execution.package_sources import KnownSources, pack_corpus, read_snappy_corpus, unpack_sources
+
 STUDY = Path(__file__).resolve().parents[2] / "studies" / "xz-vs-bzip2"
 
 
@@ -26,7 +30,6 @@ def load_script(name: str, path: Path) -> ModuleType:
     return module
 
 
-debian_sources = load_script("debian_sources", STUDY / "debian_sources.py")
 prepare = load_script("prepare_xz_vs_bzip2", STUDY / "prepare")
 
 
@@ -87,27 +90,83 @@ def test_a_cached_tarball_that_was_damaged_is_never_used(tmp_path, monkeypatch):
     assert not tarball.exists()
 
 
+#: Two versions of a source package in the lists, of which the mirror has the files of the older one only.
+APT = """#!/bin/sh
+case "$*" in
+*showsrc*) printf 'Version: 1-2\\nFormat: x\\n\\nVersion: 1-1\\n' ;;
+*--print-uris*)
+    echo "'http://one.example/p_1.orig-www.tar.gz' p_1.orig-www.tar.gz 5 SHA256:@WWW@"
+    echo "'http://one.example/p_1.orig.tar.gz' p_1.orig.tar.gz 7 SHA256:@SHA256@" ;;
+*--download-only*p=1-1) printf content >p_1.orig.tar.gz ;;
+*--download-only*) echo 'E: 404  Not Found' >&2; exit 100 ;;
+esac
+"""
+
+
+@pytest.fixture
+def fake_apt(tmp_path, monkeypatch):
+    def install(text: str) -> None:
+        (tmp_path / "bin").mkdir()
+        for name in ("apt-get", "apt-cache"):
+            script = tmp_path / "bin" / name
+            script.write_text(text)
+            script.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+
+    return install
+
+
+def test_a_version_whose_files_the_mirror_lacks_gives_way_to_an_older_one(tmp_path, fake_apt):
+    fake_apt(APT.replace("@SHA256@", hashlib.sha256(b"content").hexdigest()).replace("@WWW@", "0" * 64))
+    tarball = debian_sources.fetch_tarball("p", tmp_path / "cache", {}, tmp_path)
+    assert tarball.name == "p_1.orig.tar.gz"
+    assert tarball.read_bytes() == b"content"
+
+
+def test_a_download_with_another_digest_than_the_signed_one_is_refused(tmp_path, fake_apt):
+    fake_apt(APT.replace("@SHA256@", "1" * 64).replace("@WWW@", "0" * 64))
+    with pytest.raises(SourcesError, match="arrived with another SHA-256"):
+        debian_sources.fetch_tarball("p", tmp_path / "cache", {}, tmp_path)
+    assert not list((tmp_path / "cache").glob("*.tar.gz"))
+
+
+def test_a_download_that_fails_in_every_version_says_what_apt_said(tmp_path, fake_apt):
+    fake_apt(APT.replace("*p=1-1)", "never)").replace("@SHA256@", "1" * 64).replace("@WWW@", "0" * 64))
+    with pytest.raises(SourcesError, match=r"p_1\.orig\.tar\.gz could not be downloaded:\nE: 404"):
+        debian_sources.fetch_tarball("p", tmp_path / "cache", {}, tmp_path)
+
+
+def test_what_a_package_leaves_out_is_not_unpacked(tmp_path):
+    tarball = write_tarball(
+        tmp_path / "t.tar.gz", {"top/a.c": b"1", "top/doc/a": b"2", "top/src/doc": b"3", "top/list": b"4"}
+    )
+    unpack_sources(tarball, tmp_path / "into", ("a.c",), ("doc", "list"))
+    assert sorted(str(p.relative_to(tmp_path / "into")) for p in (tmp_path / "into").rglob("*")) == [
+        "a.c", "src", "src/doc",
+    ]  # fmt: skip
+
+
 def test_the_packed_corpus_has_the_same_bytes_in_whatever_order_files_are_found():
     files = {"b": b"2", "a": b"1"}
-    assert prepare.pack_corpus(files) == prepare.pack_corpus(dict(sorted(files.items())))
+    assert pack_corpus(files) == pack_corpus(dict(sorted(files.items())))
 
 
 @pytest.mark.parametrize("name", ["../outside", "/outside", "top/../../outside"])
 def test_a_tarball_that_leads_out_of_itself_is_refused(tmp_path, name):
     tarball = write_tarball(tmp_path / "t.tar.gz", {name: b"x"})
-    with pytest.raises(prepare.PrepareError, match="leads out of the archive"):
-        prepare.unpack_sources(tarball, tmp_path / "into")
+    with pytest.raises(SourcesError, match="leads out of the archive"):
+        unpack_sources(tarball, tmp_path / "into")
     assert not (tmp_path / "outside").exists()
 
 
 def test_a_corpus_file_that_differs_from_the_known_one_is_refused(tmp_path):
     tarball = write_tarball(tmp_path / "snappy.tar.gz", {"snappy-1/testdata/html": b"another"})
-    known = {"small": ["html"], "files": {"html": hashlib.sha256(b"the known").hexdigest()}}
-    with pytest.raises(prepare.PrepareError, match="is not the file that we know"):
-        prepare.read_snappy_corpus(tarball, known, whole=False)
+    known = KnownSources({}, ("html",), {"html": hashlib.sha256(b"the known").hexdigest()})
+    with pytest.raises(SourcesError, match="is not the file that we know"):
+        read_snappy_corpus(tarball, known, whole=False)
 
 
 def test_the_tarball_of_another_program_is_refused(tmp_path):
     tarball = write_tarball(tmp_path / "other.tar.gz", {"other-1/configure": b"", "other-1/main.c": b""})
-    with pytest.raises(prepare.PrepareError, match="no release tarball of xz"):
+    with pytest.raises(SourcesError, match=r"not the release tarball .* it has no src/xz/main\.c"):
         prepare.make_package("xz", tarball, b"corpus", None, tmp_path / "package")

@@ -22,12 +22,15 @@ EXIT_TERMINATED = 143
 #: The verbs in the order in which a user meets them, each with its line in the help.
 _VERBS = {
     "new": "Make an experiment that runs as it is.",
+    "packages": "List the packages that come with datamill.",
     "check": "Validate an experiment and show its design.",
     "run": "Run an experiment; ends with the answer and a report.",
+    "factors": "List what can be varied on this machine.",
     "report": "Rebuild the report of a bundle.",
     "analyze": "Analyse a table of measurements.",
     "import": "Make a table of the results of another tool.",
     "export": "Write a bundle or table for another tool or a paper.",
+    "worker": "Look at this machine, and put it back as it was.",
 }
 
 

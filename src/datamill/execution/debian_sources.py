@@ -76,15 +76,38 @@ def _download(package: str, cache: Path, pins: dict[str, str], apt_folder: Path)
     cache.mkdir(parents=True, exist_ok=True)
     options = _private_options(cache / "apt", apt_folder)
     updated = _run(["apt-get", *options, "update"], cache)
-    # Not mapped through the binary packages that happen to be installed.
-    wanted = ["source", "--only-source", "--tar-only", package]
-    listed = _run(["apt-get", *options, "--print-uris", *wanted], cache)
-    found = [match for line in listed.stdout.splitlines() if (match := _URI_LINE.match(line))]
-    # Debian may add tarballs of its own (`.orig-www.tar.xz`) to that of upstream.
-    found = [match for match in found if ".orig.tar." in match["file"]]
-    if len(found) != 1:
-        said = (updated.stderr + listed.stderr).strip()
+    shown = _run(["apt-cache", *options, "showsrc", "--only-source", package], cache)
+    versions = list(dict.fromkeys(re.findall(r"(?m)^Version: (\S+)$", shown.stdout)))
+    if not versions:
+        said = (updated.stderr + shown.stderr).strip()
         raise SourcesError(f"this system's package archive does not offer the source of {package}:\n{said}")
+    # The newest first, which is apt's own choice. A mirror that lacks the files of one suite often has the
+    # same tarball in another.
+    failures = []
+    for choice in (package, *(f"{package}={version}" for version in versions)):
+        try:
+            return _download_version(choice, cache, pins, options)
+        except _NotThereError as error:
+            failures.append(str(error))
+    raise SourcesError("\n".join(dict.fromkeys(failures)))
+
+
+class _NotThereError(Exception):
+    """This version of a source package cannot be had; another may."""
+
+
+def _download_version(choice: str, cache: Path, pins: dict[str, str], options: list[str]) -> Path:
+    # Not mapped through the binary packages that happen to be installed.
+    wanted = ["source", "--only-source", "--tar-only", choice]
+    listed = _run(["apt-get", *options, "--print-uris", *wanted], cache)
+    # Debian may add tarballs of its own (`.orig-www.tar.xz`) to that of upstream.
+    found = [
+        match
+        for line in listed.stdout.splitlines()
+        if (match := _URI_LINE.match(line)) and ".orig.tar." in match["file"]
+    ]
+    if len(found) != 1:
+        raise _NotThereError(f"no upstream tarball of {choice}: {listed.stderr.strip()}")
     name, signed = found[0]["file"], found[0]["sha256"]
     if pins.get(name, signed) != signed:
         raise SourcesError(
@@ -93,7 +116,7 @@ def _download(package: str, cache: Path, pins: dict[str, str], apt_folder: Path)
     fetched = _run(["apt-get", *options, "--download-only", *wanted], cache)
     path = cache / name
     if fetched.returncode != 0 or not path.is_file():
-        raise SourcesError(f"{name} could not be downloaded:\n{fetched.stderr.strip()}")
+        raise _NotThereError(f"{name} could not be downloaded:\n{fetched.stderr.strip()}")
     if digest_file(path) != signed:
         path.unlink()
         raise SourcesError(f"{name} arrived with another SHA-256 than {signed}")

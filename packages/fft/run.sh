@@ -1,0 +1,4 @@
+#!/bin/sh
+# Transforms a signal forth and back; `env` says how long it is and how often.
+cd fft-bench || exit 1
+exec ./fft "${POINTS:-16384}" "${TRANSFORMS:-2000}" "${ALLOCATE:-0}"
