@@ -32,4 +32,5 @@ def test_a_signal_ends_an_analysis_at_once(number: signal.Signals, tmp_path: Pat
     process.send_signal(number)
     process.communicate(timeout=30)
     assert time.monotonic() - start < 2
-    assert process.returncode == -number
+    # The shell's number, where the signal came while Python itself was at work.
+    assert process.returncode in (-number, 128 + number)
