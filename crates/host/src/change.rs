@@ -101,6 +101,21 @@ impl Change {
         }
     }
 
+    /// What a setting reads when it is neither what was written to it nor what was before: somebody
+    /// else has set it since. Where both are the same, the kernel is known to change it by itself.
+    pub(crate) fn find_overruled(&self) -> Option<String> {
+        let Self::Setting {
+            path,
+            before,
+            after,
+        } = self
+        else {
+            return None;
+        };
+        let now = read_setting(path).ok()?;
+        (before != after && now != *before && now != *after).then_some(now)
+    }
+
     /// Brings back what was before, whether or not the change was made, and looks that it is so.
     pub(crate) fn undo(&self, verbs: &dyn UserVerbs) -> Result<(), String> {
         match self {
@@ -112,9 +127,9 @@ impl Change {
                 swap_on(path, *priority).map_err(refused(path, "taking into use the swap area"))
             }
             Self::SwapFile { path, .. } => {
-                if is_swap_area(path)? {
-                    swap_off(path).map_err(refused(path, "taking out of use the swap file"))?;
-                }
+                let moved = area_named_like(path)?.filter(|_| !path.exists());
+                let path = moved.as_deref().unwrap_or(path);
+                end_swapping_to(path)?;
                 remove_file(path)
             }
             Self::UserFactor {
@@ -191,6 +206,33 @@ fn undo_setting(path: &Path, before: &str) -> Result<(), String> {
         "{} reads `{now}` after `{before}` was written to it",
         path.display()
     ))
+}
+
+/// Takes a swap file out of use if it is in use. The kernel is asked by doing it: it knows the file
+/// by whatever path, also where `/proc/swaps` is hidden or names another.
+fn end_swapping_to(path: &Path) -> Result<(), String> {
+    let Err(error) = swap_off(path) else {
+        return Ok(());
+    };
+    let is_unused = match error.raw_os_error() {
+        // It was never in use.
+        Some(libc::EINVAL) => true,
+        // It was never made; or who may not take it out of use could not take it into use either.
+        Some(libc::ENOENT | libc::EPERM) => area_named_like(path)?.is_none(),
+        _ => false,
+    };
+    if is_unused {
+        return Ok(());
+    }
+    Err(refused(path, "taking out of use the swap file")(error))
+}
+
+/// The swap area in use that has the name of one of our files, which no other file has: by whatever
+/// path, also when its folder was moved.
+fn area_named_like(path: &Path) -> Result<Option<PathBuf>, String> {
+    let mut areas = swap_areas_in_use()?.into_iter();
+    let found = areas.find(|area| area.path.file_name() == path.file_name());
+    Ok(found.map(|area| area.path))
 }
 
 fn is_swap_area(path: &Path) -> Result<bool, String> {

@@ -4,10 +4,11 @@
 //! before they are made. Marks of what is undone need not be: after a power cut the kernel has
 //! forgotten the changes, and undoing twice does no harm.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::mem;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -24,6 +25,8 @@ const JOURNAL: &str = "journal";
 const SURVIVORS_END_WITHIN: Duration = Duration::from_secs(15);
 /// Name of the file whose lock whoever changes the host holds.
 const LOCK: &str = "journal.lock";
+/// File whose lock whoever changes the host holds, whatever its state folder.
+const HOST_LOCK: &str = "/run/datamill.lock";
 
 /// A change that is to be made for a factor's level.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,6 +122,9 @@ pub struct Journal {
     // open file, which the processes that carry a trial inherit, so that nobody restores the host
     // while one of them may still change it.
     _lock: File,
+    // The same for the whole machine: workers with other state folders have journals of their own, and
+    // would take for its natural state what this one has set.
+    _turn: Option<File>,
 }
 
 impl Journal {
@@ -145,23 +151,33 @@ impl Journal {
             let path = path.to_owned();
             move |error| JournalError::Unusable { path, error }
         };
-        fs::create_dir_all(folder).map_err(unusable(folder))?;
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o755)
+            .create(folder)
+            .map_err(unusable(folder))?;
+        check_owner(folder).map_err(unusable(folder))?;
         let lock_path = folder.join(LOCK);
+        // Whoever may open it, may lock it: nobody else can keep the host from being restored.
         let lock = OpenOptions::new()
             .write(true)
             .create(true)
             .truncate(false)
+            .mode(0o600)
             .open(&lock_path)
             .map_err(unusable(&lock_path))?;
         lock_for_process(&lock, &lock_path)?;
         lock_for_family(&lock, &lock_path)?;
+        let turn = take_turn(host)?;
         let is_new = !path.exists();
         let mut file = OpenOptions::new()
             .read(true)
             .append(true)
             .create(true)
+            .mode(0o600)
             .open(&path)
             .map_err(unusable(&path))?;
+        check_owner(&path).map_err(unusable(&path))?;
         if is_new {
             sync_folder(folder).map_err(unusable(folder))?;
         }
@@ -176,6 +192,7 @@ impl Journal {
             next_id,
             boot_id: host.boot_id(),
             _lock: lock,
+            _turn: turn,
         })
     }
 
@@ -261,6 +278,7 @@ impl Journal {
             .read(true)
             .append(true)
             .create(true)
+            .mode(0o600)
             .open(&draft)?;
         file.set_len(0)?;
         file.write_all(&text)?;
@@ -307,6 +325,46 @@ fn parse_journal(text: &[u8]) -> JournalContent {
         }
     }
     content
+}
+
+/// Fails when somebody else may have written a file or folder: what a journal says is done with all
+/// rights of this process.
+fn check_owner(path: &Path) -> io::Result<()> {
+    let data = fs::metadata(path)?;
+    // SAFETY: no pointers involved.
+    let own = unsafe { libc::geteuid() };
+    if data.uid() != own {
+        return Err(io::Error::other(format!(
+            "it belongs to user {}, and user {own} obeys no journal that another user may have written",
+            data.uid()
+        )));
+    }
+    // Those of a user's own group are trusted with that user's files, and with no more.
+    let others = if own == 0 { 0o022 } else { 0o002 };
+    if data.mode() & others != 0 {
+        return Err(io::Error::other(
+            "other users may write it; take that right away with `chmod go-w`",
+        ));
+    }
+    Ok(())
+}
+
+/// Locks the machine; where this process may not, it changes no more than its own user could.
+fn take_turn(host: &Host) -> Result<Option<File>, JournalError> {
+    let path = host.path(HOST_LOCK);
+    let opened = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(libc::O_NOFOLLOW)
+        .open(&path);
+    let Ok(file) = opened else {
+        return Ok(None);
+    };
+    lock_for_process(&file, &path)?;
+    lock_for_family(&file, &path)?;
+    Ok(Some(file))
 }
 
 fn sync_folder(folder: &Path) -> io::Result<()> {

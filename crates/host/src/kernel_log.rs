@@ -31,7 +31,7 @@ impl KernelLog {
         Some(Self { file })
     }
 
-    /// Lines of level warning or worse since the last reading, at most 20.
+    /// Lines of level warning or worse since the last reading: 20, and how many more there were.
     pub fn read_new_lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         let mut record = [0u8; RECORD_BYTES];
@@ -45,9 +45,17 @@ impl KernelLog {
                 Err(_) => break,
             }
         }
-        lines.truncate(KEPT_LINES);
-        lines
+        shorten(lines)
     }
+}
+
+fn shorten(mut lines: Vec<String>) -> Vec<String> {
+    let more = lines.len().saturating_sub(KEPT_LINES);
+    lines.truncate(KEPT_LINES);
+    if more > 0 {
+        lines.push(format!("and {more} more lines"));
+    }
+    lines
 }
 
 /// Text of a record of `/dev/kmsg` (`priority,number,time,flags;text`) that is a warning or worse.
@@ -70,6 +78,13 @@ mod tests {
             Some("CPU0: Core temperature above threshold")
         );
         assert_eq!(serious_line("5,1,2,-;a notice\n"), None);
+    }
+
+    #[test]
+    fn lines_that_are_not_kept_are_counted() {
+        let lines = |count: usize| (0..count).map(|n| n.to_string()).collect::<Vec<_>>();
+        assert_eq!(shorten(lines(20)), lines(20));
+        assert_eq!(shorten(lines(33))[19..], ["19", "and 13 more lines"]);
     }
 
     #[test]

@@ -12,6 +12,8 @@ use crate::journal::{Entry, Journal, JournalContent, PlannedChange};
 pub struct Restored {
     /// Changes that were undone.
     pub undone: Vec<String>,
+    /// Settings that somebody else had changed since, and that are as before all the same.
+    pub overruled: Vec<String>,
     /// Changes of an earlier boot, which the kernel has forgotten.
     pub forgotten: Vec<String>,
     /// Changes that could not be undone; they stay in the journal.
@@ -89,15 +91,23 @@ pub fn restore_host(journal: &mut Journal, verbs: &dyn UserVerbs) -> Restored {
     let mut marking = Ok(());
     for entry in entries.iter().rev() {
         let change = &entry.planned.change;
-        let this_boot = entry.boot_id == journal.boot_id();
+        let this_boot = is_of_boot(entry, journal.boot_id());
+        let factor = &entry.planned.factor;
+        let overruled = change.find_overruled().filter(|_| this_boot);
         let ended = if this_boot {
             change.undo(verbs)
         } else {
             change.clean_after_reboot()
         };
-        let factor = &entry.planned.factor;
         match ended {
             Ok(()) => {
+                restored.overruled.extend(overruled.map(|level| {
+                    format!(
+                        "{factor} had {}, which somebody else seems to have set to `{level}` since; {}.",
+                        change.describe(),
+                        change.undone()
+                    )
+                }));
                 marking = marking.and(journal.mark_undone(entry.id));
                 if this_boot {
                     restored
@@ -125,6 +135,12 @@ pub fn restore_host(journal: &mut Journal, verbs: &dyn UserVerbs) -> Restored {
     restored
 }
 
+/// Whether a change was made in this boot. Where the kernel does not tell one of the two, it may have
+/// been, and then it is undone: undoing what a reboot has undone does no harm.
+fn is_of_boot(entry: &Entry, boot_id: &str) -> bool {
+    entry.boot_id == boot_id || entry.boot_id.is_empty() || boot_id.is_empty()
+}
+
 fn tidy(journal: &mut Journal) -> io::Result<()> {
     if journal.is_blank()? {
         return Ok(());
@@ -137,7 +153,7 @@ pub fn foresee_restore(content: &JournalContent, boot_id: &str) -> Vec<String> {
     let tell = |entry: &Entry| {
         let PlannedChange { factor, change, .. } = &entry.planned;
         let what = change.describe();
-        if entry.boot_id == boot_id {
+        if is_of_boot(entry, boot_id) {
             format!("{factor} had {what}; this would be undone.")
         } else {
             format!("{factor} had {what} before the last reboot; this would be cleaned up.")

@@ -3,7 +3,9 @@
 use std::ffi::CString;
 
 use datamill_probe::ProcessSettings;
+use rustix::process::Resource;
 
+use crate::witness::own_limit;
 use crate::world::World;
 
 /// Where programs are looked for, behind the compiler wrappers.
@@ -69,8 +71,8 @@ pub fn set_variable(environment: &mut Vec<CString>, name: &str, value: &str) {
 }
 
 /// What a script inherits of this process all the same and what bears on its time, one sentence
-/// each: a policy other than the usual, a niceness other than 0, and processors that it may not use.
-/// What `settings` set is not inherited.
+/// each: a policy other than the usual, a niceness other than 0, processors that it may not use,
+/// addresses that are not randomised, and a limited heap. What `settings` set is not inherited.
 pub fn inherited_notices(settings: &ProcessSettings) -> Vec<String> {
     let mut notices = Vec::new();
     // SAFETY: no pointers involved.
@@ -101,6 +103,20 @@ pub fn inherited_notices(settings: &ProcessSettings) -> Vec<String> {
     {
         notices.push(format!(
             "run.sh inherited an affinity to {usable} of the {online} processors online."
+        ));
+    }
+    // SAFETY: no pointers involved; this number asks and sets nothing.
+    let personality = unsafe { libc::personality(0xffff_ffff) };
+    if settings.address_randomization.is_none()
+        && personality >= 0
+        && personality & libc::ADDR_NO_RANDOMIZE != 0
+    {
+        notices.push("run.sh inherited addresses that are not randomised.".to_owned());
+    }
+    let (heap_bytes, _) = own_limit(Resource::Data);
+    if settings.heap_limit.is_none() && heap_bytes != u64::MAX {
+        notices.push(format!(
+            "run.sh inherited a data segment limit of {heap_bytes} bytes."
         ));
     }
     notices

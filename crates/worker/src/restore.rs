@@ -110,6 +110,10 @@ fn in_words(report: &Report, host: &Host) -> String {
     let mut text = String::new();
     for (heading, sentences) in [
         ("Undone", &report.restored.undone),
+        (
+            "Undone although somebody else changed it meanwhile",
+            &report.restored.overruled,
+        ),
         ("Undone by the reboot", &report.restored.forgotten),
         ("Would be undone", &report.would_undo),
         (

@@ -148,12 +148,16 @@ impl Swap {
     }
 }
 
+/// The least priority first: brought back the other way round, those whose priority the kernel
+/// chooses get the one that they had.
 fn take_out_all(areas: &[SwapArea]) -> Vec<Change> {
     let change = |area: &SwapArea| Change::SwapOff {
         path: area.path.clone(),
         priority: area.priority,
     };
-    areas.iter().map(change).collect()
+    let mut ordered: Vec<&SwapArea> = areas.iter().collect();
+    ordered.sort_by_key(|area| area.priority);
+    ordered.into_iter().map(change).collect()
 }
 
 /// The size that a level gives, if it gives one; whole pages on every machine.
@@ -214,6 +218,24 @@ mod tests {
         for refused in ["4096", "1048577", "-1", "1G"] {
             assert_eq!(file_bytes(refused), None, "{refused}");
         }
+    }
+
+    #[test]
+    fn swap_areas_come_back_in_the_order_of_their_priorities() {
+        let areas = [("/a", -2), ("/b", 5), ("/c", -3)].map(|(path, priority)| SwapArea {
+            path: path.into(),
+            bytes: 1 << 20,
+            priority,
+        });
+        let brought_back: Vec<i32> = take_out_all(&areas)
+            .iter()
+            .rev()
+            .map(|change| match change {
+                Change::SwapOff { priority, .. } => *priority,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(brought_back, [5, -2, -3]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::{Bench, FileVerbs, planned, user_change};
 use crate::change::{Change, NoUserVerbs};
 use crate::journal::{Journal, JournalError};
 use crate::restore::{foresee_restore, make_changes, restore_host};
+use crate::state::Host;
 
 const SETTINGS: [(&str, &str); 2] = [("/sys/a", "1"), ("/sys/b", "1")];
 
@@ -92,6 +93,59 @@ fn after_a_reboot_settings_are_left_alone_and_files_are_removed() {
     assert_eq!((restored.undone.len(), restored.forgotten.len()), (0, 3));
     assert_eq!(bench.read("/sys/a"), "7");
     assert!(!path.exists());
+}
+
+#[test]
+fn a_change_whose_boot_is_unknown_is_undone() {
+    for (then, now) in [("", "first"), ("first", "")] {
+        let bench = Bench::new(&SETTINGS);
+        bench.boot(then);
+        let changes = bench.plan(&[("/sys/a", "0")]);
+        make_changes(&mut bench.open(), &changes, &NoUserVerbs).unwrap();
+        bench.boot(now);
+        let restored = restore_host(&mut bench.open(), &NoUserVerbs);
+        assert_eq!(restored.undone.len(), 1, "{restored:?}");
+        assert_eq!(bench.read("/sys/a"), "1");
+    }
+}
+
+#[test]
+fn what_somebody_else_set_meanwhile_is_told_when_it_is_undone() {
+    let bench = changed();
+    bench.write("/sys/a", "7");
+    let restored = restore_host(&mut bench.open(), &NoUserVerbs);
+    assert_eq!(bench.read("/sys/a"), "1");
+    assert_eq!((restored.undone.len(), restored.overruled.len()), (2, 1));
+    assert!(restored.overruled[0].contains("`7`"), "{restored:?}");
+}
+
+#[test]
+fn a_journal_that_others_may_write_is_not_obeyed() {
+    for name in ["journal", ""] {
+        let bench = changed();
+        let path = bench.host.state().join(name);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
+        let refused = Journal::open(&bench.host).err().unwrap().to_string();
+        assert!(refused.contains("other users may write"), "{refused}");
+        assert_eq!(bench.read("/sys/a"), "0");
+    }
+}
+
+#[test]
+fn a_journal_of_another_user_is_not_obeyed() {
+    // SAFETY: no pointers involved.
+    if unsafe { libc::geteuid() } != 0 {
+        eprintln!("skipped: only root can give files away");
+        return;
+    }
+    for name in ["journal", ""] {
+        let bench = changed();
+        let path = bench.host.state().join(name);
+        std::os::unix::fs::chown(&path, Some(65534), None).unwrap();
+        let refused = Journal::open(&bench.host).err().unwrap().to_string();
+        assert!(refused.contains("belongs to user 65534"), "{refused}");
+        assert_eq!(bench.read("/sys/a"), "0");
+    }
 }
 
 #[test]
@@ -186,6 +240,27 @@ fn a_second_process_is_refused_at_once_and_told_who_holds_the_journal() {
 }
 
 #[test]
+fn a_process_with_another_state_folder_is_refused_as_well() {
+    let bench = Bench::new(&[("/run/utmp", "")]);
+    let _held = bench.open();
+    let other = Host::at(
+        &bench.folder.join("root"),
+        &bench.folder.join("other-state"),
+    );
+    // SAFETY: the child looks at one file and ends by _exit.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let refused = matches!(Journal::open(&other), Err(JournalError::Held { .. }));
+        // SAFETY: as above.
+        unsafe { libc::_exit(i32::from(!refused)) };
+    }
+    let mut status = 0;
+    // SAFETY: a valid pointer; the child is ours.
+    unsafe { libc::waitpid(child, &mut status, 0) };
+    assert_eq!(status, 0);
+}
+
+#[test]
 fn nobody_restores_before_what_a_dead_worker_had_started_is_gone() {
     let bench = Bench::new(&[]);
     let journal = bench.open();
@@ -221,7 +296,7 @@ fn a_restoration_is_foreseen_without_changing_anything() {
 }
 
 #[test]
-fn the_journal_is_for_its_owner_to_write() {
+fn the_journal_and_its_lock_are_for_their_owner_alone() {
     let bench = Bench::new(&[("/user/level", "red")]);
     let changes = [user_change(&bench, "green")];
     make_changes(&mut bench.open(), &changes, &FileVerbs::default()).unwrap();
@@ -230,6 +305,6 @@ fn the_journal_is_for_its_owner_to_write() {
             .unwrap()
             .permissions()
             .mode();
-        assert_eq!(mode & 0o022, 0, "{name}");
+        assert_eq!(mode & 0o077, 0, "{name}");
     }
 }

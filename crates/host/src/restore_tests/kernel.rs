@@ -73,14 +73,60 @@ fn transparent_huge_pages_are_set_read_back_and_restored() {
 
 #[test]
 fn a_swap_file_is_used_and_gone_afterwards() {
+    if let Some((_bench, host)) = kernel() {
+        use_swap_file(&host);
+    }
+}
+
+#[test]
+fn a_swap_file_below_a_symbolic_link_is_gone_afterwards() {
+    if let Some((bench, host)) = kernel() {
+        fs::create_dir_all(host.state()).unwrap();
+        let link = bench.host.path("/link");
+        std::os::unix::fs::symlink(host.state(), &link).unwrap();
+        use_swap_file(&Host::at("/".as_ref(), &link));
+    }
+}
+
+#[test]
+fn a_swap_file_whose_folder_was_moved_is_gone_afterwards() {
     let _turn = take_turn();
-    let Some((_bench, host)) = kernel() else {
+    let Some((bench, host)) = kernel() else {
+        return;
+    };
+    let mut levels = HostLevels::default();
+    levels.parse_level("swap", "8388608").unwrap().unwrap();
+    let Ok(changes) = levels.plan(&host) else {
+        eprintln!("skipped: no swap file can be made here");
         return;
     };
     let before = swap_areas_in_use().unwrap();
+    let mut journal = crate::journal::Journal::open(&host).unwrap();
+    if let Err(error) = make_changes(&mut journal, &changes, &NoUserVerbs) {
+        eprintln!("skipped: {}", error.cause);
+        return;
+    }
+    let elsewhere = bench.host.path("/elsewhere");
+    fs::rename(host.state(), &elsewhere).unwrap();
+    let restored = restore_host(&mut journal, &NoUserVerbs);
+    assert!(restored.is_complete(), "{restored:?}");
+    assert_eq!(swap_areas_in_use().unwrap(), before);
+    let left = fs::read_dir(&elsewhere).unwrap().flatten();
+    let names: Vec<_> = left.map(|entry| entry.file_name()).collect();
+    assert!(
+        !names
+            .iter()
+            .any(|name| name.to_string_lossy().starts_with("swap-")),
+        "{names:?}"
+    );
+}
+
+fn use_swap_file(host: &Host) {
+    let _turn = take_turn();
+    let before = swap_areas_in_use().unwrap();
     let mut levels = HostLevels::default();
     levels.parse_level("swap", "8388608").unwrap().unwrap();
-    let changes = match levels.plan(&host) {
+    let changes = match levels.plan(host) {
         Ok(changes) => changes,
         Err(error) => {
             eprintln!("skipped: {}", error.cause);
@@ -90,14 +136,14 @@ fn a_swap_file_is_used_and_gone_afterwards() {
     let Some(Change::SwapFile { path, .. }) = changes.last().map(|last| last.change.clone()) else {
         panic!("{changes:?}");
     };
-    let mut journal = crate::journal::Journal::open(&host).unwrap();
+    let mut journal = crate::journal::Journal::open(host).unwrap();
     if let Err(error) = make_changes(&mut journal, &changes, &NoUserVerbs) {
         // Containers forbid it.
         assert!(error.cause.contains("Operation not permitted"), "{error:?}");
         eprintln!("skipped: {}", error.cause);
         return;
     }
-    let read = levels.read_back(&host);
+    let read = levels.read_back(host);
     let mode = fs::metadata(&path)
         .map(|data| std::os::unix::fs::PermissionsExt::mode(&data.permissions()));
     let restored = restore_host(&mut journal, &NoUserVerbs);

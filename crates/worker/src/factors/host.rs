@@ -82,6 +82,7 @@ impl HostTurn {
         let told = |what: &String| format!("An earlier worker had not restored the host: {what}");
         self.notices.extend(restored.undone.iter().map(told));
         self.notices.extend(restored.forgotten.iter().map(told));
+        self.notices.extend(restored.overruled);
     }
 
     /// Brings the machine to the levels of a trial and reads them back.
@@ -216,7 +217,9 @@ impl HostTurn {
         if let Some(journal) = &mut self.journal
             && !(journal.content().entries.is_empty() && journal.content().damaged.is_empty())
         {
-            self.unrestored = restore_host(journal, &self.verbs).troubles();
+            let restored = restore_host(journal, &self.verbs);
+            self.unrestored = restored.troubles();
+            self.notices.extend(restored.overruled);
         }
         fs::remove_dir(&self.verbs.scratch).ok();
         facts

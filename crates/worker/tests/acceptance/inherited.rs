@@ -66,6 +66,40 @@ fn niceness_and_affinity_of_the_caller_are_told_in_the_record() {
     }
 }
 
+#[test]
+fn a_caller_without_randomised_addresses_and_with_a_limited_heap_is_told_in_the_record() {
+    let bench = Bench::new("cat /proc/self/personality; ulimit -S -d");
+    let mut command = bench.command("run-trial");
+    let limit = || {
+        let bytes = 1 << 30;
+        // SAFETY: all values live on this stack.
+        unsafe {
+            libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
+            let mut limit: libc::rlimit = std::mem::zeroed();
+            libc::getrlimit(libc::RLIMIT_DATA, &mut limit);
+            limit.rlim_cur = bytes;
+            libc::setrlimit(libc::RLIMIT_DATA, &limit);
+        }
+        Ok(())
+    };
+    // SAFETY: system calls only.
+    unsafe { command.pre_exec(limit) };
+    let output = command.output().unwrap();
+    let record: TrialRecord = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(bench.output("run.out"), "00040000\n1048576\n");
+    let expected = [
+        "run.sh inherited addresses that are not randomised.",
+        "run.sh inherited a data segment limit of 1073741824 bytes.",
+    ];
+    for text in expected {
+        assert!(
+            record.notices.iter().any(|notice| notice == text),
+            "{:?}",
+            record.notices
+        );
+    }
+}
+
 /// A program that ends at once and has no C library, as the package's `run.sh`; `None`, with a
 /// printed reason, where none can be made.
 pub fn tiny(bench: Bench) -> Option<Bench> {
