@@ -56,6 +56,15 @@ fn main() -> ExitCode {
         datamill_compiler::run_wrapper();
     }
     let arguments = std::env::args_os().skip(1).collect();
+    if let Some(folder) = std::env::var_os(datamill_host::STATE_VARIABLE)
+        && !Path::new(&folder).is_absolute()
+    {
+        return ExitCode::from(refuse(&format!(
+            "{} is `{}`: name the state folder by an absolute path, or unset it",
+            datamill_host::STATE_VARIABLE,
+            folder.display()
+        )));
+    }
     let done = match parse_command_line(arguments) {
         Ok(Command::RunTrial {
             spec,
