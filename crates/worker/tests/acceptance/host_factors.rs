@@ -343,3 +343,14 @@ fn an_ordinary_user_is_told_that_root_is_needed() {
     let record = bench.complete();
     assert_eq!(fact(&record, "autogroup").observed.as_deref(), Some(at));
 }
+
+#[test]
+fn a_state_folder_by_a_relative_path_is_refused() {
+    let told = std::process::Command::new(env!("CARGO_BIN_EXE_datamill-worker"))
+        .args(["restore", "--dry-run"])
+        .env("DATAMILL_STATE_DIR", "state")
+        .output()
+        .unwrap();
+    assert_eq!(told.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&told.stderr).contains("absolute path"));
+}
