@@ -75,3 +75,11 @@ def test_another_state_folder_is_another_host() -> None:
     assert name_lock("") == name_lock("")
     assert len({name_lock(""), name_lock("/a"), name_lock("/b")}) == 3
     assert name_lock("/a") == name_lock("/a/")
+
+
+def test_a_state_folder_that_the_worker_would_not_take_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATAMILL_STATE_DIR", "state")
+    with pytest.raises(InputError, match="must be an absolute path") as refused, lock_host():
+        pass
+    assert refused.value.where == "DATAMILL_STATE_DIR"
+    assert "/state, or leave the variable out" in refused.value.remedy

@@ -174,3 +174,19 @@ def test_holm_multiplies_the_smallest_most_and_never_changes_the_order() -> None
 )
 def test_levels_are_ordered_as_a_reader_would(labels: list[str], ordered: tuple[str, ...]) -> None:
     assert order_levels(labels) == ordered
+
+
+def test_a_drift_over_the_run_order_is_not_advised_away_as_nothing() -> None:
+    rng = np.random.default_rng(4)
+    codes = rng.permutation(np.array([(a, b) for a in range(2) for b in range(2)] * 15))
+    values = 10 + rng.normal(0, 1, len(codes)) + np.linspace(0, 4, len(codes))
+    cells = gather_cells([Factor("a", TWO), Factor("b", TWO)], codes, values)
+    model = fit_linear_model(cells, order=2)
+    checks = check_assumptions(cells, model, when=np.arange(len(codes), dtype=np.float64))
+    assert {check.assumption for check in checks.checks if check.state == "failed"} == {
+        "independent errors: trend",
+        "independent errors: neighbours",
+    }
+    assert checks.trust == "means"
+    assert "Nothing speaks against" not in checks.advice
+    assert "in a random order the intervals hold" in checks.advice

@@ -98,7 +98,7 @@ def test_a_nuisance_that_varies_is_crossed_like_a_factor() -> None:
             {
                 "aslr": "drawn for each trial from on, off",
                 "env_padding": "drawn for each trial from 0..4096",
-                "link_order": "drawn for each trial from random",
+                "link_order": "random, another one in each trial",
             },
         ),
     ],
@@ -116,7 +116,7 @@ def test_what_the_question_or_a_line_of_its_own_names_is_not_the_policys_busines
     treatments = {factor.name: phrase_treatment(factor) for factor in design.factors}
     assert treatments["aslr"] == "varied over on, off"
     assert treatments["env_padding"] == "fixed at 64"
-    assert treatments["link_order"] == "drawn for each trial from random"
+    assert treatments["link_order"] == "random, another one in each trial"
 
 
 def test_hidden_factors_that_nobody_mentions_are_named() -> None:
@@ -196,3 +196,35 @@ def test_a_design_without_roles_is_one_of_factors_alone() -> None:
     old = b'{"name": "aslr", "levels": ["on", "off"], "available": 2, "build": false}'
     factor = msgspec.json.decode(old, type=DesignFactor)
     assert (factor.role, factor.drawn_from) == ("factor", "")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "problem", "remedy"),
+    [
+        ('env_padding = { randomise = "4096..0" }', "it ends before it begins", 'Write "0..4096".'),
+        ('env_padding = { randomise = "0..99999999" }', "it leaves what they can be", "1048576 bytes"),
+        ('stack_limit = { randomise = "1MiB..2MiB" }', "whole numbers without a unit", "131072..131172"),
+        ('aslr = { randomise = "0..3" }', "its levels are no numbers", "a list of levels"),
+        ("aslr = { randomise = true }", "there is nothing to draw", "or fix it"),
+        ('aslr = { randomise = ["off"] }', "there is nothing to draw", "or fix it"),
+    ],
+)
+def test_a_range_or_level_that_cannot_be_drawn_from_is_refused_with_what_is_wrong(
+    wanted: str, problem: str, remedy: str
+) -> None:
+    with pytest.raises(InputError) as refused:
+        parse(f"[nuisance]\n{wanted}")
+    assert problem in str(refused.value)
+    assert remedy in refused.value.remedy
+    assert refused.value.where.startswith("experiment.toml:9: [nuisance]")
+
+
+def test_a_level_that_is_another_in_each_trial_may_be_drawn_alone() -> None:
+    design = design_of('[nuisance]\nlink_order = { randomise = ["random"] }')
+    assert {trial.levels["link_order"] for trial in design.trials} == {"random"}
+
+
+@pytest.mark.parametrize("treatment", ["fix", "randomise"])
+def test_a_level_that_is_another_in_each_trial_is_never_said_to_be_fixed(treatment: str) -> None:
+    (factor,) = choose_factors(parse(f'[nuisance]\nlink_order = {{ {treatment} = "random" }}'))
+    assert phrase_treatment(factor) == "random, another one in each trial"

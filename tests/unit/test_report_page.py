@@ -158,6 +158,16 @@ def test_packages_that_do_not_differ_are_not_ranked() -> None:
     assert "95% interval" in answer.headline
 
 
+def test_a_unit_of_ones_own_is_read_without_braces() -> None:
+    assert choose_scale("{widgets}/s", 3.0) == Scale(1.0, "widgets/s")
+    assert choose_scale("B/{widget}", 3000.0) == Scale(1e-3, "kB/widget")
+
+
+def test_factors_of_one_package_are_not_called_what_else_mattered() -> None:
+    assert any(line.startswith("What mattered") for line in write_answer(*make_study(packages=1)).mattered)
+    assert any(line.startswith("What else mattered") for line in write_answer(*make_study()).mattered)
+
+
 def test_a_response_without_variation_is_told_as_measured_and_rounding_moves_nothing() -> None:
     experiment, design, table, summary = make_study()
     value = pl.when(pl.col("package") == "xz").then(0.1).otherwise(0.7)
@@ -216,6 +226,14 @@ def test_a_conclusion_that_depends_on_doubtful_trials_is_said_to() -> None:
     experiment, design, table, summary = make_study(ratio=1.0, disturbed=3.0, replicates=6)
     page = html.unescape(render_page(experiment, design, table, summary))
     assert "the conclusion depends on them: without them, " in page
+
+
+def test_a_doubtful_attempt_that_was_repeated_is_not_listed_among_what_stays_in_the_figures() -> None:
+    experiment, design, table, summary = make_study(disturbed=1.02)
+    repeated = table.with_columns(valid=pl.col("valid") & pl.col("doubt").is_null())
+    page = render_page(experiment, design, repeated, summary)
+    assert "No rule was broken." in page
+    assert "--repeat-doubtful" not in page
 
 
 def test_a_study_without_doubtful_trials_says_that_no_rule_was_broken() -> None:
@@ -467,7 +485,7 @@ def test_many_trials_make_a_small_page() -> None:
         ("ns", 4.2e9, Scale(1e-9, "s")),
         ("s", 90000, Scale(1.0, "s")),
         ("B", 0.5, Scale(1.0, "B")),
-        ("{widgets}/s", 5e6, Scale(1e-6, "million {widgets}/s")),
+        ("{widgets}/s", 5e6, Scale(1e-6, "million widgets/s")),
         ("1", 3, Scale(1.0, "")),
     ],
 )

@@ -64,7 +64,7 @@ def describe_design(
             f"{kind:16} {facts.name}: {facts.files} files, {format_size(facts.size_bytes)}"
             f"{'' if facts.has_setup else ', no setup.sh'}\n"
         )
-    return Group(lines, table, sizes)
+    return Group(lines, table, sizes) if crossed else Group(lines, sizes)
 
 
 def _describe_hidden(factors: tuple[DesignFactor, ...]) -> list[str]:

@@ -114,8 +114,8 @@ def _describe(row: _Row) -> list[tuple[str, str]]:
     lines = []
     if offer.levels:
         lines.append(("levels here", "  ".join(offer.levels)))
-        if factor is not None and factor.others:
-            lines.append(("and any of", "; ".join(item.words for item in factor.others)))
+        if patterns := list_patterns(factor, offer):
+            lines.append(("or", "; ".join(patterns)))
     if offer.current is not None:
         lines.append(("now", offer.current))
     missing = explain_unavailable(offer)
@@ -128,6 +128,15 @@ def _describe(row: _Row) -> list[tuple[str, str]]:
     return lines
 
 
+def list_patterns(factor: Factor | None, offer: FactorOffer) -> list[str]:
+    """Levels beside those with a name; none where a host can only leave the factor as it is."""
+    if factor is None:
+        return []
+    named = set(factor.levels) - {factor.default}
+    lacking = named and named <= {item.level for item in offer.missing}
+    return [] if lacking else [item.words for item in factor.others]
+
+
 def _to_dict(row: _Row) -> dict[str, Any]:
     factor, offer = row.factor, row.offer
     return {
@@ -136,7 +145,7 @@ def _to_dict(row: _Row) -> dict[str, Any]:
         "summary": row.summary,
         "brought_along": factor is None,
         "levels": offer.levels,
-        "other_levels": [item.words for item in factor.others] if factor is not None else [],
+        "other_levels": list_patterns(factor, offer),
         "missing": [{"level": item.level, "reason": item.reason} for item in offer.missing],
         "reason": offer.reason,
         "current": offer.current,

@@ -70,7 +70,11 @@ def list_obstacles(names: tuple[str, ...], folder: Path) -> list[str]:
 def write_experiment(name: str, measured: list[ShippedPackage], loads: list[ShippedPackage]) -> str:
     """The text of an experiment file for packages in the folder `packages/` beside it."""
     names = [package.name for package in measured]
-    question = measured[0].question if len(measured) == 1 else f"How do {', '.join(names)} behave?"
+    question = (
+        measured[0].question
+        if len(measured) == 1
+        else f"How do {', '.join(names[:-1])} and {names[-1]} compare?"
+    )
     parts = [
         "# What is asked, of what, and how. Every key: docs/experiment-file.md of datamill.\n\n"
         f"[experiment]\nname = {_quote(name)}\nquestion = {_quote(question)}\nreplicates = 5\nseed = 1\n"

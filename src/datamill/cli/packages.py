@@ -14,6 +14,7 @@ from datamill.execution.shipped_packages import (
     find_shipped_package,
     list_shipped_packages,
 )
+from datamill.experiment.units import spell_unit
 
 _BETTER = {"higher": ", higher is better", "lower": ", lower is better", "": ""}
 _KINDS = {
@@ -67,7 +68,7 @@ def _describe_package(package: ShippedPackage) -> list[tuple[str, str]]:
 
 
 def _describe_response(response: ShippedResponse) -> str:
-    unit = "a number" if response.unit == "1" else response.unit
+    unit = "a number" if response.unit == "1" else spell_unit(response.unit)
     return f"{response.name} ({unit}{_BETTER[response.direction]})"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -13,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from datamill.cli.console import make_console
-from datamill.execution.host_lock import lock_host
+from datamill.execution.host_lock import STATE_VARIABLE, lock_host, name_lock
 from datamill.execution.worker import ask_worker, find_worker, read_host_facts, read_offers
 from datamill.experiment.quantities import format_duration, format_size
 from datamill.results.noise import NoiseFacts, NoiseJudgement, judge_noise
@@ -40,6 +41,8 @@ def restore(dry_run: bool, forget: bool, as_json: bool) -> None:
     Exit status: 0 when the host is as it was before, 1 when something could not be undone (or, with
     --dry-run, is to be undone), 2 when the journal cannot be used.
     """
+    # A journal that is looked for in the wrong place seems to be empty.
+    name_lock(os.environ.get(STATE_VARIABLE, ""))
     given = {"--dry-run": dry_run, "--forget": forget, "--json": as_json}
     arguments = [option for option, wanted in given.items() if wanted]
     result = subprocess.run([find_worker(), "restore", *arguments], stdin=subprocess.DEVNULL, check=False)
@@ -111,8 +114,10 @@ def print_noise(facts: NoiseFacts, judgement: NoiseJudgement, console: Console) 
     console.print(table)
     console.print(
         Text(
-            "Spread: interquartile range of equal pieces of work, as a share of the median; tail: excess of "
-            f"the 99th percentile. Measured for {format_duration(facts.span_ns / 1e9)}.",
+            "Equal pieces of work: spread is the range of the middle half of their times, as a "
+            "share of the median, tail how much longer than the median one in a hundred takes. Time lost: "
+            "something else ran. Sleep late: the time from when a sleep should end to when it does, median "
+            f"and 99th percentile. Measured for {format_duration(facts.span_ns / 1e9)}.",
             style="dim",
         )
     )

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from datamill.design.records import DesignFactor
-from datamill.experiment.factors import USUAL_FACTORS
+from datamill.experiment.factors import FACTORS, USUAL_FACTORS
 
 
 def phrase_treatment(factor: DesignFactor) -> str:
     """Return what is done with a factor, such as `fixed at on`."""
+    known = FACTORS.get(factor.name)
+    if len(factor.levels) == 1 and known is not None and factor.levels[0] in known.drawn:
+        return f"{factor.levels[0]}, another one in each trial"
     if factor.drawn_from:
         return f"drawn for each trial from {factor.drawn_from}"
     if len(factor.levels) == 1:

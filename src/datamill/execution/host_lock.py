@@ -51,10 +51,20 @@ def lock_host(wait_s: float = _WAIT_S) -> Iterator[int]:
 
 
 def name_lock(state_folder: str) -> str:
-    """Return the lock's abstract name: the same for all users of a host, another for another state folder."""
+    """Return the lock's abstract name: the same for all users of a host, another for another state folder.
+
+    Raises:
+        InputError: when the state folder is no absolute path: the worker would take another one.
+    """
     if not state_folder:
         return "\0datamill-host"
-    digest = hashlib.sha256(str(Path(state_folder).absolute()).encode()).hexdigest()
+    if not state_folder.startswith("/"):
+        raise InputError(
+            f'the state folder must be an absolute path, not "{state_folder}"',
+            where=STATE_VARIABLE,
+            remedy=f"Write {STATE_VARIABLE}={Path(state_folder).absolute()}, or leave the variable out.",
+        )
+    digest = hashlib.sha256(str(Path(state_folder)).encode()).hexdigest()
     return f"\0datamill-host-{digest[:32]}"
 
 

@@ -153,16 +153,22 @@ class NumberRange:
         return str(self.low + index)
 
 
+def split_range(text: str) -> tuple[int, int] | None:
+    """Return the two ends of a text such as `0..4096`; None when it is no range of whole numbers."""
+    match = _RANGE.fullmatch(text)
+    return (int(match[1]), int(match[2])) if match else None
+
+
 def read_range(text: str, patterns: tuple[LevelPattern, ...]) -> NumberRange | None:
     """Return the range that a text such as `0..4096` means, as far as a pattern allows its numbers.
 
     None when the text is no range, or the factor has no numbers between its ends.
     """
-    match = _RANGE.fullmatch(text)
+    ends = split_range(text)
     pattern = next((item for item in patterns if isinstance(item, WholeNumber) and not item.prefix), None)
-    if match is None or pattern is None:
+    if ends is None or pattern is None:
         return None
-    low, high = int(match[1]), int(match[2])
+    low, high = ends
     if low > high or not pattern.holds(low) or not pattern.holds(high):
         return None
     zero = pattern.zero and low == 0 and pattern.low > 0

@@ -11,7 +11,7 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.factor_record import Factor
 from datamill.experiment.factors import BACKGROUND_LOAD, FACTORS, NO_LOAD, USUAL_FACTORS
 from datamill.experiment.fields import IDENTIFIER, take_table, take_tables, take_typed
-from datamill.experiment.levels import FreeText, WholeNumber, read_range
+from datamill.experiment.levels import FreeText, WholeNumber, read_range, split_range
 from datamill.experiment.records import FactorChoice, Package, Treatment
 from datamill.experiment.source import Source
 from datamill.experiment.suggestions import suggest_name
@@ -181,11 +181,7 @@ class _Reader:
             if treatment == "randomise" and ".." in wanted:
                 span = read_range(wanted, factor.others)
                 if span is None:
-                    raise InputError(
-                        f'"{wanted}" is not a range of levels of factor "{name}"',
-                        where=where,
-                        remedy=f"It can be {factor.describe_levels()}.",
-                    )
+                    raise _refuse_range(factor, wanted, where)
                 return replace(choice, span=span)
         listed = wanted if isinstance(wanted, list) else [wanted]
         if not listed:
@@ -198,6 +194,12 @@ class _Reader:
         repeated = next((level for level in levels if levels.count(level) > 1), None)
         if repeated is not None:
             raise InputError(f'level "{repeated}" of factor "{name}" is named twice', where=where)
+        if treatment == "randomise" and len(levels) == 1 and levels[0] not in factor.drawn:
+            raise InputError(
+                f'factor "{name}" has one level only: there is nothing to draw',
+                where=where,
+                remedy='Name several, write "100%" for all that there are, or fix it.',
+            )
         return replace(choice, levels=levels)
 
     def _find_factor(self, name: str, where: str) -> Factor:
@@ -225,6 +227,32 @@ class _Reader:
                 else "Add [[load]] with name and path.",
             )
         return found
+
+
+def _refuse_range(factor: Factor, text: str, where: str) -> InputError:
+    problem = f'"{text}" is not a range of levels of factor "{factor.name}"'
+    numbers = [item for item in factor.others if isinstance(item, WholeNumber) and not item.prefix]
+    if not numbers:
+        return InputError(
+            f"{problem}: its levels are no numbers",
+            where=where,
+            remedy='Write a list of levels, or "100%" for all that there are.',
+        )
+    ends = split_range(text)
+    if ends is None:
+        return InputError(
+            f"{problem}: its ends must be whole numbers without a unit",
+            where=where,
+            remedy=f'Write, say, "{numbers[0].low}..{numbers[0].low + 100}".',
+        )
+    low, high = ends
+    if low > high:
+        return InputError(
+            f"{problem}: it ends before it begins", where=where, remedy=f'Write "{high}..{low}".'
+        )
+    return InputError(
+        f"{problem}: it leaves what they can be", where=where, remedy=f"They can be {numbers[0].words}."
+    )
 
 
 def _refuse_level(factor: Factor, text: str, where: str) -> InputError:

@@ -40,3 +40,8 @@ def check_unit(unit: str, *, where: str) -> str:
                 f'"{{{part.strip("{}") or "widgets"}}}".',
             )
     return unit
+
+
+def spell_unit(unit: str) -> str:
+    """Return a unit as people read it: `{widgets}/s` is widgets/s."""
+    return unit.replace("{", "").replace("}", "")

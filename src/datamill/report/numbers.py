@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from datamill.analysis.records import Interval
+from datamill.experiment.units import spell_unit
 
 #: Narrow no-break space between groups of three digits.
 _GROUP = "\u202f"
@@ -36,7 +37,9 @@ class Scale:
 
 
 def choose_scale(unit: str, magnitude: float) -> Scale:
-    """Scale for values of this magnitude: 12345678 B/s become 12.3 MB/s, 7e6 ops 7 million ops."""
+    """Scale for values of this magnitude: 12345678 B/s become 12.3 MB/s, 7e6 {ops} 7 million ops."""
+    # Braces tell a unit of one's own to the experiment file; a reader needs none.
+    unit = spell_unit(unit)
     head, slash, below = unit.partition("/")
     shown = "" if unit in ("1", "count") else unit
     if magnitude == 0 or not math.isfinite(magnitude):

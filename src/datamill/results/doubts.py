@@ -7,9 +7,10 @@ the conclusions hold without them.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import NamedTuple
 
 from datamill.results.trial_record import DisturbanceFacts, PhaseFacts, TrialRecord
 
@@ -19,21 +20,40 @@ _TICK_NS = 10_000_000
 _FEWEST_LIKE = 5
 #: Messages of the worker's own mounts, not of a disturbance.
 _HARMLESS_LINES = ("overlayfs:",)
+#: Figures of which the rules ask what is usual.
+_SEEN: dict[str, Callable[[PhaseFacts, DisturbanceFacts], float | None]] = {
+    "switches": lambda run, _: run.involuntary_switches,
+    "interrupts": lambda _, facts: facts.interrupt_time_ns,
+    "memory": lambda _, facts: facts.memory_stall_ns,
+    "io": lambda _, facts: facts.io_stall_ns,
+    "swapped": lambda _, facts: facts.swapped_pages,
+    "frequency": lambda _, facts: facts.highest_frequency_khz,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """What the rules look at: the measured phase, what else went on, and what is usual for like trials."""
+    """What the rules look at: the measured phase, what else went on, and what is usual for like trials.
+
+    `usual` has, by name of a figure, its median in each group of like trials.
+    """
 
     run: PhaseFacts
     facts: DisturbanceFacts
-    usual: Mapping[str, float]
+    usual: Mapping[str, tuple[float, ...]]
 
     def exceeds_usual(self, name: str, value: float | None, *, factor: float, least: float) -> bool:
-        """Tell whether a value is more than `factor` times the usual one, and by more than `least`."""
-        if value is None or name not in self.usual:
+        """Tell whether a value is more than `factor` times the usual one, and by more than `least`.
+
+        So it must be in every group of like trials; where there is none, nothing is usual.
+        """
+        if value is None or not self.usual.get(name):
             return False
-        return value > factor * self.usual[name] and value - self.usual[name] > least
+        return value > factor * self.most_usual(name) and value - self.most_usual(name) > least
+
+    def most_usual(self, name: str) -> float:
+        """Return the largest of the usual values, 0 when there is none."""
+        return max(self.usual.get(name, ()), default=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +73,29 @@ def _see_steal(trial: _Trial) -> str:
 
 
 def _see_others(trial: _Trial) -> str:
-    other = trial.facts.other_time_ns or 0
+    # Kernels differ in whether serving the trial's own network traffic counts as the trial's time.
+    other = (trial.facts.other_time_ns or 0) - (trial.facts.interrupt_time_ns or 0)
     if other <= max(0.05 * trial.run.wall_time_ns, 3 * _TICK_NS):
         return ""
-    return f"other processes used {other / 1e6:.0f} ms of processor time"
+    return f"other processes and the kernel used {other / 1e6:.0f} ms of processor time"
+
+
+def _see_interrupts(trial: _Trial) -> str:
+    served = trial.facts.interrupt_time_ns
+    least = max(0.02 * trial.run.wall_time_ns, 3 * _TICK_NS)
+    if not trial.exceeds_usual("interrupts", served, factor=2, least=least):
+        return ""
+    usual = trial.most_usual("interrupts")
+    return (
+        f"{(served or 0) / 1e6:.0f} ms of processor time in interrupts, where {usual / 1e6:.0f} ms are usual"
+    )
 
 
 def _see_switches(trial: _Trial) -> str:
     switches = trial.run.involuntary_switches
     if not trial.exceeds_usual("switches", switches, factor=3, least=20):
         return ""
-    return f"{switches} involuntary context switches, where {trial.usual['switches']:.0f} are usual"
+    return f"{switches} involuntary context switches, where {trial.most_usual('switches'):.0f} are usual"
 
 
 def _see_stall(name: str, words: str) -> Callable[[_Trial], str]:
@@ -78,7 +110,8 @@ def _see_stall(name: str, words: str) -> Callable[[_Trial], str]:
 
 def _see_swapping(trial: _Trial) -> str:
     pages = trial.facts.swapped_pages or 0
-    return f"{pages} pages were swapped" if pages else ""
+    # A package that swaps in every trial, where the experiment has it so, is not disturbed by that.
+    return f"{pages} pages were swapped" if pages > 2 * trial.most_usual("swapped") else ""
 
 
 def _see_throttling(trial: _Trial) -> str:
@@ -87,8 +120,11 @@ def _see_throttling(trial: _Trial) -> str:
 
 
 def _see_frequency(trial: _Trial) -> str:
-    frequency, usual = trial.facts.highest_frequency_khz, trial.usual.get("frequency")
-    if frequency is None or usual is None or abs(frequency - usual) <= 0.05 * usual:
+    frequency, medians = trial.facts.highest_frequency_khz, trial.usual.get("frequency", ())
+    if frequency is None or not medians:
+        return ""
+    usual = min(medians, key=lambda median: abs(frequency - median))
+    if abs(frequency - usual) <= 0.05 * usual:
         return ""
     return f"the processors ran at {frequency / 1e6:.2f} GHz, where {usual / 1e6:.2f} GHz is usual"
 
@@ -108,13 +144,22 @@ def _see_suspension(trial: _Trial) -> str:
 
 def _see_kernel_lines(trial: _Trial) -> str:
     lines = [line for line in trial.facts.kernel_lines if not line.startswith(_HARMLESS_LINES)]
-    return f"the kernel warned: {lines[0]}" if lines else ""
+    # A semicolon stands between the doubts about a trial in the table of results.
+    return f"the kernel warned: {lines[0].replace(';', ',')}" if lines else ""
 
 
 RULES = (
     DoubtRule("steal", "the hypervisor took more than 1% of the wall time (and more than 10 ms)", _see_steal),
     DoubtRule(
-        "other processes", "other processes used more than 5% of the wall time (and 30 ms)", _see_others
+        "other processes",
+        "other processes, and threads of the kernel also where they work for the trial (writing to disks), "
+        "used more than 5% of the wall time (and 30 ms), interrupts not counted",
+        _see_others,
+    ),
+    DoubtRule(
+        "interrupts",
+        "more than twice the time in interrupts of like trials, by 2% of the wall time (and 30 ms)",
+        _see_interrupts,
     ),
     DoubtRule(
         "preemption",
@@ -131,7 +176,11 @@ RULES = (
         "waiting for input and output more than twice as long as like trials, by 2% of the wall time",
         _see_stall("io", "input and output"),
     ),
-    DoubtRule("swapping", "a page was swapped in or out", _see_swapping),
+    DoubtRule(
+        "swapping",
+        "pages were swapped in or out, more than twice as many as is usual for like trials",
+        _see_swapping,
+    ),
     DoubtRule("throttling", "a processor was throttled for heat", _see_throttling),
     DoubtRule(
         "frequency", "the processors' frequency departed by more than 5% from like trials", _see_frequency
@@ -153,45 +202,66 @@ class Doubt:
 def judge_disturbances(records: Sequence[TrialRecord]) -> dict[tuple[str, int], tuple[Doubt, ...]]:
     """Return the doubts about each completed attempt that has some, by trial and attempt.
 
-    Like trials are the completed ones at the same levels of the same package, or all of the package
-    where these are fewer than five; `RULES` states the rules.
+    Like trials are the completed ones at the same levels of the same package. Where these are fewer than
+    five, as when levels are drawn for each trial, they are those that share one level, for each level
+    that five share: what a level brings about by itself is then usual in one of the groups, and raises
+    no doubt. `RULES` states the rules.
     """
-    usual = _find_usual(records)
+    judged = [item for item in map(_select, records) if item is not None]
+    medians = _find_medians(judged, lambda record: [_name_point(record)])
+    if any(_name_point(item.record) not in medians for item in judged):
+        medians |= _find_medians(judged, _list_shared_levels)
     doubts: dict[tuple[str, int], tuple[Doubt, ...]] = {}
-    for record in records:
-        if record.outcome != "completed" or record.run is None or record.disturbance is None:
-            continue
-        trial = _Trial(record.run, record.disturbance, usual.get(_point(record)) or usual[(record.package,)])
-        found = tuple(Doubt(rule.name, seen) for rule in RULES if (seen := rule.see(trial)))
-        if found:
-            doubts[record.trial_id, record.attempt] = found
+    for item in judged:
+        point = _name_point(item.record)
+        groups = [point] if point in medians else _list_shared_levels(item.record)
+        found = [medians[group] for group in groups if group in medians]
+        usual = {name: tuple(group[name] for group in found if name in group) for name in _SEEN}
+        trial = _Trial(item.run, item.facts, usual)
+        broken = tuple(Doubt(rule.name, seen) for rule in RULES if (seen := rule.see(trial)))
+        if broken:
+            doubts[item.record.trial_id, item.record.attempt] = broken
     return doubts
 
 
-def _point(record: TrialRecord) -> tuple[str, ...]:
+class _Judged(NamedTuple):
+    """A completed attempt that has what is judged."""
+
+    record: TrialRecord
+    run: PhaseFacts
+    facts: DisturbanceFacts
+
+
+def _select(record: TrialRecord) -> _Judged | None:
+    if record.outcome != "completed" or record.run is None or record.disturbance is None:
+        return None
+    return _Judged(record, record.run, record.disturbance)
+
+
+def _name_point(record: TrialRecord) -> tuple[str, ...]:
     return (record.package, *(f"{name}={level}" for name, level in sorted(record.levels.items())))
 
 
-def _find_usual(records: Iterable[TrialRecord]) -> dict[tuple[str, ...], dict[str, float]]:
-    """Return medians over like trials, for design points with enough of them and for whole packages."""
-    values: dict[tuple[str, ...], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for record in records:
-        if record.outcome != "completed" or record.run is None or record.disturbance is None:
+def _list_shared_levels(record: TrialRecord) -> list[tuple[str, ...]]:
+    """Return for each level of a trial the group of those that have it; never the name of a point."""
+    return [(record.package, "", f"{name}={level}") for name, level in record.levels.items()]
+
+
+def _find_medians(
+    judged: Sequence[_Judged], list_groups: Callable[[TrialRecord], list[tuple[str, ...]]]
+) -> dict[tuple[str, ...], dict[str, float]]:
+    """Return the median of each figure in the groups that have enough trials."""
+    groups: dict[tuple[str, ...], list[_Judged]] = defaultdict(list)
+    for item in judged:
+        for group in list_groups(item.record):
+            groups[group].append(item)
+    medians: dict[tuple[str, ...], dict[str, float]] = {}
+    for group, items in groups.items():
+        if len(items) < _FEWEST_LIKE:
             continue
-        facts = record.disturbance
-        seen = {
-            "switches": record.run.involuntary_switches,
-            "memory": facts.memory_stall_ns,
-            "io": facts.io_stall_ns,
-            "frequency": facts.highest_frequency_khz,
+        values = {name: [see(item.run, item.facts) for item in items] for name, see in _SEEN.items()}
+        told = {name: [value for value in column if value is not None] for name, column in values.items()}
+        medians[group] = {
+            name: median(column) for name, column in told.items() if len(column) >= _FEWEST_LIKE
         }
-        for key in {_point(record), (record.package,)}:
-            group = values[key]
-            for name, value in seen.items():
-                if value is not None:
-                    group[name].append(value)
-    return {
-        key: {name: median(numbers) for name, numbers in group.items() if len(numbers) >= _FEWEST_LIKE}
-        for key, group in values.items()
-        if len(key) == 1 or len(group["switches"]) >= _FEWEST_LIKE
-    }
+    return medians

@@ -71,14 +71,20 @@ def _phrase_changes(analysis: ResponseAnalysis, without: ResponseAnalysis) -> li
     if gained:
         changes.append(f"{', '.join(gained)} mattered as well")
     if lost:
-        changes.append(f"nothing shows that {', '.join(lost)} mattered")
+        # What is not shown any more need not be wrong.
+        changes.append(f"nothing shows that {', '.join(lost)} mattered (which fewer trials may not show)")
     return changes
 
 
 def tabulate_doubts(table: pl.DataFrame, responses: Sequence[str]) -> TableView | None:
-    """Trials by the rule that they broke, with the first example; None when no rule was broken."""
+    """Trials by the rule that they broke, with the first example; None when no rule was broken.
+
+    An attempt that another one stands in for is in no figure, and so not here.
+    """
     trials = (
-        table.filter(pl.col("response").is_in(list(responses)) & pl.col("doubt").is_not_null())
+        table.filter(
+            pl.col("response").is_in(list(responses)) & pl.col("valid") & pl.col("doubt").is_not_null()
+        )
         .unique("trial_id", keep="first", maintain_order=True)
         .select("trial_id", pl.col("doubt").cast(pl.String).str.split("; "))
         .explode("doubt")

@@ -12,6 +12,7 @@ from datamill.analysis.response import ResponseAnalysis, analyze_response
 from datamill.design.nuisance import list_unsettled_factors
 from datamill.design.records import Design
 from datamill.experiment.records import Experiment, Response
+from datamill.experiment.units import spell_unit
 from datamill.report.figures.figure import Figure
 from datamill.report.figures.response_figures import (
     LegendEntry,
@@ -151,7 +152,7 @@ def _gather_evidence(analysis: ResponseAnalysis) -> _Evidence:
     scale = scale_response(analysis)
     method = analysis.model.method if analysis.model is not None else ""
     if analysis.response.unit not in ("", "1"):
-        method += f"; mean squares in ({analysis.response.unit})²"
+        method += f"; mean squares in ({spell_unit(analysis.response.unit)})²"
     if analysis.influence is not None:
         method += f"; {analysis.influence.method}"
     boxes = start_view(draw_response_boxes(analysis, scale, faceted=True))

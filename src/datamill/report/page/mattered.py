@@ -30,7 +30,9 @@ def phrase_influence(analysis: ResponseAnalysis, scale: Scale) -> tuple[str, ...
     if found:
         parts = list(dict.fromkeys(phrase_factor(factor, analysis, scale) for factor in found))
         more = f"; and {len(parts) - _NAMED} more, see the report" if len(parts) > _NAMED else ""
-        lines.append(f"What else mattered (n = {analysis.influence.n}): {'; '.join(parts[:_NAMED])}{more}.")
+        # Without packages to compare, the factors are all that was asked about.
+        what = "What mattered" if analysis.comparison is None else "What else mattered"
+        lines.append(f"{what} (n = {analysis.influence.n}): {'; '.join(parts[:_NAMED])}{more}.")
     bounded = [name for name in hidden if _list_departures(name, analysis)]
     unknown = [name for name in hidden if name not in bounded]
     if bounded:
