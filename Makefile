@@ -24,6 +24,9 @@ STUDY := build/xz-vs-bzip2$(if $(FULL),-full)
 PREPARE_OPTIONS = $(if $(FULL),--full) $(if $(XZ),--xz '$(XZ)') $(if $(BZIP2),--bzip2 '$(BZIP2)') \
 	$(if $(CORPUS),--corpus '$(CORPUS)')
 
+# Python without the ending.
+SCRIPTS := studies/xz-vs-bzip2/prepare studies/memory-layout/experiment-3-guests $(wildcard studies/*/summarize)
+
 .PHONY: help setup demo test lint bench clean
 
 help: ## list the targets
@@ -79,8 +82,8 @@ test: setup
 	$(BIN)/pytest
 
 lint: setup
-	$(BIN)/ruff check . studies/xz-vs-bzip2/prepare
-	$(BIN)/ruff format --check . studies/xz-vs-bzip2/prepare
+	$(BIN)/ruff check . $(SCRIPTS)
+	$(BIN)/ruff format --check . $(SCRIPTS)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	cargo fmt --all --check

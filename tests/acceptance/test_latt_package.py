@@ -113,6 +113,20 @@ def test_the_built_in_load_computes_for_as_long_as_it_has_work(measure) -> None:
     assert one["load_time_s"] >= 0.9 * one["load_cpu_s"]
 
 
+def test_the_observer_runs_once_after_each_round_and_without_one_nobody_looks(measure, latt: Path) -> None:
+    seen = latt / "seen.txt"
+    metrics = measure(
+        "-c", "2", "-b", "0", "-t", "2000", "-w", f"echo looked | tee -a {seen}", "sleep", "0.4"
+    )
+    rounds = metrics["wakeups"] // 2
+    assert metrics["observer_runs"] == rounds
+    # Once more before the load starts: an observer that does not work is told before anything is measured.
+    assert seen.read_text().splitlines() == ["looked"] * (rounds + 1)
+    assert 0 < metrics["observer_time_s"] < metrics["load_time_s"] + 0.4
+    without = measure("-c", "2", "-b", "0", "-t", "2000", "-w", "", "sleep", "0.2")
+    assert without["observer_runs"] == without["observer_time_s"] == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
@@ -125,6 +139,8 @@ def test_the_built_in_load_computes_for_as_long_as_it_has_work(measure) -> None:
         (["sh", "-c", "kill -9 $$"], 1, "the background command ended with signal 9"),
         (["-f", "60000", "-t", "60000", "true"], 1, "ended before the first wake-up"),
         (["-t", "1000", "-n", "3", "sleep", "0.2"], 1, "raise MAX_WAKEUPS"),
+        (["-w", "exit 3", "sleep", "0.3"], 1, "the observer (exit 3) ended with status 3"),
+        (["-w", "no-such-monitor", "sleep", "0.3"], 1, "is the program installed? vmstat comes with"),
     ],
 )
 def test_what_cannot_be_measured_whole_is_refused_without_a_result(

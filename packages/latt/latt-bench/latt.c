@@ -47,6 +47,13 @@ struct client {
     struct account before, after;
 };
 
+/* A command that looks at the system after each round, as section 4.5 of the paper had vmstat do. */
+struct observer {
+    const char *command;       /* for the shell; NULL: nobody looks */
+    long runs;
+    int64_t time_ns;
+};
+
 struct load {
     pthread_t thread;
     char **command;
@@ -139,6 +146,38 @@ static void *watch_load(void *argument)
     return NULL;
 }
 
+/* Runs the observer to its end. What it prints is thrown away: that it runs is what matters. */
+static void observe(struct observer *observer)
+{
+    if (!observer->command)
+        return;
+    char *const command[] = {"sh", "-c", (char *)observer->command, NULL};
+    posix_spawn_file_actions_t actions;
+    pid_t process;
+    int status;
+    int64_t started_ns = now_ns();
+    if (posix_spawn_file_actions_init(&actions) != 0 ||
+        posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0) != 0)
+        fail("there is not enough memory for the observer", 0);
+    int error = posix_spawnp(&process, command[0], &actions, NULL, command, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (error)
+        fail("the observer cannot be started", error);
+    while (waitpid(process, &status, 0) < 0)
+        if (errno != EINTR)
+            fail("the observer cannot be waited for", errno);
+    if (status) {
+        const char *hint = WIFEXITED(status) && WEXITSTATUS(status) == 127
+                               ? "; is the program installed? vmstat comes with Debian's procps" : "";
+        fprintf(stderr, "latt: the observer (%s) ended with %s %d%s\n", observer->command,
+                WIFEXITED(status) ? "status" : "signal",
+                WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status), hint);
+        exit(1);
+    }
+    observer->runs++;
+    observer->time_ns += now_ns() - started_ns;
+}
+
 static void start_thread(pthread_t *thread, void *(*function)(void *), void *argument)
 {
     int error = pthread_create(thread, NULL, function, argument);
@@ -186,7 +225,8 @@ static int64_t draw_interval_ns(uint64_t *state, int64_t from, int64_t to)
 }
 
 /* Wakes all clients again and again while the load runs; returns the number of rounds. */
-static long wake_clients(struct client *clients, long count, int64_t from_ns, int64_t to_ns)
+static long wake_clients(struct client *clients, long count, int64_t from_ns, int64_t to_ns,
+                         struct observer *observer)
 {
     uint64_t state = 0;
     while (state == 0)
@@ -214,6 +254,7 @@ static long wake_clients(struct client *clients, long count, int64_t from_ns, in
            leave out the slow ones. */
         while (wait_for_event(-1) == LOAD_ENDED)
             ended = 1;
+        observe(observer);
     }
     return rounds;
 }
@@ -251,7 +292,7 @@ static double to_seconds(struct timeval time)
 
 /* In the order of the requests: all clients of the first round, all of the second, and so on. */
 static void write_metrics(const char *path, const struct client *clients, long count, long rounds,
-                          const struct load *load)
+                          const struct load *load, const struct observer *observer)
 {
     FILE *file = fopen(path, "w");
     if (!file)
@@ -263,6 +304,8 @@ static void write_metrics(const char *path, const struct client *clients, long c
     fprintf(file, "\"wakeups\": %ld, \"clients\": %ld, \"work_bytes\": %zu, \"packed_bytes\": %zu,\n",
             rounds * count, count, clients->task.bytes, clients->packed_bytes);
     write_accounts(file, clients, count);
+    fprintf(file, "\"observer_runs\": %ld, \"observer_time_s\": %.9f,\n", observer->runs,
+            (double)observer->time_ns / 1e9);
     fprintf(file, "\"load_time_s\": %.9f, \"load_cpu_s\": %.6f}\n",
             (double)(load->ended_ns - load->started_ns) / 1e9,
             to_seconds(load->usage.ru_utime) + to_seconds(load->usage.ru_stime));
@@ -312,8 +355,9 @@ int main(int argument_count, char **arguments)
 {
     long count = 8, work_bytes = 65536, from_us = 1000, to_us = 19000;
     const char *path = "metrics.json";
+    struct observer observer = {0};
     int option;
-    while ((option = getopt(argument_count, arguments, "+c:b:f:t:n:o:")) != -1)
+    while ((option = getopt(argument_count, arguments, "+c:b:f:t:n:o:w:")) != -1)
         switch (option) {
         case 'c': count = read_number(optarg, "CLIENTS", 1, 400); break;
         case 'b': work_bytes = read_number(optarg, "WORK_BYTES", 0, 1L << 28); break;
@@ -321,11 +365,12 @@ int main(int argument_count, char **arguments)
         case 't': to_us = read_number(optarg, "MAX_INTERVAL_US", 0, 60000000); break;
         case 'n': capacity = read_number(optarg, "MAX_WAKEUPS", 1, 100000000); break;
         case 'o': path = optarg; break;
+        case 'w': observer.command = *optarg ? optarg : NULL; break;
         default: optind = argument_count;
         }
     if (optind >= argument_count) {
         fputs("usage: latt [-c CLIENTS] [-b WORK_BYTES] [-f MIN_INTERVAL_US] [-t MAX_INTERVAL_US]\n"
-              "            [-n MAX_WAKEUPS] [-o FILE] COMMAND [ARGUMENT...]\n", stderr);
+              "            [-n MAX_WAKEUPS] [-o FILE] [-w OBSERVER] COMMAND [ARGUMENT...]\n", stderr);
         return 2;
     }
     if (to_us < from_us) {
@@ -340,10 +385,13 @@ int main(int argument_count, char **arguments)
     for (long number = 0; number < count; number++)
         start_client(&clients[number], (size_t)work_bytes);
     wait_for_event(-1); /* every client has warmed up */
+    observe(&observer); /* one that does not work is told before anything is measured */
+    observer.runs = 0;
+    observer.time_ns = 0;
 
     struct load load = {.command = arguments + optind};
     start_thread(&load.thread, watch_load, &load);
-    long rounds = wake_clients(clients, count, from_us * 1000, to_us * 1000);
+    long rounds = wake_clients(clients, count, from_us * 1000, to_us * 1000, &observer);
     pthread_join(load.thread, NULL);
     for (long number = 0; number < count; number++) {
         close(clients[number].wake[1]);
@@ -352,7 +400,7 @@ int main(int argument_count, char **arguments)
 
     check_load(&load);
     check_wakeups(clients, count, rounds);
-    write_metrics(path, clients, count, rounds, &load);
+    write_metrics(path, clients, count, rounds, &load, &observer);
     printf("%ld wake-ups, %ld of each client, in %.3f s\n", rounds * count, rounds,
            (double)(load.ended_ns - load.started_ns) / 1e9);
     return 0;
