@@ -3,7 +3,6 @@ import json
 import math
 import re
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -11,11 +10,11 @@ from xml.etree import ElementTree
 import numpy as np
 import polars as pl
 import pytest
+from page_study import LEVELS, make_study
 
 from datamill.analysis.records import Interval
 from datamill.analysis.response import analyze_response
-from datamill.design.records import Design, DesignFactor, PlannedTrial
-from datamill.experiment.records import Constraints, Experiment, FactorChoice, Limits, Package, Response
+from datamill.experiment.records import Package
 from datamill.report.figures.charts import choose_mark
 from datamill.report.figures.figure import Figure
 from datamill.report.figures.vega_runtime import load_vega_runtime
@@ -24,95 +23,6 @@ from datamill.report.page.analysis_page import Section, render_analysis_page
 from datamill.report.page.answer import write_answer
 from datamill.report.page.experiment_page import render_page
 from datamill.report.page.tables import TableView
-from datamill.report.records import Machine, TrialSummary
-
-Study = tuple[Experiment, Design, pl.DataFrame, TrialSummary]
-LEVELS = {"package": ("xz", "bzip2"), "optimization": ("-O0", "-O1", "-O2"), "aslr": ("on", "off")}
-
-
-def make_study(
-    *,
-    ratio: float = 4.0,
-    replicates: int = 3,
-    keep: float = 1.0,
-    packages: int = 2,
-    measurements: int = 1,
-    heavy: bool = False,
-    disturbed: float = 0.0,
-) -> Study:
-    """A made-up study: bzip2 is `ratio` times as fast as xz, only xz gains from -O1; `heavy` has tails.
-
-    The first replicates of bzip2 are doubtful and `disturbed` times as fast, unless that is 0.
-    """
-    rng = np.random.default_rng(5)
-    levels = {**LEVELS, "package": LEVELS["package"][:packages]}
-    rows, planned = [], []
-    for index, (replicate, point) in enumerate(
-        (r, p) for r in range(replicates) for p in product(*levels.values())
-    ):
-        chosen = dict(zip(levels, point, strict=True))
-        trial = f"t{index:03d}"
-        planned.append(PlannedTrial(trial, index + 1, 0, replicate, point[0], chosen, "b", 1))
-        if rng.random() > keep:
-            continue
-        base = 2e6 * (0.6 if point[1] == "-O0" else 1.0) if point[0] == "xz" else 2e6 * ratio
-        fine = index != 7
-        doubtful = disturbed > 0 and point[0] == "bzip2" and replicate == 0
-        base *= disturbed if doubtful else 1
-        for measurement in range(measurements):
-            rate = base * (1 + 0.01 * rng.standard_normal())
-            if heavy and rng.random() < 0.1:
-                rate /= 1.2 + rng.pareto(1.5)
-            for name, unit, value in (("rate", "B/s", rate), ("time", "s", 4e6 / rate)):
-                rows.append(
-                    {
-                        **chosen,
-                        "trial_id": trial,
-                        "worker": "lab",
-                        "outcome": "completed" if fine else "failed",
-                        "response": name,
-                        "unit": unit,
-                        "measurement": measurement,
-                        "value": float(value) if fine else None,
-                        "valid": fine,
-                        "exclusion": None if fine else "trial failed: run.sh ended with status 3",
-                        "doubt": "steal: the hypervisor took 90 ms of processor time" if doubtful else None,
-                    }
-                )
-    experiment = Experiment(
-        name="xz-vs-bzip2",
-        question="Which compressor removes more bytes per second?",
-        replicates=replicates,
-        seed=42,
-        packages=tuple(Package(name, name) for name in levels["package"]),
-        constraints=Constraints(),
-        factors=(FactorChoice("optimization", levels["optimization"]), FactorChoice("aslr", levels["aslr"])),
-        responses=(Response("rate", "B/s", "bytes / t", "higher"), Response("time", "s", "t", "lower")),
-        limits=Limits(),
-    )
-    factors = tuple(
-        DesignFactor(name, given, len(given), build=name == "optimization")
-        for name, given in levels.items()
-        if len(given) > 1
-    )
-    design = Design("full_factorial", 42, replicates, factors, tuple(planned))
-    table = pl.DataFrame(rows, infer_schema_length=None, schema_overrides={"doubt": pl.String})
-    ended = table["trial_id"].n_unique()
-    machine = Machine("lab", "x86_64", "Some CPU", 4, 8 << 30, "6.1")
-    summary = TrialSummary(
-        planned=len(planned),
-        completed=ended - 1,
-        failed=1,
-        timed_out=0,
-        lost=0,
-        excluded=0,
-        machines=(machine,),
-        isolation_kind="overlay",
-        isolation_reason="",
-        builds_shared=False,
-        warnings=("factor aslr was not effective for package bzip2",),
-    )
-    return experiment, design, table, summary
 
 
 def test_the_answer_names_the_better_package_the_ratio_its_interval_and_n() -> None:
@@ -212,34 +122,6 @@ def test_shared_builds_are_a_limit_of_the_answer() -> None:
     experiment, design, table, summary = make_study()
     answer = write_answer(experiment, design, table, replace(summary, builds_shared=True))
     assert "Builds are shared: variation between builds is not covered by these intervals." in answer.warnings
-
-
-def test_a_conclusion_that_holds_without_doubtful_trials_is_said_to_hold() -> None:
-    experiment, design, table, summary = make_study(disturbed=1.02)
-    page = html.unescape(render_page(experiment, design, table, summary))
-    assert "may have been disturbed; without them the conclusion is the same" in page
-    assert "steal" in page
-    assert "--repeat-doubtful" in page
-
-
-def test_a_conclusion_that_depends_on_doubtful_trials_is_said_to() -> None:
-    experiment, design, table, summary = make_study(ratio=1.0, disturbed=3.0, replicates=6)
-    page = html.unescape(render_page(experiment, design, table, summary))
-    assert "the conclusion depends on them: without them, " in page
-
-
-def test_a_doubtful_attempt_that_was_repeated_is_not_listed_among_what_stays_in_the_figures() -> None:
-    experiment, design, table, summary = make_study(disturbed=1.02)
-    repeated = table.with_columns(valid=pl.col("valid") & pl.col("doubt").is_null())
-    page = render_page(experiment, design, repeated, summary)
-    assert "No rule was broken." in page
-    assert "--repeat-doubtful" not in page
-
-
-def test_a_study_without_doubtful_trials_says_that_no_rule_was_broken() -> None:
-    page = render_page(*make_study())
-    assert "No rule was broken." in page
-    assert "may have been disturbed;" not in page
 
 
 def test_measurements_inside_one_trial_are_not_counted_as_replicates() -> None:

@@ -1,0 +1,36 @@
+"""What a page says of trials that may have been disturbed."""
+
+import html
+
+import polars as pl
+from page_study import make_study
+
+from datamill.report.page.experiment_page import render_page
+
+
+def test_a_conclusion_that_holds_without_doubtful_trials_is_said_to_hold() -> None:
+    experiment, design, table, summary = make_study(disturbed=1.02)
+    page = html.unescape(render_page(experiment, design, table, summary))
+    assert "may have been disturbed; without them the conclusion is the same" in page
+    assert "steal" in page
+    assert "--repeat-doubtful" in page
+
+
+def test_a_conclusion_that_depends_on_doubtful_trials_is_said_to() -> None:
+    experiment, design, table, summary = make_study(ratio=1.0, disturbed=3.0, replicates=6)
+    page = html.unescape(render_page(experiment, design, table, summary))
+    assert "the conclusion depends on them: without them, " in page
+
+
+def test_a_doubtful_attempt_that_was_repeated_is_not_listed_among_what_stays_in_the_figures() -> None:
+    experiment, design, table, summary = make_study(disturbed=1.02)
+    repeated = table.with_columns(valid=pl.col("valid") & pl.col("doubt").is_null())
+    page = render_page(experiment, design, repeated, summary)
+    assert "No rule was broken." in page
+    assert "--repeat-doubtful" not in page
+
+
+def test_a_study_without_doubtful_trials_says_that_no_rule_was_broken() -> None:
+    page = render_page(*make_study())
+    assert "No rule was broken." in page
+    assert "may have been disturbed;" not in page
