@@ -55,8 +55,8 @@ def test_a_crash_releases_the_host() -> None:
     os.kill(child, signal.SIGKILL)
     holder.kill()
     holder.wait()
-    with lock_host():
-        pass
+    with lock_host(), pytest.raises(InputError), lock_host(wait_s=0.1):
+        raise AssertionError("held twice")
 
 
 def test_whoever_inherits_the_lock_still_holds_the_host() -> None:

@@ -31,7 +31,7 @@ pub use noise::measure_noise;
 pub use restore::{ChangeError, Restored, foresee_restore, make_changes, restore_host};
 pub use setting::{check_writable, plan_setting, read_setting};
 pub use state::{Host, STATE_VARIABLE};
-pub use swap_area::{SwapArea, swap_areas_in_use};
+pub use swap_area::{SwapArea, swap_areas_in_use, unescape_kernel_path};
 
 /// What the kernel does not tell.
 const UNKNOWN: &str = "unknown";

@@ -28,7 +28,7 @@ pub fn parse_swap_areas(text: &str) -> Vec<SwapArea> {
 
 fn parse_area(line: &str) -> Option<SwapArea> {
     let mut fields = line.split_ascii_whitespace();
-    let path = unescaped(fields.next()?);
+    let path = unescape_kernel_path(fields.next()?.as_bytes());
     // The kernel adds this word to the name of a file that was removed while in use.
     let mut fields = fields.skip_while(|word| *word == "\\040(deleted)");
     let (_kind, kibibytes, _used) = (fields.next()?, fields.next()?, fields.next()?);
@@ -40,9 +40,9 @@ fn parse_area(line: &str) -> Option<SwapArea> {
 }
 
 /// Undoes the kernel's `\040` for a blank, and so on.
-fn unescaped(field: &str) -> OsString {
+pub fn unescape_kernel_path(field: &[u8]) -> OsString {
     let mut bytes = Vec::with_capacity(field.len());
-    let mut rest = field.as_bytes();
+    let mut rest = field;
     while let [first, tail @ ..] = rest {
         let digits = tail
             .get(..3)

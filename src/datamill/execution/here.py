@@ -241,10 +241,3 @@ def clear_scratch(bundle: Bundle) -> None:
     """Remove what an interrupted trial left in the scratch space; caches stay."""
     shutil.rmtree(bundle.work / "scratch", ignore_errors=True)
     (bundle.work / "scratch").mkdir(parents=True, exist_ok=True)
-
-
-def estimate_time_left(durations_s: Sequence[float], left: int) -> float | None:
-    """Return the seconds that the remaining trials will take, from those done so far; None when none are."""
-    if not durations_s:
-        return None
-    return sum(durations_s) / len(durations_s) * left

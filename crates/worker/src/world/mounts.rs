@@ -1,11 +1,12 @@
 //! The mounts of this host, and the calls that make new ones.
 
-use std::ffi::{CString, OsString};
+use std::ffi::CString;
 use std::fs;
 use std::io;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use datamill_host::unescape_kernel_path;
 use rustix::mount::{MountFlags, mount, mount_bind, mount_bind_recursive, mount_remount};
 
 /// One mount of this host.
@@ -40,32 +41,10 @@ fn parse_mount(line: &[u8]) -> Option<HostMount> {
         .split(|byte| *byte == b',')
         .any(|option| option == b"ro");
     Some(HostMount {
-        at: PathBuf::from(unescaped(fields.get(4)?)),
+        at: PathBuf::from(unescape_kernel_path(fields.get(4)?)),
         kind: String::from_utf8_lossy(fields.get(separator + 1)?).into_owned(),
         read_only,
     })
-}
-
-/// Undoes the kernel's `\040` for a blank, and so on.
-fn unescaped(field: &[u8]) -> OsString {
-    let mut bytes = Vec::with_capacity(field.len());
-    let mut rest = field;
-    while let [first, tail @ ..] = rest {
-        let octal = tail
-            .get(..3)
-            .and_then(|digits| std::str::from_utf8(digits).ok());
-        match octal.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
-            Some(byte) if *first == b'\\' => {
-                bytes.push(byte);
-                rest = &tail[3..];
-            }
-            _ => {
-                bytes.push(*first);
-                rest = tail;
-            }
-        }
-    }
-    OsString::from_vec(bytes)
 }
 
 /// Mounts an overlay; `lowers` are in order from the top.
