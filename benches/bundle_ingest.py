@@ -15,8 +15,8 @@ from pathlib import Path
 
 from markdown import describe_machine, format_table
 
-from datamill.design.factorial import build_design
 from datamill.design.records import Design, PlannedTrial
+from datamill.design.trials import build_design
 from datamill.experiment.parse import parse_experiment
 from datamill.results.bundle import BundleHead, create_bundle, open_bundle
 from datamill.results.log import append_records

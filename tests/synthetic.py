@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from datamill.design.factorial import build_design
+from datamill.design.trials import build_design
 from datamill.experiment.parse import parse_experiment
 from datamill.results.bundle import BUNDLE_FORMAT, Bundle, BundleHead, BundlePackage, create_bundle
 from datamill.results.trial_record import (

@@ -4,7 +4,8 @@ import hashlib
 from collections import Counter
 
 from datamill.design.coverage import choose_levels
-from datamill.design.factorial import build_design, choose_factors, count_parameters, count_trials
+from datamill.design.factorial import choose_factors, count_parameters, count_trials
+from datamill.design.trials import build_design
 from datamill.experiment.parse import parse_experiment
 
 TEXT = """

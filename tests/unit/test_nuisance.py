@@ -8,9 +8,10 @@ import pytest
 from synthetic import make_record
 
 from datamill.analysis.response import analyze_response
-from datamill.design.factorial import build_design, choose_factors, count_trials, name_build
+from datamill.design.factorial import choose_factors, count_trials
 from datamill.design.nuisance import list_unsettled_factors, phrase_treatment
 from datamill.design.records import DesignFactor
+from datamill.design.trials import build_design, name_build
 from datamill.experiment.errors import InputError
 from datamill.experiment.parse import parse_experiment
 from datamill.results.table import build_table

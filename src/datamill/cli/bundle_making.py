@@ -10,7 +10,7 @@ from pathlib import Path
 
 from datamill import __version__
 from datamill.cli.experiment_files import ExperimentFile
-from datamill.design.factorial import build_design
+from datamill.design.trials import build_design
 from datamill.execution.members import Packed, pack_members
 from datamill.execution.packages import PackageFacts
 from datamill.execution.user_factors import UserFactor

@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from datamill.cli.experiment_files import ExperimentFile
-from datamill.design.factorial import build_design, name_build
 from datamill.design.nuisance import list_unsettled_factors, phrase_treatment
 from datamill.design.records import DesignFactor
+from datamill.design.trials import build_design, name_build
 from datamill.experiment.factors import FACTORS
 from datamill.experiment.quantities import format_duration, format_size
 

@@ -21,7 +21,7 @@ from datamill.cli.experiment_files import (
     read_experiment_file,
 )
 from datamill.cli.progress import TrialProgress
-from datamill.design.factorial import build_design
+from datamill.design.trials import build_design
 from datamill.execution.here import (
     PendingTrial,
     clear_scratch,

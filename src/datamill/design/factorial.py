@@ -1,21 +1,17 @@
-"""Full factorial designs in random order."""
+"""Factors with their levels, and how large the full factorial design over them is."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from datamill.design.coverage import choose_levels, rank_by_seed
-from datamill.design.records import Design, DesignFactor, PlannedTrial, Role
+from datamill.design.coverage import choose_levels
+from datamill.design.records import DesignFactor, Role
 from datamill.experiment.errors import InputError
 from datamill.experiment.factors import FACTORS
-from datamill.experiment.levels import NumberRange
 from datamill.experiment.offers import NO_OFFERS, Offers, list_available_levels
 from datamill.experiment.records import Experiment, FactorChoice
-
-#: The nuisance condition shared by all trials of an experiment that runs here, in one go.
-LOCAL_BLOCK = "here"
 
 
 def choose_factors(experiment: Experiment, offers: Offers = NO_OFFERS) -> tuple[DesignFactor, ...]:
@@ -74,75 +70,9 @@ def count_parameters(levels: Sequence[int], order: int) -> int:
     return sum(by_order)
 
 
-def build_design(experiment: Experiment, offers: Offers = NO_OFFERS) -> Design:
-    """Return the full factorial design: every combination of levels, replicated, in random order.
-
-    The order is drawn over all trials, replicates included, from the experiment's seed; the same
-    seed gives the same order everywhere (ICPE 2013 section 5.1; thesis 2015 section 1). Levels of
-    randomised nuisances are drawn for each trial from the trial's own seed.
-
-    Raises:
-        InputError: when a coverage finds no level to choose from.
-    """
-    factors = choose_factors(experiment, offers)
+def list_points(factors: Sequence[DesignFactor]) -> tuple[Mapping[str, str], ...]:
+    """Return every combination of the crossed factors' levels, the last factor changing fastest."""
     crossed = [factor for factor in factors if factor.role == "factor"]
     names = [factor.name for factor in crossed]
-    ranges = {choice.name: choice.span for choice in experiment.choices if choice.span is not None}
-    nuisances = [
-        (factor.name, ranges.get(factor.name, factor.levels))
-        for factor in factors
-        if factor.role == "nuisance"
-    ]
-    width = len(str(count_trials(experiment, factors)))
-    planned = []
-    number = 0
-    for point, combination in enumerate(itertools.product(*(factor.levels for factor in crossed)), start=1):
-        levels = dict(zip(names, combination, strict=True))
-        package = levels.get("package", experiment.packages[0].name)
-        for replicate in range(1, experiment.replicates + 1):
-            number += 1
-            trial_id = f"t{number:0{width}d}"
-            planned.append((trial_id, point, replicate, package, levels))
-    planned.sort(key=lambda entry: rank_by_seed(experiment.seed, "order", entry[0]))
-    trials = []
-    for order, (trial_id, point, replicate, package, levels) in enumerate(planned, start=1):
-        seed = int.from_bytes(rank_by_seed(experiment.seed, "trial", trial_id)[:6], "big")
-        drawn = {name: draw_level(name, source, seed) for name, source in nuisances}
-        trials.append(
-            PlannedTrial(
-                trial_id=trial_id,
-                order=order,
-                point=point,
-                replicate=replicate,
-                package=package,
-                levels={**levels, **drawn} if drawn else levels,
-                block=LOCAL_BLOCK,
-                seed=seed,
-            )
-        )
-    return Design(
-        kind="full factorial",
-        seed=experiment.seed,
-        replicates=experiment.replicates,
-        factors=factors,
-        trials=tuple(trials),
-    )
-
-
-def draw_level(factor: str, source: tuple[str, ...] | NumberRange, seed: int) -> str:
-    """Draw a level uniformly from a trial's seed, independently of what is drawn for other factors."""
-    size = source.size if isinstance(source, NumberRange) else len(source)
-    # 256 bits: what the remainder favours is beyond any measuring.
-    index = int.from_bytes(rank_by_seed(seed, "draw", factor), "big") % size
-    return source.level(index) if isinstance(source, NumberRange) else source[index]
-
-
-def name_build(design: Design, trial: PlannedTrial) -> tuple[str, ...]:
-    """Return what tells the build of a trial from others: package, build factors, and its own seed if drawn.
-
-    At a level such as `random` each trial has a build of its own, however builds are shared.
-    """
-    names = [factor.name for factor in design.factors if factor.build and factor.name != "package"]
-    levels = tuple(trial.levels[name] for name in names)
-    drawn = any(level in FACTORS[name].drawn for name, level in zip(names, levels, strict=True))
-    return (trial.package, *levels, *((str(trial.seed),) if drawn else ()))
+    combinations = itertools.product(*(factor.levels for factor in crossed))
+    return tuple(dict(zip(names, combination, strict=True)) for combination in combinations)

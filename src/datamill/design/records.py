@@ -9,6 +9,9 @@ from typing import Literal
 
 #: Whether a factor belongs to the question, and so to every model, or is only held or drawn.
 Role = Literal["factor", "nuisance"]
+#: What a trial is for: the question; the drift of the machine, by a package that is measured again and again;
+#: or what a measurement costs, by an execution with as few of them as there can be.
+Purpose = Literal["question", "reference", "calibration"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,10 @@ class PlannedTrial:
 
     `trial_id` follows the systematic order and `order` (from 1) the randomised one; `levels`
     holds every factor, the package and those of role "nuisance" among them; `block` names the nuisance
-    condition shared with other trials.
+    condition shared with other trials. `build` and `execution` (from 1) are its place in the nested
+    replication: trials with the same package, build factors and `build` measure the same binaries, whose
+    random levels are drawn from `build_seed` (None: from the trial's own). `measurements` are asked of
+    the package in each execution, after `warmup` ones; 0 leaves their number to the package.
     """
 
     trial_id: str
@@ -45,6 +51,12 @@ class PlannedTrial:
     levels: Mapping[str, str]
     block: str
     seed: int
+    build: int = 1
+    execution: int = 1
+    build_seed: int | None = None
+    measurements: int = 0
+    warmup: int = 0
+    purpose: Purpose = "question"
 
 
 @dataclass(frozen=True, slots=True)

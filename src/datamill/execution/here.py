@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Protocol
 
-from datamill.design.factorial import name_build
 from datamill.design.records import PlannedTrial
+from datamill.design.trials import name_build
 from datamill.execution.worker import WorkerError, WorkerKilledError
 from datamill.experiment.errors import InputError
 from datamill.experiment.factors import BACKGROUND_LOAD, NO_LOAD

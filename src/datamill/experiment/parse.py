@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from datamill.experiment.errors import InputError
 from datamill.experiment.factors import FACTORS
@@ -20,15 +20,30 @@ from datamill.experiment.fields import (
 )
 from datamill.experiment.formula import parse_formula
 from datamill.experiment.parse_factors import parse_factor_sections
+from datamill.experiment.parse_replication import (
+    parse_design_choice,
+    parse_reference,
+    parse_replication,
+    parse_stopping_rule,
+)
 from datamill.experiment.quantities import parse_duration, parse_size
-from datamill.experiment.records import Constraints, Experiment, Limits, Package, Response
+from datamill.experiment.records import (
+    BlockCondition,
+    Constraints,
+    Experiment,
+    Limits,
+    Package,
+    Response,
+    TrialOrder,
+)
 from datamill.experiment.responses import BUILT_IN_UNITS, DEFAULT_RESPONSE
 from datamill.experiment.source import Source
 from datamill.experiment.suggestions import suggest_name
 from datamill.experiment.units import check_unit
 
 _SECTIONS = (
-    "experiment", "package", "load", "constraints", "factors", "nuisance", "factor", "responses", "limits",
+    "experiment", "replication", "reference", "package", "load", "constraints", "factors", "nuisance",
+    "factor", "responses", "limits",
 )  # fmt: skip
 #: Largest seed: a whole number that JSON readers everywhere keep exactly.
 _LARGEST_SEED = (1 << 53) - 1
@@ -57,7 +72,8 @@ def parse_experiment(text: str, *, name: str) -> Experiment:
     source.check_keys(
         head,
         ("name", "question", "replicates", "seed", "build", "isolation", "baseline",
-         "confidence", "alpha", "interaction_order"),
+         "confidence", "alpha", "interaction_order", "design", "resolution", "max_points", "strength",
+         "order", "block"),
         "experiment",
     )  # fmt: skip
 
@@ -74,12 +90,18 @@ def parse_experiment(text: str, *, name: str) -> Experiment:
             where=source.locate("experiment", "name"),
             remedy='Write, say, name = "xz-vs-bzip2".',
         )
+    replication = parse_replication(tables, source)
+    confidence = check_between(
+        field("confidence", float, 0.95), 0.5, 1.0, source, "experiment", "confidence"
+    )
+    replicates = check_within(field("replicates", int, 1), 1, 1_000_000, source, "experiment", "replicates")
+    if replication is not None:
+        replicates = replication.builds * replication.executions
+    usual_build = "fresh" if replication is None else "shared"
     experiment = Experiment(
         name=title,
         question=field("question", str, ""),
-        replicates=check_within(
-            field("replicates", int, 1), 1, 1_000_000, source, "experiment", "replicates"
-        ),
+        replicates=replicates,
         seed=check_within(
             field("seed", int, _seed_from_name(title)), 0, _LARGEST_SEED, source, "experiment", "seed"
         ),
@@ -91,7 +113,9 @@ def parse_experiment(text: str, *, name: str) -> Experiment:
         user_factors=sections.user_factors,
         responses=_parse_responses(tables, source),
         limits=_parse_limits(tables, source),
-        build=check_one_of(field("build", str, "fresh"), ("fresh", "shared"), source, "experiment", "build"),  # type: ignore[arg-type]
+        build=check_one_of(
+            field("build", str, usual_build), ("fresh", "shared"), source, "experiment", "build"
+        ),  # type: ignore[arg-type]
         isolation=check_one_of(
             field("isolation", str, "auto"),
             ("auto", "overlay", "user_namespace", "plain"),
@@ -100,13 +124,21 @@ def parse_experiment(text: str, *, name: str) -> Experiment:
             "isolation",
         ),  # type: ignore[arg-type]
         baseline=field("baseline", str, ""),
-        confidence=check_between(
-            field("confidence", float, 0.95), 0.5, 1.0, source, "experiment", "confidence"
-        ),
+        confidence=confidence,
         alpha=check_between(field("alpha", float, 0.01), 0.0, 0.5, source, "experiment", "alpha"),
         interaction_order=check_within(
             field("interaction_order", int, 2), 1, 10, source, "experiment", "interaction_order"
         ),
+        replication=replication,
+        until=parse_stopping_rule(tables, packages, confidence, source),
+        design=parse_design_choice(head, source),
+        order=check_one_of(
+            field("order", str, "random"), get_args(TrialOrder), source, "experiment", "order"
+        ),  # type: ignore[arg-type]
+        block=check_one_of(
+            field("block", str, "none"), get_args(BlockCondition), source, "experiment", "block"
+        ),  # type: ignore[arg-type]
+        reference=parse_reference(tables, packages, source),
     )
     names = [package.name for package in packages]
     if experiment.baseline and experiment.baseline not in names:

@@ -10,6 +10,12 @@ from datamill.experiment.levels import NumberRange
 Direction = Literal["higher", "lower"]
 BuildPolicy = Literal["fresh", "shared"]
 Isolation = Literal["auto", "overlay", "user_namespace", "plain"]
+#: Which combinations of levels are measured.
+DesignKind = Literal["full", "screening", "fractional", "d-optimal", "covering"]
+#: How trials follow each other: all in one random order, or every design point once before any comes again.
+TrialOrder = Literal["random", "interleaved"]
+#: What divides trials into blocks whose level may differ, besides what the order makes of them.
+BlockCondition = Literal["none", "hour", "boot"]
 #: What becomes of a factor: crossed with the others, held at one level, or drawn anew for each trial.
 Treatment = Literal["vary", "fix", "randomise"]
 
@@ -74,6 +80,62 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class StoppingRule:
+    """When a sequential experiment has measured enough.
+
+    Exactly one of `half_width` (of every mean's interval, relative to the mean) and `detect` (the relative
+    difference between packages that must not go unnoticed) is set. It ends at the latest after `max_trials`
+    or `max_time_s`, whichever is set (0: none).
+    """
+
+    half_width: float | None = None
+    detect: float | None = None
+    confidence: float = 0.95
+    alpha: float = 0.05
+    power: float = 0.9
+    max_trials: int = 0
+    max_time_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Replication:
+    """The three nested levels of repetition (EPEW 2006 section 3.1) of each design point.
+
+    `builds` (l) of the package, `executions` (m) of each build, `measurements` (n) in each execution after
+    `warmup` ones; 0 measurements leaves their number to the package. With `randomise_builds` each build
+    draws its own link order and names of symbols, so that chance in compilation takes part.
+    """
+
+    builds: int = 1
+    executions: int = 1
+    measurements: int = 0
+    warmup: int = 0
+    randomise_builds: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A package that is measured again and again, at the levels of no factor, to show drift: after every `every` trials."""
+
+    package: str
+    every: int
+
+
+@dataclass(frozen=True, slots=True)
+class DesignChoice:
+    """Which combinations of levels are measured.
+
+    `resolution` is for fractional designs, `max_points` is the budget of D-optimal ones, `strength` says of
+    how many factors a covering array holds all combinations of levels.
+    """
+
+    kind: DesignKind = "full"
+    resolution: int = 0
+    max_points: int = 0
+    strength: int = 2
+
+
+@dataclass(frozen=True, slots=True)
 class Experiment:
     """Question, factors, responses, replication and limits, fixed before data.
 
@@ -81,7 +143,8 @@ class Experiment:
     spoil the answer (or crossed like factors, where they are to vary). `loads` are packages that may run
     beside the measured one; `user_factors` are the paths of factors that the experiment brings along.
     `responses` are in file order; the first one answers the question. `confidence` is the
-    level of every interval and `alpha` the level of every test.
+    level of every interval and `alpha` the level of every test. `replicates` are trials of each design
+    point: with `replication`, its builds times its executions.
     """
 
     name: str
@@ -102,6 +165,12 @@ class Experiment:
     nuisance: tuple[FactorChoice, ...] = ()
     loads: tuple[Package, ...] = ()
     user_factors: tuple[str, ...] = ()
+    replication: Replication | None = None
+    until: StoppingRule | None = None
+    design: DesignChoice = DesignChoice()
+    order: TrialOrder = "random"
+    block: BlockCondition = "none"
+    reference: Reference | None = None
 
     @property
     def choices(self) -> tuple[FactorChoice, ...]:

@@ -17,7 +17,7 @@ from datamill.experiment.responses import BUILT_IN_UNITS
 from datamill.results.doubts import Doubt, judge_disturbances
 from datamill.results.responses import evaluate_response, list_built_in_values, list_wanted_responses
 from datamill.results.trial_record import TrialRecord
-from datamill.results.validity import count_trials_once, explain_exclusion
+from datamill.results.validity import count_trials_once, explain_exclusion, explain_purpose
 
 #: Columns of the tidy table besides the factors', which stand after `package` under their own names
 #: (as strings; the design's order of levels is the meaningful one), and the nuisances' behind them.
@@ -28,6 +28,9 @@ TABLE_SCHEMA: dict[str, pl.DataType] = {
     "order": pl.Int64(),
     "point": pl.Int64(),
     "replicate": pl.Int64(),
+    "build": pl.Int64(),
+    "execution": pl.Int64(),
+    "purpose": pl.String(),
     "block": pl.String(),
     "seed": pl.Int64(),
     "worker": pl.String(),
@@ -73,7 +76,9 @@ def build_table(experiment: Experiment, design: Design, records: Sequence[TrialR
                 remedy="Do not mix the logs of two experiments.",
             )
     counted = count_trials_once(records)
-    exclusions = [explain_exclusion(record, counted) for record in records]
+    exclusions = [
+        explain_exclusion(record, counted) or explain_purpose(planned[record.trial_id]) for record in records
+    ]
     wanted = list_wanted_responses(experiment)
     own = {item.response.name: _Series(item.response.unit) for item in wanted}
     other: dict[str, _Series] = {}
@@ -85,18 +90,17 @@ def build_table(experiment: Experiment, design: Design, records: Sequence[TrialR
             for series in own.values():
                 series.add(index, 0, None)
             continue
+        warmup = planned[record.trial_id].warmup
         built_in = list_built_in_values(record.run)
         completed.append(index)
         built_ins.append(built_in)
         for item in wanted:
             series = own[item.response.name]
-            for measurement, value in enumerate(evaluate_response(item, built_in, record.metrics)):
-                series.add(index, measurement, value)
+            series.add_measurements(index, evaluate_response(item, built_in, record.metrics), warmup)
         for name, numbers in record.metrics.items():
             if name not in own:
                 series = other.setdefault(name, _Series(_UNSTATED_UNIT))
-                for measurement, number in enumerate(numbers):
-                    series.add(index, measurement, number)
+                series.add_measurements(index, numbers, warmup)
 
     for name, unit in BUILT_IN_UNITS.items():
         if name not in own:
@@ -132,6 +136,13 @@ class _Series:
         self._measurement = array("I")
         self._value = array("d")
         self._exclusion: dict[int, str] = {}
+
+    def add_measurements(self, index: int, values: Sequence[float | str], warmup: int) -> None:
+        """Add what one execution measured; of several values the first `warmup` are excluded."""
+        for measurement, value in enumerate(values):
+            if measurement < warmup and len(values) > 1:
+                self._exclusion[len(self._value)] = f"warm-up: among the first {warmup} of its execution"
+            self.add(index, measurement, value)
 
     def add(self, index: int, measurement: int, value: float | str | None) -> None:
         """Add an observation of the attempt at `index`."""
@@ -193,6 +204,9 @@ def _build_trial_columns(
         "order": [trial.order for trial in trials],
         "point": [trial.point for trial in trials],
         "replicate": [trial.replicate for trial in trials],
+        "build": [trial.build for trial in trials],
+        "execution": [trial.execution for trial in trials],
+        "purpose": [trial.purpose for trial in trials],
         "block": [trial.block for trial in trials],
         "seed": [trial.seed for trial in trials],
         "worker": [record.worker.id for record in records],

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from datamill.design.records import PlannedTrial
 from datamill.results.doubts import judge_disturbances
 from datamill.results.trial_record import FactorFacts, TrialRecord
 
@@ -55,6 +56,15 @@ def explain_exclusion(record: TrialRecord, counted: CountedTrials) -> str:
     for factor in record.factors:
         if factor.observed is not None and factor.observed != factor.asked:
             return f"{factor.name} was {factor.observed}, not {factor.asked} as planned"
+    return ""
+
+
+def explain_purpose(trial: PlannedTrial) -> str:
+    """Return why a trial that is not for the question is left out of its analysis, else an empty text."""
+    if trial.purpose == "reference":
+        return "reference trial: shows drift, not part of the question"
+    if trial.purpose == "calibration":
+        return "calibration trial: shows what a measurement costs, not part of the question"
     return ""
 
 

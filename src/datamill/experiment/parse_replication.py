@@ -1,0 +1,237 @@
+"""From the keys about repetition and design of an experiment file: how often, which points, in which order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, cast, get_args
+
+from datamill.experiment.errors import InputError
+from datamill.experiment.fields import (
+    check_between,
+    check_one_of,
+    check_within,
+    take_table,
+    take_typed,
+)
+from datamill.experiment.quantities import parse_duration
+from datamill.experiment.records import (
+    DesignChoice,
+    DesignKind,
+    Package,
+    Reference,
+    Replication,
+    StoppingRule,
+)
+from datamill.experiment.source import Source
+
+_PERCENTAGE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*")
+_REPLICATION = (
+    "builds", "executions", "measurements", "warmup", "randomise_builds", "until", "max_trials", "max_time",
+)  # fmt: skip
+_MOST = {"builds": 100_000, "executions": 100_000, "measurements": 10_000_000, "warmup": 10_000_000}
+
+
+def parse_replication(tables: Mapping[str, Any], source: Source) -> Replication | None:
+    """Return the nested replication that `[replication]` asks for; None without that section.
+
+    Raises:
+        InputError: for an unknown key, a number out of range, and `replicates` beside it.
+    """
+    if "replication" not in tables:
+        return None
+    table = take_table(tables, "replication", source)
+    source.check_keys(table, _REPLICATION, "replication")
+    head = take_table(tables, "experiment", source)
+    if "replicates" in head:
+        raise InputError(
+            "replicates and [replication] both say how often trials are repeated",
+            where=source.locate("experiment", "replicates"),
+            remedy="Leave replicates out: they are builds times executions.",
+        )
+    counts = {
+        key: check_within(
+            take_typed(table, key, int, 1 if key in ("builds", "executions") else 0, source, "replication"),
+            1 if key in ("builds", "executions") else 0,
+            most,
+            source,
+            "replication",
+            key,
+        )
+        for key, most in _MOST.items()
+    }
+    if counts["warmup"] and not counts["measurements"]:
+        raise InputError(
+            "warmup counts measurements, and measurements does not say how many there are behind them",
+            where=source.locate("replication", "warmup"),
+            remedy="Write, say, measurements = 100; whole executions before the measured one are the factor "
+            "warmups.",
+        )
+    if head.get("build") == "fresh" and counts["executions"] > 1:
+        raise InputError(
+            'build = "fresh" makes a build for each execution, and [replication] wants several of each build',
+            where=source.locate("experiment", "build"),
+            remedy="Leave build out.",
+        )
+    return Replication(
+        **counts,
+        randomise_builds=take_typed(table, "randomise_builds", bool, False, source, "replication"),
+    )
+
+
+def parse_stopping_rule(
+    tables: Mapping[str, Any], packages: tuple[Package, ...], confidence: float, source: Source
+) -> StoppingRule | None:
+    """Return the rule that `until` in `[replication]` states; None without one.
+
+    Raises:
+        InputError: for an unknown key, a number out of range, a rule that states both goals or none, or one
+            that can go on for ever.
+    """
+    table = take_table(tables, "replication", source)
+    where = source.locate("replication", "until")
+    if "until" not in table:
+        for key in ("max_trials", "max_time"):
+            if key in table:
+                raise InputError(
+                    f"{key} bounds an experiment that stops by a rule, and there is none",
+                    where=source.locate("replication", key),
+                    remedy='Write, say, until = { half_width = "1%" }.',
+                )
+        return None
+    rule = table["until"]
+    if not isinstance(rule, dict):
+        raise InputError(
+            "until must be a table", where=where, remedy='Write, say, until = { half_width = "1%" }.'
+        )
+    for key in rule:
+        if key not in ("half_width", "detect", "confidence", "alpha", "power"):
+            raise InputError(
+                f'until has no key "{key}"',
+                where=where,
+                remedy="It has half_width and confidence, or detect, alpha and power.",
+            )
+    if ("half_width" in rule) == ("detect" in rule):
+        raise InputError(
+            "until states one goal: half_width of the intervals, or the difference to detect",
+            where=where,
+            remedy='Write until = { half_width = "1%" } or until = { detect = "5%" }.',
+        )
+    misplaced = ("alpha", "power") if "half_width" in rule else ("confidence",)
+    for key in misplaced:
+        if key in rule:
+            goal = "half_width" if "half_width" in rule else "detect"
+            raise InputError(f"{key} does not go with {goal}", where=where, remedy=f"Leave {key} out.")
+    if "detect" in rule and len(packages) != 2:
+        raise InputError(
+            f"detect is about the difference of two packages, and there are {len(packages)}",
+            where=where,
+            remedy="Compare two packages, or ask for half_width.",
+        )
+
+    def number(key: str, default: float, low: float, high: float) -> float:
+        return check_between(
+            take_typed(rule, key, float, default, source, "replication"),
+            low, high, source, "replication", "until",
+        )  # fmt: skip
+
+    most = take_typed(table, "max_trials", int, 0, source, "replication")
+    if "max_trials" in table:
+        check_within(most, 1, 100_000_000, source, "replication", "max_trials")
+    longest = (
+        parse_duration(table["max_time"], where=source.locate("replication", "max_time"))
+        if "max_time" in table
+        else 0.0
+    )
+    if not most and not longest:
+        raise InputError(
+            "nothing bounds the experiment: noise may be too large for the rule ever to be met",
+            where=where,
+            remedy='Write max_trials = 500 or max_time = "2 h" beside it.',
+        )
+    return StoppingRule(
+        half_width=_parse_share(rule["half_width"], where) if "half_width" in rule else None,
+        detect=_parse_share(rule["detect"], where) if "detect" in rule else None,
+        confidence=number("confidence", confidence, 0.5, 1.0),
+        alpha=number("alpha", 0.05, 0.0, 0.5),
+        power=number("power", 0.9, 0.0, 1.0),
+        max_trials=most,
+        max_time_s=longest,
+    )
+
+
+def _parse_share(value: object, where: str) -> float:
+    """Read `"1%"` or 0.01."""
+    if isinstance(value, str) and (match := _PERCENTAGE.fullmatch(value)):
+        share = float(match[1]) / 100
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        share = float(value)
+    else:
+        share = 0.0
+    if not 0 < share < 1:
+        raise InputError(
+            f"{value!r} is not a share between 0 and 100%", where=where, remedy='Write, say, "1%".'
+        )
+    return share
+
+
+def parse_design_choice(head: Mapping[str, Any], source: Source) -> DesignChoice:
+    """Return which design the keys of `[experiment]` ask for.
+
+    Raises:
+        InputError: for an unknown design, a number out of range, or one that belongs to another design.
+    """
+    kind = check_one_of(
+        take_typed(head, "design", str, "full", source, "experiment"),
+        get_args(DesignKind),
+        source,
+        "experiment",
+        "design",
+    )
+    owners = {"resolution": "fractional", "max_points": "d-optimal", "strength": "covering"}
+    for key, owner in owners.items():
+        if key in head and kind != owner:
+            raise InputError(
+                f'{key} belongs to design = "{owner}"',
+                where=source.locate("experiment", key),
+                remedy=f'Leave it out, or write design = "{owner}".',
+            )
+    return DesignChoice(
+        kind=cast(DesignKind, kind),
+        resolution=check_within(
+            take_typed(head, "resolution", int, 4, source, "experiment"), 3, 8, source, "experiment", "resolution"
+        )
+        if kind == "fractional"
+        else 0,
+        max_points=check_within(
+            take_typed(head, "max_points", int, 0, source, "experiment"),
+            2, 1_000_000, source, "experiment", "max_points",
+        )
+        if kind == "d-optimal"
+        else 0,
+        strength=check_within(
+            take_typed(head, "strength", int, 2, source, "experiment"), 2, 6, source, "experiment", "strength"
+        ),
+    )  # fmt: skip
+
+
+def parse_reference(
+    tables: Mapping[str, Any], packages: tuple[Package, ...], source: Source
+) -> Reference | None:
+    """Return the reference trials that `[reference]` asks for; None without that section.
+
+    Raises:
+        InputError: for an unknown key, an unknown package or a number out of range.
+    """
+    if "reference" not in tables:
+        return None
+    table = take_table(tables, "reference", source)
+    source.check_keys(table, ("package", "every"), "reference")
+    names = tuple(package.name for package in packages)
+    package = take_typed(table, "package", str, names[0] if len(names) == 1 else "", source, "reference")
+    return Reference(
+        package=check_one_of(package, names, source, "reference", "package"),
+        every=check_within(
+            take_typed(table, "every", int, 20, source, "reference"), 1, 1_000_000, source, "reference", "every"
+        ),
+    )  # fmt: skip
