@@ -91,9 +91,7 @@ def parse_experiment(text: str, *, name: str) -> Experiment:
             remedy='Write, say, name = "xz-vs-bzip2".',
         )
     replication = parse_replication(tables, source)
-    confidence = check_between(
-        field("confidence", float, 0.95), 0.5, 1.0, source, "experiment", "confidence"
-    )
+    confidence = check_between(field("confidence", float, 0.95), 0.5, 1.0, source, "experiment", "confidence")
     replicates = check_within(field("replicates", int, 1), 1, 1_000_000, source, "experiment", "replicates")
     if replication is not None:
         replicates = replication.builds * replication.executions

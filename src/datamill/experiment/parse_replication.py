@@ -1,4 +1,4 @@
-"""From the keys about repetition and design of an experiment file: how often, which points, in which order."""
+"""From the keys of an experiment file about repetition and design: how often, which points, what order."""
 
 from __future__ import annotations
 
@@ -130,10 +130,8 @@ def parse_stopping_rule(
         )
 
     def number(key: str, default: float, low: float, high: float) -> float:
-        return check_between(
-            take_typed(rule, key, float, default, source, "replication"),
-            low, high, source, "replication", "until",
-        )  # fmt: skip
+        value = take_typed(rule, key, float, default, source, "replication")
+        return check_between(value, low, high, source, "replication", "until")
 
     most = take_typed(table, "max_trials", int, 0, source, "replication")
     if "max_trials" in table:
@@ -196,23 +194,17 @@ def parse_design_choice(head: Mapping[str, Any], source: Source) -> DesignChoice
                 where=source.locate("experiment", key),
                 remedy=f'Leave it out, or write design = "{owner}".',
             )
+
+    def count(key: str, default: int, least: int, most: int) -> int:
+        value = take_typed(head, key, int, default, source, "experiment")
+        return check_within(value, least, most, source, "experiment", key)
+
     return DesignChoice(
         kind=cast(DesignKind, kind),
-        resolution=check_within(
-            take_typed(head, "resolution", int, 4, source, "experiment"), 3, 8, source, "experiment", "resolution"
-        )
-        if kind == "fractional"
-        else 0,
-        max_points=check_within(
-            take_typed(head, "max_points", int, 0, source, "experiment"),
-            2, 1_000_000, source, "experiment", "max_points",
-        )
-        if kind == "d-optimal"
-        else 0,
-        strength=check_within(
-            take_typed(head, "strength", int, 2, source, "experiment"), 2, 6, source, "experiment", "strength"
-        ),
-    )  # fmt: skip
+        resolution=count("resolution", 4, 3, 8) if kind == "fractional" else 0,
+        max_points=count("max_points", 0, 2, 1_000_000) if kind == "d-optimal" else 0,
+        strength=count("strength", 2, 2, 6),
+    )
 
 
 def parse_reference(
@@ -229,9 +221,8 @@ def parse_reference(
     source.check_keys(table, ("package", "every"), "reference")
     names = tuple(package.name for package in packages)
     package = take_typed(table, "package", str, names[0] if len(names) == 1 else "", source, "reference")
+    every = take_typed(table, "every", int, 20, source, "reference")
     return Reference(
         package=check_one_of(package, names, source, "reference", "package"),
-        every=check_within(
-            take_typed(table, "every", int, 20, source, "reference"), 1, 1_000_000, source, "reference", "every"
-        ),
-    )  # fmt: skip
+        every=check_within(every, 1, 1_000_000, source, "reference", "every"),
+    )

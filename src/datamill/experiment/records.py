@@ -115,7 +115,7 @@ class Replication:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A package that is measured again and again, at the levels of no factor, to show drift: after every `every` trials."""
+    """A package that is measured again and again to show drift: once after every `every` trials."""
 
     package: str
     every: int

@@ -63,8 +63,8 @@ class VarianceEstimate:
     `builds` is l; `executions` and `measurements` are the effective m of a build and n of an execution (where
     unbalanced: harmonic means). `mean_squares` are the paper's S²_V, S²_B, S²_E (equations 16, 15, 14) by
     level and in the unit squared; `components` the unbiased estimates of σ²_V, σ²_B, σ²_E without
-    what chance of the levels below adds to a mean square, 0 where negative. A level that is absent from either
-    cannot be told apart or estimated: `unknown` says why, by level.
+    what chance of the levels below adds to a mean square, 0 where negative. A level that is absent from
+    either cannot be told apart or estimated: `unknown` says why, by level.
 
     `mean` has the interval of `confidence` with Student's t and `df` degrees of freedom; `paper_mean`
     the asymptotic one of equation 17. `uncertainty` is each level's share of the variance of the mean,
@@ -96,8 +96,8 @@ class RepetitionCosts:
     """What repetition takes, in seconds of the machine's time.
 
     `build_s` for one more build, `execution_s` for one more execution of it without its measurements (start,
-    warm-up, and what a trial takes around it), `measurement_s` for one more measurement in an execution: w + n
-    measurements of equation 18 are `execution_s + n * measurement_s`. `source` says how they are known.
+    warm-up, and what a trial takes around it), `measurement_s` for one more measurement in an execution:
+    w + n measurements of equation 18 are `execution_s + n * measurement_s`. `source` says how they are known.
     """
 
     build_s: float
