@@ -97,6 +97,7 @@ bench: setup
 	$(BIN)/python benches/anova.py
 	$(BIN)/python benches/summaries.py
 	$(BIN)/python benches/quantiles.py
+	$(BIN)/python benches/nested.py
 	$(BIN)/python benches/factor_time.py
 	$(BIN)/python benches/quiet_trials.py
 

@@ -12,6 +12,127 @@ def gather_moments(
 ]:
     """Return counts, means, sums of squares, minima and maxima of `values - origin` by cell."""
 
+def nested_means(
+    values: NDArray[np.float64], executions: NDArray[np.int64], builds: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return execution means (E), sums of squared deviations inside executions (E), and build means (B).
+
+    Execution e is `values[executions[e]:executions[e + 1]]`, build k has the executions from `builds[k]` up
+    to `builds[k + 1]`: offsets of E + 1 and B + 1. A build's mean is that of its execution means, each of
+    which counts the same. Two passes: what all values have in common costs no digits. Values have to be
+    finite.
+    Raises ValueError for offsets that do not fit, or an execution or build that is empty.
+    """
+
+def nested_mean_squares(
+    values: NDArray[np.float64], executions: NDArray[np.int64], builds: NDArray[np.int64]
+) -> tuple[float, float, float, float]:
+    """Return the mean of the build means, S²_V, S²_B and S²_E (EPEW 2006, equations 16, 15, 14).
+
+    Arguments and errors as `nested_means`. Of unbalanced data S²_E and S²_B are pooled by their degrees of
+    freedom; S²_V is the variance of the build means. NaN for a level that is not repeated anywhere.
+    """
+
+def resample_builds(
+    build_means_a: NDArray[np.float64], build_means_b: NDArray[np.float64], draws: int, seed: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return bootstrap draws (R each) of the difference b − a and of the ratio b / a of the versions' means.
+
+    Each draw takes as many builds as a version has, with replacement; a build is drawn whole, as its mean.
+    Draw r depends on the seed and on r alone. As with any bootstrap the variance of the draws is too small
+    by a factor of 1 − 1/l, which matters for few builds. `seed` is from 0 up to 2⁶⁴ − 1.
+    Raises ValueError for a version without builds.
+    """
+
+def resample_impact(
+    execution_means: NDArray[np.float64], builds: NDArray[np.int64], draws: int, seed: int
+) -> tuple[float, float, float, NDArray[np.float64]]:
+    """Return the impact factor of builds (EPEW 2006, section 2), its two parts, and bootstrap draws (R).
+
+    The factor is the standard deviation of execution means from different builds (second in the result)
+    divided by that of execution means from the same build (third). The square of each is half the mean
+    squared difference of two execution means drawn at random, one each from two different builds, or two
+    different ones of one build; each build counts the same, and those with one execution have no part in
+    the third. So both squares are unbiased, σ²_V + σ² and σ² with σ² = σ²_B + σ²_E/n, and builds that do
+    not matter give 1 up to chance: below 1 is possible. Draws take as many builds as there are, whole, with
+    replacement, at least two different ones; a build that is drawn twice is not paired with itself. Draw r
+    depends on the seed and r alone. NaN where no build has two executions, or where all variances are 0;
+    infinite where only the third is 0.
+    Raises ValueError for fewer than two builds, and for offsets that do not fit (`nested_means`).
+    """
+
+class SimulatedComparisons:
+    """What R comparisons of a version with itself find, for each of L group sizes l: only false alarms.
+
+    Counts are -1, and statistics NaN, where a rule is undefined.
+    """
+
+    @property
+    def disjoint(self) -> NDArray[np.bool_]:
+        """Whether the two groups had no build in common (L): 2l different builds were drawn, as 2l ≤ B.
+
+        Otherwise both groups were drawn from all B builds, independently and with replacement.
+        """
+    @property
+    def paper(self) -> NDArray[np.int64]:
+        """Comparisons (L) in which the intervals of equation 17 do not overlap; -1 where l = 1.
+
+        `critical` (the normal quantile u) times the root of S²_E/lmn + S²_B/lm + S²_V/l to both sides.
+        """
+    @property
+    def executions(self) -> NDArray[np.int64]:
+        """Comparisons (L) in which intervals from the lm execution means of a group do not overlap.
+
+        The wrong error term: execution means are taken as if independent; the mean is over all of them,
+        `critical` times its standard error to both sides. -1 where l = 1 and some build has one execution.
+        """
+    @property
+    def single_build(self) -> int:
+        """Comparisons of one build with one other in which two-level intervals do not overlap.
+
+        The first column of the paper's Figure 2: l = 1 whatever the sizes asked for, `critical` times the
+        root of S²_E/mn + S²_B/m to both sides. -1 where some build has one execution.
+        """
+    @property
+    def welch_t(self) -> NDArray[np.float64]:
+        """Welch's statistic of build means (L × R), second group minus first; NaN where l = 1.
+
+        Two-sided p: `2 * scipy.stats.t.sf(abs(t), df)`. Without any variance it is 0 or infinite.
+        """
+    @property
+    def welch_df(self) -> NDArray[np.float64]:
+        """Degrees of freedom of `welch_t` after Satterthwaite (L × R); NaN where l = 1."""
+    @property
+    def execution_t(self) -> NDArray[np.float64]:
+        """Welch's statistic of execution means (L × R), taken as if independent: the wrong error term.
+
+        NaN where l = 1 and the build has one execution.
+        """
+    @property
+    def execution_df(self) -> NDArray[np.float64]:
+        """Degrees of freedom of `execution_t` after Satterthwaite (L × R)."""
+
+def simulate_comparisons(
+    values: NDArray[np.float64],
+    executions: NDArray[np.int64],
+    builds: NDArray[np.int64],
+    sizes: Sequence[int],
+    repetitions: int,
+    critical: float,
+    seed: int,
+) -> SimulatedComparisons:
+    """Compare random groups of builds of one version, `repetitions` times for each of the `sizes`.
+
+    `values`, `executions`, `builds` are the nested values of one version, as for `nested_means`; `sizes`
+    are the L numbers l of builds in a group, each at least 1; `critical` is the u of equation 17, 1.96 for
+    95%. The method is that of EPEW 2006, section 4. Repetition r of groups of l depends on the seed (0 to
+    2⁶⁴ − 1), on l and r alone. Unbalanced data: a group's mean is that of its build means (`executions`: of
+    its execution means), S²_B and S²_E are pooled by degrees of freedom, and 1/m and 1/mn are averages over
+    the builds. A level that is nowhere repeated adds no term of its own: its variance is in the level
+    above.
+    Raises ValueError for fewer than two builds, a size of 0, and as `nested_means`.
+    """
+
 class DependentColumnsError(ValueError):
     """Columns of a model matrix are combinations of others: `columns` lists (column, its parts)."""
 

@@ -4,6 +4,8 @@
 
 pub mod cells;
 pub mod combinations;
+mod draws;
+pub mod nested;
 pub mod quantile;
 pub mod residuals;
 pub mod texts;

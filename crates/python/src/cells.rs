@@ -103,8 +103,7 @@ pub(crate) fn check_rows(cell_of_row: &[u32], values: usize, cells: usize) -> Py
             cell_of_row.len()
         )));
     }
-    // Folded, unlike `max`, this takes several numbers at a time.
-    let largest = cell_of_row.iter().copied().fold(0, u32::max);
+    let largest = cells::find_largest(cell_of_row);
     if !cell_of_row.is_empty() && largest as usize >= cells {
         return Err(PyValueError::new_err(format!(
             "cell number {largest} is not below {cells}"

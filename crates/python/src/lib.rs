@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 
 mod cells;
+mod nested;
 mod quantile_cells;
 mod quantile_general;
 mod quantile_retargeted;
@@ -12,6 +13,7 @@ mod texts;
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     cells::register(module)?;
+    nested::register(module)?;
     quantile_cells::register(module)?;
     quantile_general::register(module)?;
     quantile_retargeted::register(module)?;

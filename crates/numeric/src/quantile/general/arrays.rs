@@ -1,4 +1,4 @@
-//! Arrays of numbers: their sums in a fixed order, places of rows, and runs of rows of one cell.
+//! Arrays of numbers: their sums in a fixed order, and runs of rows of one cell.
 
 use std::ops::Range;
 
@@ -46,15 +46,6 @@ impl Iterator for Runs<'_> {
         }
         None
     }
-}
-
-/// Each number at its place.
-pub(super) fn scatter<T: Copy + Default>(numbers: &[T], places: &[u32]) -> Vec<T> {
-    let mut out = vec![T::default(); numbers.len()];
-    for (&number, &place) in numbers.iter().zip(places) {
-        out[place as usize] = number;
-    }
-    out
 }
 
 /// Sum of `term` over pairs of numbers, in eight sums that fit wide registers.

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use rayon::prelude::*;
 
-use super::draws::Draws;
 use super::fit::{GeneralError, Prepared, check_quantiles};
 use super::levels::{Level, Spread};
 use super::matrix::CellMatrix;
 use super::refine::{Goal, Solution, Start, refine};
+use crate::draws::Draws;
 
 /// What is drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,12 +44,12 @@ pub fn bootstrap_general(
     check_scheme(&scheme, matrix.rows())?;
     let original = matrix.clone();
     let prepared = Prepared::new(matrix, values, None)?;
-    let starts: Vec<(Solution, Spread)> = quantiles
+    let starts: Vec<(Solution, Spread<'_>)> = quantiles
         .par_iter()
         .map(|&tau| {
             let solution = prepared.solve(tau).0;
             let all = &prepared.levels[0];
-            let spread = Spread::new(all, all.residuals(&solution.coefficients));
+            let spread = Spread::new(all, &solution.coefficients);
             (solution, spread)
         })
         .collect();
@@ -86,7 +86,7 @@ fn refit(
     original: &CellMatrix<'_>,
     values: &[f64],
     quantiles: &[f64],
-    starts: &[(Solution, Spread)],
+    starts: &[(Solution, Spread<'_>)],
     weights: &[f64],
 ) -> Vec<f64> {
     let all = &prepared.levels[0];

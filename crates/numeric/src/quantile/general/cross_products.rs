@@ -71,20 +71,19 @@ fn sum_pairs(matrix: &CellMatrix<'_>, weights: &[f64], pairs: &[(usize, usize)])
     let slots = matrix.slots();
     let add = |rows: std::ops::Range<usize>, sums: &mut [f64]| {
         let mut held = vec![1.0; slots];
-        for row in rows {
+        matrix.for_each_row(rows, |row, cell| {
             let weight = weights[row];
             if weight == 0.0 {
-                continue;
+                return;
             }
             for (slot, held) in held.iter_mut().enumerate().skip(1) {
                 *held = matrix.covariate(slot, row);
             }
-            let cell = matrix.cell_of_row()[row] as usize;
             let own = &mut sums[cell * pairs.len()..(cell + 1) * pairs.len()];
             for (own, &(one, other)) in own.iter_mut().zip(pairs) {
                 *own += weight * held[one] * held[other];
             }
-        }
+        });
     };
     if size > SMALL_TABLE * 16 {
         let mut sums = vec![0.0; size];

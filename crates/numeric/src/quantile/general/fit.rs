@@ -4,14 +4,15 @@ use std::borrow::Cow;
 
 use rayon::prelude::*;
 
-use super::arrays::{all_finite, dot, scatter};
+use super::arrays::{all_finite, dot};
+use super::cell_order::CellOrder;
 use super::centring::Shifts;
-use super::draws::scramble;
 use super::frame::{DependentColumn, Frame, solve_exactly};
 use super::levels::{Level, Spread, build_levels, choose_lasting};
 use super::matrix::CellMatrix;
 use super::passes::sum_loss;
 use super::refine::{BAND_WIDTH, BELOW, Goal, Solution, Start, choose_independent, refine};
+use crate::draws::scramble;
 
 /// Why no fit was made.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,7 +56,7 @@ pub struct GeneralFit {
     pub not_unique: bool,
     /// Exchanges of the vertex walk, over all subsets of rows.
     pub iterations: usize,
-    /// The p rows that the fit goes through.
+    /// The p rows that the fit goes through, ascending.
     pub basis: Vec<usize>,
 }
 
@@ -66,8 +67,10 @@ pub(super) struct Prepared<'a> {
     /// Coefficients whose fit is one in every row, when there are such.
     constant: Option<Vec<f64>>,
     pub shifts: Shifts,
-    /// The rows of the first level by their numbers in the data; empty when these are the same.
+    /// The rows with a positive weight by their numbers in the data; empty when these are all.
     kept: Vec<u32>,
+    /// How the rows of the first level stand in it; `None` when as in the data.
+    order: Option<CellOrder<'a>>,
 }
 
 impl<'a> Prepared<'a> {
@@ -92,16 +95,10 @@ impl<'a> Prepared<'a> {
             values = own(&values);
             weights = weights.map(|weights| own(&weights));
         }
-        if let Some(places) = matrix.places_by_cell() {
-            matrix = matrix.rearrange(&places);
-            values = Cow::Owned(scatter(&values, &places));
-            weights = weights.map(|weights| Cow::Owned(scatter(&weights, &places)));
-            let numbers = if kept.is_empty() {
-                (0..places.len() as u32).collect()
-            } else {
-                kept
-            };
-            kept = scatter(&numbers, &places);
+        let (matrix, order) = matrix.sort_by_cell();
+        if let Some(order) = &order {
+            values = Cow::Owned(order.sort(&values));
+            weights = weights.map(|weights| Cow::Owned(order.sort(&weights)));
         }
         let p = matrix.columns();
         if matrix.rows() < p {
@@ -127,35 +124,47 @@ impl<'a> Prepared<'a> {
             constant,
             shifts,
             kept,
+            order,
         })
     }
 
     /// One number for each row of the data, as one for each row of the first level.
     pub fn arrange<'n>(&self, numbers: &'n [f64]) -> Cow<'n, [f64]> {
-        match self.kept.as_slice() {
-            [] => Cow::Borrowed(numbers),
-            kept => Cow::Owned(pick(numbers, kept)),
+        let mut numbers = Cow::Borrowed(numbers);
+        if !self.kept.is_empty() {
+            numbers = Cow::Owned(pick(&numbers, &self.kept));
+        }
+        match &self.order {
+            Some(order) => Cow::Owned(order.sort(&numbers)),
+            None => numbers,
         }
     }
 
-    /// Solves for one quantile; `tau` lies strictly between 0 and 1.
+    /// Solves for one quantile; `tau` lies strictly between 0 and 1. The basic rows are those of the first level.
     pub fn fit(&self, tau: f64) -> GeneralFit {
         let (solution, iterations) = self.solve(tau);
         let all = &self.levels[0];
         let coefficients = self.polish(&solution);
         let objective = sum_loss(all, &coefficients, tau);
-        let mut basis = solution.basis;
-        if !self.kept.is_empty() {
-            basis = basis.iter().map(|&row| self.kept[row] as usize).collect();
-            basis.sort_unstable();
-        }
         GeneralFit {
             coefficients: self.restore(coefficients),
             objective,
             certified: solution.certified,
             not_unique: solution.not_unique,
             iterations,
-            basis,
+            basis: solution.basis,
+        }
+    }
+
+    /// Names the basic rows as the data do.
+    fn restore_rows(&self, fits: &mut [GeneralFit]) {
+        if let Some(order) = &self.order {
+            order.restore_rows(fits);
+        }
+        if !self.kept.is_empty() {
+            for row in fits.iter_mut().flat_map(|fit| &mut fit.basis) {
+                *row = self.kept[*row] as usize;
+            }
         }
     }
 
@@ -182,7 +191,7 @@ impl<'a> Prepared<'a> {
         );
         for at in (0..coarsest).rev() {
             let small = &self.levels[at + 1];
-            let spread = Spread::new(small, small.residuals(&solution.coefficients));
+            let spread = Spread::new(small, &solution.coefficients);
             basis = solution
                 .basis
                 .iter()
@@ -377,5 +386,7 @@ pub fn fit_general(
 ) -> Result<Vec<GeneralFit>, GeneralError> {
     check_quantiles(quantiles)?;
     let prepared = Prepared::new(matrix, values, weights)?;
-    Ok(quantiles.par_iter().map(|&tau| prepared.fit(tau)).collect())
+    let mut fits: Vec<GeneralFit> = quantiles.par_iter().map(|&tau| prepared.fit(tau)).collect();
+    prepared.restore_rows(&mut fits);
+    Ok(fits)
 }

@@ -1,12 +1,13 @@
 //! Nested subsets of the rows, from a few thousand to all, and how wide the band of rows near a fit is.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use rayon::prelude::*;
 
 use super::arrays::ROWS_AT_A_TIME;
-use super::draws::scramble;
 use super::matrix::CellMatrix;
+use crate::draws::scramble;
 
 /// Each subset has about one in eight rows of the next.
 const BITS_A_LEVEL: u32 = 3;
@@ -38,7 +39,7 @@ impl<'a> Level<'a> {
         values: Cow<'a, [f64]>,
         weights: Option<Cow<'a, [f64]>>,
     ) -> Self {
-        let total = matrix.sum_rows(|row| weights.as_ref().map_or(1.0, |weights| weights[row]));
+        let total = matrix.sum_rows(|row, _| weights.as_ref().map_or(1.0, |weights| weights[row]));
         let above = vec![0.0; matrix.columns()];
         Self {
             matrix,
@@ -93,12 +94,17 @@ impl<'a> Level<'a> {
             .enumerate()
             .for_each(|(chunk, out)| {
                 let start = chunk * ROWS_AT_A_TIME;
-                self.matrix.evaluate(folded, start..start + out.len(), out);
-                for (out, value) in out.iter_mut().zip(&self.values[start..]) {
-                    *out = (value - self.origin) - *out;
-                }
+                self.fill_residuals(folded, start, out);
             });
         out
+    }
+
+    /// Residuals of the rows from `start` on.
+    fn fill_residuals(&self, folded: &[f64], start: usize, out: &mut [f64]) {
+        self.matrix.evaluate(folded, start..start + out.len(), out);
+        for (out, value) in out.iter_mut().zip(&self.values[start..]) {
+            *out = (value - self.origin) - *out;
+        }
     }
 }
 
@@ -128,8 +134,8 @@ pub(super) fn choose_lasting(matrix: &CellMatrix<'_>) -> Vec<u32> {
         }
         let mut seen = vec![0u32; matrix.cells()];
         let mut full = 0;
-        for (row, &cell) in matrix.cell_of_row().iter().enumerate() {
-            let seen = &mut seen[cell as usize];
+        for row in 0..rows {
+            let seen = &mut seen[matrix.cell_of(row)];
             if *seen < KEPT_OF_CELL {
                 *seen += 1;
                 full += usize::from(*seen == KEPT_OF_CELL);
@@ -161,7 +167,8 @@ pub(super) fn build_levels<'a>(
             break;
         }
         let mut next = lasting.iter().copied().peekable();
-        let mut chosen: Vec<u32> = Vec::with_capacity((rows >> BITS_A_LEVEL) + lasting.len());
+        // With room to spare, so that chance does not double it; what is not used takes no memory.
+        let mut chosen: Vec<u32> = Vec::with_capacity(rows / 7 + lasting.len());
         for row in 0..rows as u32 {
             let original = if depth == 1 {
                 row
@@ -221,12 +228,8 @@ impl Limits {
         self
     }
 
-    pub fn of(&self, cell: u32) -> (f64, f64) {
-        self.by_group[if self.by_group.len() == 1 {
-            0
-        } else {
-            cell as usize
-        }]
+    pub fn of(&self, cell: usize) -> (f64, f64) {
+        self.by_group[if self.by_group.len() == 1 { 0 } else { cell }]
     }
 
     pub(super) fn by_cell(&self, cells: usize) -> Vec<(f64, f64)> {
@@ -255,48 +258,66 @@ impl Limits {
     }
 }
 
-/// Residuals of a subset at its own fit, by group: they say how wide the band has to be.
-pub(super) struct Spread {
-    by_group: Vec<Vec<f64>>,
-    columns: f64,
-    rows: f64,
+/// Residuals of a subset at a fit to it, by group: they say how wide the band has to be.
+pub(super) struct Spread<'l> {
+    level: &'l Level<'l>,
+    folded: Vec<f64>,
+    /// Group after group; empty where groups stand together in the level, as they are quickly found again.
+    held: Vec<f64>,
+    /// Where each group begins, and the end.
+    starts: Vec<usize>,
 }
 
-impl Spread {
-    /// Gathers the residuals by cell when cells are large, else all together.
-    pub fn new(level: &Level<'_>, residuals: Vec<f64>) -> Self {
+impl<'l> Spread<'l> {
+    /// Cells are groups when they are large, else all rows are one.
+    pub fn new(level: &'l Level<'l>, coefficients: &[f64]) -> Self {
         let (rows, cells) = (level.rows(), level.matrix.cells());
-        let by_group = if cells > 1 && cells * ROWS_FOR_OWN_BAND <= rows {
-            let mut by_group = vec![Vec::with_capacity(rows / cells); cells];
-            for (&cell, &residual) in level.matrix.cell_of_row().iter().zip(&residuals) {
-                by_group[cell as usize].push(residual);
-            }
-            by_group
+        let folded = level.matrix.fold(coefficients);
+        let (held, starts) = if cells == 1 || cells * ROWS_FOR_OWN_BAND > rows {
+            (Vec::new(), vec![0, rows])
+        } else if let Some(starts) = level.matrix.starts() {
+            (Vec::new(), starts.to_vec())
         } else {
-            vec![residuals]
+            let order = level.matrix.order_by_cell();
+            let residuals = level.residuals_of(&folded);
+            (order.sort(&residuals), order.starts().to_vec())
         };
         Self {
-            by_group,
-            columns: level.matrix.columns() as f64,
-            rows: rows as f64,
+            level,
+            folded,
+            held,
+            starts,
         }
+    }
+
+    /// Residuals of the group that stands in the range.
+    fn copy_group(&self, range: Range<usize>) -> Vec<f64> {
+        if self.held.is_empty() {
+            let mut out = vec![0.0; range.len()];
+            self.level
+                .fill_residuals(&self.folded, range.start, &mut out);
+            return out;
+        }
+        self.held[range].to_vec()
     }
 
     /// Limits of the band that is `width` standard errors of the fitted quantile wide.
     pub fn limits(&self, tau: f64, width: f64) -> Limits {
-        let even = self.rows / self.by_group.len() as f64;
-        let by_group = self
-            .by_group
-            .iter()
-            .map(|group| {
+        let (rows, columns) = (self.level.rows() as f64, self.level.matrix.columns() as f64);
+        let even = rows / (self.starts.len() - 1) as f64;
+        let by_group = (self.starts.windows(2))
+            .map(|own| {
+                let mut group = self.copy_group(own[0]..own[1]);
                 let size = group.len() as f64;
                 let below = group.iter().filter(|&&residual| residual < 0.0).count() as f64;
                 let above = group.iter().filter(|&&residual| residual <= 0.0).count() as f64;
-                let leverage = (self.columns / self.rows * (even / size).max(1.0)).min(1.0);
+                let leverage = (columns / rows * (even / size).max(1.0)).min(1.0);
                 let reach = (width * (tau * (1.0 - tau) * leverage).sqrt() * size).ceil() + 2.0;
-                let mut own = group.clone();
-                let mut at =
-                    |place: f64| *own.select_nth_unstable_by(place as usize, f64::total_cmp).1;
+                let mut at = |place: f64| {
+                    *group
+                        .select_nth_unstable_by(place as usize, f64::total_cmp)
+                        .1
+                };
                 let (low, high) = (below - reach, above + reach);
                 (
                     if low < 0.0 {

@@ -5,13 +5,11 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::arrays::{ROWS_AT_A_TIME, Runs, add_in_pairs, add_up, all_finite, dot, scatter};
+use super::arrays::{ROWS_AT_A_TIME, Runs, add_in_pairs, add_up, all_finite, dot};
+use super::cell_order::CellOrder;
 
 /// Rows whose fit is held at a time.
 pub(super) const BLOCK: usize = 1 << 10;
-/// Rows that are worth putting in the order of their cells, and rows of a cell that make a run.
-const WORTH_ORDERING: usize = 1 << 14;
-const ROWS_WORTH_A_RUN: usize = 256;
 /// Sums by cell are kept for each chunk of rows up to this many numbers; beyond, one thread adds them up.
 pub(super) const SMALL_TABLE: usize = 1 << 12;
 
@@ -25,6 +23,7 @@ pub struct CellMatrix<'a> {
     pub(super) columns: usize,
     pub(super) cells: usize,
     pub(super) by_cell: Cow<'a, [f64]>,
+    /// Empty when `starts` say it.
     cell_of_row: Cow<'a, [u32]>,
     pub(super) products: Vec<Cow<'a, [f64]>>,
     pub(super) slot_of_column: Vec<usize>,
@@ -106,39 +105,22 @@ impl<'a> CellMatrix<'a> {
         }
     }
 
-    /// The place of each row in the order of the cells, where passes are so much faster then that it pays.
-    pub(super) fn places_by_cell(&self) -> Option<Vec<u32>> {
-        if self.rows < WORTH_ORDERING || self.rows / ROWS_WORTH_A_RUN < self.cells {
-            return None;
+    /// The same rows in the order of their cells, and where they were; as they are when that does not pay.
+    pub(super) fn sort_by_cell(mut self) -> (Self, Option<CellOrder<'a>>) {
+        if !CellOrder::pays(self.rows, self.cells) {
+            return (self, None);
         }
-        let mut next = vec![0u32; self.cells + 1];
-        for &cell in &*self.cell_of_row {
-            next[cell as usize + 1] += 1;
+        let order = CellOrder::new(std::mem::take(&mut self.cell_of_row), self.cells);
+        for product in &mut self.products {
+            *product = Cow::Owned(order.sort(product));
         }
-        for cell in 0..self.cells {
-            next[cell + 1] += next[cell];
-        }
-        let place = |&cell: &u32| {
-            let next = &mut next[cell as usize];
-            *next += 1;
-            *next - 1
-        };
-        Some(self.cell_of_row.iter().map(place).collect())
+        self.starts = Some(order.starts().to_vec());
+        (self, Some(order))
     }
 
-    /// The rows at other places, which are in the order of their cells.
-    pub(super) fn rearrange(self, places: &[u32]) -> Self {
-        let cell_of_row = scatter(&self.cell_of_row, places);
-        assert!(cell_of_row.is_sorted(), "rows in the order of their cells");
-        let start = |cell| cell_of_row.partition_point(|&own| (own as usize) < cell);
-        Self {
-            starts: Some((0..=self.cells).map(start).collect()),
-            products: (self.products.iter())
-                .map(|product| Cow::Owned(scatter(product, places)))
-                .collect(),
-            cell_of_row: Cow::Owned(cell_of_row),
-            ..self
-        }
+    /// The order of the cells, of a matrix whose rows are not in it.
+    pub(super) fn order_by_cell(&self) -> CellOrder<'_> {
+        CellOrder::new(Cow::Borrowed(&self.cell_of_row), self.cells)
     }
 
     /// Where the rows of each cell begin, and the end, if they stand together in the order of the cells.
@@ -171,9 +153,30 @@ impl<'a> CellMatrix<'a> {
         &self.slot_of_column
     }
 
-    /// Cell of every row.
-    pub fn cell_of_row(&self) -> &[u32] {
-        &self.cell_of_row
+    /// Cell of a row. For many rows in turn `for_each_row` is faster.
+    pub(super) fn cell_of(&self, row: usize) -> usize {
+        match self.starts() {
+            Some(starts) => starts.partition_point(|&start| start <= row) - 1,
+            None => self.cell_of_row[row] as usize,
+        }
+    }
+
+    /// Visits rows, each with its cell, in order.
+    #[inline(always)]
+    pub(super) fn for_each_row(&self, rows: Range<usize>, mut visit: impl FnMut(usize, usize)) {
+        match self.starts() {
+            Some(starts) => {
+                for (cell, run) in Runs::new(starts, &rows) {
+                    run.for_each(|at| visit(rows.start + at, cell));
+                }
+            }
+            None => {
+                let cells = &self.cell_of_row[rows.clone()];
+                for (row, &cell) in rows.zip(cells) {
+                    visit(row, cell as usize);
+                }
+            }
+        }
     }
 
     /// The columns' values in one cell.
@@ -188,7 +191,7 @@ impl<'a> CellMatrix<'a> {
 
     /// Writes row `row` into `out` (p numbers).
     pub fn copy_row(&self, row: usize, out: &mut [f64]) {
-        let cell = self.cell(self.cell_of_row[row] as usize);
+        let cell = self.cell(self.cell_of(row));
         for ((out, &value), &slot) in out.iter_mut().zip(cell).zip(&self.slot_of_column) {
             *out = if slot == 0 {
                 value
@@ -200,7 +203,7 @@ impl<'a> CellMatrix<'a> {
 
     /// Adds `weight` times row `row` to `out` (p numbers).
     pub fn add_row(&self, row: usize, weight: f64, out: &mut [f64]) {
-        let cell = self.cell(self.cell_of_row[row] as usize);
+        let cell = self.cell(self.cell_of(row));
         for ((out, &value), &slot) in out.iter_mut().zip(cell).zip(&self.slot_of_column) {
             *out += weight
                 * if slot == 0 {
@@ -291,10 +294,10 @@ impl<'a> CellMatrix<'a> {
         out
     }
 
-    /// Adds `weight` times what row `row` holds in each slot to the sums of its cell.
-    fn add_to_cell(&self, row: usize, weight: f64, sums: &mut [f64]) {
+    /// Adds `weight` times what a row of a cell holds in each slot to the sums of the cell.
+    fn add_to_cell(&self, (row, cell): (usize, usize), weight: f64, sums: &mut [f64]) {
         let slots = self.slots();
-        let own = &mut sums[self.cell_of_row[row] as usize * slots..][..slots];
+        let own = &mut sums[cell * slots..][..slots];
         own[0] += weight;
         for (slot, own) in own.iter_mut().enumerate().skip(1) {
             *own += weight * self.covariate(slot, row);
@@ -336,8 +339,8 @@ impl<'a> CellMatrix<'a> {
             }
             return;
         }
-        for (at, &weight) in weights.iter().enumerate() {
-            self.add_to_cell(start + at, weight, sums);
+        for (at, (&weight, &cell)) in weights.iter().zip(cells).enumerate() {
+            self.add_to_cell((start + at, cell as usize), weight, sums);
         }
     }
 
@@ -356,17 +359,20 @@ impl<'a> CellMatrix<'a> {
         out
     }
 
-    /// Sum of the rows, each times the weight that `weigh` gives it; rows of weight zero cost nothing.
-    pub fn sum_rows(&self, weigh: impl Fn(usize) -> f64 + Sync) -> Vec<f64> {
+    /// Sum of the rows, each times the weight that `weigh` gives it and its cell; weight zero costs nothing.
+    pub(super) fn sum_rows(&self, weigh: impl Fn(usize, usize) -> f64 + Sync) -> Vec<f64> {
         let size = self.cells * self.slots();
+        let add_rows = |rows: Range<usize>, sums: &mut [f64]| {
+            self.for_each_row(rows, |row, cell| {
+                let weight = weigh(row, cell);
+                if weight != 0.0 {
+                    self.add_to_cell((row, cell), weight, sums);
+                }
+            });
+        };
         if size > SMALL_TABLE {
             let mut sums = vec![0.0; size];
-            for row in 0..self.rows {
-                let weight = weigh(row);
-                if weight != 0.0 {
-                    self.add_to_cell(row, weight, &mut sums);
-                }
-            }
+            add_rows(0..self.rows, &mut sums);
             return self.unfold(&sums);
         }
         let parts: Vec<Vec<f64>> = (0..self.rows.div_ceil(ROWS_AT_A_TIME))
@@ -379,19 +385,14 @@ impl<'a> CellMatrix<'a> {
                     let mut weights = [0.0; BLOCK];
                     for start in (start..end).step_by(BLOCK) {
                         let weights = &mut weights[..BLOCK.min(end - start)];
-                        for (weight, row) in weights.iter_mut().zip(start..) {
-                            *weight = weigh(row);
-                        }
+                        self.for_each_row(start..start + weights.len(), |row, cell| {
+                            weights[row - start] = weigh(row, cell);
+                        });
                         self.add_to_cells(start, weights, &mut sums);
                     }
                     return sums;
                 }
-                for row in start..end {
-                    let weight = weigh(row);
-                    if weight != 0.0 {
-                        self.add_to_cell(row, weight, &mut sums);
-                    }
-                }
+                add_rows(start..end, &mut sums);
                 sums
             })
             .collect();
@@ -412,15 +413,14 @@ impl<'a> CellMatrix<'a> {
         let (by_cell, cell_of_row) = if self.cells * 2 > rows.len() {
             self.select_cells(rows)
         } else {
+            let mut cells = Vec::new();
             if let Some(own) = self.starts() {
                 debug_assert!(rows.is_sorted());
                 let begin = |&start: &usize| rows.partition_point(|&row| (row as usize) < start);
                 starts = Some(own.iter().map(begin).collect());
+            } else {
+                cells.extend(rows.iter().map(|&row| self.cell_of_row[row as usize]));
             }
-            let cells = rows
-                .iter()
-                .map(|&row| self.cell_of_row[row as usize])
-                .collect();
             (self.by_cell.clone(), cells)
         };
         CellMatrix {
@@ -444,7 +444,7 @@ impl<'a> CellMatrix<'a> {
         let cell_of_row = rows
             .iter()
             .map(|&row| {
-                let cell = self.cell_of_row[row as usize] as usize;
+                let cell = self.cell_of(row as usize);
                 if new[cell] == u32::MAX {
                     new[cell] = count;
                     count += 1;

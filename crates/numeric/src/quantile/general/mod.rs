@@ -47,10 +47,10 @@
 
 mod arrays;
 mod bootstrap;
+mod cell_order;
 mod centring;
 mod cross_products;
 mod crossings;
-mod draws;
 mod fit;
 mod frame;
 mod levels;

@@ -112,8 +112,8 @@ pub(super) fn cut_band(level: &Level<'_>, folded: &[f64], limits: &Limits) -> (V
         matrix.unfold(&add_in_pairs(sums, size))
     } else {
         let residuals = level.residuals_of(folded);
-        matrix.sum_rows(|row| {
-            let above = residuals[row] > limits[matrix.cell_of_row()[row] as usize].1;
+        matrix.sum_rows(|row, cell| {
+            let above = residuals[row] > limits[cell].1;
             if above { level.weight(row) } else { 0.0 }
         })
     };
@@ -239,10 +239,10 @@ fn spread_limits(
         }
         return;
     }
-    let cells = &matrix.cell_of_row()[block];
-    for ((low, high), &cell) in lows.iter_mut().zip(highs).zip(cells) {
-        (*low, *high) = limits[cell as usize];
-    }
+    let first = block.start;
+    matrix.for_each_row(block, |row, cell| {
+        (lows[row - first], highs[row - first]) = limits[cell];
+    });
 }
 
 /// Appends the rows that are flagged, of a block that begins at `start`; most are not.

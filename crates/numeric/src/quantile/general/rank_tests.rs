@@ -65,7 +65,7 @@ pub fn invert_rank_tests(
             });
             let full = prepared.solve(tau).0;
             let all = &prepared.levels[0];
-            let spread = Spread::new(all, all.residuals(&full.coefficients));
+            let spread = Spread::new(all, &full.coefficients);
             (0..p)
                 .into_par_iter()
                 .map(|column| {
@@ -128,7 +128,7 @@ const MOST_BASES: usize = 50;
 
 fn find_limit(
     prepared: &Prepared<'_>,
-    (full, spread): (&Solution, &Spread),
+    (full, spread): (&Solution, &Spread<'_>),
     tau: f64,
     column: usize,
     tilt: &Tilt,

@@ -189,13 +189,16 @@ fn search_band(
         if scales.len() == 1 {
             scales[0]
         } else {
-            scales[band.matrix.cell_of_row()[row] as usize]
+            scales[band.matrix.cell_of(row)]
         }
     };
     let coefficients = step_towards(frame, band, start.coefficients, goal, &scale);
     let residuals = band.residuals(&coefficients);
     let mut order: Vec<u32> = (0..band.rows() as u32).collect();
-    let distance = |row: &u32| residuals[*row as usize].abs() / scale(*row as usize);
+    let distances: Vec<f64> = (residuals.iter().enumerate())
+        .map(|(row, residual)| residual.abs() / scale(row))
+        .collect();
+    let distance = |row: &u32| distances[*row as usize];
     let by_distance = |a: &u32, b: &u32| distance(a).total_cmp(&distance(b)).then(a.cmp(b));
     let count = fewest(p);
     order.select_nth_unstable_by(count, by_distance);
@@ -255,7 +258,7 @@ fn step_towards(
                 curvature[i * p + i] += 1e-6 * trace / p as f64;
             }
         }
-        let here = band.matrix.sum_rows(|row| {
+        let here = band.matrix.sum_rows(|row, _| {
             if residuals[row] > 0.0 {
                 band.weight(row)
             } else {
@@ -341,7 +344,7 @@ fn add_rows(
         let at = index as usize;
         let mut fitted = [0.0];
         level.matrix.evaluate(old, at..at + 1, &mut fitted);
-        let cell = level.matrix.cell_of_row()[at];
+        let cell = level.matrix.cell_of(at);
         if level.value(at) - fitted[0] > limits.of(cell).1 {
             level.matrix.copy_row(at, &mut row);
             for (sum, value) in above.iter_mut().zip(&row) {

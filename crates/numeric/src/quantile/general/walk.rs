@@ -7,10 +7,10 @@
 
 use super::arrays::dot;
 use super::crossings::{Crossing, find_turn};
-use super::draws::scramble;
 use super::frame::{Frame, invert_columns};
 use super::levels::Level;
 use super::matrix::CellMatrix;
+use crate::draws::scramble;
 
 /// Exchanges after which residuals and inverse are computed afresh.
 const REFRESH_AFTER: usize = 80;
@@ -194,7 +194,7 @@ impl<'w, 'm> Walk<'w, 'm> {
                 self.shadows[row] = self.signs[row] * shadow_of(row);
             }
         }
-        let here = self.matrix.sum_rows(|row| {
+        let here = self.matrix.sum_rows(|row, _| {
             if self.signs[row] > 0.0 {
                 self.weight(row)
             } else {

@@ -1,7 +1,7 @@
 //! Random numbers that depend on a seed and a replicate alone.
 
 /// SplitMix64's output function (Steele, Lea and Flood 2014).
-pub(super) fn scramble(number: u64) -> u64 {
+pub(crate) fn scramble(number: u64) -> u64 {
     let mut z = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -9,7 +9,7 @@ pub(super) fn scramble(number: u64) -> u64 {
 }
 
 /// SplitMix64 from a start of its own for every replicate.
-pub(super) struct Draws {
+pub(crate) struct Draws {
     state: u64,
 }
 
@@ -30,7 +30,9 @@ impl Draws {
     pub fn below(&mut self, bound: u64) -> u64 {
         loop {
             let product = u128::from(self.number()) * u128::from(bound);
-            if product as u64 >= bound.wrapping_neg() % bound {
+            let rest = product as u64;
+            // The remainder is below the bound: the division is hardly ever needed.
+            if rest >= bound || rest >= bound.wrapping_neg() % bound {
                 return (product >> 64) as u64;
             }
         }
