@@ -19,7 +19,9 @@ import venv
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 from markdown import describe_machine, format_table, spread
+from numpy.typing import NDArray
 from our_trials import OurTrials, write_collect_script
 
 #: Integer work that touches no memory; the count is set so that it takes about 100 ms.
@@ -34,6 +36,7 @@ int main(void) {
 """
 TRIED = 10_000_000
 WANTED_S = 0.1
+BOOTSTRAPS = 9999
 
 
 def main() -> None:
@@ -71,8 +74,48 @@ def main() -> None:
         )
     header = ["harness", "median", "IQR", "IQR / median", "MAD", "coefficient of variation"]
     print(format_table(header, rows))
+    print(f"\nSpread over that of the harness with the least ({BOOTSTRAPS} bootstrap samples of rounds):\n")
+    print(format_table(["harness", "IQR / median", "coefficient of variation"], compare_spreads(observed)))
     for reason in absent:
         print(f"\nNot measured: {reason}.")
+
+
+def compare_spreads(observed: dict[str, list[float]]) -> list[list[str]]:
+    """IQR and coefficient of variation of each harness as ratios to the best one's, with 95% intervals.
+
+    Rounds are drawn with replacement, all harnesses together, since what the machine did in a round met all
+    of them. The best one is that of all rounds; an interval that holds 1 does not tell a harness from it.
+    """
+    names = list(observed)
+    values = np.array([observed[name] for name in names])
+    rounds = values.shape[1]
+    drawn = np.random.default_rng(1).integers(0, rounds, (BOOTSTRAPS, rounds))
+    cells = []
+    for measure in (find_iqr, find_variation):
+        spreads = np.array([measure(row) for row in values])
+        best = int(np.argmin(spreads))
+        again = np.array([measure(row[drawn]) for row in values])
+        low, high = np.quantile(again / again[best], (0.025, 0.975), axis=1)
+        cells.append(
+            [
+                "1 (the least)"
+                if index == best
+                else f"{spreads[index] / spreads[best]:.2f} ({low[index]:.2f} to {high[index]:.2f})"
+                for index in range(len(names))
+            ]
+        )
+    return [[name, *(column[index] for column in cells)] for index, name in enumerate(names)]
+
+
+def find_iqr(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Distance of the quartiles over the median, as in the table, along the last axis."""
+    low, middle, high = np.quantile(values, (0.25, 0.5, 0.75), axis=-1)
+    return np.asarray((high - low) / middle)
+
+
+def find_variation(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Standard deviation over the mean along the last axis."""
+    return np.asarray(np.std(values, axis=-1, ddof=1) / np.mean(values, axis=-1))
 
 
 def make_package(package: Path) -> Path:

@@ -22,7 +22,7 @@ pub struct RestoreOptions {
 /// What is printed as JSON.
 #[derive(Serialize)]
 struct Report {
-    /// Whether the host is as it was before, as far as the journal can tell.
+    /// Whether the host is as it was before, as far as the journal can tell. What was given up is not.
     is_restored: bool,
     #[serde(flatten)]
     restored: Restored,
@@ -32,7 +32,8 @@ struct Report {
     given_up: Vec<String>,
 }
 
-/// Undoes what is in the journal and tells it; returns whether the host is as it was before.
+/// Undoes what is in the journal and tells it; returns whether nothing is left to do: the host is as it was
+/// before, or what is not was given up.
 pub fn restore(options: RestoreOptions) -> Result<bool, String> {
     let host = Host::here();
     let report = if options.dry_run {
@@ -55,7 +56,7 @@ pub fn restore(options: RestoreOptions) -> Result<bool, String> {
     text.map_err(io::Error::from)
         .and_then(|text| io::stdout().write_all(text.as_bytes()))
         .map_err(|error| error.to_string())?;
-    Ok(report.is_restored)
+    Ok(report.is_restored || !report.given_up.is_empty())
 }
 
 fn foresee(host: &Host) -> Result<Report, JournalError> {
@@ -99,7 +100,7 @@ fn undo(host: &Host, forget: bool) -> Result<Report, JournalError> {
         remove_tree(&host_verbs(host).scratch).ok();
     }
     Ok(Report {
-        is_restored: restored.is_complete(),
+        is_restored: restored.is_complete() && given_up.is_empty(),
         restored,
         would_undo: Vec::new(),
         given_up,
@@ -115,7 +116,7 @@ fn in_words(report: &Report, host: &Host) -> String {
             &report.restored.overruled,
         ),
         ("Undone by the reboot", &report.restored.forgotten),
-        ("Would be undone", &report.would_undo),
+        ("In the journal", &report.would_undo),
         (
             "Not undone, and still in the journal",
             &report.restored.left,
@@ -133,12 +134,14 @@ fn in_words(report: &Report, host: &Host) -> String {
     let state = host.state().display();
     text.push_str(&if !report.is_restored && !report.would_undo.is_empty() {
         format!("The host is not as it was. Nothing was changed (journal in {state}).\n")
+    } else if !report.given_up.is_empty() {
+        format!(
+            "The journal in {state} is empty now. Whether the host is as it was is for you to see.\n"
+        )
     } else if !report.is_restored {
         format!(
             "The host may not be as it was: see above (journal in {state}). When you have put it right by hand, `datamill-worker restore --forget` empties the journal.\n"
         )
-    } else if !report.given_up.is_empty() {
-        format!("The journal in {state} is empty.\n")
     } else if text.is_empty() {
         format!("Nothing to undo: the journal in {state} is empty.\n")
     } else {

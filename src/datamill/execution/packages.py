@@ -25,8 +25,10 @@ class PackageFacts:
     has_setup: bool
 
 
-def inspect_package(name: str, path: Path, limits: Limits) -> PackageFacts:
+def inspect_package(name: str, path: Path, limits: Limits, *, kind: str = "package") -> PackageFacts:
     """Check a package folder or `.tar.gz` as far as that is possible without running it.
+
+    `kind` is what messages call it: "package" or "load".
 
     Raises:
         InputError: when it is missing, lacks an executable `run.sh` or `collect.sh`, is too large, or
@@ -34,7 +36,7 @@ def inspect_package(name: str, path: Path, limits: Limits) -> PackageFacts:
     """
     if not path.is_dir() and not path.is_file():
         raise InputError(
-            f'package "{name}" is not there',
+            f'{kind} "{name}" is not there',
             where=str(path),
             remedy="Correct the path; it is relative to the experiment file.",
         )
@@ -49,7 +51,7 @@ def inspect_package(name: str, path: Path, limits: Limits) -> PackageFacts:
             check_script(member, path)
         if size > limits.package_bytes or files > limits.package_files:
             raise InputError(
-                f'package "{name}" is larger than allowed ({format_size(limits.package_bytes)}, '
+                f'{kind} "{name}" is larger than allowed ({format_size(limits.package_bytes)}, '
                 f"{limits.package_files} files)",
                 where=str(path),
                 remedy="Make it smaller, or raise [limits] package or package_files in the experiment file.",
@@ -57,7 +59,7 @@ def inspect_package(name: str, path: Path, limits: Limits) -> PackageFacts:
     for script, needed in _SCRIPTS.items():
         if needed and script not in found:
             raise InputError(
-                f'package "{name}" has no {script}',
+                f'{kind} "{name}" has no {script}',
                 where=str(path),
                 remedy=f"Put an executable {script} in the root of the package.",
             )

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use datamill_protocol::Phase;
-use rustix::fs::statvfs;
+use rustix::fs::{FallocateFlags, fallocate, statvfs, syncfs};
+use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
 
 use super::loop_device::{LoopDevice, OLDEST_KERNEL};
@@ -130,6 +131,29 @@ impl Image {
         let flags = MountFlags::NODEV | MountFlags::NOSUID;
         Ok(mount(self.device.path(), at, self.kind, flags, options)?)
     }
+}
+
+/// Takes what is free in a mounted image beyond so many bytes, by a file that is never written.
+///
+/// An image has room for what its file system keeps for itself, which nobody knows to the byte: what is left
+/// of that would let the trial write more than its world may hold.
+pub fn leave_free(kind: &str, root: &Path, bytes: u64) -> io::Result<()> {
+    let disk = statvfs(root)?;
+    // As root, a trial may write what ext4 keeps back for root; what btrfs calls free is not all for data.
+    let free = match kind {
+        "btrfs" => disk.f_bavail,
+        _ => disk.f_bfree,
+    };
+    let mut taken = free.saturating_mul(disk.f_frsize).saturating_sub(bytes);
+    let reserve = File::create_new(root.join("reserve"))?;
+    while taken >= disk.f_frsize {
+        match fallocate(&reserve, FallocateFlags::empty(), 0, taken) {
+            Ok(()) => break,
+            Err(Errno::NOSPC) => taken -= (taken / 16).max(disk.f_frsize),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(syncfs(reserve)?)
 }
 
 /// What a file system needs beside the files in it; the smallest xfs is of 300 MiB, the smallest

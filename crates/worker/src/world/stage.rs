@@ -10,7 +10,7 @@ use rustix::fs::syncfs;
 use rustix::mount::{MountPropagationFlags, mount_change};
 
 use super::mounts::{mount_memory, read_host_mounts};
-use super::root_filesystem::{RootFilesystem, make_image, tree_bytes};
+use super::root_filesystem::{RootFilesystem, leave_free, make_image, tree_bytes};
 use super::stacked::{Building, impossible};
 use super::{Changes, WorldError, copy_tree, factor_failed};
 use crate::trouble::{disk_full, is_full};
@@ -51,6 +51,12 @@ impl Building<'_> {
         }
         if copies {
             self.copy_package().map_err(copying)?;
+        }
+        if let Some(RootFilesystem::Image(kind)) = filesystem
+            && bytes > 0
+        {
+            leave_free(kind, &self.stage.join("root"), bytes)
+                .map_err(|error| factor_failed("root_filesystem", error))?;
         }
         Ok(())
     }

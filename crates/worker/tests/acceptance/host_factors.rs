@@ -190,10 +190,8 @@ fn what_a_killed_worker_left_is_told_and_undone_by_restore() {
     };
     let (status, told) = restore(&bench, &["--dry-run"]);
     assert_eq!(status, 1);
-    assert!(
-        told.contains("this would be undone") && told.contains(AUTOGROUP),
-        "{told}"
-    );
+    assert!(told.contains(AUTOGROUP), "{told}");
+    assert_eq!(told.matches("would be undone").count(), 1, "{told}");
     assert_eq!(read(AUTOGROUP), text);
 
     let (status, told) = restore(&bench, &[]);
@@ -256,8 +254,11 @@ fn a_damaged_journal_is_told_and_does_not_hide_what_can_be_undone() {
         "{told}"
     );
     turn.assert_restored();
-    let (status, told) = restore(&bench, &["--forget"]);
+    let (status, told) = restore(&bench, &["--forget", "--json"]);
     assert_eq!(status, 0, "{told}");
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(told["is_restored"], serde_json::json!(false));
+    assert_eq!(told["given_up"].as_array().unwrap().len(), 1);
     assert!(journal_is_empty(&bench));
 }
 

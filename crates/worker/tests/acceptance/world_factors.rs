@@ -177,6 +177,26 @@ fn a_full_image_is_told_as_a_full_world() {
 }
 
 #[test]
+fn an_image_has_no_more_room_than_the_world_may_hold() {
+    for kind in ["ext4", "xfs", "btrfs"] {
+        let script = "head -c 200000000 /dev/zero > /big || stat -c %s /big; rm /big";
+        let Some(mut bench) = Bench::as_root(script) else {
+            return;
+        };
+        if !is_offered("root_filesystem", kind) {
+            continue;
+        }
+        bench.file("big", &vec![7; 3 << 20], 0o644);
+        ask(&mut bench, "root_filesystem", kind);
+        bench.spec.limits.world_bytes = 64 << 20;
+        bench.run();
+        let free: u64 = bench.output("run.out").trim().parse().unwrap();
+        assert!(free <= 64 << 20, "{kind}: {free} bytes fit");
+        assert!(free >= 32 << 20, "{kind}: {free} bytes fit");
+    }
+}
+
+#[test]
 fn an_image_that_does_not_fit_on_the_disk_is_told_before_the_trial() {
     let Some(mut bench) = Bench::as_root("true") else {
         return;

@@ -1,0 +1,39 @@
+"""Where the worker's journal is, and what is said when it cannot be kept."""
+
+from pathlib import Path
+
+import pytest
+
+from datamill.execution.state_folder import check_state_folder, find_state_folder
+from datamill.experiment.errors import InputError
+
+
+def test_the_folder_is_found_as_the_worker_finds_it() -> None:
+    home = {"HOME": "/h"}
+    assert find_state_folder({"DATAMILL_STATE_DIR": "/s", **home}, is_root=True) == Path("/s")
+    assert find_state_folder(home, is_root=True) == Path("/var/lib/datamill")
+    assert find_state_folder(home, is_root=False) == Path("/h/.local/state/datamill")
+    assert find_state_folder({"XDG_STATE_HOME": "/x", **home}, is_root=False) == Path("/x/datamill")
+    relative = {"DATAMILL_STATE_DIR": "state", "XDG_STATE_HOME": "x", **home}
+    assert find_state_folder(relative, is_root=False) == Path("/h/.local/state/datamill")
+
+
+def test_a_folder_that_cannot_be_made_is_refused_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("DATAMILL_STATE_DIR", str(tmp_path / "file" / "state"))
+    with pytest.raises(InputError, match="journal") as refused:
+        check_state_folder(["package", "aslr", "autogroup"])
+    assert "autogroup" in refused.value.remedy
+    check_state_folder(["package", "aslr"])
+
+
+def test_a_folder_that_others_may_write_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATAMILL_STATE_DIR", str(tmp_path / "state"))
+    check_state_folder(["swap"])
+    assert (tmp_path / "state").is_dir()
+    assert list((tmp_path / "state").iterdir()) == []
+    (tmp_path / "state").chmod(0o777)
+    with pytest.raises(InputError, match="other users may write it"):
+        check_state_folder(["a_factor_of_the_experiment"])
