@@ -6,4 +6,4 @@ cd strings-bench
 for name in heap main texts; do
     cc -O2 -std=gnu11 -fno-builtin -U_FORTIFY_SOURCE -Wall -Wextra -pthread -c "$name.c"
 done
-cc -pthread -o strings heap.o main.o texts.o
+cc -pthread -o strings heap.o main.o texts.o -lm

@@ -130,6 +130,9 @@ def test_one_command_lists_every_package_with_its_responses_licence_and_needs(da
             check_unit(response["unit"], where=name)
             assert f"{response['name']} (" in text
         assert (package["kind"] == "load") == (not package["responses"])
+    repeated = {name for name, package in facts.items() if any(r["repeated"] for r in package["responses"])}
+    assert repeated == {"dhrystone", "fft", "fft-alloc", "strings"}
+    assert "many measurements in one execution: transform_time_s" in text
     assert facts["perl"]["fetched_first"] == ["perl"]
     assert facts["xz"]["fetched_first"] == ["xz-utils", "snappy"]
     assert not facts["spec-cpu2006"]["runs_here"]
@@ -299,3 +302,21 @@ def test_the_adapter_for_spec_says_what_is_missing_in_env(tmp_path: Path) -> Non
         )  # fmt: skip
         assert result.returncode == 2
         assert words in result.stderr
+
+
+@pytest.mark.parametrize("name", [p.name for p in PACKAGES.values() if any(r.repeated for r in p.responses)])
+def test_a_package_takes_as_many_measurements_as_it_is_asked_for(tmp_path: Path, name: str) -> None:
+    package = PACKAGES[name]
+    shutil.copytree(package.folder, tmp_path / "package")
+    environment = {"PATH": os.environ["PATH"], **dict(package.env), "BATCH": "40"}
+    subprocess.run([tmp_path / "package/setup.sh"], cwd=tmp_path / "package", env=environment, check=True)
+    asked = {"DATAMILL_MEASUREMENTS": "5", "DATAMILL_WARMUP": "2"}
+    subprocess.run(
+        [tmp_path / "package/run.sh"], cwd=tmp_path / "package", env=environment | asked, check=True
+    )
+    (file,) = (tmp_path / "package").glob("*/metrics.json")
+    metrics = json.loads(file.read_text())
+    for response in package.responses:
+        if response.repeated:
+            assert len(metrics[response.name]) == 7, response.name
+            assert min(metrics[response.name]) > 0

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 from synthetic import make_record
 
@@ -48,9 +49,25 @@ def test_a_damaged_line_in_the_middle_is_named_and_nothing_is_dropped_silently(t
 
 def test_a_record_of_another_version_is_refused(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
-    append_records(log, [make_record("t1", schema=3)])
-    with pytest.raises(InputError, match="schema 3"):
+    append_records(log, [make_record("t1", schema=4)])
+    with pytest.raises(InputError, match="schema 4"):
         read_log(log)
+
+
+@pytest.mark.parametrize("schema", [1, 2])
+def test_logs_of_earlier_versions_are_read(tmp_path: Path, schema: int) -> None:
+    """They lack what was added since."""
+    now = msgspec.to_builtins(make_record("t1", schema=schema))
+    del now["build"]["executables_sha256"]
+    if schema == 1:
+        for field in ("warmups", "disturbance", "unrestored"):
+            del now[field]
+    log = tmp_path / "log.jsonl"
+    log.write_bytes(msgspec.json.encode(now) + b"\n")
+    (record,) = read_log(log)
+    assert record == make_record("t1", schema=schema)
+    assert record.build is not None
+    assert record.build.executables_sha256 is None
 
 
 def test_a_write_that_fails_half_way_leaves_no_torn_line(

@@ -19,6 +19,7 @@
 mod archiver_arguments;
 mod arguments;
 mod chain;
+mod digest;
 mod draws;
 mod driver_arguments;
 mod driver_options;
@@ -44,7 +45,7 @@ mod symbol_seed;
 mod wrapper;
 
 pub use install::install_wrappers;
-pub use log::read_compiler_log;
+pub use log::{BuildLook, read_compiler_log};
 pub use observe::observe_build_factors;
 pub use offer::offer_factors;
 pub use program::is_wrapped_program;

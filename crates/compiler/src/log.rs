@@ -8,6 +8,7 @@ use std::path::Path;
 use datamill_protocol::CompilerFacts;
 use serde::{Deserialize, Serialize};
 
+use crate::digest::{digest_all, digest_file};
 use crate::executable::{ExecutableType, read_executable_type};
 
 /// File within the wrapper's folder that receives one line for each call.
@@ -66,13 +67,23 @@ pub(crate) fn append_call(dir: &Path, call: &CallFacts) -> io::Result<()> {
     Ok(())
 }
 
+/// What a build did, and what came of it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct BuildLook {
+    /// Sums over the log.
+    pub facts: CompilerFacts,
+    /// SHA-256 over the content of the executables that were linked and are still there, wherever they
+    /// are; absent when there is none.
+    pub executables_sha256: Option<String>,
+}
+
 /// Sums up the log of the wrappers in `dir`.
 ///
 /// A call that a wrapped program made itself (the linker under a compiler driver) counts as an
 /// invocation and nothing else. Executables are read where their links put them, so call this where
 /// and as soon as the build has ended. Fails when the log is missing, or with `InvalidData` naming the
 /// line when one cannot be understood.
-pub fn read_compiler_log(dir: &Path) -> io::Result<CompilerFacts> {
+pub fn read_compiler_log(dir: &Path) -> io::Result<BuildLook> {
     let path = dir.join(LOG_FILE);
     let text = fs::read(&path)
         .map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", path.display())))?;
@@ -86,15 +97,24 @@ pub fn read_compiler_log(dir: &Path) -> io::Result<CompilerFacts> {
         executables.extend(call.executable.clone());
         count_call(&mut facts, call);
     }
+    let mut digests = Vec::new();
     for executable in executables {
-        let count = match read_executable_type(Path::new(&executable)) {
+        let executable = Path::new(&executable);
+        let kind = read_executable_type(executable);
+        if kind.is_some() {
+            digests.push(digest_file(executable)?);
+        }
+        let count = match kind {
             Some(ExecutableType::PositionIndependent) => &mut facts.pie_executables,
             Some(ExecutableType::Fixed) => &mut facts.fixed_executables,
             None => &mut facts.unread_executables,
         };
         *count += 1;
     }
-    Ok(facts)
+    Ok(BuildLook {
+        facts,
+        executables_sha256: digest_all(digests),
+    })
 }
 
 fn count_call(facts: &mut CompilerFacts, call: CallFacts) {

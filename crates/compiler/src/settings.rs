@@ -23,7 +23,7 @@ pub struct WrapperSettings {
     pub symbol_seed: Option<String>,
     /// Options added behind those of the build system, quoted as for a shell, or `none`.
     pub compiler_flags: Option<String>,
-    /// Seed of the trial, for the levels that are `random`.
+    /// Seed of the build, for the levels that are `random`: the trial's unless builds have their own.
     #[serde(default)]
     pub seed: u64,
 }

@@ -17,4 +17,4 @@ pub use schemas::write_schemas;
 pub use spec::*;
 
 /// Version of both records; a worker refuses a specification of another version.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 3;

@@ -202,6 +202,10 @@ pub struct BuildFacts {
     pub setup: Option<PhaseFacts>,
     /// What the compiler wrapper saw and changed.
     pub compiler: CompilerFacts,
+    /// SHA-256 over the content of the executables that the build linked, in lower-case hexadecimal: equal
+    /// for builds that chance made no different. Absent when the wrapper saw none that was still there.
+    #[serde(default)]
+    pub executables_sha256: Option<String>,
 }
 
 /// What the compiler wrapper saw and changed during a build.

@@ -33,6 +33,17 @@ pub struct TrialSpec {
     pub build: BuildPolicy,
     /// Seed of this trial, below 2^53, for anything that the worker draws at random.
     pub seed: u64,
+    /// Seed, below 2^53, for what is drawn at random for the build. Builds of equal levels with different
+    /// seeds are different builds. Absent: the seed of the trial, and builds of equal levels are one.
+    #[serde(default)]
+    pub build_seed: Option<u64>,
+    /// Measurements that `run.sh` is to take and report after its warm-up; 0 leaves their number to the
+    /// package.
+    #[serde(default)]
+    pub measurements: u32,
+    /// Measurements that `run.sh` is to take and report before those.
+    #[serde(default)]
+    pub warmup: u32,
     /// Bounds on time and size.
     pub limits: TrialLimits,
     /// Folder for this trial alone: made if missing, removed afterwards.

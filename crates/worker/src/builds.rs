@@ -1,5 +1,5 @@
-//! Shared builds: made once for each package and combination of build factors, then laid under every
-//! trial that measures them.
+//! Shared builds: made once for each package, combination of build factors and seed of a build, then laid
+//! under every trial that measures them.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -103,9 +103,11 @@ pub fn obtain_shared_build(
 }
 
 fn build_key(assignment: &Assignment<'_>, kind: IsolationKind) -> String {
+    let seed = assignment.spec.build_seed;
     let hash = hash_parts(&[
         &assignment.package.key,
         &assignment.levels.compiler.canonical_text(),
+        &seed.map_or_else(String::new, |seed| seed.to_string()),
         &format!("{kind:?}"),
         env!("CARGO_PKG_VERSION"),
     ]);

@@ -70,6 +70,25 @@ pub fn set_variable(environment: &mut Vec<CString>, name: &str, value: &str) {
     }
 }
 
+/// Digits of the two numbers that [`announce_measurements`] passes, and of what fills them up.
+const ANNOUNCED_DIGITS: usize = 20;
+
+/// Tells `run.sh` how many measurements it is to take, if the experiment wants a number, and how many
+/// before those to warm up.
+///
+/// The variables take as many bytes whatever the numbers: an environment of another size moves the stack,
+/// and trials that differ in these numbers alone must not differ in that.
+pub fn announce_measurements(environment: &mut Vec<CString>, measurements: u32, warmup: u32) {
+    if measurements == 0 {
+        return;
+    }
+    let (measurements, warmup) = (measurements.to_string(), warmup.to_string());
+    let filled = ANNOUNCED_DIGITS - measurements.len() - warmup.len();
+    set_variable(environment, "DATAMILL_MEASUREMENTS", &measurements);
+    set_variable(environment, "DATAMILL_WARMUP", &warmup);
+    set_variable(environment, "DATAMILL_FILL", &"x".repeat(filled));
+}
+
 /// What a script inherits of this process all the same and what bears on its time, one sentence
 /// each: a policy other than the usual, a niceness other than 0, processors that it may not use,
 /// addresses that are not randomised, and a limited heap. What `settings` set is not inherited.
@@ -133,5 +152,36 @@ pub fn policy_name(number: i32) -> String {
         libc::SCHED_FIFO => "fifo".to_owned(),
         libc::SCHED_RR => "rr".to_owned(),
         other => format!("{other}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn announced_numbers_take_the_same_room_whatever_they_are() {
+        let announced = |measurements, warmup| {
+            let mut environment = Vec::new();
+            announce_measurements(&mut environment, measurements, warmup);
+            environment
+        };
+        let bytes = |environment: &[CString]| -> usize {
+            let variables = environment.iter();
+            variables.map(|known| known.as_bytes_with_nul().len()).sum()
+        };
+        let usual = announced(100, 20);
+        assert_eq!(usual[0].as_bytes(), b"DATAMILL_MEASUREMENTS=100");
+        assert_eq!(usual[1].as_bytes(), b"DATAMILL_WARMUP=20");
+        for (measurements, warmup) in [(1, 0), (9, 9), (u32::MAX, u32::MAX)] {
+            assert_eq!(bytes(&announced(measurements, warmup)), bytes(&usual));
+        }
+    }
+
+    #[test]
+    fn nothing_is_announced_when_the_package_is_to_choose() {
+        let mut environment = Vec::new();
+        announce_measurements(&mut environment, 0, 0);
+        assert!(environment.is_empty());
     }
 }

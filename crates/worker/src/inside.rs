@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::background::{Load, observe_load, perform_beside, time_between};
 use crate::collect::collect_archive;
-use crate::environment::{inherited_notices, phase_environment};
+use crate::environment::{announce_measurements, inherited_notices, phase_environment};
 use crate::factors::{
     EnvironmentFactor, Levels, RunConditions, launch_witness, observe_world, prepare_run,
     read_back_process_factors, set_environment_factors,
@@ -169,6 +169,11 @@ fn perform_phases(
     }
 
     let mut conditions = prepare_run(&assignment.levels.process, world, variables)?;
+    announce_measurements(
+        &mut conditions.environment,
+        assignment.spec.measurements,
+        assignment.spec.warmup,
+    );
     parts.factors.extend(set_environment_factors(
         assignment.environment_factors,
         world,

@@ -26,6 +26,7 @@ pub fn build_package(
         reused: false,
         setup: None,
         compiler: CompilerFacts::default(),
+        executables_sha256: None,
     };
     if !assignment.package.has_setup {
         return (Some(build), Ok(()));
@@ -61,8 +62,9 @@ pub fn build_package(
         return (Some(build), Err(failure));
     }
     match read_compiler_log(&world.tools) {
-        Ok(compiler) => {
-            build.compiler = compiler;
+        Ok(look) => {
+            build.compiler = look.facts;
+            build.executables_sha256 = look.executables_sha256;
             (Some(build), Ok(()))
         }
         Err(error) => (

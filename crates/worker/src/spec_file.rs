@@ -68,6 +68,9 @@ fn parse_spec(text: &[u8]) -> Result<(TrialSpec, Levels), String> {
     if spec.attempt == 0 {
         return Err("attempt: attempts count from 1".to_owned());
     }
+    if spec.warmup > 0 && spec.measurements == 0 {
+        return Err("warmup: it counts measurements, and measurements asks for none".to_owned());
+    }
     let levels = Levels::parse(&spec)?;
     levels.world.check_against(&spec)?;
     Ok((spec, levels))
@@ -151,6 +154,7 @@ mod tests {
             ("scratch_dir", json!("relative")),
             ("cache_dir", json!("/a/../b")),
             ("attempt", json!(0)),
+            ("measurements", json!(0)),
             (
                 "user_factors",
                 json!([{"name": "mine", "path": "mine", "sha256": null}]),

@@ -51,25 +51,59 @@ static long iterate(struct world *world, long iteration)
     return low + world->row[8] + world->record->number + world->colour + world->flag + second[3];
 }
 
-int main(int argc, char **argv)
+static long read_number(const char *name, const char *text, long least)
 {
     char *end = NULL;
-    long iterations = argc == 2 ? strtol(argv[1], &end, 10) : 0;
+    long number = text ? strtol(text, &end, 10) : 0;
+
+    if (!end || end == text || *end || number < least) {
+        fprintf(stderr, "dry: %s must be a whole number from %ld on\n", name, least);
+        exit(2);
+    }
+    return number;
+}
+
+/* What the experiment asks for in the environment, warm-up included; 0 when it asks for nothing. */
+static long count_measurements(void)
+{
+    const char *wanted = getenv("DATAMILL_MEASUREMENTS"), *warmup = getenv("DATAMILL_WARMUP");
+
+    if (!wanted)
+        return 0;
+    long before = warmup ? read_number("DATAMILL_WARMUP", warmup, 0) : 0;
+    return before + read_number("DATAMILL_MEASUREMENTS", wanted, 1);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 3) {
+        fprintf(stderr, "usage: dry ITERATIONS BATCH\n");
+        return 2;
+    }
+    long iterations = read_number("ITERATIONS", argv[1], 1), batch = read_number("BATCH", argv[2], 1);
+    long measurements = count_measurements();
     struct world world;
     unsigned long digest = 0;
 
-    if (iterations < 1 || *end) {
-        fprintf(stderr, "usage: dry ITERATIONS\n");
-        return 2;
+    if (!measurements) {
+        measurements = 1;
+        batch = iterations;
     }
-    if (!make_world(&world)) {
+    double *times_s = malloc((size_t)measurements * sizeof *times_s);
+    if (!times_s || !make_world(&world)) {
         perror("dry");
         return 1;
     }
-    double start_s = now_s();
-    for (long iteration = 0; iteration < iterations; iteration++)
-        digest = digest * 31 + (unsigned long)iterate(&world, iteration);
-    double passed_s = now_s() - start_s;
+    iterations = 0;
+    double start_s = now_s(), last_s = start_s;
+    for (long measured = 0; measured < measurements; measured++) {
+        for (long done = 0; done < batch; done++)
+            digest = digest * 31 + (unsigned long)iterate(&world, iterations++);
+        double read_s = now_s();
+        times_s[measured] = (read_s - last_s) / (double)batch;
+        last_s = read_s;
+    }
+    double passed_s = last_s - start_s;
 
     FILE *file = fopen("metrics.json", "w");
     if (!file) {
@@ -77,7 +111,10 @@ int main(int argc, char **argv)
         return 1;
     }
     /* 32 bits: what a double holds exactly. */
-    fprintf(file, "{\"iterations\": %ld, \"iterations_per_s\": %.6g, \"digest\": %lu}\n", iterations,
+    fprintf(file, "{\"iterations\": %ld, \"iterations_per_s\": %.6g, \"digest\": %lu", iterations,
             (double)iterations / passed_s, digest & 0xffffffffUL);
+    for (long measured = 0; measured < measurements; measured++)
+        fprintf(file, "%s%.9g", measured ? ", " : ", \"iteration_time_s\": [", times_s[measured]);
+    fprintf(file, "]}\n");
     return fclose(file) != 0;
 }

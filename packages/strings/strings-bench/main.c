@@ -1,6 +1,7 @@
 /* Runs each mix in all threads at once, one mix after the other, and writes operations per second of each. */
 #include "strings.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,7 @@ struct thread {
     struct draws draws;
     long operations;
     uint64_t digest;
+    double start_s, end_s;
 };
 
 static double now_s(void)
@@ -42,16 +44,19 @@ static void *run_thread(void *argument)
     struct thread *thread = argument;
 
     pthread_barrier_wait(thread->start);
+    thread->start_s = now_s();
     thread->digest = thread->mix->run(&thread->draws, thread->operations);
+    thread->end_s = now_s();
     return NULL;
 }
 
-/* Operations of all threads per second, from the moment when the last one is ready. */
+/* Operations of all threads per second, from when the first one starts, all being ready, to when the last one ends:
+ * on their own clocks, since this thread may wake up only when a short mix is over. */
 static double run_mix(const struct mix *mix, struct thread *threads, long count, long operations)
 {
     pthread_barrier_t start;
 
-    pthread_barrier_init(&start, NULL, (unsigned)count + 1);
+    pthread_barrier_init(&start, NULL, (unsigned)count);
     for (long at = 0; at < count; at++) {
         threads[at].mix = mix;
         threads[at].start = &start;
@@ -63,11 +68,13 @@ static double run_mix(const struct mix *mix, struct thread *threads, long count,
             exit(1);
         }
     }
-    pthread_barrier_wait(&start);
-    double start_s = now_s();
-    for (long at = 0; at < count; at++)
+    double start_s = INFINITY, end_s = 0;
+    for (long at = 0; at < count; at++) {
         pthread_join(threads[at].id, NULL);
-    double passed_s = now_s() - start_s;
+        start_s = fmin(start_s, threads[at].start_s);
+        end_s = fmax(end_s, threads[at].end_s);
+    }
+    double passed_s = end_s - start_s;
     pthread_barrier_destroy(&start);
     return (double)(count * operations * mix->share) / passed_s;
 }
@@ -85,14 +92,27 @@ static long read_number(const char *name, const char *text, long least, long mos
     return number;
 }
 
+/* What the experiment asks for in the environment, warm-up included; 0 when it asks for nothing. */
+static long count_measurements(void)
+{
+    const char *wanted = getenv("DATAMILL_MEASUREMENTS"), *warmup = getenv("DATAMILL_WARMUP");
+
+    if (!wanted)
+        return 0;
+    return read_number("DATAMILL_MEASUREMENTS", wanted, 1, 1L << 32) +
+           (warmup ? read_number("DATAMILL_WARMUP", warmup, 0, 1L << 32) : 0);
+}
+
 int main(int argc, char **argv)
 {
-    if (argc != 3) {
-        fprintf(stderr, "usage: strings OPERATIONS THREADS\n");
+    if (argc != 4) {
+        fprintf(stderr, "usage: strings OPERATIONS BATCH THREADS\n");
         return 2;
     }
     long operations = read_number("OPERATIONS", argv[1], 1, 1L << 40);
-    long count = read_number("THREADS", argv[2], 1, 1024);
+    long batch = read_number("BATCH", argv[2], 1, 1L << 40);
+    long count = read_number("THREADS", argv[3], 1, 1024);
+    long measurements = count_measurements();
     struct thread *threads = calloc((size_t)count, sizeof *threads);
     FILE *file = fopen("metrics.json", "w");
     if (!threads || !file) {
@@ -101,8 +121,13 @@ int main(int argc, char **argv)
     }
     uint64_t digest = 0;
     for (size_t at = 0; at < sizeof MIXES / sizeof *MIXES; at++) {
-        double rate = run_mix(&MIXES[at], threads, count, operations);
-        fprintf(file, "%s\"%s_ops_per_s\": %.6g", at ? ", " : "{", MIXES[at].name, rate);
+        fprintf(file, "%s\"%s_ops_per_s\": ", at ? ", " : "{", MIXES[at].name);
+        if (!measurements)
+            fprintf(file, "%.6g", run_mix(&MIXES[at], threads, count, operations));
+        for (long measured = 0; measured < measurements; measured++)
+            fprintf(file, "%s%.6g", measured ? ", " : "[", run_mix(&MIXES[at], threads, count, batch));
+        if (measurements)
+            fprintf(file, "]");
         for (long thread = 0; thread < count; thread++)
             digest = digest * 31 + threads[thread].digest;
     }

@@ -54,6 +54,9 @@ def _describe_package(package: ShippedPackage) -> list[tuple[str, str]]:
     lines = []
     if package.responses:
         lines.append(("responses", ", ".join(_describe_response(response) for response in package.responses)))
+    repeated = [response.name for response in package.responses if response.repeated]
+    if repeated:
+        lines.append(("many measurements in one execution", ", ".join(repeated)))
     lines.append(("licence", package.licence))
     if package.list_fetched():
         lines.append(
@@ -83,6 +86,7 @@ def _list_facts(package: ShippedPackage) -> dict[str, Any]:
                 "unit": response.unit,
                 "direction": response.direction or None,
                 "formula": response.formula or None,
+                "repeated": response.repeated,
             }
             for response in package.responses
         ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Protocol
@@ -68,7 +68,7 @@ def list_pending_trials(
     retry_failed: bool = False,
     repeat_doubtful: bool = False,
 ) -> list[PendingTrial]:
-    """Return the trials that are not done, in run order.
+    """Return the trials that are needed and not done, in run order.
 
     A trial is done when an attempt completed or failed for the package's own reasons; one that failed
     for the host's reasons is attempted again, up to `MOST_ATTEMPTS`. `retry_failed` attempts every
@@ -82,7 +82,7 @@ def list_pending_trials(
     for record in records:
         attempts[record.trial_id] = max(attempts.get(record.trial_id, 0), record.attempt)
     pending = []
-    for trial in bundle.design.trials:
+    for trial in bundle.list_needed_trials():
         if trial.trial_id not in counted:
             pending.append(PendingTrial(trial, 1))
             continue
@@ -135,6 +135,9 @@ def build_trial_spec(bundle: Bundle, pending: PendingTrial, *, scratch: str = "w
             for factor in bundle.head.factors
         ),
         background=_specify_package(bundle, load) if load is not None else None,
+        build_seed=trial.build_seed,
+        measurements=trial.measurements,
+        warmup=trial.warmup,
     )
 
 
@@ -186,9 +189,11 @@ def make_shared_builds(
 
 
 def run_pending_trials(
-    bundle: Bundle, pending: Sequence[PendingTrial], runner: TrialRunner, *, keep_going: bool = False
+    bundle: Bundle, pending: Iterable[PendingTrial], runner: TrialRunner, *, keep_going: bool = False
 ) -> Iterator[tuple[PendingTrial, TrialRecord | None]]:
     """Run pending trials in order; yield each trial before it starts (with None) and after it is on disk.
+
+    `pending` is asked for the next one only when the one before is on disk and was yielded.
 
     Raises:
         QuestionError: when a response needs a name that a package does not provide.

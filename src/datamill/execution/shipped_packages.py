@@ -24,13 +24,15 @@ class ShippedResponse:
     """A metric of a package, or a formula over some: its unit, and which direction is better.
 
     Without a direction it tells about the trial and answers no question; without a formula it is the
-    metric of that name.
+    metric of that name. `repeated` says that an execution takes as many measurements of it as the experiment
+    asks for.
     """
 
     name: str
     unit: str
     direction: str
     formula: str
+    repeated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,13 @@ def _read_package(path: Path) -> list[ShippedPackage]:
         licence=table["licence"],
         programs=tuple(table["programs"]),
         responses=tuple(
-            ShippedResponse(name, told["unit"], told.get("direction", ""), told.get("formula", ""))
+            ShippedResponse(
+                name,
+                told["unit"],
+                told.get("direction", ""),
+                told.get("formula", ""),
+                told.get("repeated", False),
+            )
             for name, told in table.get("responses", {}).items()
         ),
         sources=tuple(

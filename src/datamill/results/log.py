@@ -30,7 +30,7 @@ def decode_record(line: bytes, *, where: str) -> TrialRecord:
     except UnicodeDecodeError:
         raise InputError("not a trial record: it is not UTF-8", where=where, remedy=_DAMAGED) from None
     if record.schema not in READ_VERSIONS:
-        read = " and ".join(map(str, READ_VERSIONS))
+        read = f"{', '.join(map(str, READ_VERSIONS[:-1]))} and {READ_VERSIONS[-1]}"
         raise InputError(f"the record has schema {record.schema}, this datamill reads {read}", where=where)
     return record
 
@@ -55,12 +55,17 @@ def read_log(path: Path) -> list[TrialRecord]:
 
 
 def append_records(path: Path, records: Sequence[TrialRecord]) -> None:
-    """Append records and return when they are on disk; a torn last line is cut off first.
+    """Append records and return when they are on disk; see `append_lines`."""
+    append_lines(path, _ENCODER.encode_lines(records))
+
+
+def append_lines(path: Path, lines: bytes) -> None:
+    """Append whole lines and return when they are on disk; a torn last line is cut off first.
 
     Raises:
-        OSError: when the disk is full or fails; the log then still ends in a whole line.
+        OSError: when the disk is full or fails; the file then still ends in a whole line.
     """
-    content = memoryview(_ENCODER.encode_lines(records))
+    content = memoryview(lines)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         end = _find_end_of_last_line(handle)

@@ -10,9 +10,9 @@ from typing import Literal
 
 import msgspec
 
-SCHEMA_VERSION = 2
-#: Versions of trial records that are read: what 2 added has defaults.
-READ_VERSIONS = (1, 2)
+SCHEMA_VERSION = 3
+#: Versions of trial records that are read: what 2 and 3 added has defaults.
+READ_VERSIONS = (1, 2, 3)
 
 IsolationWanted = Literal["auto", "overlay", "user_namespace", "plain"]
 BuildPolicy = Literal["fresh", "shared"]
@@ -80,6 +80,9 @@ class TrialSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=Fals
     output_dir: str
     user_factors: tuple[UserFactorSpec, ...] = ()
     background: PackageSpec | None = None
+    build_seed: int | None = None
+    measurements: int = 0
+    warmup: int = 0
 
 
 class WorkerFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -176,6 +179,7 @@ class BuildFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=Fal
     reused: bool
     setup: PhaseFacts | None
     compiler: CompilerFacts
+    executables_sha256: str | None = None
 
 
 class FactorFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):

@@ -116,7 +116,7 @@ impl Workshop {
     }
 
     pub fn facts(&self) -> CompilerFacts {
-        read_compiler_log(&self.wrappers).unwrap()
+        read_compiler_log(&self.wrappers).unwrap().facts
     }
 
     /// Observed level of each factor asked for.

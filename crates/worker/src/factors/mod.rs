@@ -44,7 +44,7 @@ impl Levels {
     /// Understands the levels of a specification; the error names the factor and what it can be.
     pub fn parse(spec: &TrialSpec) -> Result<Self, String> {
         let mut parsed = Self::default();
-        parsed.compiler.seed = spec.seed;
+        parsed.compiler.seed = spec.build_seed.unwrap_or(spec.seed);
         for factor in &spec.user_factors {
             if Self::default().parse_built_in(&factor.name, "").is_some() {
                 return Err(format!(

@@ -10,6 +10,7 @@ mod interruptions;
 mod packages;
 mod privacy;
 mod process_factors;
+mod replication;
 mod scripts;
 mod support;
 mod user_factors;

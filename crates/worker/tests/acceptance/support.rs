@@ -52,6 +52,9 @@ impl Bench {
                 isolation: IsolationWanted::Plain,
                 build: BuildPolicy::Fresh,
                 seed: 1,
+                build_seed: None,
+                measurements: 0,
+                warmup: 0,
                 limits: TrialLimits {
                     setup_timeout_s: 60.0,
                     run_timeout_s: 60.0,

@@ -1,0 +1,75 @@
+"""Nested replication in words: builds, executions, measurements, and the trials that show what they cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from datamill.design.nesting import count_calibration_trials, is_drawn_build
+from datamill.design.records import DesignFactor
+from datamill.design.reference_trials import count_among
+from datamill.experiment.records import Experiment
+
+
+def phrase_replicates(experiment: Experiment) -> str:
+    """Return how often a design point is measured, such as `50 = 10 builds x 5 executions of each`."""
+    nested = experiment.replication
+    if nested is None:
+        return f"{experiment.replicates}"
+    text = f"{experiment.replicates} = {_count(nested.builds, 'build')} x "
+    text += f"{_count(nested.executions, 'execution')}{' of each' if nested.builds > 1 else ''}"
+    if nested.measurements:
+        text += f", {_count(nested.measurements, 'measurement')} in each execution"
+        text += f" after {nested.warmup:,} to warm up" if nested.warmup else ""
+    return text
+
+
+def phrase_extra_trials(experiment: Experiment, trials: int) -> str:
+    """Return which of so many trials are not for the question, empty when there are none."""
+    extra = count_calibration_trials(experiment)
+    text = f"; {extra} of them show what a measurement costs" if extra else ""
+    references = count_among(experiment, trials)
+    if experiment.reference is not None and references:
+        text += f"; {references} of them show drift (package {experiment.reference.package})"
+    return text
+
+
+def phrase_nested_builds(experiment: Experiment, factors: Sequence[DesignFactor], packages: int) -> str:
+    """Return how many builds there are and what chance has to do with them.
+
+    Args:
+        experiment: with `[replication]`.
+        factors: of the design.
+        packages: how many of the packages have a `setup.sh`.
+    """
+    nested = experiment.replication
+    assert nested is not None
+    crossed = [
+        factor for factor in factors if factor.build and factor.role == "factor" and factor.name != "package"
+    ]
+    count = packages * nested.builds * math.prod(len(factor.levels) for factor in crossed)
+    drawn = [factor.name for factor in factors if is_drawn_build(factor)]
+    chance = f"each with its own {' and '.join(drawn)}" if drawn else "all made in the same way"
+    names = " and ".join(["package", *(factor.name for factor in crossed)])
+    where = f", {nested.builds:,} for each {names}" if count > nested.builds else ""
+    return f"{count:,}{where}, {chance}"
+
+
+def list_replication_doubts(experiment: Experiment, factors: Sequence[DesignFactor]) -> list[str]:
+    """Return what nested replication may fail to show, one sentence each."""
+    nested = experiment.replication
+    if nested is None:
+        return []
+    doubts = []
+    if nested.builds > 1 and not any(is_drawn_build(factor) for factor in factors):
+        doubts.append(
+            f"nothing is drawn for the {nested.builds} builds of a package: a compiler that always does the "
+            "same makes them all alike. Write randomise_builds = true."
+        )
+    if nested.builds == 1 and nested.randomise_builds:
+        doubts.append("randomise_builds draws one build only: chance in compilation needs several builds.")
+    return doubts
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

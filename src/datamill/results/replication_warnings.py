@@ -1,0 +1,109 @@
+"""Whether builds and measurements were repeated as the experiment means them to be."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from datamill.design.records import Design, PlannedTrial
+from datamill.experiment.records import Experiment
+from datamill.results.responses import list_wanted_responses
+from datamill.results.trial_record import TrialRecord
+
+
+def list_replication_warnings(
+    experiment: Experiment, design: Design, records: Sequence[TrialRecord]
+) -> tuple[str, ...]:
+    """Return what nested replication promised and did not get, one sentence each.
+
+    Args:
+        experiment: the question; without `[replication]` nothing was promised.
+        design: its plan.
+        records: the attempts that count.
+    """
+    if experiment.replication is None:
+        return ()
+    planned = {trial.trial_id: trial for trial in design.trials}
+    done = [
+        (planned[record.trial_id], record)
+        for record in records
+        if record.outcome == "completed" and planned[record.trial_id].purpose == "question"
+    ]
+    by_package: dict[str, list[tuple[PlannedTrial, TrialRecord]]] = defaultdict(list)
+    for trial, record in done:
+        by_package[record.package].append((trial, record))
+    used = {name for item in list_wanted_responses(experiment) for name in item.formula.names}
+    warnings = []
+    for package, pairs in by_package.items():
+        warnings += _judge_measurements(package, pairs, used)
+        warnings += _judge_builds(package, pairs, _name_remedy(experiment))
+    return tuple(warnings)
+
+
+def _judge_measurements(
+    package: str, pairs: Sequence[tuple[PlannedTrial, TrialRecord]], used: set[str]
+) -> list[str]:
+    """Compare how many values each metric has with how many the experiment asked for."""
+    counts: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for trial, record in pairs:
+        if not trial.measurements:
+            continue
+        for name in sorted(used & record.metrics.keys()):
+            counts[name].append((len(record.metrics[name]), trial.warmup + trial.measurements))
+    warnings = []
+    for name, seen in counts.items():
+        wrong = [(reported, asked) for reported, asked in seen if reported != asked]
+        if not wrong:
+            continue
+        reported, asked = wrong[0]
+        if all(count == 1 for count, _ in wrong):
+            warnings.append(
+                f"package {package} reported one value of {name} in {len(wrong)} of {len(seen)} executions, "
+                f"where {asked} were asked for: it does not take as many measurements as "
+                "DATAMILL_MEASUREMENTS says"
+            )
+        else:
+            warnings.append(
+                f"package {package} reported another number of values of {name} than asked for in "
+                f"{len(wrong)} of {len(seen)} executions (first: {reported} instead of {asked}, warm-up "
+                "included)"
+            )
+    return warnings
+
+
+def _judge_builds(package: str, pairs: Sequence[tuple[PlannedTrial, TrialRecord]], remedy: str) -> list[str]:
+    """Say when builds that should differ by chance are one and the same."""
+    digests: Mapping[int, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
+    made: Mapping[int, dict[int, bool]] = defaultdict(dict)
+    for trial, record in pairs:
+        if record.build is None:
+            continue
+        made[trial.point][trial.build] = record.build.setup is not None
+        if record.build.executables_sha256 is not None:
+            digests[trial.point][trial.build].add(record.build.executables_sha256)
+    most = max((len(builds) for builds in made.values()), default=0)
+    if most < 2:
+        return []
+    if not any(built for builds in made.values() for built in builds.values()):
+        return [
+            f"package {package} has no setup.sh: its {most} builds are one and the same, and what varies "
+            "between them is nothing but time"
+        ]
+    alike = [
+        builds
+        for point, builds in digests.items()
+        if len(builds) > 1 and len(builds) == len(made[point]) and len(set().union(*builds.values())) == 1
+    ]
+    if alike and len(alike) == len(made):
+        return [
+            f"all {len(alike[0])} builds of package {package} gave the same executables: chance in "
+            f"compilation is not sampled{remedy}"
+        ]
+    return []
+
+
+def _name_remedy(experiment: Experiment) -> str:
+    nested = experiment.replication
+    if nested is None or nested.randomise_builds:
+        return ", although it was drawn: neither the order of objects nor names of symbols matter to it"
+    return "; write randomise_builds = true"
