@@ -117,3 +117,71 @@ def test_a_response_among_the_covariates_is_called_that() -> None:
     table = pl.DataFrame({"g": ["a", "b"], "y": [1.0, 2.0]})
     with pytest.raises(InputError, match="both response and covariate"):
         read_columns(table, "y", ["g"], covariates=[Variable("y", "y")])
+
+
+def make_nested(**columns: object) -> pl.DataFrame:
+    """Two packages, two builds of each, two executions of a build, two measurements: values 0 to 15."""
+    rows = [
+        {
+            "trial_id": f"t{trial}",
+            "point": trial // 4 + 1,
+            "package": "ab"[trial // 4],
+            "build": trial % 4 // 2 + 1,
+            "execution": trial % 2 + 1,
+            "measurement": measurement,
+            "response": "time",
+            "unit": "s",
+            "value": float(2 * trial + measurement),
+            "valid": True,
+        }
+        for trial in range(8)
+        for measurement in range(2)
+    ]
+    return pl.DataFrame(rows).with_columns(**{name: pl.lit(value) for name, value in columns.items()})
+
+
+def test_executions_of_several_builds_are_averaged_to_build_means() -> None:
+    found = select_response(make_nested(), "time", ["package"])
+    assert (found.cells.n, found.averaged, found.averaged_builds, found.units) == (4, 8, 4, "builds")
+    assert sorted(found.cells.values + found.cells.origin) == [1.5, 5.5, 9.5, 13.5]
+    assert found.trials is None
+
+
+def test_a_build_with_more_executions_is_the_mean_of_their_means() -> None:
+    table = make_nested().filter((pl.col("trial_id") != "t1") | (pl.col("measurement") == 0))
+    found = select_response(table, "time", ["package"])
+    # Executions 0.5 (of 0 and 1) and 2: each counts the same, whatever its number of measurements.
+    assert min(found.cells.values + found.cells.origin) == 1.25
+
+
+def test_with_one_build_of_each_point_trials_stay_the_replicates() -> None:
+    found = select_response(make_nested(build=1), "time", ["package"])
+    assert (found.cells.n, found.averaged, found.averaged_builds, found.units) == (8, 8, 0, "trials")
+
+
+def test_with_one_execution_of_each_build_trials_stay_the_replicates() -> None:
+    table = make_nested().with_columns(build_id="trial_id")
+    found = select_response(table, "time", ["package"])
+    assert (found.cells.n, found.averaged_builds, found.units) == (8, 0, "trials")
+
+
+def test_a_build_measured_at_two_levels_has_a_mean_at_each() -> None:
+    table = make_nested().with_columns(
+        aslr=pl.when(pl.col("execution") == 1).then(pl.lit("on")).otherwise(pl.lit("off"))
+    )
+    twice = pl.concat([table, table.with_columns(trial_id=pl.col("trial_id") + "x")])
+    twice = twice.with_columns(point=pl.col("point") * 2 + (pl.col("aslr") == "on"))
+    found = select_response(twice, "time", ["package", "aslr"])
+    assert (found.cells.n, found.averaged_builds) == (8, 8)
+    # A model without the factor has one value of a build.
+    assert select_response(twice, "time", ["package"]).cells.n == 4
+
+
+def test_without_averaging_measurements_of_one_build_belong_together() -> None:
+    found = select_response(make_nested(), "time", ["package"], average=False)
+    assert (found.cells.n, found.averaged_builds, found.units) == (16, 0, "builds")
+    assert found.trials is not None
+    assert found.trials.tolist() == [0] * 4 + [1] * 4 + [2] * 4 + [3] * 4
+    single = select_response(make_nested(build=1), "time", ["package"], average=False)
+    assert single.trials is not None
+    assert (single.units, len(set(single.trials.tolist()))) == ("trials", 8)

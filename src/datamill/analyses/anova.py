@@ -30,6 +30,11 @@ from datamill.report.verbs.anova_text import format_anova
 
 #: Quantiles that stand beside the mean where the linear model's assumptions do not hold.
 _QUANTILES = (0.5, 0.9)
+_SHARED_BUILDS = (
+    "design points share builds, and this table takes all observations for independent: p-values of what a "
+    "build has (package, build factors) are too small, those of other factors too large; the bundle's report "
+    "and datamill compare judge by builds"
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,6 +132,8 @@ def anova(
             alpha=read.choose_alpha(alpha, 0.01),
             transform=observations.transform,
         )
+        if observations.cells.builds is not None:
+            model = replace(model, warnings=(*model.warnings, _SHARED_BUILDS))
         checks = check_assumptions(
             observations.cells, model, covariates=observations.covariates, when=observations.order
         )

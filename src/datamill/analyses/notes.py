@@ -14,4 +14,5 @@ def describe_response(observations: Observations) -> ResponseNotes:
         observations.excluded,
         observations.averaged,
         observations.partly_valid,
+        observations.averaged_builds,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
@@ -24,6 +24,7 @@ from datamill.analysis.quantile.model import fit_quantiles
 from datamill.analysis.quantile.records import ERROR_METHODS, Described, QuantileModel, StreamedResponse
 from datamill.analysis.quantile.stream import code_combinations_seen, fit_quantile_stream
 from datamill.experiment.errors import InputError
+from datamill.experiment.records import Experiment
 from datamill.report.figures.figure import Figure
 from datamill.report.figures.quantile_figures import draw_effects_by_quantile
 from datamill.report.verbs.quantile_answer import state_quantiles
@@ -39,6 +40,11 @@ USUAL_ALPHA = 0.05
 BANDWIDTHS = ("hall-sheather", "bofinger")
 #: Bytes of numbers beyond which a table is read in passes.
 _LARGEST_IN_MEMORY = 2 * 10**9
+
+_SHARED_BUILDS = (
+    "executions of one build are taken for independent: where builds differ, intervals of what a build has "
+    "(package, build factors) are too narrow; datamill compare judges means by builds"
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,11 +137,19 @@ def quantiles(
             seed=seed,
             block_length=block_length,
         )
+    if read.experiment is not None and _shares_builds(read.experiment):
+        model = replace(model, warnings=(*model.warnings, _SHARED_BUILDS))
     return Quantiles(read.selected.observations, model)
 
 
 #: The verb under a name that its own argument does not hide.
 _VERB = quantiles
+
+
+def _shares_builds(experiment: Experiment) -> bool:
+    """Whether several trials measured each of several builds, so that trials are not independent."""
+    nested = experiment.replication
+    return nested is not None and nested.builds > 1 and (nested.executions > 1 or bool(experiment.factors))
 
 
 def _should_stream(data: Any, question: Question, errors: str) -> bool:

@@ -27,6 +27,11 @@ from datamill.report.verbs.tests_text import (
     phrase_answer,
 )
 
+_SHARED_BUILDS = (
+    "strata share builds, and what is said over all strata takes observations for independent: of packages "
+    "and build factors it is too sure; the bundle's report and datamill compare judge by builds"
+)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tests(Analysis):
@@ -103,5 +108,7 @@ def tests(
             confidence=read.choose_confidence(confidence),
             seed=seed,
         )
+    if observations.cells.builds is not None and comparison.combined is not None:
+        comparison = replace(comparison, warnings=(*comparison.warnings, _SHARED_BUILDS))
     comparison = speak_of_ratios(comparison, find_transform(observations))
     return Tests(describe_response(observations), comparison)

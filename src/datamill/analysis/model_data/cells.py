@@ -42,7 +42,8 @@ class Cells:
     `means` (K) and `values` (n) are deviations from `origin`, which is one of the observations: so
     that a large common offset costs no digits. `within_ss` (K) are sums of squares about each
     cell's mean, `lows` and `highs` (K) the extreme deviations, and `of_row` (n) the cell of every
-    observation.
+    observation. `builds` (n) numbers the build of every observation where cells have builds in common,
+    so that their means are not independent; else None.
     """
 
     factors: tuple[Factor, ...]
@@ -55,6 +56,7 @@ class Cells:
     highs: FloatArray
     of_row: CellArray
     values: FloatArray
+    builds: IntArray | None = None
 
     @property
     def n(self) -> int:

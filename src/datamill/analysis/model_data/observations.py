@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from datamill.analysis.model_data.builds import group_by_builds, number_builds
 from datamill.analysis.model_data.cells import CellArray, Cells, Factor, FloatArray, IntArray, gather_cells
 from datamill.analysis.model_data.columns import Lines, encode_factors, read_numbers, read_variable
 from datamill.analysis.model_data.formula import Variable
+from datamill.analysis.shared_builds import find_shared_builds
 from datamill.experiment.errors import InputError
 from datamill.experiment.suggestions import suggest_name
-from datamill.results.table import CONTEXT_PREFIX, TABLE_SCHEMA
+from datamill.results.table import CONTEXT_PREFIX, TABLE_SCHEMA, leave_out_put_aside
 
 #: Columns without which a table is not the tidy one.
 _TIDY_COLUMNS = ("trial_id", "response", "value", "valid")
@@ -35,7 +38,9 @@ class Observations:
     `excluded` counts rows of the response that were judged invalid; `averaged` counts trials whose
     several measurements became one value, `partly_valid` those with invalid measurements beside
     valid ones. `trials` (n) numbers the trial of every observation where one trial has several,
-    which are then no replicates; None where each observation stands for a trial of its own.
+    which are then no replicates; None where each observation stands for a trial of its own. Where
+    `units` are "builds" each observation stands for a build, and `averaged_builds` counts those whose
+    several executions became one value; or, where all are kept, `trials` has the number of its build.
     `order` (n) is when the observation came, by number or time; None when nobody said. `transform`
     is what was applied to the response, such as "log", of which its name tells as well.
     """
@@ -46,6 +51,8 @@ class Observations:
     excluded: int
     averaged: int
     partly_valid: int = 0
+    averaged_builds: int = 0
+    units: Literal["trials", "builds"] = "trials"
     covariates: tuple[Covariate, ...] = ()
     trials: CellArray | None = None
     order: FloatArray | None = None
@@ -194,6 +201,8 @@ def select_response(
 
     Several measurements inside one trial are averaged, and covariates with them, since they are not
     replicates; without `average` all are kept, and `Observations.trials` says which belong together.
+    Where design points have several builds, the executions of a build are averaged as well
+    (`group_by_builds`), or belong together: they are no replicates either.
     Levels come in the order of `levels` where given (those with data), else of `order_levels`.
     `order` names the column that tells when observations came, else that of the table.
 
@@ -213,6 +222,7 @@ def select_response(
             f'there is no response "{explained.column}"', where=source, remedy=f"The responses are: {known}."
         )
     valid = rows.filter(pl.col("valid").fill_null(value=False))
+    rows = leave_out_put_aside(rows)
     if valid.height == 0:
         raise InputError(
             f"none of the {rows.height} rows of response {explained.column} is valid",
@@ -237,7 +247,7 @@ def select_response(
     of_trial = [*identity, *(["package"] if "package" in factors else [])]
     trials = _number_trials(valid.select(of_trial if average else identity))
     sizes = np.bincount(trials)
-    averaged = 0
+    averaged, of_value = 0, valid
     if average and np.any(sizes > 1):
         averaged = int(np.sum(sizes > 1))
         first = np.unique(trials, return_index=True)[1]
@@ -247,13 +257,36 @@ def select_response(
         measured = tuple(Covariate(o.name, _average_by(trials, sizes, first, o.values)) for o in measured)
         codes = tuple(column[first] for column in codes)
         when = None if when is None else when[first]
+        of_value = valid[first]
+    averaged_builds = 0
+    if not average:
+        first = np.unique(trials, return_index=True)[1]
+        of_value = valid[first]
+    of_build = group_by_builds(of_value, list_tidy_factors(of_value), codes if average else ())
+    if of_build is not None and not average:
+        trials = of_build[trials]
+        sizes = np.bincount(trials)
+    elif of_build is not None:
+        sizes = np.bincount(of_build)
+        averaged_builds = int(np.sum(sizes > 1))
+        first = np.unique(of_build, return_index=True)[1]
+        values = _average_by(of_build, sizes, first, values)
+        measured = tuple(Covariate(o.name, _average_by(of_build, sizes, first, o.values)) for o in measured)
+        codes = tuple(column[first] for column in codes)
+        when = None if when is None else when[first]
+        of_value = of_value[first]
+    cells = gather_cells(encoded, codes, values)
+    if average:
+        cells = replace(cells, builds=find_shared_builds(cells.of_row, number_builds(of_value)))
     return Observations(
         response=explained.name,
         unit=unit if not explained.transform else f"{explained.transform} {unit}".strip(),
-        cells=gather_cells(encoded, codes, values),
+        cells=cells,
         excluded=rows.height - valid.height,
         averaged=averaged,
         partly_valid=partly_valid,
+        averaged_builds=averaged_builds,
+        units="trials" if of_build is None else "builds",
         covariates=measured,
         trials=trials if not average and np.any(sizes > 1) else None,
         order=when,

@@ -13,6 +13,7 @@ _VERBS = {
     "quantiles": "Quantile regression: effects on the median, the 99th percentile, any quantile.",
     "tests": "Compare groups; you state the assumption, the test follows.",
     "variability": "Coefficient of variation and skewness, and whether a factor changes them.",
+    "variance": "Where uncertainty comes from: builds, executions or measurements.",
     "summary": "Five-number summaries, box plots, distributions.",
 }
 

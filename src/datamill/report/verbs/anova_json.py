@@ -19,7 +19,8 @@ def format_anova_json(
 ) -> str:
     """Write a model as JSON.
 
-    Keys: `schema` (1); `response`, `unit`, `n`, `cells`, `excluded`, `averaged_trials`, `order`,
+    Keys: `schema` (1); `response`, `unit`, `n`, `cells`, `excluded`, `averaged_trials`,
+    `averaged_builds`, `order`,
     `confidence`, `alpha`, `method`, `squares` (type of the sums of squares); `factors` (name,
     levels, low first); `covariates` (name, mean, where the model counts it from); `mean` (estimate,
     low, high); `coefficients` (name, term, estimate, low, high, standard_error); `terms` (term,
@@ -40,6 +41,7 @@ def format_anova_json(
         "cells": model.cells,
         "excluded": observations.excluded,
         "averaged_trials": observations.averaged,
+        "averaged_builds": observations.averaged_builds,
         "order": model.order,
         "confidence": model.confidence,
         "alpha": model.alpha,

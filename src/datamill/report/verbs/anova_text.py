@@ -131,6 +131,12 @@ def _format_notes(
             "inside one trial are not replicates.",
             "  ",
         )
+    if observations.averaged_builds:
+        lines += wrap(
+            f"{observations.averaged_builds} builds have several executions, which were averaged first: "
+            "those of one build are not replicates, so that observations are build means.",
+            "  ",
+        )
     # What the checks found stands above, unless they could not be made.
     unmade = checks.warnings if checks is not None and not checks.checks else ()
     for warning in (*model.warnings, *unmade):

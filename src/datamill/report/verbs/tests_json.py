@@ -19,6 +19,7 @@ def format_tests_json(notes: ResponseNotes, comparison: GroupComparison) -> str:
         "n": comparison.n,
         "excluded": notes.excluded,
         "averaged": notes.averaged,
+        "averaged_builds": notes.averaged_builds,
         "partly_valid": notes.partly_valid,
         "factor": comparison.factor,
         "compare": comparison.question,

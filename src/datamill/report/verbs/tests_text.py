@@ -30,6 +30,7 @@ class ResponseNotes:
     excluded: int = 0
     averaged: int = 0
     partly_valid: int = 0
+    averaged_builds: int = 0
 
 
 def format_tests(notes: ResponseNotes, comparison: GroupComparison) -> str:
@@ -220,6 +221,12 @@ def list_notes(notes: ResponseNotes) -> list[str]:
     if notes.averaged:
         lines += wrap(
             f"{notes.averaged} trials have several measurements, averaged: they are not replicates.", "  "
+        )
+    if notes.averaged_builds:
+        lines += wrap(
+            f"{notes.averaged_builds} builds have several executions, averaged: those of one build are not "
+            "replicates.",
+            "  ",
         )
     if notes.partly_valid:
         lines += wrap(

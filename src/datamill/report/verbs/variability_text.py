@@ -21,7 +21,7 @@ from datamill.report.numbers import (
     is_beyond_decimals,
     name_confidence,
 )
-from datamill.report.verbs.layout import wrap
+from datamill.report.verbs.layout import lay_out_table, wrap
 from datamill.report.verbs.tests_text import ResponseNotes, list_notes
 
 #: More rows than this are for --json.
@@ -134,7 +134,7 @@ def format_windows(notes: ResponseNotes, analysis: WindowAnalysis) -> str:
                 *_spell_range([item.skewness for item in chosen if item.skewness is not None], ""),
             )
         )
-    lines += _lay_out(rows)
+    lines += lay_out_table(rows)
     if len(counts) > _MOST_ROWS:
         lines.append(f"… and {len(counts) - _MOST_ROWS} further counts; --json has every window.")
     lines += ["", *wrap(f"Method: {analysis.method}.", "  "), *list_notes(notes)]
@@ -227,7 +227,7 @@ def _lay_out_points(notes: ResponseNotes, variability: Variability) -> list[str]
                 "-" if point.quartile_skewness is None else format_fixed(point.quartile_skewness, 2),
             )
         )
-    lines = _lay_out(rows, left=len(variability.factors))
+    lines = lay_out_table(rows, left=len(variability.factors))
     if len(variability.points) > _MOST_ROWS:
         lines.append(
             f"… and {len(variability.points) - _MOST_ROWS} further design points; --json has them all."
@@ -257,19 +257,6 @@ def _spell_figure(value: Interval | None, unit: str, factor: float) -> tuple[str
 
 def _spell_share(value: float | None) -> str:
     return "-" if value is None else f"{format_fixed(100 * value, 2)}%"
-
-
-def _lay_out(rows: Sequence[tuple[str, ...]], left: int = 0) -> list[str]:
-    """A table, its first row a header; the first `left` columns are names."""
-    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        cells = [
-            cell.ljust(width) if index < left else cell.rjust(width)
-            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return [lines[0], "-" * max(map(len, lines)), *lines[1:]]
 
 
 def _list_pairs(item: FactorVariability) -> list[str]:

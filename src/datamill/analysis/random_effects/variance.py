@@ -1,0 +1,154 @@
+"""Variances of builds, executions and measurements, and the mean with its interval (EPEW 2006, section 3).
+
+The paper's mean squares estimate more than one variance each: E[S²_B] = σ²_B + σ²_E/n and E[S²_V] = σ²_V +
+σ²_B/m + σ²_E/(mn). Its equation 17, which adds all three, counts the lower levels twice. Here the build means
+are the independent observations, and S²_V/l by itself estimates the variance of their mean without bias, with
+l − 1 degrees of freedom. Where executions or measurements are missing the same holds for unweighted means of
+builds: S²_V/l stays unbiased whatever the numbers, needs no weights that were themselves estimated, and loses
+little unless numbers differ much; degrees of freedom get a correction (Satterthwaite). REML is the other way.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+from scipy.stats import norm
+from scipy.stats import t as student
+
+from datamill.analysis.random_effects.execution_means import average_executions
+from datamill.analysis.random_effects.mean_squares import (
+    NestedSquares,
+    compute_mean_squares,
+    solve_components,
+)
+from datamill.analysis.random_effects.records import Level, NestedValues, VarianceEstimate
+from datamill.analysis.random_effects.reml import fit_reml
+from datamill.analysis.random_effects.shares import bound_shares
+from datamill.analysis.records import Interval
+from datamill.experiment.errors import InputError
+
+#: Unweighted means of builds and mean squares; or restricted maximum likelihood.
+VarianceMethod = Literal["means", "reml"]
+#: With fewer units at the top level than these an interval hardly says anything.
+_FEW = 5
+_PLURALS: dict[Level, str] = {"build": "builds", "execution": "executions", "measurement": "measurements"}
+
+
+def estimate_variances(
+    nested: NestedValues, confidence: float = 0.95, *, method: VarianceMethod = "means", seed: int = 1
+) -> VarianceEstimate:
+    """Estimate the variance of each level, the mean with its interval, and what each level contributes.
+
+    With one build the interval is about this build only and takes its executions, or else measurements, as
+    the independent observations. `seed` is that of the shares' intervals. Of EPEW 2006, equations 14 to 17.
+
+    Raises:
+        InputError: there is one measurement only.
+    """
+    if len(nested.values) < 2:
+        raise InputError(
+            f"{nested.version} has one measurement of {nested.response}: nothing tells how much it varies",
+            remedy="Measure at least two executions, better of several builds.",
+        )
+    averaged = average_executions(nested)
+    found = compute_mean_squares(averaged)
+    solved = solve_components(found.squares)
+    components = {level: max(value, 0.0) for level, value in solved.items()}
+    top = found.squares[0]
+    center, variance, df = found.top_mean, top.value / found.top_count, found.top_df
+    name = f"unweighted means of {_PLURALS[top.level]}"
+    if method == "reml":
+        fit = fit_reml(averaged)
+        components = {level: fit.components[level] for level in components}
+        center, variance, df = fit.mean, fit.mean_variance, float(found.top_count - 1)
+        name = "restricted maximum likelihood"
+    margin = float(student.ppf((1 + confidence) / 2, df)) * math.sqrt(variance)
+    mean = averaged.origin + center
+    shares = bound_shares(averaged, found.squares, components, confidence, seed)
+    return VarianceEstimate(
+        version=nested.version,
+        response=nested.response,
+        unit=nested.unit,
+        builds=found.builds,
+        executions=found.executions,
+        measurements=found.measurements,
+        n=len(nested.values),
+        mean=Interval(mean, mean - margin, mean + margin),
+        paper_mean=_bound_as_paper(averaged.origin + found.top_mean, found, confidence),
+        df=df,
+        confidence=confidence,
+        mean_squares={item.level: item.value for item in found.squares},
+        components=components,
+        unknown=dict(found.unknown),
+        uncertainty=shares.uncertainty,
+        variation=shares.variation,
+        method=name,
+        warnings=_list_warnings(nested, found, solved),
+    )
+
+
+def _bound_as_paper(mean: float, found: NestedSquares, confidence: float) -> Interval:
+    """The asymptotic interval of equation 17: every mean square over the number of all its units."""
+    builds, executions = found.builds, found.builds * found.executions
+    units: dict[Level, float] = {
+        "build": builds,
+        "execution": executions,
+        "measurement": executions * found.measurements,
+    }
+    variance = sum(item.value / units[item.level] for item in found.squares)
+    margin = float(norm.ppf((1 + confidence) / 2)) * math.sqrt(variance)
+    return Interval(mean, mean - margin, mean + margin)
+
+
+def _list_warnings(nested: NestedValues, found: NestedSquares, solved: dict[Level, float]) -> tuple[str, ...]:
+    """What limits the estimate of one version."""
+    top, warnings = found.squares[0].level, []
+    if "build" in found.unknown:
+        warnings.append(
+            "there is one build only: the interval is about this build, and says nothing of how much another "
+            "build of the same sources would differ"
+        )
+    if top == "measurement":
+        warnings.append(
+            "there is one execution only: the interval takes its measurements as independent, and another "
+            "execution may differ by more"
+        )
+    elif found.top_count < _FEW:
+        warnings.append(
+            f"there are {found.top_count} {_PLURALS[top]} only: with {found.top_df:.2g} degrees of freedom "
+            "the interval is wide, and its width itself is uncertain"
+        )
+    if all(item.value == 0 for item in found.squares):
+        warnings.append(
+            f"all {len(nested.values)} measurements are equal: either the response is deterministic, or its "
+            "resolution is too coarse to show that it varies"
+        )
+    warnings += _describe_imbalance(nested)
+    for square in found.squares[:-1]:
+        if solved[square.level] < 0:
+            warnings.append(
+                f"{_PLURALS[square.level]} differ by less than chance below them explains: their variance is "
+                "estimated as 0"
+            )
+    return tuple(warnings)
+
+
+def _describe_imbalance(nested: NestedValues) -> list[str]:
+    """Which numbers of executions and measurements differ, where they do."""
+    if nested.balanced:
+        return []
+    parts = []
+    for offsets, inner, outer in (
+        (nested.builds, "executions", "build"),
+        (nested.executions, "measurements", "execution"),
+    ):
+        sizes, counts = np.unique(np.diff(offsets), return_counts=True)
+        if len(sizes) > 1:
+            usual = int(sizes[np.argmax(counts)])
+            parts.append(
+                f"{int(counts.sum() - counts.max())} of {int(counts.sum())} {outer}s do not have the usual "
+                f"{usual} {inner} but {sizes.min()} to {sizes.max()}"
+            )
+    return [f"the data are not balanced: {'; '.join(parts)}"]

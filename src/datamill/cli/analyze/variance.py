@@ -1,0 +1,55 @@
+"""`datamill analyze variance`: variances of builds, executions and measurements."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+import click
+
+from datamill.analyses import variance as analysis
+from datamill.analyses.nested_data import AskedNested
+from datamill.analysis.random_effects.variance import VarianceMethod
+from datamill.cli.analyze.data import confidence_option, seed_option
+from datamill.cli.analyze.output import output_options, put_out, refuse_bad_files
+from datamill.cli.nested_options import nested_options
+
+
+@click.command(short_help="Where uncertainty comes from: builds, executions or measurements.")
+@click.argument("file", metavar="DATA", type=click.Path(path_type=Path))
+@nested_options
+@click.option(
+    "--method",
+    type=click.Choice(get_args(VarianceMethod)),
+    default="means",
+    show_default=True,
+    help="Mean squares of unweighted means, or restricted maximum likelihood; of unbalanced data both are "
+    "shown.",
+)
+@confidence_option
+@seed_option
+@output_options("Draw execution means by build")
+def variance(
+    file: Path,
+    asked: AskedNested,
+    method: VarianceMethod,
+    confidence: float | None,
+    seed: int,
+    figure_file: Path | None,
+    html_file: Path | None,
+    as_json: bool,
+) -> None:
+    """Estimate how much builds, executions and measurements vary, and what makes the mean uncertain.
+
+    DATA is a .csv or .parquet table with one row for each measurement, or a bundle. Columns version, build,
+    execution, measurement, value (and unit, response, where there are several) say what a row is; a
+    column that is missing is a level that is not repeated.
+
+    \b
+      datamill analyze variance table.csv
+      datamill analyze variance table.csv --value seconds --version commit
+      datamill analyze variance my-bundle --response wall_time_s --figure builds.png
+    """  # noqa: D301 - click needs the backspace itself
+    refuse_bad_files(figure_file, html_file)
+    result = analysis.variance(file, method=method, confidence=confidence, seed=seed, **asked)
+    put_out(result, figure_file=figure_file, html_file=html_file, as_json=as_json)

@@ -1,0 +1,104 @@
+"""Variances of nested measurements as JSON with every digit; null stands for what cannot be known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from datamill.analysis.random_effects.records import Share, VarianceEstimate
+from datamill.analysis.random_effects.version_variances import VersionVariances
+from datamill.analysis.random_effects.within_executions import MeasurementOrder
+from datamill.analysis.records import Interval
+from datamill.report.verbs.variance_answer import choose_variance_scale, phrase_variances
+from datamill.report.verbs.variance_text import collect_variance_warnings, phrase_method
+
+
+def format_variances_json(versions: Sequence[VersionVariances], excluded: int, seed: int) -> str:
+    """Write the variances of versions as a JSON object; shares are fractions, variances in the unit squared.
+
+    Keys: `schema` (1); `answer`, sentences; `response`, `unit`, `excluded`, `confidence`, `seed`, `method`;
+    `versions`, each with `estimate`, `other_method` (of unbalanced data), `impact` and `order`; `warnings`.
+    """
+    first = versions[0].estimate
+    content: dict[str, Any] = {
+        "schema": 1,
+        "answer": phrase_variances(versions, choose_variance_scale(versions)),
+        "response": first.response,
+        "unit": first.unit,
+        "excluded": excluded,
+        "confidence": first.confidence,
+        "seed": seed,
+        "method": phrase_method(first),
+        "versions": [
+            {
+                "version": item.nested.version,
+                "balanced": item.nested.balanced,
+                "estimate": _spell_estimate(item.estimate),
+                "other_method": None if item.other is None else _spell_estimate(item.other),
+                "impact": {
+                    "factor": _spell(item.impact.factor),
+                    "bootstrap": _spell(item.impact.bootstrap),
+                    "between_sd": item.impact.between_sd,
+                    "within_sd": item.impact.within_sd,
+                    "variation_percent": _spell(item.impact.variation_percent),
+                    "reason": item.impact.reason,
+                },
+                "order": _spell_order(item.order),
+                "warnings": list(item.warnings),
+            }
+            for item in versions
+        ],
+        "warnings": list(collect_variance_warnings(versions)),
+    }
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def _spell_estimate(estimate: VarianceEstimate) -> dict[str, Any]:
+    return {
+        "method": estimate.method,
+        "builds": estimate.builds,
+        "executions": estimate.executions,
+        "measurements": estimate.measurements,
+        "n": estimate.n,
+        "mean": _spell(estimate.mean),
+        "df": estimate.df,
+        "paper_mean": _spell(estimate.paper_mean),
+        "mean_squares": estimate.mean_squares,
+        "variances": estimate.components,
+        "unknown": estimate.unknown,
+        "uncertainty": _spell_shares(estimate.uncertainty),
+        "variation": _spell_shares(estimate.variation),
+    }
+
+
+def _spell_shares(shares: Sequence[Share]) -> dict[str, dict[str, float]]:
+    return {
+        share.level: {"estimate": share.estimate, "low": share.low, "high": share.high} for share in shares
+    }
+
+
+def _spell_order(order: MeasurementOrder) -> dict[str, Any]:
+    trend = order.trend
+    return {
+        "executions": order.executions,
+        "alpha": order.alpha,
+        "method": order.method,
+        "autocorrelation": order.autocorrelation,
+        "trend": None
+        if trend is None
+        else {
+            "first": trend.first,
+            "difference": trend.difference,
+            "percent": trend.percent,
+            "p": trend.p,
+            "more_warmup": trend.settles,
+            "shift": trend.shift,
+        },
+    }
+
+
+def _spell(value: Interval | None) -> dict[str, float] | None:
+    if value is None:
+        return None
+    return {"estimate": value.estimate, "low": value.low, "high": value.high}
