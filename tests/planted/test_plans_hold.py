@@ -1,0 +1,134 @@
+"""Plans for planted three-level data: what they promise comes out, and nothing else would be better."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import t as student
+from scipy.stats import ttest_ind
+
+from datamill.analysis.random_effects.false_alarms import simulate_false_alarms
+from datamill.analysis.random_effects.plan_records import PlanBasis, PlanBounds, PlanGoal, SquareDraw
+from datamill.analysis.random_effects.planner import Planner
+from datamill.analysis.random_effects.planning import draw_variances, plan_repetitions, take_basis
+from datamill.analysis.random_effects.records import NestedValues, RepetitionCosts
+from datamill.analysis.random_effects.variance import estimate_variances
+
+BUILD, EXECUTION, MEASUREMENT = 0.04, 0.01, 0.2
+BASIS = PlanBasis({"build": BUILD, "execution": EXECUTION, "measurement": MEASUREMENT}, {}, 10.0, {})
+COSTS = RepetitionCosts(3.0, 0.5, 0.02, "planted")
+
+
+def plant(rng: np.random.Generator, repetitions: int, l: int, m: int, n: int) -> np.ndarray:  # noqa: E741
+    """Values (repetitions × l × m × n) of planted experiments."""
+    return (
+        rng.normal(10, math.sqrt(BUILD), (repetitions, l, 1, 1))
+        + rng.normal(0, math.sqrt(EXECUTION), (repetitions, l, m, 1))
+        + rng.normal(0, math.sqrt(MEASUREMENT), (repetitions, l, m, n))
+    )
+
+
+def find_half_width(values: np.ndarray) -> float:
+    """Root mean square of the half-widths of the intervals of planted experiments."""
+    means = values.mean(axis=(2, 3))
+    count = means.shape[1]
+    squares = student.ppf(0.975, count - 1) ** 2 * means.var(axis=1, ddof=1) / count
+    return float(np.sqrt(squares.mean()))
+
+
+def test_the_predicted_half_width_comes_out() -> None:
+    rng = np.random.default_rng(5)
+    for goal in (PlanGoal("half_width", 0.15), PlanGoal("time", 40.0)):
+        best = plan_repetitions(BASIS, COSTS, goal).best
+        values = plant(rng, 1500, best.builds, best.executions, best.measurements)
+        assert find_half_width(values) == pytest.approx(best.half_width, rel=0.05)
+        means = values.mean(axis=(2, 3))
+        half = student.ppf(0.975, best.builds - 1) * means.std(axis=1, ddof=1) / math.sqrt(best.builds)
+        covered = np.abs(means.mean(axis=1) - 10) <= half
+        assert covered.mean() == pytest.approx(0.95, abs=0.02)
+
+
+def test_no_other_way_to_spend_the_time_gives_narrower_intervals() -> None:
+    rng = np.random.default_rng(6)
+    time = 60.0
+    best = plan_repetitions(BASIS, COSTS, PlanGoal("time", time)).best
+    reached = find_half_width(plant(rng, 1500, best.builds, best.executions, best.measurements))
+    narrowest = math.inf
+    for m in (1, 2, 3, 5, 8):
+        for n in (1, 5, 10, 20, 40, 80):
+            l = int(time / (COSTS.build_s + m * (COSTS.execution_s + n * COSTS.measurement_s)))  # noqa: E741
+            if l >= 2:
+                narrowest = min(narrowest, find_half_width(plant(rng, 600, l, m, n)))
+    # The smallest of thirty simulated ones is below its own expectation by chance.
+    assert reached <= narrowest * 1.05
+
+
+def test_the_planned_power_comes_out() -> None:
+    rng = np.random.default_rng(7)
+    best = plan_repetitions(BASIS, COSTS, PlanGoal("detect", 0.3, alpha=0.05, power=0.9)).best
+    first = plant(rng, 2000, best.builds, best.executions, best.measurements).mean(axis=(2, 3))
+    second = plant(rng, 2000, best.builds, best.executions, best.measurements).mean(axis=(2, 3))
+    p = ttest_ind(first, second + 0.3, axis=1).pvalue
+    assert best.power is not None
+    assert (p < 0.05).mean() == pytest.approx(best.power, abs=0.025)
+    assert (ttest_ind(first, second, axis=1).pvalue < 0.05).mean() == pytest.approx(0.05, abs=0.02)
+
+
+def test_the_range_from_a_pilot_holds_the_number_that_is_really_needed() -> None:
+    rng = np.random.default_rng(8)
+    goal = PlanGoal("half_width", 0.15)
+    truth = Planner(BASIS, COSTS, PlanBounds())
+    held = 0
+    pilots = plant(rng, 200, 8, 4, 10)
+    for values in pilots:
+        plan = plan_repetitions(take_basis(estimate_variances(nest(values))), COSTS, goal)
+        needed = truth.count_outer(plan.best.executions, plan.best.measurements, goal)
+        assert needed is not None
+        assert plan.low is not None
+        assert plan.high is not None
+        held += plan.low <= needed <= plan.high
+    assert held / len(pilots) == pytest.approx(0.95, abs=0.045)
+
+
+def test_drawn_variances_have_the_spread_of_their_pivots() -> None:
+    squares = {"build": SquareDraw(2.0, 9.0)}
+    basis = PlanBasis({"build": 2.0}, {}, 1.0, squares, builds=10)  # type: ignore[arg-type]
+    drawn = draw_variances(basis, 1, 1, seed=3)
+    # 9 · 2 / chi-square(9): the ends of the usual interval of a variance.
+    assert np.quantile(drawn, 0.025) == pytest.approx(18 / 19.0228, rel=0.05)
+    assert np.quantile(drawn, 0.975) == pytest.approx(18 / 2.70039, rel=0.12)
+
+
+def nest(values: np.ndarray) -> NestedValues:
+    l, m, n = values.shape  # noqa: E741
+    return NestedValues(
+        "v", "time", "s", values.ravel(), np.arange(0, l * m * n + 1, n), np.arange(0, l * m + 1, m)
+    )
+
+
+def test_welch_of_builds_errs_as_stated_and_executions_alone_do_not() -> None:
+    values = plant(np.random.default_rng(9), 1, 150, 20, 5)[0]
+    alarms = simulate_false_alarms(nest(values), comparisons=4000)
+    assert [row.builds for row in alarms.rows] == [1, 10, 15, 20, 25, 30]
+    assert all(row.disjoint for row in alarms.rows)
+    for row in alarms.rows[1:]:
+        assert row.welch is not None
+        assert row.overlap is not None
+        assert row.welch_executions is not None
+        assert row.welch.estimate == pytest.approx(0.05, abs=0.02)
+        assert row.overlap.estimate < 0.02
+        assert row.welch_executions.estimate > 0.3
+    single = alarms.rows[0]
+    assert single.overlap is not None
+    assert single.welch is None
+    # The paper's Figure 2: with one binary of each version up to half of the comparisons err.
+    assert single.overlap.estimate > 0.3
+
+
+def test_without_differences_between_builds_one_build_is_enough() -> None:
+    rng = np.random.default_rng(10)
+    values = 10 + rng.normal(0, 0.1, (60, 10, 1)) + rng.normal(0, 0.4, (60, 10, 5))
+    alarms = simulate_false_alarms(nest(values), [1, 10], comparisons=4000)
+    for row in alarms.rows:
+        assert row.welch_executions is not None
+        assert row.welch_executions.estimate == pytest.approx(0.05, abs=0.025)
