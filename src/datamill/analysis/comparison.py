@@ -15,6 +15,7 @@ from datamill.analysis.contrast import (
     CellErrors,
     Contrast,
     PooledError,
+    WithinBlocks,
     bound_contrast,
     estimate_contrast,
     find_critical,
@@ -39,6 +40,8 @@ def compare_packages(
     confidence: float = 0.95,
     alpha: float = 0.01,
     fallback: tuple[PooledError, ...] = (),
+    blocks: WithinBlocks | None = None,
+    planned: int = 0,
 ) -> Comparison:
     """Compare each package with the baseline by their means over common design points.
 
@@ -46,9 +49,10 @@ def compare_packages(
     all other factors) weigh the same; those that some package lacks are left out with a warning.
     Variances are each cell's own (Welch–Satterthwaite); where a cell has one observation only,
     `fallback`, the error of a model of each package in the order of levels, serves instead, with
-    a warning. With m > 1 comparisons intervals and p-values are adjusted by Bonferroni. The
-    verdict is by p < `alpha`, which may be stricter than the interval; difference and ratio agree
-    on whether the packages may be equal.
+    a warning. With `blocks` packages are compared within these. `planned` counts the design points of each
+    package where they are not all combinations of levels. With m > 1 comparisons intervals and p-values are
+    adjusted by Bonferroni. The verdict is by p < `alpha`, which may be stricter than the interval; difference
+    and ratio agree on whether the packages may be equal.
 
     Raises:
         InputError: fewer than two packages, an unknown baseline, no common design point, or
@@ -61,7 +65,7 @@ def compare_packages(
             remedy=f"The packages are: {', '.join(packages)}.",
         )
     points, possible = _find_common_points(cells, factor)
-    total = int(max(possible, 1))
+    total = planned or int(max(possible, 1))
     common = len(points)
     if common == 0:
         raise InputError(
@@ -75,7 +79,7 @@ def compare_packages(
             f"the comparison is over the {common} that all packages have"
         )
     weights = {name: _weigh_package(cells, factor, code, points) for code, name in enumerate(packages)}
-    errors, pooled = use_own_errors(cells), False
+    errors, pooled = use_own_errors(cells, blocks), False
     if not all(has_replicates(cells, weight) for weight in weights.values()):
         if not fallback:
             raise InputError(
@@ -87,6 +91,11 @@ def compare_packages(
             "some design points have one observation only: each package's variance is the error of a "
             "model of it, which takes the interactions that it leaves out for noise"
         )
+        if cells.builds is not None:
+            warnings.append(
+                "design points share builds, which that error takes for independent: it may be far too "
+                "small; repeat the trials that were lost"
+            )
 
     means = []
     for code, name in enumerate(packages):
@@ -112,18 +121,21 @@ def compare_packages(
     if any(pair.p is None for pair in pairs):
         warnings.append(NO_VARIATION)
     if any(pair.verdict in ("better", "worse") for pair in (*pairs, *best)):
-        rearrangements = _count_rearrangements(cells, weights)
+        rearrangements = _count_rearrangements(cells, weights, errors.blocks)
         if rearrangements < 2 / alpha:
             warnings.append(
                 f"a verdict rests on so few trials ({rearrangements:.0f} ways to deal them to packages) that "
                 "it takes normal errors for granted: if trials come in separate groups, such as fast and "
                 f"slow ones, chance makes a winner more often than {alpha:g}; add replicates"
             )
-    method = "means over design points of equal weight; " + (
-        "error of each package's own model"
-        if pooled
-        else "variance of each design point (Welch-Satterthwaite)"
-    )
+    spread = "variance of each design point (Welch-Satterthwaite)"
+    if pooled:
+        spread = "error of each package's own model"
+    elif blocks is not None:
+        spread = "differences within blocks (HC2 variance, Bell-McCaffrey degrees of freedom)"
+    elif errors.shared is not None:
+        spread = "variance between builds, each over all of its design points (Welch-Satterthwaite)"
+    method = f"means over design points of equal weight; {spread}"
     method += "; ratio by Fieller's theorem"
     if best:
         method += (
@@ -160,9 +172,12 @@ def _weigh_package(cells: Cells, factor: int, code: int, points: IntArray) -> Fl
     return np.where(member & (cells.codes[:, factor] == code), 1.0 / len(points), 0.0)
 
 
-def _count_rearrangements(cells: Cells, weights: Mapping[str, FloatArray]) -> float:
-    """The fewest ways, over pairs of packages, to deal the trials of each design point to both."""
-    counts = [cells.counts[weight != 0].tolist() for weight in weights.values()]
+def _count_rearrangements(
+    cells: Cells, weights: Mapping[str, FloatArray], blocks: WithinBlocks | None
+) -> float:
+    """The fewest ways, over pairs of packages, to deal the trials of each design point and block to both."""
+    sizes = cells.counts[:, None] if blocks is None else blocks.counts
+    counts = [sizes[weight != 0].reshape(-1).tolist() for weight in weights.values()]
     # Cells are sorted by code: the design points of all packages come in the same order.
     fewest = min(
         sum(
@@ -230,11 +245,20 @@ def _divide_means(
     below = estimate_contrast(cells, baseline, errors)
     if above.estimate <= 0 or below.estimate <= 0:
         return None
+    variances, covariance = (above.variance, below.variance), 0.0
+    if errors.blocks is not None:
+        # All at the average of these blocks: what they share must not pass for a spread of the ratio.
+        covary = errors.blocks.covary
+        variances, covariance = (
+            (covary(package, package), covary(baseline, baseline)),
+            covary(package, baseline),
+        )
     return bound_ratio(
         above.estimate,
         below.estimate,
-        numerator_variance=above.variance,
-        denominator_variance=below.variance,
+        numerator_variance=variances[0],
+        denominator_variance=variances[1],
+        covariance=covariance,
         critical=find_critical(level, df),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
@@ -11,6 +12,7 @@ from scipy.special import stdtr, stdtrit
 from datamill.analysis.fieller import bound_ratio
 from datamill.analysis.model_data.cells import Cells, FloatArray, IntArray
 from datamill.analysis.records import Interval
+from datamill.analysis.shared_builds import SharedBuilds, gather_shared_builds
 
 #: What a reader must know where like observations are all equal.
 NO_VARIATION = (
@@ -27,26 +29,61 @@ class PooledError:
     df: int
 
 
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """Estimate, variance and degrees of freedom of a weighted sum of cell means."""
+
+    estimate: float
+    variance: float
+    df: float
+
+
+class WithinBlocks(Protocol):
+    """Cells compared within blocks: their means at the average block, and contrasts of them."""
+
+    @property
+    def means(self) -> FloatArray:
+        """Means of the cells at the average block, as deviations from their origin (K)."""
+        ...
+
+    @property
+    def counts(self) -> IntArray:
+        """Observations of each cell in each block (K × b)."""
+        ...
+
+    def estimate(self, weights: FloatArray) -> Contrast:
+        """Estimate a contrast whose weights (K) sum to 0."""
+        ...
+
+    def covary(self, first: FloatArray, second: FloatArray) -> float:
+        """Covariance of two weighted sums of cell means (K each) at the average of these very blocks."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class CellErrors:
     """Variance of one observation, by groups of cells that share one.
 
     `group` (K) is each cell's group; `mean_sq` and `df` (G) are the groups' variances and their
-    degrees of freedom.
+    degrees of freedom. With `blocks`, differences are taken within these; means, which blocks are part of,
+    keep the variance between them. With `shared`, cells have builds in common, and the variance of a
+    contrast is that between builds.
     """
 
     group: IntArray
     mean_sq: FloatArray
     df: FloatArray
+    blocks: WithinBlocks | None = None
+    shared: SharedBuilds | None = None
 
 
-def use_own_errors(cells: Cells) -> CellErrors:
+def use_own_errors(cells: Cells, blocks: WithinBlocks | None = None) -> CellErrors:
     """Each cell's own variance; one of a single observation has none and must not be used."""
     df = (cells.counts - 1).astype(np.float64)
     # Spread that rounding alone explains is no spread: counting it would invent degrees of freedom.
     within = np.where(cells.within_ss <= cells.rounding_ss, 0.0, cells.within_ss)
     mean_sq = np.divide(within, df, out=np.full(df.size, np.nan), where=df > 0)
-    return CellErrors(np.arange(df.size), mean_sq, df)
+    return CellErrors(np.arange(df.size), mean_sq, df, blocks, gather_shared_builds(cells))
 
 
 def use_pooled_errors(group: IntArray, errors: tuple[PooledError, ...]) -> CellErrors:
@@ -58,15 +95,6 @@ def use_pooled_errors(group: IntArray, errors: tuple[PooledError, ...]) -> CellE
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Contrast:
-    """Estimate, variance and degrees of freedom of a weighted sum of cell means."""
-
-    estimate: float
-    variance: float
-    df: float
-
-
 def estimate_contrast(cells: Cells, weights: FloatArray, errors: CellErrors) -> Contrast:
     """Sum of weights × cell means, with Welch–Satterthwaite degrees of freedom.
 
@@ -74,10 +102,15 @@ def estimate_contrast(cells: Cells, weights: FloatArray, errors: CellErrors) -> 
     1946; Welch 1947.
     """
     used = weights != 0
-    estimate = float(np.sum(weights[used] * cells.means[used]))
+    means = cells.means if errors.blocks is None else errors.blocks.means
+    estimate = float(np.sum(weights[used] * means[used]))
     total = float(np.sum(weights[used]))
     if abs(total) > 1e-12:
         estimate += cells.origin * total
+    elif errors.blocks is not None:
+        return errors.blocks.estimate(weights)
+    if errors.shared is not None:
+        return Contrast(estimate, *errors.shared.estimate_variance(weights))
     group = errors.group[used]
     sizes = np.bincount(group, weights=weights[used] ** 2 / cells.counts[used], minlength=errors.df.size)
     in_play = sizes > 0
@@ -127,12 +160,17 @@ def bound_percent(
     contrast = estimate_contrast(cells, departure, errors)
     used = (departure != 0) & (base != 0)
     products = departure[used] * base[used] / cells.counts[used]
+    variance, covariance = mean.variance, float(np.sum(products * errors.mean_sq[errors.group[used]]))
+    if errors.blocks is not None:
+        variance, covariance = errors.blocks.covary(base, base), errors.blocks.covary(departure, base)
+    elif errors.shared is not None:
+        covariance = float(np.nansum(errors.shared.covary(departure, base)))
     ratio = bound_ratio(
         contrast.estimate,
         mean.estimate,
         numerator_variance=contrast.variance,
-        denominator_variance=mean.variance,
-        covariance=float(np.sum(products * errors.mean_sq[errors.group[used]])),
+        denominator_variance=variance,
+        covariance=covariance,
         critical=find_critical(confidence, contrast.df),
     )
     if ratio is None or ratio.low is None or ratio.high is None:

@@ -10,6 +10,7 @@ import numpy as np
 from datamill.analysis.contrast import (
     CellErrors,
     PooledError,
+    WithinBlocks,
     bound_contrast,
     bound_percent,
     estimate_contrast,
@@ -56,6 +57,7 @@ def rank_terms(
     *,
     group_factor: int | None = None,
     fallback: tuple[PooledError, ...] = (),
+    blocks: WithinBlocks | None = None,
 ) -> Influence:
     """Order the terms of a model by sum of squares, each with its largest effect.
 
@@ -64,9 +66,10 @@ def rank_terms(
     the smallest of its effects', times their number (Bonferroni), adjusted by Holm over terms.
     Intervals hold together for all levels of a term; percentages are of the grand mean (Fieller).
     Where some cell has a single observation, the variances are those of `fallback`, one for each
-    level of `group_factor`, or else the model's error mean square.
+    level of `group_factor`, or else the model's error mean square. With `blocks` effects are those within
+    them.
     """
-    errors, spread = _choose_errors(cells, model, group_factor, fallback)
+    errors, spread = _choose_errors(cells, model, group_factor, fallback, blocks)
     effects = _list_effects(model)
     adjusted = adjust_holm([_judge_term(cells, item, errors) for item in effects])
     results = [
@@ -97,8 +100,16 @@ def _warn_of_few_trials(cells: Cells) -> tuple[str, ...]:
 
 
 def _choose_errors(
-    cells: Cells, model: LinearModel, group_factor: int | None, fallback: tuple[PooledError, ...]
+    cells: Cells,
+    model: LinearModel,
+    group_factor: int | None,
+    fallback: tuple[PooledError, ...],
+    blocks: WithinBlocks | None,
 ) -> tuple[CellErrors, str]:
+    if has_replicates(cells) and blocks is not None:
+        return use_own_errors(cells, blocks), "differences within blocks (HC2 variance)"
+    if has_replicates(cells) and cells.builds is not None:
+        return use_own_errors(cells), "variance between builds, which cells have in common"
     if has_replicates(cells):
         return use_own_errors(cells), "each cell's own variance (Welch-Satterthwaite)"
     if fallback and group_factor is not None:

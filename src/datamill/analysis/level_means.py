@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from datamill.analysis.contrast import (
     PooledError,
+    WithinBlocks,
     bound_contrast,
     bound_percent,
     estimate_contrast,
@@ -63,13 +64,15 @@ def estimate_level_means(
     group_factor: int | None,
     confidence: float = 0.95,
     fallback: tuple[PooledError, ...] = (),
+    blocks: WithinBlocks | None = None,
 ) -> tuple[LevelMean, ...]:
     """Mean at each level of a factor, for each level of `group_factor` (or for all together).
 
     Within a group only those combinations of the other factors count that have data at every
     level, each with the same weight. Variances are each cell's own (Welch–Satterthwaite), or
-    those of `fallback` (one for each group) where some cell has a single observation. Groups
-    without such a combination, or without any estimate of error, are absent.
+    those of `fallback` (one for each group) where some cell has a single observation; with `blocks`
+    departures are those within them. Groups without such a combination, or without any estimate of
+    error, are absent.
     """
     groups = ("all",) if group_factor is None else cells.factors[group_factor].levels
     results: list[LevelMean] = []
@@ -82,7 +85,7 @@ def estimate_level_means(
             continue
         whole = member / member.sum()
         if has_replicates(cells, whole):
-            errors = use_own_errors(cells)
+            errors = use_own_errors(cells, blocks)
         elif fallback:
             group = np.zeros(cells.counts.size, dtype=np.int64)
             errors = use_pooled_errors(group, (fallback[code],))
@@ -125,6 +128,7 @@ def find_largest_deviations(
     group_factor: int | None,
     confidence: float,
     fallback: tuple[PooledError, ...] = (),
+    blocks: WithinBlocks | None = None,
 ) -> tuple[LevelDeviation, ...]:
     """For each group the level that departs most from the group's mean.
 
@@ -140,6 +144,7 @@ def find_largest_deviations(
         group_factor=group_factor,
         confidence=1 - (1 - confidence) / together,
         fallback=fallback,
+        blocks=blocks,
     )
     results = []
     for group in dict.fromkeys(mean.group for mean in means):

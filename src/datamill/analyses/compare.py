@@ -1,0 +1,168 @@
+"""`compare`: has performance changed between versions?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Unpack, get_args
+
+from datamill.analyses.arguments import (
+    check_choice,
+    take_alpha,
+    take_confidence,
+    take_name,
+    take_seed,
+)
+from datamill.analyses.data import locate_errors
+from datamill.analyses.nested_data import AskedNested, build_nesting_columns
+from datamill.analyses.records import Analysis
+from datamill.analyses.versions import (
+    find_costs,
+    find_direction,
+    name_versions,
+    read_source,
+    warn_of_sources,
+)
+from datamill.analysis.random_effects.comparison import compare_versions
+from datamill.analysis.random_effects.comparison_records import VersionAdjustment, VersionComparison
+from datamill.analysis.random_effects.history import VersionHistory, find_changes
+from datamill.experiment.errors import InputError
+from datamill.experiment.records import Direction
+from datamill.report.figures.compare_figures import draw_changes, draw_history
+from datamill.report.figures.figure import Figure
+from datamill.report.verbs.compare_answer import is_worse_than_threshold, state_answer
+from datamill.report.verbs.compare_json import format_comparison_json
+from datamill.report.verbs.compare_text import format_comparison, list_warnings
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compare(Analysis):
+    """Versions compared; `history` where they are a series."""
+
+    comparison: VersionComparison
+    history: VersionHistory | None
+    notes: tuple[str, ...]
+    excluded: int
+
+    @property
+    def title(self) -> str:
+        """What was compared."""
+        return f"{self.comparison.response} of {len(self.comparison.means)} versions"
+
+    @property
+    def lead(self) -> tuple[str, ...]:
+        """Which versions changed, by how much, and what it would take to tell of the others."""
+        return state_answer(self.comparison, self.history)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What limits the answer."""
+        return list_warnings(self.comparison, self.history, self.notes)
+
+    @property
+    def worse(self) -> tuple[str, ...]:
+        """Versions that changed for the worse by more than the threshold."""
+        return tuple(
+            change.version
+            for change in self.comparison.changes
+            if is_worse_than_threshold(change, self.comparison)
+        )
+
+    def text(self) -> str:
+        """The verdicts, then every mean and every difference."""
+        return format_comparison(self.comparison, self.history, self.notes, self.excluded)
+
+    def json(self) -> str:
+        """The same with every digit."""
+        return format_comparison_json(self.comparison, self.history, self.notes, self.excluded)
+
+    def drawings(self) -> tuple[Callable[[], Figure], ...]:
+        """Changes on their intervals and the means of versions; of a series its history first."""
+        changes = partial(draw_changes, self.comparison)
+        means = partial(draw_history, self.comparison, self.history)
+        return (means, changes) if self.history is not None else (changes, means)
+
+
+def compare(
+    *data: Any,
+    baseline: str = "",
+    series: bool = False,
+    threshold: float = 0.01,
+    confidence: float | None = None,
+    alpha: float | None = None,
+    adjust: VersionAdjustment = "bonferroni",
+    direction: Direction | None = None,
+    where: Mapping[str, str] | None = None,
+    seed: int = 1,
+    **asked: Unpack[AskedNested],
+) -> Compare:
+    """Compare versions, of one argument or several, by their means over builds.
+
+    `data` are paths of CSV or Parquet files or of bundles, or tables (polars, pandas, Arrow, dicts of
+    columns), one row a measurement; each may hold several versions. All are compared with `baseline`, the
+    first unless named; with `series` each with the one before, and changes of the whole series are
+    looked for. `threshold` is the relative change that is too small to matter. `alpha` is 1 − `confidence`
+    said the other way. `where` keeps rows with these levels only.
+
+    Raises:
+        InputError: the data cannot be used, or do not allow the comparison; says what to do.
+    """
+    columns = build_nesting_columns(asked, compare)
+    check_choice("adjust", adjust, get_args(VersionAdjustment))
+    if direction is not None:
+        check_choice("direction", direction, get_args(Direction))
+    baseline, seed = take_name("baseline", baseline), take_seed(seed)
+    threshold = _take_threshold(threshold)
+    level = _take_level(confidence, alpha)
+    if not data:
+        raise InputError("no data are given", remedy="Give a file, a bundle or a table.")
+    sources = [read_source(item, columns, where or {}, number) for number, item in enumerate(data, start=1)]
+    versions = name_versions(sources)
+    if direction is None and versions:
+        direction = find_direction(sources, versions[0].response)
+    if level is None:
+        known = (source.experiment.confidence for source in sources if source.experiment is not None)
+        level = next(known, 0.95)
+    with locate_errors(" and ".join(source.place for source in sources)):
+        ask = partial(
+            compare_versions,
+            versions,
+            baseline=baseline,
+            consecutive=series and not baseline,
+            threshold=threshold,
+            confidence=level,
+            adjustment=adjust,
+            direction=direction,
+        )
+        comparison = ask()
+        if any(change.cost is not None for change in comparison.changes):
+            # Only who cannot tell needs to know what builds take, for which all records are read.
+            comparison = ask(costs=find_costs(sources, comparison.means[0].measurements))
+        history = None
+        if series:
+            history = find_changes(comparison.means, confidence=level, alpha=1 - level, seed=seed)
+    return Compare(comparison, history, warn_of_sources(sources), sum(source.excluded for source in sources))
+
+
+def _take_threshold(given: object) -> float:
+    if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 < given < 1:
+        raise InputError(
+            f"threshold is {given!r}, not a share between 0 and 1",
+            remedy="Give the relative change that is too small to matter, such as 0.01 for 1%.",
+        )
+    return float(given)
+
+
+def _take_level(confidence: float | None, alpha: float | None) -> float | None:
+    """The level of intervals, which is that of verdicts as well."""
+    level = take_confidence(confidence)
+    if alpha is None:
+        return level
+    of_alpha = 1 - take_alpha(alpha)
+    if level is not None and abs(level - of_alpha) > 1e-9:
+        raise InputError(
+            f"confidence {level:g} and alpha {alpha:g} contradict each other: verdicts rest on the intervals",
+            remedy=f"Give one of them; alpha {alpha:g} is confidence {of_alpha:g}.",
+        )
+    return of_alpha

@@ -1,0 +1,186 @@
+"""Figures of versions compared: each change on its interval against the threshold, and their history."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+
+from datamill.analysis.random_effects.comparison_records import VersionComparison
+from datamill.analysis.random_effects.history import VersionHistory
+from datamill.report.figures.figure import Figure
+from datamill.report.numbers import name_confidence
+from datamill.report.verbs.compare_answer import (
+    name_threshold,
+    name_verdict,
+    phrase_basis,
+    scale_comparison,
+    state_answer,
+)
+
+#: More versions than this cannot be read one below the other.
+_MOST_ROWS = 60
+#: More versions than this need no name each on an axis.
+_MOST_NAMES = 40
+_BLUE, _GREY, _GREEN, _ORANGE = "#2f7ec1", "#8c8c8c", "#3a9459", "#dd7f1e"
+
+
+def draw_changes(comparison: VersionComparison) -> Figure:
+    """Draw each version's change with its interval, over the band that is too small to matter.
+
+    In percent of the baseline, or in the response's unit where some change has no percentage.
+    """
+    scale = scale_comparison(comparison)
+    shown = comparison.changes[:_MOST_ROWS]
+    relative = all(change.percent is not None for change in shown)
+    limit = name_threshold(comparison.threshold)
+    rows = []
+    for change in shown:
+        value = change.percent if relative and change.percent is not None else change.difference
+        factor = 1.0 if relative else scale.factor
+        rows.append(
+            {
+                "pair": f"{change.version} − {change.baseline}" if comparison.consecutive else change.version,
+                "estimate": value.estimate * factor,
+                "low": value.low * factor,
+                "high": value.high * factor,
+                "verdict": name_verdict(change.verdict, comparison.threshold),
+            }
+        )
+    verdicts = [name_verdict(name, comparison.threshold) for name in ("changed", "unchanged", "cannot tell")]
+    color = alt.Color(
+        "verdict:N", title=None, scale=alt.Scale(domain=verdicts, range=[_ORANGE, _GREEN, _GREY])
+    )
+    unit = "%" if relative else scale.unit
+    base = "the version before" if comparison.consecutive else comparison.changes[0].baseline
+    title = f"change of {comparison.response} against {base}{f' ({unit})' if unit else ''}"
+    y = alt.Y("pair:N", sort=[str(row["pair"]) for row in rows], title=None, axis=alt.Axis(labelLimit=320))
+    x = alt.X("low:Q", title=title, scale=alt.Scale(zero=True, nice=True))
+    layers: list[Any] = []
+    if relative:
+        band = {"from": -100 * comparison.threshold, "to": 100 * comparison.threshold}
+        layers.append(
+            alt.Chart(alt.InlineData(values=[band]))
+            .mark_rect(color=_GREEN, opacity=0.14)
+            .encode(alt.X("from:Q", title=title), alt.X2("to:Q"))
+        )
+    marks = alt.Chart(alt.InlineData(values=rows))
+    layers += [
+        alt.Chart(alt.InlineData(values=[{"zero": 0}]))
+        .mark_rule(strokeDash=[4, 3], color="#777")
+        .encode(alt.X("zero:Q", title=title)),
+        marks.mark_rule(strokeWidth=2).encode(x, alt.X2("high:Q"), y, color),
+        marks.mark_point(filled=True, size=60, opacity=1).encode(
+            alt.X("estimate:Q"), y, color, tooltip=["pair:N", "estimate:Q", "low:Q", "high:Q", "verdict:N"]
+        ),
+    ]
+    caption = (
+        f"Points are estimates, bars their {name_confidence(comparison.confidence)} intervals"
+        f"{' (which hold together)' if len(shown) > 1 and comparison.adjustment != 'none' else ''}. "
+    )
+    if relative:
+        caption += (
+            f"The green band is ±{limit}, too small to matter: a bar inside it is unchanged, a bar that "
+            "leaves out 0 and is not inside has changed, any other cannot be told yet. "
+        )
+    caption += f"{phrase_basis(comparison)}."
+    if len(comparison.changes) > len(shown):
+        caption += f" {len(comparison.changes) - len(shown)} further versions are not drawn."
+    chart = alt.layer(*layers).properties(width=480, height=alt.Step(30))
+    return Figure("version-changes", f"Change of {comparison.response}", caption, chart.to_dict())
+
+
+def draw_history(comparison: VersionComparison, history: VersionHistory | None = None) -> Figure:
+    """Draw the mean of each version on its interval in their order; of a series also where it changes."""
+    scale = scale_comparison(comparison)
+    names = [mean.version for mean in comparison.means]
+    alone = {item.at for item in history.lone} if history is not None else set()
+    points = [
+        {
+            "at": at,
+            "version": mean.version,
+            "mean": mean.value.estimate * scale.factor,
+            "low": mean.value.low * scale.factor,
+            "high": mean.value.high * scale.factor,
+            "kind": "stands out" if at in alone else "version",
+        }
+        for at, mean in enumerate(comparison.means)
+    ]
+    unit = f" ({scale.unit})" if scale.unit else ""
+    y_title = f"mean {comparison.response}{unit}"
+    step = max(1, -(-len(names) // _MOST_NAMES))
+    labels = "[" + ", ".join(f"'{_escape(name)}'" for name in names) + "][datum.value]"
+    x = alt.X(
+        "at:Q",
+        title=None,
+        scale=alt.Scale(domain=[-0.6, len(names) - 0.4], nice=False),
+        axis=alt.Axis(
+            values=list(range(0, len(names), step)),
+            labelExpr=labels,
+            labelAngle=-45 if len(names) > 6 else 0,
+            grid=False,
+            labelLimit=140,
+        ),
+    )
+    y_scale = alt.Scale(zero=False)
+    layers: list[Any] = []
+    if history is not None:
+        stretches = [
+            {
+                "from": item.first - 0.5,
+                "to": item.last + 0.5,
+                "low": item.mean.low * scale.factor,
+                "high": item.mean.high * scale.factor,
+                "mean": item.mean.estimate * scale.factor,
+            }
+            for item in history.segments
+        ]
+        data = alt.InlineData(values=stretches)
+        places = alt.X("from:Q"), alt.X2("to:Q")
+        layers.append(
+            alt.Chart(data)
+            .mark_rect(color=_ORANGE, opacity=0.18)
+            .encode(*places, alt.Y("low:Q", title=y_title, scale=y_scale), alt.Y2("high:Q"))
+        )
+        layers.append(
+            alt.Chart(data)
+            .mark_rule(color=_ORANGE, strokeWidth=2)
+            .encode(*places, alt.Y("mean:Q", scale=y_scale))
+        )
+        if history.changes:
+            cuts = [{"cut": item.at - 0.5} for item in history.changes]
+            layers.append(
+                alt.Chart(alt.InlineData(values=cuts))
+                .mark_rule(color=_ORANGE, strokeDash=[4, 3])
+                .encode(alt.X("cut:Q"))
+            )
+    color = alt.Color(
+        "kind:N",
+        title=None,
+        scale=alt.Scale(domain=["version", "stands out"], range=[_BLUE, "#c23b3b"]),
+        legend=alt.Legend() if alone else None,
+    )
+    marks = alt.Chart(alt.InlineData(values=points))
+    layers += [
+        marks.mark_rule(strokeWidth=1.6).encode(
+            x, alt.Y("low:Q", title=y_title, scale=y_scale), alt.Y2("high:Q"), color
+        ),
+        marks.mark_point(filled=True, size=46, opacity=1).encode(
+            x, alt.Y("mean:Q", scale=y_scale), color, tooltip=["version:N", "mean:Q", "low:Q", "high:Q"]
+        ),
+    ]
+    level = name_confidence(comparison.confidence)
+    caption = f"Points are means of versions, bars their {level} intervals, each for itself. "
+    if history is not None:
+        caption += (
+            "Orange lines are the means of stretches without a change, with their intervals as bands; a "
+            f"dashed line is a change. {state_answer(comparison, history)[0]} "
+        )
+    caption += f"{phrase_basis(comparison)}."
+    width = max(320, min(900, 26 * len(names)))
+    chart = alt.layer(*layers).properties(width=width, height=280)
+    return Figure("version-history", f"{comparison.response} by version", caption, chart.to_dict())
+
+
+def _escape(name: str) -> str:
+    return name.replace("\\", "\\\\").replace("'", "\\'")
