@@ -1,0 +1,1 @@
+"""Whether a sequential experiment may stop, by rules that looking often does not spoil; pure."""

@@ -1,0 +1,187 @@
+"""One look at a sequential experiment: does it stop, and why?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from datamill.analysis.sequential.intervals import (
+    bound_relative_difference,
+    bound_stopped_mean,
+    excludes_zero,
+    lies_within,
+)
+from datamill.analysis.sequential.rounds import Rounds
+from datamill.design.batches import FEWEST_ROUNDS, phrase_rule
+from datamill.experiment.errors import InputError
+from datamill.experiment.quantities import format_duration
+from datamill.experiment.records import Experiment, StoppingRule
+from datamill.results.decisions import DECISION_SCHEMA, Cause, Decision, LookInterval
+
+#: Level of the narrower interval at most: below, `power` asks for nothing.
+_MOST_ALPHA = 0.5
+
+
+def decide_look(
+    experiment: Experiment, rounds: Rounds, *, look: int, trials: int, elapsed_s: float, next_trials: int
+) -> Decision:
+    """Decide after a batch whether the experiment goes on.
+
+    `trials` have ended, which took `elapsed_s`; the next batch has `next_trials`, 0 when the bound on trials
+    is reached. A batch that would end beyond `max_time` at the speed so far is not begun.
+
+    `detect` stops when the interval that holds at all looks together, with probability 1 - alpha, excludes
+    zero; or when one that misses the true difference on either side with probability 1 - power lies
+    within the limit. `half_width` stops when every package's interval is narrow enough. Neither stops
+    before `FEWEST_ROUNDS` complete rounds.
+
+    Raises:
+        InputError: the experiment has no rule.
+    """
+    rule = experiment.until
+    if rule is None:
+        raise InputError("the experiment has no rule to stop by", remedy="Write until in [replication].")
+    cause, intervals = (
+        _look_at_pair(experiment, rule, rounds) if rule.detect is not None else _look_at_means(rule, rounds)
+    )
+    # Trials of one batch take about as long as those of another.
+    foreseen_s = elapsed_s * (trials + next_trials) / max(trials, 1)
+    if cause == "not yet" and next_trials == 0:
+        cause = "max_trials"
+    elif cause == "not yet" and rule.max_time_s and foreseen_s > rule.max_time_s:
+        cause = "max_time"
+    return Decision(
+        schema=DECISION_SCHEMA,
+        look=look,
+        trials=trials,
+        elapsed_s=elapsed_s,
+        response=experiment.responses[0].name,
+        rule=phrase_rule(rule),
+        intervals=intervals,
+        decision="go on" if cause == "not yet" else "stop",
+        cause=cause,
+        reason=_phrase_cause(experiment, rule, cause, intervals, trials, elapsed_s),
+        warnings=_list_warnings(rounds, intervals),
+    )
+
+
+def find_pair(experiment: Experiment) -> tuple[str, str]:
+    """Return the baseline (the first package unless stated) and the other one of two packages."""
+    names = [package.name for package in experiment.packages]
+    baseline = experiment.baseline or names[0]
+    return baseline, next(name for name in names if name != baseline)
+
+
+def _look_at_pair(
+    experiment: Experiment, rule: StoppingRule, rounds: Rounds
+) -> tuple[Cause, tuple[LookInterval, ...]]:
+    """The interval by which packages differ, and the one by which their difference is small."""
+    baseline, other = find_pair(experiment)
+    first, second = rounds.of_pair(baseline, other)
+    if first.size < 2:
+        return "not yet", ()
+    name = f"{other} against {baseline}"
+    steps = rounds.find_step(baseline), rounds.find_step(other)
+    wide = bound_relative_difference(first, second, name, rule.alpha, steps=steps)
+    # Either side of a two-sided interval at 2 (1 - power) is missed with probability 1 - power.
+    less = min(_MOST_ALPHA, 2 * (1 - rule.power))
+    narrow = bound_relative_difference(first, second, name, less, steps=steps)
+    if first.size < FEWEST_ROUNDS:
+        return "not yet", (wide, narrow)
+    if excludes_zero(wide):
+        return "changed", (wide, narrow)
+    return "no difference" if lies_within(narrow, rule.detect or 0.0) else "not yet", (wide, narrow)
+
+
+def _look_at_means(rule: StoppingRule, rounds: Rounds) -> tuple[Cause, tuple[LookInterval, ...]]:
+    """The interval of each package's mean."""
+    columns = {package: rounds.of_package(package) for package in rounds.packages}
+    intervals = tuple(
+        bound_stopped_mean(values, package, rule.confidence, step=rounds.find_step(package))
+        for package, values in columns.items()
+        if values.size >= 2
+    )
+    enough = all(values.size >= FEWEST_ROUNDS for values in columns.values())
+    narrow = all(
+        interval.half_width is not None and interval.half_width <= (rule.half_width or 0.0)
+        for interval in intervals
+    )
+    return "precise" if enough and narrow else "not yet", intervals
+
+
+def _phrase_cause(
+    experiment: Experiment,
+    rule: StoppingRule,
+    cause: Cause,
+    intervals: Sequence[LookInterval],
+    trials: int,
+    elapsed_s: float,
+) -> str:
+    name = experiment.responses[0].name
+    if cause == "changed":
+        return f"{name} has changed: {_phrase_difference(intervals[0])}"
+    if cause == "no difference":
+        limit = _percent(rule.detect or 0)
+        return f"{name} does not differ by {limit} or more: {_phrase_difference(intervals[1])}"
+    if cause == "precise":
+        return (
+            f"every mean of {name} is known to ±{_percent(rule.half_width or 0)}: {_phrase_widths(intervals)}"
+        )
+    seen = _phrase_widths(intervals) if rule.half_width is not None else ""
+    if rule.detect is not None and intervals:
+        seen = _phrase_difference(intervals[0])
+    so_far = seen or "no round is complete yet"
+    if cause == "max_trials":
+        return f"the {trials} trials allowed have ended before the rule was met: {so_far}"
+    if cause == "max_time":
+        return (
+            f"the time allowed ({format_duration(rule.max_time_s)}) leaves no room for another batch after "
+            f"{format_duration(elapsed_s)}, and the rule was not met: {so_far}"
+        )
+    return f"not yet: {so_far}"
+
+
+def _phrase_difference(interval: LookInterval) -> str:
+    if interval.estimate is None:
+        return f"{interval.name} cannot be expressed as a share, since the baseline's mean is zero"
+    seen = f"{interval.name} {100 * interval.estimate:+.3g}%"
+    level = f"{100 * interval.confidence:.4g}% sequential interval"
+    if interval.low is None or interval.high is None:
+        return f"{seen}, {level} not bounded yet, n = {interval.rounds} rounds"
+    low, high = 100 * interval.low, 100 * interval.high
+    return f"{seen}, {level} {low:+.3g}% to {high:+.3g}%, n = {interval.rounds} rounds"
+
+
+def _phrase_widths(intervals: Sequence[LookInterval]) -> str:
+    parts = []
+    for interval in intervals:
+        width = interval.half_width
+        known = "cannot be expressed as a share of zero" if width is None else f"±{_percent(width)}"
+        parts.append(f"{interval.name} {known} (n = {interval.rounds} rounds)")
+    return ", ".join(parts)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g}%"
+
+
+def _list_warnings(rounds: Rounds, intervals: Sequence[LookInterval]) -> tuple[str, ...]:
+    warnings = []
+    complete = min((interval.rounds for interval in intervals), default=0)
+    if complete < len(rounds.numbers):
+        lost = len(rounds.numbers) - complete
+        warnings.append(
+            f"{lost} of {len(rounds.numbers)} rounds lack a valid observation of some design point and take "
+            "no part in the rule; if trials are lost because of what they measure, its guarantees do not hold"
+        )
+    warnings += [
+        f"the values of {package} come in steps of {step:.3g}, which hide how much they vary: intervals are "
+        "wider by a step, which no further round makes less"
+        for package, step in zip(rounds.packages, rounds.steps, strict=False)
+        if step > 0
+    ]
+    if any(interval.low is not None and interval.low == interval.high for interval in intervals):
+        warnings.append(
+            "rounds do not differ at all, so that the rule saw no error to judge by; true of a deterministic "
+            "response, suspicious otherwise"
+        )
+    return tuple(warnings)

@@ -1,0 +1,150 @@
+"""Batches of a sequential experiment: the whole plan up to its bound, and where it may stop.
+
+Everything is planned before data, as if the experiment went on to its bound. A batch holds every design point
+equally often, in random order; a round is one independent replicate of every design point. The first batch
+holds the rounds that `[replication]` states, each later one a single round more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from datamill.design.order import order_trials
+from datamill.design.records import Design, PlannedTrial
+from datamill.experiment.errors import InputError
+from datamill.experiment.quantities import format_duration
+from datamill.experiment.records import Experiment, Replication, StoppingRule
+
+#: Independent replicates of each design point before which no rule stops.
+FEWEST_ROUNDS = 5
+#: Most trials that are planned where only time bounds them, and the time below which no trial ends.
+MOST_TIMED_TRIALS = 100_000
+SHORTEST_TRIAL_S = 0.01
+
+
+def repeats_builds(experiment: Experiment) -> bool:
+    """Tell whether a round is a new build with all of its executions, rather than one execution."""
+    replication = experiment.replication
+    if replication is None:
+        return False
+    return replication.builds > 1 or replication.randomise_builds or experiment.build == "fresh"
+
+
+def count_first_rounds(experiment: Experiment) -> int:
+    """Return how many rounds the first batch has: those stated, and two at least, to see variation."""
+    replication = experiment.replication or Replication()
+    return max(2, replication.builds if repeats_builds(experiment) else replication.executions)
+
+
+def grow_replication(experiment: Experiment, points: int) -> Experiment:
+    """Return the experiment with as many rounds of its `points` as its bound allows, if it is sequential.
+
+    Raises:
+        InputError: when the bound does not hold the first batch, or `FEWEST_ROUNDS`.
+    """
+    if experiment.until is None:
+        return experiment
+    replication = experiment.replication or Replication()
+    nested = repeats_builds(experiment)
+    round_trials = points * (replication.executions if nested else 1)
+    rounds = limit_trials(experiment) // round_trials
+    first = max(count_first_rounds(experiment), FEWEST_ROUNDS)
+    if rounds < first:
+        bound = f"max_trials = {experiment.until.max_trials}" if experiment.until.max_trials else "max_time"
+        raise InputError(
+            f"{bound} leaves no room for the rule: it needs {first * round_trials} trials at least, "
+            f"{first} independent replicates of {points} design points",
+            where="[replication]",
+            remedy=f"Allow {first * round_trials} trials or more, or name fewer levels.",
+        )
+    grown = replace(replication, builds=rounds) if nested else replace(replication, executions=rounds)
+    return replace(experiment, replication=grown, replicates=grown.builds * grown.executions)
+
+
+def limit_trials(experiment: Experiment) -> int:
+    """Return how many trials are planned at most: `max_trials`, or more than `max_time` can hold.
+
+    With time alone it is one trial for each `SHORTEST_TRIAL_S`, and `MOST_TIMED_TRIALS` at most.
+    """
+    rule = experiment.until
+    if rule is None:
+        return 0
+    timed = min(MOST_TIMED_TRIALS, int(rule.max_time_s / SHORTEST_TRIAL_S))
+    return rule.max_trials or timed
+
+
+def phrase_batches(experiment: Experiment, points: int) -> str:
+    """Return in words how many replicates each design point gets, batch by batch."""
+    grown = grow_replication(experiment, points)
+    one = "build" if repeats_builds(experiment) else "execution"
+    executions = grown.replicates // grown.replication.builds if grown.replication else 1
+    of = f" of {executions} executions" if one == "build" and executions > 1 else ""
+    return (
+        f"{count_first_rounds(experiment)} {one}s{of} in the first batch, then 1 {one} more in each, at most "
+        f"{grown.replicates:,} replicates"
+    )
+
+
+def phrase_rule(rule: StoppingRule) -> str:
+    """Return a stopping rule in words."""
+    if rule.half_width is not None:
+        text = (
+            f"until the {100 * rule.confidence:g}% interval of each package's mean is within "
+            f"±{100 * rule.half_width:.3g}% of it"
+        )
+    else:
+        text = (
+            f"until the packages differ (alpha {rule.alpha:g}), or do not differ by "
+            f"{100 * (rule.detect or 0):.3g}% or more (power {rule.power:g})"
+        )
+    bounds = [f"{rule.max_trials} trials"] if rule.max_trials else []
+    bounds += [format_duration(rule.max_time_s)] if rule.max_time_s else []
+    return f"{text}; at most {' or '.join(bounds)}"
+
+
+def number_round(experiment: Experiment, trial: PlannedTrial) -> int:
+    """Return which independent replicate of its design point a trial is part of, from 1."""
+    return trial.build if repeats_builds(experiment) else trial.replicate
+
+
+def number_batch(experiment: Experiment, trial: PlannedTrial) -> int:
+    """Return the batch that a trial belongs to, from 1; what is not for the question comes in the first."""
+    if trial.purpose != "question":
+        return 1
+    return max(1, number_round(experiment, trial) - count_first_rounds(experiment) + 1)
+
+
+def order_batches(experiment: Experiment, trials: Sequence[PlannedTrial]) -> tuple[PlannedTrial, ...]:
+    """Return the trials batch by batch, in the experiment's order within each.
+
+    Batches are blocks, or with `order = "interleaved"` the replicates in them.
+    """
+    by_batch: dict[int, list[PlannedTrial]] = {}
+    for trial in trials:
+        by_batch.setdefault(number_batch(experiment, trial), []).append(trial)
+    ordered: list[PlannedTrial] = []
+    blocks = 0
+    for batch, members in sorted(by_batch.items()):
+        within = order_trials(experiment, members)
+        if experiment.order == "interleaved":
+            ordered += [replace(trial, block=str(blocks + int(trial.block))) for trial in within]
+            blocks += len({trial.block for trial in within})
+        else:
+            ordered += [replace(trial, block=f"batch {batch}") for trial in within]
+    return tuple(replace(trial, order=order) for order, trial in enumerate(ordered, start=1))
+
+
+def list_batches(experiment: Experiment, design: Design) -> tuple[tuple[PlannedTrial, ...], ...]:
+    """Return the planned trials by batch, in run order; all in one where nothing is sequential.
+
+    A trial that is not for the question belongs to the batch in which it comes.
+    """
+    if experiment.until is None:
+        return (design.trials,)
+    batches: list[list[PlannedTrial]] = [[]]
+    for trial in design.trials:
+        if trial.purpose == "question" and number_batch(experiment, trial) > len(batches):
+            batches.append([])
+        batches[-1].append(trial)
+    return tuple(tuple(batch) for batch in batches)
