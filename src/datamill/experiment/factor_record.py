@@ -18,7 +18,9 @@ class Factor:
 
     `levels` are the fixed ones, in their meaningful order; `others` are patterns of further ones.
     `default` is the level of an ordinary system, empty where the host or the package decides it.
-    `drawn` are levels at which each trial gets something of its own, drawn from its seed. `cost` says what
+    `drawn` are levels at which each trial gets something of its own, drawn from its seed. `screening` are the
+    low and the high level at which a screening looks for an effect, none for what is slow, has its dangers,
+    or no hidden factor: such a one is screened only where an experiment names it. `cost` says what
     setting it takes, `found` what the papers found, and `source` where they say it.
     """
 
@@ -32,6 +34,7 @@ class Factor:
     source: str = ""
     others: tuple[LevelPattern, ...] = ()
     drawn: tuple[str, ...] = ()
+    screening: tuple[str, ...] = ()
 
     @property
     def build(self) -> bool:

@@ -37,6 +37,7 @@ HOST_FACTORS = (
         cost="root, on a machine with the setting",
         found="no figure; switched off",
         source="thesis 2019 §1.4.1, §2.2",
+        screening=("on", "off"),
     ),
     Factor(
         "autogroup",
@@ -48,6 +49,7 @@ HOST_FACTORS = (
         found="ab in Apache's terminal, under CFS: mean the same (P > 0.05), variance larger (ratio about "
         "0.2). Latt: the worst latency fell from 53 370 to 28 530 µs when vmstat ran as well",
         source="ASPLOS 2013 §4.5, §7; thesis 2015 §3.5",
+        screening=("on", "off"),
     ),
     Factor(
         "swap",
@@ -79,6 +81,7 @@ HOST_FACTORS = (
         summary="whether the kernel backs memory by huge pages unasked",
         cost="root",
         found="no figure",
+        screening=("madvise", "always"),
     ),
     Factor(
         "ksm",

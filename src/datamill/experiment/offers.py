@@ -101,9 +101,9 @@ def check_offers(experiment: Experiment, offers: Offers) -> None:
 
 
 def drop_unavailable_policy(experiment: Experiment, offers: Offers) -> Experiment:
-    """Return the experiment without what only `[nuisance] policy` names and this host does not have.
+    """Return the experiment without what only a policy or a screening names and this host does not have.
 
-    A policy speaks of the usual hidden factors in general; what cannot be set is left to the host.
+    They speak of the usual hidden factors in general; what cannot be set is left to the host.
     """
     kept = []
     for choice in experiment.nuisance:

@@ -21,6 +21,7 @@ from datamill.experiment.fields import (
 from datamill.experiment.formula import parse_formula
 from datamill.experiment.parse_factors import parse_factor_sections
 from datamill.experiment.parse_replication import (
+    add_build_chance,
     parse_design_choice,
     parse_reference,
     parse_replication,
@@ -106,7 +107,7 @@ def parse_experiment(text: str, *, name: str) -> Experiment:
         packages=packages,
         constraints=_parse_constraints(tables, source),
         factors=sections.factors,
-        nuisance=sections.nuisance,
+        nuisance=add_build_chance(replication, sections.factors, sections.nuisance, source),
         loads=loads,
         user_factors=sections.user_factors,
         responses=_parse_responses(tables, source),

@@ -42,12 +42,13 @@ def parse_factor_sections(
             sense together.
     """
     paths = _parse_user_factors(tables, source)
+    screening = take_table(tables, "experiment", source).get("design") == "screening"
     reader = _Reader(source, loads, bool(paths))
     factors = tuple(
         reader.read_choice("factors", name, "vary", wanted)
         for name, wanted in take_table(tables, "factors", source).items()
     )
-    nuisance = _parse_nuisance(tables, reader, {choice.name for choice in factors})
+    nuisance = _parse_nuisance(tables, reader, {choice.name for choice in factors}, screening=screening)
     _check_together((*factors, *nuisance), loads, source)
     return FactorSections(factors, nuisance, paths)
 
@@ -105,7 +106,7 @@ def _parse_user_factors(tables: Mapping[str, Any], source: Source) -> tuple[str,
 
 
 def _parse_nuisance(
-    tables: Mapping[str, Any], reader: _Reader, crossed: set[str]
+    tables: Mapping[str, Any], reader: _Reader, crossed: set[str], *, screening: bool
 ) -> tuple[FactorChoice, ...]:
     source = reader.source
     table = dict(take_table(tables, "nuisance", source))
@@ -144,8 +145,18 @@ def _parse_nuisance(
                 remedy=suggest_name(policy, TREATMENTS),
             )
         for name, treatments in USUAL_FACTORS.items():
-            if name not in crossed and name not in table:
+            # A screening varies them anyway, each at the two levels that suit it.
+            if name not in crossed and name not in table and not (screening and known == "vary"):
                 choices.append(reader.read_choice("nuisance", name, known, treatments[known], by_policy=True))
+    if screening:
+        named = crossed.union(choice.name for choice in choices)
+        choices += [
+            FactorChoice(
+                factor.name, factor.screening, by_policy=True, where=source.locate("experiment", "design")
+            )
+            for factor in FACTORS.values()
+            if factor.screening and factor.name not in named
+        ]
     return tuple(choices)
 
 

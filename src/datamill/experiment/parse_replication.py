@@ -18,6 +18,7 @@ from datamill.experiment.quantities import parse_duration
 from datamill.experiment.records import (
     DesignChoice,
     DesignKind,
+    FactorChoice,
     Package,
     Reference,
     Replication,
@@ -29,6 +30,8 @@ _PERCENTAGE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*")
 _REPLICATION = (
     "builds", "executions", "measurements", "warmup", "randomise_builds", "until", "max_trials", "max_time",
 )  # fmt: skip
+#: Build factors that `randomise_builds` leaves to chance.
+_CHANCE_IN_BUILDS = ("symbol_seed", "link_order")
 _MOST = {"builds": 100_000, "executions": 100_000, "measurements": 10_000_000, "warmup": 10_000_000}
 
 
@@ -77,6 +80,39 @@ def parse_replication(tables: Mapping[str, Any], source: Source) -> Replication 
         **counts,
         randomise_builds=take_typed(table, "randomise_builds", bool, False, source, "replication"),
     )
+
+
+def add_build_chance(
+    replication: Replication | None,
+    factors: tuple[FactorChoice, ...],
+    nuisance: tuple[FactorChoice, ...],
+    source: Source,
+) -> tuple[FactorChoice, ...]:
+    """Return the nuisances with those that `randomise_builds` draws for each build.
+
+    What the experiment names itself stays as it says; what only a policy fixes or varies is drawn.
+
+    Raises:
+        InputError: when the experiment leaves nothing to draw.
+    """
+    if replication is None or not replication.randomise_builds:
+        return nuisance
+    named = {choice.name for choice in (*factors, *nuisance) if not choice.by_policy}
+    drawn = [name for name in _CHANCE_IN_BUILDS if name not in named]
+    where = source.locate("replication", "randomise_builds")
+    chosen = {choice.name: choice for choice in (*factors, *nuisance)}
+    if not drawn and not any("random" in chosen[name].levels for name in _CHANCE_IN_BUILDS):
+        raise InputError(
+            f"randomise_builds draws {' and '.join(_CHANCE_IN_BUILDS)}, and the experiment sets both itself",
+            where=where,
+            remedy="Leave one of them out of [factors] and [nuisance], or leave randomise_builds out.",
+        )
+    kept = tuple(choice for choice in nuisance if choice.name not in drawn)
+    added = (
+        FactorChoice(name, levels=("random",), treatment="randomise", by_policy=True, where=where)
+        for name in drawn
+    )
+    return (*kept, *added)
 
 
 def parse_stopping_rule(
@@ -194,6 +230,13 @@ def parse_design_choice(head: Mapping[str, Any], source: Source) -> DesignChoice
                 where=source.locate("experiment", key),
                 remedy=f'Leave it out, or write design = "{owner}".',
             )
+
+    if kind == "d-optimal" and "max_points" not in head:
+        raise InputError(
+            'design = "d-optimal" needs a budget of points',
+            where=source.locate("experiment", "design"),
+            remedy="Write, say, max_points = 24.",
+        )
 
     def count(key: str, default: int, least: int, most: int) -> int:
         value = take_typed(head, key, int, default, source, "experiment")

@@ -42,8 +42,8 @@ class FactorChoice:
     """The wanted levels of one factor: named ones, a share of all available ones, or a range of numbers.
 
     Exactly one of `levels`, `coverage` and `span` is set; `coverage` is a fraction from 0 to 1
-    (ICPE 2013 section 3.2). `by_policy` says that only the policy for the usual hidden factors names it;
-    `where` is its place in the file, for messages.
+    (ICPE 2013 section 3.2). `by_policy` says that only the policy for the usual hidden factors, or a
+    screening, names it; `where` is its place in the file, for messages.
     """
 
     name: str

@@ -31,7 +31,8 @@ BUILD_FACTORS = (
         "build",
         ("default", "alphabetical", "reverse", "random"),
         default="default",
-        summary="order of object files at link time, by file name; random draws one for each trial",
+        summary="order of object files at link time, by file name; random draws one for each trial (or build "
+        "of [replication])",
         cost="a build for each level; with random, one for each trial",
         found="Perlbench: significant on machines A and K (p < 2e-16), minor on machine I; page faults "
         "differ by less than 1%. xz and bzip2: p = 0.58. Cited: Perlbench by more than 8% (Mytkowicz), "
@@ -39,6 +40,7 @@ BUILD_FACTORS = (
         source="ICPE 2013 §5.1, §5.2, Table 4; thesis 2015 §2.1.2",
         others=(WholeNumber(0, _LARGEST_SEED, "", prefix="random:"),),
         drawn=("random",),
+        screening=("default", "reverse"),
     ),
     Factor(
         "pie",
@@ -50,13 +52,15 @@ BUILD_FACTORS = (
         found="effects tightly around zero; with address randomisation and their interaction, all within 3% "
         "of the mean; coefficient of variation unaffected",
         source="thesis 2015 §5.3.1",
+        screening=("off", "on"),
     ),
     Factor(
         "symbol_seed",
         "build",
         ("default", "random"),
         default="default",
-        summary="seed of the names that gcc draws at random (-frandom-seed); random draws one for each trial",
+        summary="seed of the names that gcc draws at random (-frandom-seed); random draws one for each trial "
+        "(or build of [replication])",
         cost="a build for each level; with random, one for each trial",
         found="no figure; cited: random symbol names give other memory layouts and so random variation "
         "(Kalibera)",
@@ -88,6 +92,7 @@ PROCESS_FACTORS = (
         found="27 benchmarks: mean effect 0.23% of the mean (0.42% a week later), worst 2.8% (5.94%), none "
         "significant; variation unaffected (P = 0.49). Perlbench: matters on machine K alone (P < 0.01)",
         source="thesis 2015 §5.2, Table 5.2; ICPE 2013 §5.2",
+        screening=("on", "off"),
     ),
     Factor(
         "env_padding",
@@ -100,6 +105,7 @@ PROCESS_FACTORS = (
         "Cited: 57% and 300% worst cases for link order and environment size (Mytkowicz)",
         source="thesis 2015 §5.2, Table 5.2, §5.7",
         others=(WholeNumber(SMALLEST_PADDING_BYTES, LARGEST_PADDING_BYTES, "bytes", zero=True),),
+        screening=("0", "10928"),
     ),
     Factor(
         "scheduler_policy",
@@ -111,6 +117,7 @@ PROCESS_FACTORS = (
         found="no figure for policies. Two schedulers, BFS and CFS: 4 488 µs at the 99th percentile of "
         "latency",
         source="thesis 2015 §3.4",
+        screening=("other", "batch"),
     ),
     Factor(
         "niceness",
@@ -143,6 +150,7 @@ PROCESS_FACTORS = (
         found="no figure; cores were chosen with regard to memory nodes",
         source="thesis 2019 §1.4.1",
         others=(WholeNumber(0, 1023, "", prefix="bind:"), WholeNumber(0, 1023, "", prefix="preferred:")),
+        screening=("default", "interleave"),
     ),
     Factor(
         "stack_limit",
@@ -153,6 +161,7 @@ PROCESS_FACTORS = (
         cost="above the hard limit: root",
         found="no figure",
         others=(WholeNumber(128 << 10, _LARGEST_SIZE, "bytes"),),
+        screening=("default", "unlimited"),
     ),
     Factor(
         "heap_limit",
@@ -173,6 +182,7 @@ PROCESS_FACTORS = (
         cost="nothing",
         found="no figure; it changes the size of the environment, as env_padding does",
         others=(WholeNumber(1, 4096, "characters"),),
+        screening=("4", "32"),
     ),
     Factor(
         "locale",
@@ -183,6 +193,7 @@ PROCESS_FACTORS = (
         cost="the locale must be installed",
         found="no figure",
         others=(Name("a locale that is installed, such as en_US.UTF-8"),),
+        screening=("C.UTF-8", "C"),
     ),
     Factor(
         "allocator",
@@ -216,6 +227,7 @@ WORLD_FACTORS = (
         cost="root",
         found="no figure",
         others=(WholeNumber(1, 4000, "characters"),),
+        screening=("1", "100"),
     ),
     Factor(
         "root_filesystem",
@@ -246,6 +258,7 @@ WORLD_FACTORS = (
         cost="reading the package once a trial",
         found="no figure; used where benchmarks read their data from disk",
         source="thesis 2019 §1.4.1",
+        screening=("off", "on"),
     ),
     Factor(
         "warmups",
