@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
+from datamill.analysis.blocks import BlockFit, fit_blocks
 from datamill.analysis.comparison import compare_packages
 from datamill.analysis.contrast import (
     PooledError,
@@ -27,11 +29,25 @@ from datamill.analysis.linear.assumptions import check_assumptions
 from datamill.analysis.linear.model import fit_linear_model
 from datamill.analysis.missing_levels import find_missing_levels, phrase_missing_levels
 from datamill.analysis.model_data.cells import Cells, Factor, gather_cells
+from datamill.analysis.model_data.coding import Term, list_terms
 from datamill.analysis.model_data.observations import Observations, select_response
 from datamill.analysis.records import AssumptionChecks, Comparison, Influence, LinearModel, PackageMean
+from datamill.analysis.shared_builds import gather_shared_builds
 from datamill.design.records import Design
 from datamill.experiment.errors import InputError
 from datamill.experiment.records import Experiment, Response
+
+#: The column of the tidy table that names blocks.
+_BLOCK = "block"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockedModel:
+    """A model with an additive effect of blocks, and the cells (with the block as last factor) behind it."""
+
+    model: LinearModel
+    cells: Cells
+    fit: BlockFit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +56,8 @@ class ResponseAnalysis:
 
     What the data do not allow is None, and `warnings` say why. `package_factor` is the index of
     the package among the cells' factors, None when a single one has valid data; `mean` is that
-    package's, None with several. `missing_packages` were to be compared and have no valid data.
+    package's, None with several. `blocked` is the model with blocks, where trials were run in some; then
+    differences are those within blocks. `missing_packages` were to be compared and have no valid data.
     """
 
     response: Response
@@ -57,6 +74,7 @@ class ResponseAnalysis:
     confidence: float
     alpha: float
     warnings: tuple[str, ...]
+    blocked: BlockedModel | None = None
 
     @property
     def unit(self) -> str:
@@ -86,7 +104,7 @@ def analyze_response(
     levels.setdefault("package", tuple(package.name for package in experiment.packages))
     observations = select_response(table, response.name, names, levels=levels)
     cells = observations.cells
-    warnings = _phrase_measurements(observations)
+    warnings = _phrase_measurements(observations, planned=experiment.replication is not None)
     planned = dict(levels)
     if experiment.packages:
         planned["package"] = tuple(package.name for package in experiment.packages)
@@ -95,13 +113,25 @@ def analyze_response(
     model = _fit_what_is_possible(cells, experiment, warnings)
     package_factor = names.index("package") if "package" in names else None
     fallback = _find_fallback(cells, package_factor, model, experiment)
+    blocked = None
+    if model is not None and _wants_blocks(experiment, valid):
+        blocked = _fit_within_blocks(table, response, names, levels, cells, model, warnings)
+    blocks = None if blocked is None else blocked.fit
     comparison = None
     if package_factor is not None:
-        comparison = _compare(cells, package_factor, experiment, response, fallback, warnings)
+        chosen = design.points // len(levels["package"]) if design.construction else 0
+        comparison = _compare(cells, package_factor, experiment, response, fallback, blocks, chosen, warnings)
     influence, checks = None, None
     if model is not None:
-        influence = rank_terms(cells, model, group_factor=package_factor, fallback=fallback)
-        checks = check_assumptions(cells, model, when=observations.order)
+        influence = rank_terms(cells, model, group_factor=package_factor, fallback=fallback, blocks=blocks)
+        if blocked is None:
+            checks = check_assumptions(cells, model, when=observations.order)
+        else:
+            influence = _share_within_blocks(influence, blocked.model)
+            in_cells = float(np.min(cells.counts))
+            checks = check_assumptions(
+                blocked.cells, blocked.model, when=observations.order, in_cells=in_cells
+            )
     mean = None
     if package_factor is None:
         present = valid["package"].drop_nulls() if "package" in valid.columns else None
@@ -118,6 +148,7 @@ def analyze_response(
             group_factor=package_factor,
             confidence=experiment.confidence,
             fallback=fallback,
+            blocks=blocks,
         )
         deviations += find_largest_deviations(
             cells,
@@ -125,6 +156,7 @@ def analyze_response(
             group_factor=package_factor,
             confidence=experiment.confidence,
             fallback=fallback,
+            blocks=blocks,
         )
     for part in (model, comparison, influence, checks):
         if part is not None:
@@ -144,15 +176,22 @@ def analyze_response(
         confidence=experiment.confidence,
         alpha=experiment.alpha,
         warnings=tuple(warnings),
+        blocked=blocked,
     )
 
 
-def _phrase_measurements(observations: Observations) -> list[str]:
+def _phrase_measurements(observations: Observations, *, planned: bool) -> list[str]:
+    """What became of repetition within observations, unless the experiment planned it so."""
     warnings = []
-    if observations.averaged:
+    if observations.averaged and not planned:
         warnings.append(
             f"{observations.averaged} trials have several measurements each, which were averaged: "
             "measurements inside one execution are not replicates"
+        )
+    if observations.averaged_builds and not planned:
+        warnings.append(
+            f"{observations.averaged_builds} builds have several executions each, which were averaged: "
+            "executions of one build are not replicates, so that n counts builds"
         )
     if observations.partly_valid:
         warnings.append(
@@ -212,6 +251,70 @@ def _fit_what_is_possible(cells: Cells, experiment: Experiment, warnings: list[s
     return None
 
 
+def _wants_blocks(experiment: Experiment, valid: pl.DataFrame) -> bool:
+    """Whether trials were run in blocks, and in more than one."""
+    asked = experiment.block != "none" or experiment.order == "interleaved"
+    return asked and _BLOCK in valid.columns and valid[_BLOCK].n_unique() > 1
+
+
+def _fit_within_blocks(
+    table: pl.DataFrame,
+    response: Response,
+    names: Sequence[str],
+    levels: Mapping[str, Sequence[str]],
+    cells: Cells,
+    model: LinearModel,
+    warnings: list[str],
+) -> BlockedModel | None:
+    """The model with an additive effect of blocks; None with a warning where the data do not allow it."""
+    try:
+        if not has_replicates(cells):
+            raise InputError("some design points have one observation only")
+        if gather_shared_builds(cells) is not None:
+            raise InputError("design points have builds in common")
+        if cells.builds is not None:
+            raise InputError("design points share builds, whose differences are the error of packages")
+        by_block = select_response(table, response.name, (*names, _BLOCK), levels=levels).cells
+        codes = by_block.codes[by_block.of_row]
+        if by_block.n != cells.n or np.any(codes[:, :-1] != cells.codes[cells.of_row]):
+            raise InputError("what stands for one observation was measured in several blocks")
+        block = by_block.factors[-1]
+        term = Term(_BLOCK, (len(names),), len(block.levels) - 1)
+        return BlockedModel(
+            fit_linear_model(
+                by_block,
+                terms=(term, *list_terms(cells.factors, model.order)),
+                blocks=(_BLOCK,),
+                confidence=model.confidence,
+                alpha=model.alpha,
+                leave_out_aliased=True,
+            ),
+            by_block,
+            fit_blocks(cells, codes[:, -1], block.levels),
+        )
+    except InputError as problem:
+        warnings.append(
+            f"blocks are left out, so that differences between them are part of the error: {problem.message}"
+        )
+        return None
+
+
+def _share_within_blocks(influence: Influence, model: LinearModel) -> Influence:
+    """The same terms, with their shares of the variation from the model with blocks."""
+    sums = {row.term.name: row.sum_sq for row in model.terms}
+    terms = [
+        replace(
+            item,
+            share=sums[item.term.name] / model.total_ss,
+            partial=sums[item.term.name] / (sums[item.term.name] + model.error_ss),
+        )
+        if sums.get(item.term.name, 0.0) > 0
+        else item
+        for item in influence.terms
+    ]
+    return replace(influence, terms=tuple(sorted(terms, key=lambda item: -item.share)))
+
+
 def _find_fallback(
     cells: Cells, package_factor: int | None, model: LinearModel | None, experiment: Experiment
 ) -> tuple[PooledError, ...]:
@@ -252,6 +355,8 @@ def _compare(
     experiment: Experiment,
     response: Response,
     fallback: tuple[PooledError, ...],
+    blocks: BlockFit | None,
+    planned: int,
     warnings: list[str],
 ) -> Comparison | None:
     packages = cells.factors[package_factor].levels
@@ -269,6 +374,8 @@ def _compare(
             confidence=experiment.confidence,
             alpha=experiment.alpha,
             fallback=fallback,
+            blocks=blocks,
+            planned=planned,
         )
     except InputError as problem:
         warnings.append(f"the packages cannot be compared yet: {problem.message}")

@@ -15,6 +15,11 @@ def rank_by_seed(seed: int, *names: str) -> bytes:
     return hashlib.sha256("\x1f".join((str(seed), *names)).encode()).digest()
 
 
+def derive_seed(seed: int, *names: str) -> int:
+    """Return the seed of something named, below 2^48, drawn from the experiment's."""
+    return int.from_bytes(rank_by_seed(seed, *names)[:6], "big")
+
+
 def choose_levels(factor: str, available: tuple[str, ...], coverage: float, seed: int) -> tuple[str, ...]:
     """Return a random subset of levels that covers at least a share of those available.
 

@@ -1,13 +1,15 @@
-"""Factors with their levels, and how large the full factorial design over them is."""
+"""Factors with their levels, and how large the design over them is."""
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
+from datamill.design.batches import grow_replication
 from datamill.design.coverage import choose_levels
+from datamill.design.nesting import count_calibration_trials
+from datamill.design.points import count_points
 from datamill.design.records import DesignFactor, Role
+from datamill.design.reference_trials import count_reference_trials
 from datamill.experiment.errors import InputError
 from datamill.experiment.factors import FACTORS
 from datamill.experiment.offers import NO_OFFERS, Offers, list_available_levels
@@ -51,9 +53,10 @@ def _choose_factor(choice: FactorChoice, experiment: Experiment, offers: Offers)
 
 
 def count_trials(experiment: Experiment, factors: Sequence[DesignFactor]) -> int:
-    """Return the number of trials of the full factorial design without building it."""
-    crossed = (len(factor.levels) for factor in factors if factor.role == "factor")
-    return experiment.replicates * math.prod(crossed)
+    """Return the number of trials of the design without building it: the most, with `until`."""
+    points = count_points(experiment, factors)
+    count = grow_replication(experiment, points).replicates * points + count_calibration_trials(experiment)
+    return count + count_reference_trials(experiment, count)
 
 
 def count_parameters(levels: Sequence[int], order: int) -> int:
@@ -68,11 +71,3 @@ def count_parameters(levels: Sequence[int], order: int) -> int:
         for size in range(len(by_order) - 1, 0, -1):
             by_order[size] += by_order[size - 1] * (count - 1)
     return sum(by_order)
-
-
-def list_points(factors: Sequence[DesignFactor]) -> tuple[Mapping[str, str], ...]:
-    """Return every combination of the crossed factors' levels, the last factor changing fastest."""
-    crossed = [factor for factor in factors if factor.role == "factor"]
-    names = [factor.name for factor in crossed]
-    combinations = itertools.product(*(factor.levels for factor in crossed))
-    return tuple(dict(zip(names, combination, strict=True)) for combination in combinations)

@@ -8,13 +8,17 @@ from datamill.design.records import DesignFactor
 from datamill.experiment.factors import FACTORS, USUAL_FACTORS
 
 
-def phrase_treatment(factor: DesignFactor) -> str:
-    """Return what is done with a factor, such as `fixed at on`."""
+def phrase_treatment(factor: DesignFactor, *, nested: bool = False) -> str:
+    """Return what is done with a factor, such as `fixed at on`.
+
+    `nested` says that builds are repeated, with draws of their own.
+    """
     known = FACTORS.get(factor.name)
+    unit = "build" if nested and factor.build else "trial"
     if len(factor.levels) == 1 and known is not None and factor.levels[0] in known.drawn:
-        return f"{factor.levels[0]}, another one in each trial"
+        return f"{factor.levels[0]}, another one in each {unit}"
     if factor.drawn_from:
-        return f"drawn for each trial from {factor.drawn_from}"
+        return f"drawn for each {unit} from {factor.drawn_from}"
     if len(factor.levels) == 1:
         return f"fixed at {factor.levels[0]}"
     return f"varied over {', '.join(factor.levels)}"

@@ -61,20 +61,42 @@ class PlannedTrial:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """All planned trials of an experiment, in the order in which they run."""
+    """All planned trials of an experiment, in the order in which they run.
+
+    Where not every combination of levels is a design point, `construction` says how the points were chosen,
+    `resolution` is that of a two-level design (0: none is given), `generators` define a regular fraction,
+    `aliases` say in sentences what cannot be told apart, and `efficiency` is the D-efficiency, from 0 to 1.
+    """
 
     kind: str
     seed: int
     replicates: int
     factors: tuple[DesignFactor, ...]
     trials: tuple[PlannedTrial, ...]
+    construction: str = ""
+    resolution: int = 0
+    generators: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    efficiency: float | None = None
 
     @property
     def crossed(self) -> tuple[DesignFactor, ...]:
-        """The factors of which every combination of levels is a design point: those that models are about."""
+        """The factors whose combinations of levels are the design points: those that models are about."""
         return tuple(factor for factor in self.factors if factor.role == "factor")
+
+    @property
+    def nested(self) -> bool:
+        """Whether trials are executions of repeated builds, each with a seed of its own."""
+        return any(trial.build_seed is not None and trial.purpose == "question" for trial in self.trials)
 
     @property
     def points(self) -> int:
         """Number of design points."""
+        if self.construction:
+            return len({trial.point for trial in self.trials if trial.purpose == "question"})
+        return self.combinations
+
+    @property
+    def combinations(self) -> int:
+        """Number of combinations of levels, design points or not."""
         return math.prod(len(factor.levels) for factor in self.crossed)

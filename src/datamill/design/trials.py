@@ -4,47 +4,63 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from datamill.design.coverage import rank_by_seed
-from datamill.design.factorial import choose_factors, list_points
+from datamill.design.batches import grow_replication, order_batches
+from datamill.design.coverage import derive_seed, rank_by_seed
+from datamill.design.factorial import choose_factors
+from datamill.design.nesting import derive_build_seed, place_replicate, plan_calibration_trials
 from datamill.design.order import LOCAL_BLOCK, order_trials
+from datamill.design.points import choose_points
 from datamill.design.records import Design, DesignFactor, PlannedTrial
+from datamill.design.reference_trials import insert_reference_trials
 from datamill.experiment.factors import FACTORS
 from datamill.experiment.levels import NumberRange
 from datamill.experiment.offers import NO_OFFERS, Offers
-from datamill.experiment.records import Experiment
+from datamill.experiment.records import Experiment, Replication
 
 
 def build_design(experiment: Experiment, offers: Offers = NO_OFFERS) -> Design:
-    """Return the full factorial design: every combination of levels, replicated, in random order.
+    """Return the design: every combination of levels, or those that `design` chooses, replicated, in order.
 
     The order is drawn over all trials, replicates included, from the experiment's seed; the same
     seed gives the same order everywhere (ICPE 2013 section 5.1; thesis 2015 section 1). Levels of
-    randomised nuisances are drawn for each trial from the trial's own seed.
+    randomised nuisances are drawn for each trial from the trial's own seed; those of build factors, with
+    `[replication]`, for each build from the build's.
 
     Raises:
         InputError: when a coverage finds no level to choose from.
     """
     factors = choose_factors(experiment, offers)
-    points = list_points(factors)
+    chosen = choose_points(experiment, factors)
+    grown = grow_replication(experiment, len(chosen.points))
+    order = order_trials if experiment.until is None else order_batches
     return Design(
-        kind="full factorial",
+        kind=chosen.kind,
         seed=experiment.seed,
-        replicates=experiment.replicates,
+        replicates=grown.replicates,
         factors=factors,
-        trials=order_trials(experiment, _plan_trials(experiment, factors, points)),
+        trials=insert_reference_trials(
+            experiment, factors, order(experiment, _plan_trials(grown, factors, chosen.points))
+        ),
+        construction=chosen.construction,
+        resolution=chosen.resolution,
+        generators=chosen.generators,
+        aliases=chosen.aliases,
+        efficiency=chosen.efficiency,
     )
 
 
 def _plan_trials(
     experiment: Experiment, factors: Sequence[DesignFactor], points: Sequence[Mapping[str, str]]
 ) -> list[PlannedTrial]:
-    """Return all trials of the question in systematic order."""
+    """Return all trials of the question in systematic order, and those that show its costs behind them."""
     ranges = {choice.name: choice.span for choice in experiment.choices if choice.span is not None}
     nuisances = [
         (factor.name, ranges.get(factor.name, factor.levels))
         for factor in factors
         if factor.role == "nuisance"
     ]
+    nested = experiment.replication or Replication()
+    drawn_with_build = {factor.name for factor in factors if factor.build}
     width = len(str(experiment.replicates * len(points)))
     trials: list[PlannedTrial] = []
     for point, levels in enumerate(points, start=1):
@@ -52,25 +68,35 @@ def _plan_trials(
             number = len(trials) + 1
             trial_id = f"t{number:0{width}d}"
             seed = derive_seed(experiment.seed, "trial", trial_id)
-            drawn = {name: draw_level(name, source, seed) for name, source in nuisances}
+            package = levels.get("package", experiment.packages[0].name)
+            build, execution = place_replicate(experiment, factors, replicate)
+            build_seed = derive_build_seed(experiment, factors, package, levels, build)
+            drawn = {
+                name: draw_level(
+                    name,
+                    source,
+                    seed if build_seed is None or name not in drawn_with_build else build_seed,
+                )
+                for name, source in nuisances
+            }
             trials.append(
                 PlannedTrial(
                     trial_id=trial_id,
                     order=number,
                     point=point,
                     replicate=replicate,
-                    package=levels.get("package", experiment.packages[0].name),
+                    package=package,
                     levels={**levels, **drawn} if drawn else levels,
                     block=LOCAL_BLOCK,
                     seed=seed,
+                    build=build,
+                    execution=execution,
+                    build_seed=build_seed,
+                    measurements=nested.measurements,
+                    warmup=nested.warmup,
                 )
             )
-    return trials
-
-
-def derive_seed(seed: int, *names: str) -> int:
-    """Return the seed of something named, below 2^48, drawn from the experiment's."""
-    return int.from_bytes(rank_by_seed(seed, *names)[:6], "big")
+    return trials + plan_calibration_trials(experiment, trials)
 
 
 def draw_level(factor: str, source: tuple[str, ...] | NumberRange, seed: int) -> str:
@@ -82,11 +108,14 @@ def draw_level(factor: str, source: tuple[str, ...] | NumberRange, seed: int) ->
 
 
 def name_build(design: Design, trial: PlannedTrial) -> tuple[str, ...]:
-    """Return what tells the build of a trial from others: package, build factors, and its own seed if drawn.
+    """Return what tells the build of a trial from others: package, build factors, and the seed of the build.
 
-    At a level such as `random` each trial has a build of its own, however builds are shared.
+    A build without a seed of its own takes the trial's at a level such as `random`: each trial then has a
+    build of its own, however builds are shared.
     """
     names = [factor.name for factor in design.factors if factor.build and factor.name != "package"]
     levels = tuple(trial.levels[name] for name in names)
-    drawn = any(level in FACTORS[name].drawn for name, level in zip(names, levels, strict=True))
-    return (trial.package, *levels, *((str(trial.seed),) if drawn else ()))
+    seed = trial.build_seed
+    if seed is None and any(level in FACTORS[name].drawn for name, level in zip(names, levels, strict=True)):
+        seed = trial.seed
+    return (trial.package, *levels, *((str(seed),) if seed is not None else ()))

@@ -103,9 +103,9 @@ def summarize_distributions(observations: Observations, confidence: float = 0.95
             "quartiles "
             + ("interpolated (type 7 of Hyndman and Fan)" if kind == 7 else "as observations (type 1)")
             + "; interval of the median by order statistics (binomial), of the mean by Student's t"
-            + (" over the trials' means" if observations.trials is not None else "")
+            + (f" over the {observations.units}' means" if observations.trials is not None else "")
         ),
-        warnings=tuple(_warn(groups)),
+        warnings=tuple(_warn(groups, observations.units)),
     )
 
 
@@ -184,7 +184,7 @@ def _find_quartiles(
     return quartiles, intervals
 
 
-def _warn(groups: list[GroupSummary]) -> list[str]:
+def _warn(groups: list[GroupSummary], units: str) -> list[str]:
     warnings = []
     single = sum(group.trials == 1 for group in groups)
     if single:
@@ -195,7 +195,7 @@ def _warn(groups: list[GroupSummary]) -> list[str]:
     several = sum(group.trials < group.n for group in groups)
     if several:
         warnings.append(
-            "trials have several measurements, which are no replicates: quartiles are of all measurements, "
-            "means of trials with the same weight each"
+            f"{units} have several measurements, which are no replicates: quartiles are of all measurements, "
+            f"means of {units} with the same weight each"
         )
     return warnings

@@ -33,13 +33,15 @@ def check_assumptions(
     *,
     covariates: Sequence[Covariate] = (),
     when: FloatArray | None = None,
+    in_cells: float | None = None,
 ) -> AssumptionChecks:
     """Check fit, equal spread, normality and independence of the errors, and the influence of observations.
 
     `covariates` are the model's and `when` (n) says when the observations came; without it the rows
     are taken as they stand. A check fails when p < alpha of the model and the departure is large
     enough to matter; see `check_fit`, `check_spread`, `check_normality` and `check_independence`. Beyond
-    250 000 observations, spread and normality are tested on so many of them.
+    250 000 observations, spread and normality are tested on so many of them. `in_cells` are the observations
+    of the smallest design point, where the cells tell blocks apart as well.
     """
     rows = choose_rows(cells.n)
     residuals, kept = standardise_residuals(cells, model, rows)
@@ -65,7 +67,9 @@ def check_assumptions(
     warnings = [_join_sentences(check) for check in checks if check.state in ("failed", "harmless")]
     if influential is not None and influential.influential:
         warnings.append(influential.words)
-    trust, advice = _choose_result(checks, shape, _count_in_cells(cells, model))
+    trust, advice = _choose_result(
+        checks, shape, _count_in_cells(cells, model) if in_cells is None else in_cells
+    )
     method = "; ".join(f"{check.assumption}: {check.method}" for check in checks)
     return AssumptionChecks(
         tuple(checks),

@@ -16,6 +16,8 @@ from datamill.analysis.model_data.matrix import code_model_matrix
 from datamill.analysis.model_data.observations import Covariate
 from datamill.analysis.records import CheckResult, CheckState, LinearModel
 
+#: Name of the check for a trend.
+TREND = "independent errors: trend"
 #: Model matrices up to this many numbers are used whole, so that the statistics have exact moments.
 _LARGEST_MATRIX = 4_000_000
 #: Neighbours that are less alike than this, and drifts below this part of a standard deviation, do no harm.
@@ -146,9 +148,7 @@ def _phrase_trend(
         advice = _advise(known=known)
     method = f"slope of the {order} in the model, Student"
     measure = "drift in standard deviations of the error"
-    return CheckResult(
-        "independent errors: trend", method, statistic, p, state, drift, measure, words, advice
-    )
+    return CheckResult(TREND, method, statistic, p, state, drift, measure, words, advice)
 
 
 def _phrase_neighbours(

@@ -204,12 +204,18 @@ def _warn_of_dependence(engine: ErrorEngine) -> list[str]:
     trials, cells = engine.observations.trials, engine.observations.cells
     if trials is None or not have_several_observations(engine.observations):
         return []
+    warnings = []
+    if engine.observations.units == "builds":
+        warnings.append(
+            "design points have several builds: what is called a trial here is a build, since its executions "
+            "are no replicates"
+        )
     if engine.method not in ("cluster", "block"):
         return [
+            *warnings,
             f"the trials have several observations, which {engine.method} errors take as independent: the "
-            "intervals are too narrow if those of one trial resemble each other"
+            "intervals are too narrow if those of one trial resemble each other",
         ]
-    warnings = []
     decided = {
         quantile: df
         for quantile, df in engine.least_freedom.items()

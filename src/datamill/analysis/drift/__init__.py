@@ -1,0 +1,1 @@
+"""Whether a response depends on when trials ran."""

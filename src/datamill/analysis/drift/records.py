@@ -1,0 +1,105 @@
+"""Values in run order and what is in them, as frozen records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datamill.analysis.model_data.cells import FloatArray, IntArray
+from datamill.analysis.records import Interval
+
+#: What run order did: nothing that was detected, a steady change, or another level for a while.
+Kind = Literal["none", "trend", "stretch"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunOrder:
+    """Trials in the order in which they ran (n): values, design points, packages, blocks.
+
+    `point` numbers the design points; trials of one are alike but for time. Reference trials are a
+    design point of their own. `package` indexes `packages` and `block` `blocks`, which come in run order.
+    """
+
+    values: FloatArray
+    point: IntArray
+    package: IntArray
+    reference: NDArray[np.bool_]
+    block: IntArray
+    packages: tuple[str, ...]
+    blocks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """A steady change: `change` is from the first trial to the last; `p` is adjusted for both tests."""
+
+    p: float
+    change: Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Consecutive trials, from number `first` to `last`, whose level differs most from that of the others.
+
+    `blocks` names the block where blocks were compared, else is empty. `shift` is the median difference from
+    the others; its interval takes the stretch for given although it was searched for, so that it leans
+    towards large shifts. `p` is adjusted for the search and for both tests.
+    """
+
+    p: float
+    first: int
+    last: int
+    block: str
+    shift: Interval
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drift:
+    """What run order does to a response.
+
+    `order` has the trials that were used: those of design points with two or more. `deviations` (n) are
+    from the mean of their design point, in percent of it with `relative`, else in the response's unit; so are
+    all sizes. `imbalance` is by how much the mean places of two packages in the run differ, as a share of its
+    length; `earliest` and `latest` are these packages (empty with a single one). `distortion` is the most
+    that `kind` adds to the difference of two packages, since they are not spread evenly over the run.
+    """
+
+    order: RunOrder
+    deviations: FloatArray
+    relative: bool
+    trend: Trend
+    stretch: Stretch | None
+    alpha: float
+    confidence: float
+    imbalance: float
+    earliest: str
+    latest: str
+    method: str
+    distortion: float = 0.0
+
+    @property
+    def n(self) -> int:
+        """Number of trials, reference trials among them."""
+        return int(self.deviations.size)
+
+    @property
+    def has_trend(self) -> bool:
+        """Whether a steady change was detected."""
+        return self.trend.p < self.alpha
+
+    @property
+    def has_stretch(self) -> bool:
+        """Whether some consecutive trials were detected to differ from the others."""
+        return self.stretch is not None and self.stretch.p < self.alpha
+
+    @property
+    def kind(self) -> Kind:
+        """What was detected; of a trend and a stretch, which look alike from afar, the larger one."""
+        shift = abs(self.stretch.shift.estimate) if self.stretch is not None and self.has_stretch else 0.0
+        change = abs(self.trend.change.estimate) if self.has_trend else 0.0
+        if self.has_stretch and shift >= change:
+            return "stretch"
+        return "trend" if self.has_trend else "none"

@@ -1,0 +1,144 @@
+"""Drift in plain words: did it matter when a trial ran, and does that touch the answer?"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from datamill.analysis.drift.find import find_drift
+from datamill.analysis.drift.records import Drift
+from datamill.analysis.drift.select import select_run_order
+from datamill.analysis.records import Interval
+from datamill.analysis.response import ResponseAnalysis
+from datamill.design.records import Design
+from datamill.experiment.records import Experiment
+from datamill.report.figures.drift_figures import draw_blocks, draw_drift
+from datamill.report.figures.views import FigureView, start_view
+from datamill.report.numbers import (
+    Scale,
+    choose_scale,
+    format_count,
+    format_fixed,
+    format_interval,
+    format_p,
+    format_percent,
+)
+
+#: Packages whose mean places in the run differ by less than this share of it are spread evenly.
+_EVENLY = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class DriftView:
+    """What the page shows of drift; `warning` is what the answer must say of it, empty for nothing."""
+
+    sentences: tuple[str, ...]
+    warning: str
+    method: str
+    figures: tuple[Future[FigureView], ...]
+
+
+def view_drift(
+    experiment: Experiment, design: Design, table: pl.DataFrame, analysis: ResponseAnalysis
+) -> DriftView | None:
+    """Look for drift in a response; None where the table says nothing of order or trials are too few."""
+    warmup = experiment.replication.warmup if experiment.replication is not None else 0
+    names = [factor.name for factor in design.crossed]
+    packages = [package.name for package in experiment.packages]
+    order = select_run_order(table, analysis.response.name, names, packages=packages, warmup=warmup)
+    if order is None:
+        return None
+    drift = find_drift(
+        order,
+        compare_blocks=experiment.block != "none" and len(order.blocks) > 1,
+        confidence=experiment.confidence,
+        alpha=experiment.alpha,
+    )
+    if drift is None:
+        return None
+    scale, shown = choose_scale(analysis.unit, float(abs(drift.deviations).max())), drift
+    if not drift.relative:
+        shown = replace(drift, deviations=drift.deviations * scale.factor)
+    drawn = (
+        draw_drift(shown, analysis.response.name, scale.unit),
+        draw_blocks(shown, analysis.response.name, scale.unit),
+    )
+    sentences = phrase_drift(drift, analysis.response.name, scale, within_blocks=analysis.blocked is not None)
+    return DriftView(
+        sentences=sentences,
+        warning=" ".join(sentences[:2]) if drift.kind != "none" else "",
+        method=f"n = {format_count(drift.n)}, alpha = {drift.alpha:g}; {drift.method}",
+        figures=tuple(start_view(figure) for figure in drawn if figure is not None),
+    )
+
+
+def phrase_drift(drift: Drift, name: str, scale: Scale, *, within_blocks: bool) -> tuple[str, ...]:
+    """What drift was found, and what it does to the answer, a sentence each.
+
+    `within_blocks` says that the answer compares within blocks.
+    """
+    change = _spell_size(drift.trend.change, drift, scale)
+    references = int(drift.order.reference.sum())
+    basis = f" The {references} reference trials are among the {drift.n}." if references else ""
+    if drift.kind == "none":
+        other = "" if drift.stretch is None else f", p = {format_p(drift.stretch.p)} for a while"
+        return (
+            f"No drift was detected in {name} (p = {format_p(drift.trend.p)} for a steady change{other}); "
+            f"from the first trial to the last it changed by {change}.{basis}",
+        )
+    if drift.kind == "trend":
+        found = (
+            f"Drift: from the first trial to the last {name} changed by {change}, "
+            f"p = {format_p(drift.trend.p)}."
+        )
+    else:
+        assert drift.stretch is not None
+        stretch = drift.stretch
+        where = f"{stretch.block}, " if stretch.block else ""
+        found = (
+            f"Drift: {where}trials {stretch.first} to {stretch.last} of {format_count(drift.n)} in run order "
+            f"lie apart: their {name} differed from that of like trials by "
+            f"{_spell_size(stretch.shift, drift, scale)}, p = {format_p(stretch.p)}."
+        )
+    return (
+        found,
+        _phrase_consequence(drift, scale, within_blocks=within_blocks),
+        *([basis.strip()] if basis else []),
+    )
+
+
+def _phrase_consequence(drift: Drift, scale: Scale, *, within_blocks: bool) -> str:
+    if not drift.latest:
+        return (
+            "The mean is over all of this, so that it describes no one state of the machine; find out what "
+            "changed, or measure longer."
+        )
+    size = _spell_number(drift.distortion, drift, scale)
+    if within_blocks:
+        return (
+            "Differences are taken within blocks, which leaves out what drifted from block to block; else "
+            f"up to {size} of the difference between packages could be drift."
+        )
+    if drift.imbalance >= _EVENLY:
+        return (
+            f"{drift.earliest} ran earlier than {drift.latest}, by {100 * drift.imbalance:.0f}% of the run "
+            f"on average: up to {size} of the difference between packages may be drift."
+        )
+    return (
+        f"Packages took turns, so that their comparison is hardly touched (by {size} at most), but drift "
+        'adds to the noise: order = "interleaved" or block = "hour" take most of it out of the comparison.'
+    )
+
+
+def _spell_size(value: Interval, drift: Drift, scale: Scale) -> str:
+    if drift.relative:
+        return format_percent(value, drift.confidence, signed=True)
+    return format_interval(value, scale, drift.confidence, signed=True)
+
+
+def _spell_number(value: float, drift: Drift, scale: Scale) -> str:
+    if drift.relative:
+        return f"{value:.2g}%"
+    return f"{format_fixed(value * scale.factor, 3)} {scale.unit}".strip()
