@@ -36,6 +36,7 @@ EXPERIMENTS = {
         "experiment-2.toml": "40 = 10 x 2 x 2",
         "experiment-3.toml": "40 = 10 x 2 x 2",
     },
+    "compilation": {"experiment.toml": "150 = 30 builds x 5 executions of each"},
     "link-order": {"experiment.toml": "12 = 6 x 2"},
     "autogroup": {"experiment.toml": "4 = 2 x 2"},
     "scheduler-latency": {"experiment.toml": "16 = 2 x 2 x 2 x 2"},
@@ -99,6 +100,7 @@ def test_a_download_that_fails_leaves_nothing_behind(tmp_path: Path, study: str)
 def test_every_figure_of_the_readmes_has_a_place_where_it_is_recorded() -> None:
     marks = {
         "memory-layout": ("experiment-1", "experiment-2", "experiment-3", "experiment-3-guests"),
+        "compilation": ("figures",),
         "link-order": ("figures",),
         "autogroup": ("figures",),
         "scheduler-latency": ("figures",),
