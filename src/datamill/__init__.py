@@ -14,14 +14,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["InputError", "anova", "quantiles", "summary", "tests", "variability"]
+__all__ = [
+    "InputError",
+    "anova",
+    "compare",
+    "false_alarms",
+    "plan",
+    "quantiles",
+    "summary",
+    "tests",
+    "variability",
+    "variance",
+]
 
 if TYPE_CHECKING:
     from datamill.analyses.anova import anova
+    from datamill.analyses.compare import compare
+    from datamill.analyses.false_alarms import false_alarms
+    from datamill.analyses.plan import plan
     from datamill.analyses.quantiles import quantiles
     from datamill.analyses.summary import summary
     from datamill.analyses.tests import tests
     from datamill.analyses.variability import variability
+    from datamill.analyses.variance import variance
     from datamill.experiment.errors import InputError
 
 

@@ -126,7 +126,7 @@ def test_the_figure_is_written(
     content = file.read_bytes()
     assert content.startswith(b"\x89PNG" if suffix == "png" else b"<")
     if suffix == "svg":
-        for name in ("intercept", "sched", "machine[a]", "sched × machine[b]"):
+        for name in ("intercept", "sched", "machine[a]", "sched:machine[b]"):
             assert name in content.decode()
 
 

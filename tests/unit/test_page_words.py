@@ -99,7 +99,7 @@ def test_a_quantile_panel_has_axes_of_its_own_and_the_name_that_tables_use() -> 
         "intercept",
         "tool",
         "flag",
-        "tool × flag",
+        "tool:flag",
     ]
 
 

@@ -21,6 +21,7 @@ from datamill.cli.experiment_files import (
     check_design_size,
     read_experiment_file,
 )
+from datamill.cli.replication_text import list_replication_doubts
 from datamill.design.factorial import choose_factors, count_parameters, count_trials
 from datamill.design.records import DesignFactor
 from datamill.execution.here import PendingTrial, clear_scratch, list_pending_trials, run_pending_trials
@@ -29,6 +30,7 @@ from datamill.execution.packages import pack_package
 from datamill.execution.trial_times import list_trial_times, read_trial_times, remember_trial_times
 from datamill.execution.worker import Worker, find_worker, read_host_facts
 from datamill.experiment.errors import InputError
+from datamill.experiment.factors import BACKGROUND_LOAD, NO_LOAD
 from datamill.experiment.formula import parse_formula
 from datamill.experiment.offers import explain_unavailable
 from datamill.experiment.records import Experiment
@@ -61,7 +63,8 @@ def check(file: Path, pilot: bool, allow_trials: int) -> None:
     factors = choose_factors(experiment, found.offers)
     trials = count_trials(experiment, factors)
     console.print(describe_design(found, factors, trials, estimate_trial_time(found)))
-    for warning in (*list_lost_factors(read, found), *list_doubts(experiment, factors, trials)):
+    doubts = (*list_idle_factors(found, factors), *list_doubts(experiment, factors, trials))
+    for warning in (*list_lost_factors(read, found), *doubts):
         console.print(f"Warning: {warning}", style="yellow", highlight=False, markup=False)
     check_constraints(experiment.constraints, host, where=str(found.path))
     console.print(f"[green]{found.path} is sound.[/green]  {name_command()} run {file}", highlight=False)
@@ -71,17 +74,43 @@ def list_lost_factors(read: ExperimentFile, found: ExperimentFile) -> list[str]:
     """Return which factors of the policy are not to be had here and why, one sentence each."""
     kept = {choice.name for choice in found.experiment.nuisance}
     lost = [choice.name for choice in read.experiment.nuisance if choice.name not in kept]
-    return [
-        f"{name} is left as it is, whatever [nuisance] says: {explain_unavailable(found.offers[name])}."
-        for name in lost
-    ]
+    # What only a screening names was not asked for by anyone.
+    whatever = "" if read.experiment.design.kind == "screening" else ", whatever [nuisance] says"
+    return [f"{name} is left as it is{whatever}: {explain_unavailable(found.offers[name])}." for name in lost]
+
+
+def list_idle_factors(found: ExperimentFile, factors: tuple[DesignFactor, ...]) -> list[str]:
+    """Return which factors change nothing in some or all trials, one sentence each."""
+    idle = []
+    unbuilt = [package.name for package in found.packages if not package.has_setup]
+    built = [factor.name for factor in factors if factor.build and factor.name != "package"]
+    if unbuilt and built:
+        idle.append(
+            f"{' and '.join(built)} {'changes' if len(built) == 1 else 'change'} nothing for "
+            f"{' and '.join(unbuilt)}, which {'has' if len(unbuilt) == 1 else 'have'} no setup.sh: trials "
+            "there are alike at all levels."
+        )
+    levels = {factor.name: factor.levels for factor in factors}
+    if len(levels.get("session", ())) > 1 and NO_LOAD in levels.get(BACKGROUND_LOAD, ()):
+        idle.append(
+            f"session changes nothing where {BACKGROUND_LOAD} is {NO_LOAD}: trials there are alike at all of "
+            "its levels."
+        )
+    return idle
 
 
 def list_doubts(experiment: Experiment, factors: tuple[DesignFactor, ...], trials: int) -> list[str]:
     """Return what is allowed and yet may disappoint, one sentence each."""
-    doubts = []
+    doubts = list_replication_doubts(experiment, factors)
+    kind = experiment.design.kind
     levels = [len(factor.levels) for factor in factors if factor.role == "factor"]
-    parameters = count_parameters(levels, experiment.interaction_order)
+    # A design that leaves points out is mostly for main effects: what it cannot tell is not in the model.
+    parameters = count_parameters(levels, experiment.interaction_order if kind == "full" else 1)
+    if kind == "screening" and experiment.replicates == 1:
+        doubts.append(
+            "one replicate shows no error: effects are judged by Lenth's method, as if most of them were "
+            "nothing. replicates = 2 is better."
+        )
     if trials <= parameters:
         doubts.append(
             f"{trials} trials leave nothing to estimate the error from ({parameters} means and effects): "
@@ -115,7 +144,8 @@ def run_pilot(file: ExperimentFile, binary: Path, console: Console, lock: int) -
     clear_scratch(bundle)
     first: dict[str, PendingTrial] = {}
     for item in list_pending_trials(bundle, []):
-        first.setdefault(item.trial.package, item)
+        if item.trial.purpose == "question":
+            first.setdefault(item.trial.package, item)
     worker = Worker(binary, bundle.work / "scratch", inherited=(lock,))
     unrestored = worker.restore_host()
     failures = [f"the host is not as it was before: {sentence}" for sentence in unrestored]

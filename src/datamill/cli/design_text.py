@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
+from textwrap import wrap
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -11,11 +13,19 @@ from rich.table import Table
 from rich.text import Text
 
 from datamill.cli.experiment_files import ExperimentFile
+from datamill.cli.replication_text import phrase_extra_trials, phrase_nested_builds, phrase_replicates
+from datamill.design.batches import grow_replication, phrase_batches, phrase_rule
+from datamill.design.nesting import is_drawn_build
 from datamill.design.nuisance import list_unsettled_factors, phrase_treatment
+from datamill.design.order import phrase_order
+from datamill.design.points import choose_points, count_points
 from datamill.design.records import DesignFactor
 from datamill.design.trials import build_design, name_build
 from datamill.experiment.factors import FACTORS
 from datamill.experiment.quantities import format_duration, format_size
+
+#: Sentences on aliases that are shown.
+_MOST_ALIASES = 12
 
 
 def describe_design(
@@ -24,7 +34,7 @@ def describe_design(
     """Return what would run; `trial_s` is the mean time of a trial, None when no trial was ever timed."""
     experiment, packages = file.experiment, file.packages
     crossed = [factor for factor in factors if factor.role == "factor"]
-    points = trials // experiment.replicates
+    points = count_points(experiment, factors)
     summaries = {factor.name: factor.summary for factor in file.user_factors}
     table = Table(box=box.SIMPLE, pad_edge=False)
     table.add_column("factor")
@@ -46,19 +56,39 @@ def describe_design(
     if experiment.question:
         lines.append(f"{experiment.question}\n", style="bold")
     sizes = Text()
-    sizes.append(f"{'design points':16} {points:,}{f' = {product}' if len(crossed) > 1 else ''}\n")
-    sizes.append(f"{'replicates':16} {experiment.replicates}\n")
-    sizes.append(f"{'trials':16} {trials:,}", style="bold")
-    sizes.append(f", in random order from seed {experiment.seed}\n")
-    sizes.append(f"{'builds':16} {_describe_builds(file, factors, trials)}\n")
-    sizes.append(f"{'estimated time':16} {_describe_time(trial_s, trials)}\n")
+    if experiment.design.kind == "full":
+        sizes.append(f"{'design points':16} {points:,}{f' = {product}' if len(crossed) > 1 else ''}\n")
+    else:
+        sizes.append(_describe_points(file, factors, product))
+    if experiment.until is None:
+        sizes.append(f"{'replicates':16} {phrase_replicates(experiment)}\n")
+        sizes.append(f"{'trials':16} {trials:,}", style="bold")
+        extra = phrase_extra_trials(experiment, trials)
+        sizes.append(f", in {phrase_order(experiment)} from seed {experiment.seed}{extra}\n")
+    else:
+        sizes.append(f"{'replicates':16} {phrase_batches(experiment, points)}\n")
+        sizes.append(f"{'trials':16} at most {trials:,}", style="bold")
+        extra = phrase_extra_trials(experiment, trials)
+        sizes.append(
+            f", in {phrase_order(experiment)} from seed {experiment.seed} within each batch{extra}\n"
+        )
+        sizes.append(f"{'goes on':16} {phrase_rule(experiment.until)}\n")
+    # With until: the builds of the whole plan.
+    grown = grow_replication(experiment, points)
+    most = "" if experiment.until is None else "up to the bound: "
+    builds = _describe_builds(replace(file, experiment=grown), factors, trials)
+    sizes.append(f"{'builds':16} {most}{builds}\n")
+    sizes.append(
+        f"{'estimated time':16} {_describe_time(trial_s, trials, at_most=experiment.until is not None)}\n"
+    )
     indent = f"\n{'':16} "
     responses = indent.join(
         f"{response.name} = {response.formula} [{response.unit}], {response.direction} is better"
         for response in experiment.responses
     )
     sizes.append(f"{'responses':16} {responses}\n")
-    sizes.append(f"{'hidden factors':16} {indent.join(_describe_hidden(factors))}\n")
+    hidden = _describe_hidden(factors, nested=experiment.replication is not None)
+    sizes.append(f"{'hidden factors':16} {indent.join(hidden)}\n")
     for kind, facts in (*(("package", item) for item in packages), *(("load", item) for item in file.loads)):
         sizes.append(
             f"{kind:16} {facts.name}: {facts.files} files, {format_size(facts.size_bytes)}"
@@ -67,25 +97,50 @@ def describe_design(
     return Group(lines, table, sizes) if crossed else Group(lines, sizes)
 
 
-def _describe_hidden(factors: tuple[DesignFactor, ...]) -> list[str]:
+def _describe_hidden(factors: tuple[DesignFactor, ...], *, nested: bool) -> list[str]:
     """What becomes of the factors that the question is not about, one line each."""
-    lines = [f"{factor.name}: {phrase_treatment(factor)}" for factor in factors if factor.role == "nuisance"]
+    hidden = [factor for factor in factors if factor.role == "nuisance"]
+    lines = [f"{factor.name}: {phrase_treatment(factor, nested=nested)}" for factor in hidden]
     left = list_unsettled_factors(factors)
     if left:
         lines.append(f"left as they are: {', '.join(left)} (see [nuisance])")
     return lines or ["none besides the factors above"]
 
 
+def _describe_points(file: ExperimentFile, factors: tuple[DesignFactor, ...], product: str) -> str:
+    """How many points were chosen out of how many, how, and what cannot be told apart for it."""
+    chosen = choose_points(file.experiment, factors)
+    combinations = math.prod(len(factor.levels) for factor in factors if factor.role == "factor")
+    lines = [("design", f"{chosen.kind}: {chosen.construction}")]
+    lines.append(("design points", f"{len(chosen.points):,} of {combinations:,} = {product}"))
+    aliases = [*chosen.aliases[:_MOST_ALIASES]]
+    if len(chosen.aliases) > _MOST_ALIASES:
+        aliases.append(f"… and {len(chosen.aliases) - _MOST_ALIASES} more; design.json of the bundle has all")
+    lines += [
+        (title if not number else "", text)
+        for title, texts in (("generators", chosen.generators), ("aliases", aliases))
+        for number, text in enumerate(texts)
+    ]
+    wrapped = [(title, wrap(text, 100) or [""]) for title, text in lines]
+    return "".join(
+        f"{title if not number else '':16} {part}\n"
+        for title, parts in wrapped
+        for number, part in enumerate(parts)
+    )
+
+
 def _describe_builds(file: ExperimentFile, factors: tuple[DesignFactor, ...], trials: int) -> str:
     with_setup = {facts.name for facts in file.packages if facts.has_setup}
     if not with_setup:
         return "none: no package has a setup.sh"
+    if file.experiment.replication is not None and file.experiment.build == "shared":
+        return phrase_nested_builds(file.experiment, factors, len(with_setup))
     built = trials * len(with_setup) // len(file.packages)
     if file.experiment.build == "fresh":
         return f"{built:,}, a fresh one in each trial"
     build_factors = [factor for factor in factors if factor.build and factor.name != "package"]
-    if any(_is_drawn(factor) for factor in build_factors):
-        # Which levels come together is up to the trials' seeds.
+    if any(is_drawn_build(factor) for factor in build_factors) or file.experiment.design.kind != "full":
+        # Which levels come together is up to the trials' seeds, or to the points that were chosen.
         design = build_design(file.experiment, file.offers)
         names = (name_build(design, trial) for trial in design.trials if trial.package in with_setup)
         builds = Counter(names)
@@ -99,15 +154,11 @@ def _describe_builds(file: ExperimentFile, factors: tuple[DesignFactor, ...], tr
     return f"{count:,}, each shared by {shared} trials (variation between builds is not measured)"
 
 
-def _is_drawn(factor: DesignFactor) -> bool:
-    return bool(factor.drawn_from) or any(level in FACTORS[factor.name].drawn for level in factor.levels)
-
-
-def _describe_time(trial_s: float | None, trials: int) -> str:
+def _describe_time(trial_s: float | None, trials: int, *, at_most: bool) -> str:
+    most = "at most " if at_most else ""
     if trial_s is None:
         return (
             "unknown: no trial of these packages was timed here yet; datamill check --pilot runs one of each"
         )
-    return (
-        f"{format_duration(trial_s * trials)} ({format_duration(trial_s)} a trial, from earlier trials here)"
-    )
+    each = format_duration(trial_s)
+    return f"{most}{format_duration(trial_s * trials)} ({each} a trial, from earlier trials here)"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from datamill.design.factorial import choose_factors, count_trials
+from datamill.design.points import count_points
 from datamill.execution.packages import PackageFacts, inspect_package
 from datamill.execution.user_factors import UserFactor, read_user_factor
 from datamill.execution.worker import read_offers
@@ -23,6 +24,7 @@ from datamill.experiment.parse_factors import check_user_names
 from datamill.experiment.quantities import format_size
 from datamill.experiment.records import Constraints, Experiment, Package
 from datamill.experiment.responses import BUILT_IN_UNITS
+from datamill.experiment.source import Source
 from datamill.results.bundle import BundlePackage, open_bundle
 from datamill.results.table import TABLE_SCHEMA
 from datamill.results.trial_record import HostFacts
@@ -69,16 +71,33 @@ def read_experiment_file(given: Path) -> ExperimentFile:
         raise InputError("the file is not UTF-8 text", where=str(path)) from None
     experiment = parse_experiment(text, name=str(path))
 
-    def inspect(packages: tuple[Package, ...]) -> tuple[PackageFacts, ...]:
+    source = Source(str(path), text)
+
+    def find(given_path: str, what: str, section: str, index: int) -> Path:
+        found = path.parent / Path(given_path).expanduser()
+        if not found.exists():
+            raise InputError(
+                f"{what} is not there: {found}",
+                where=source.locate(section, "path", occurrence=index),
+                remedy="Correct the path; it is relative to the experiment file.",
+            )
+        return found
+
+    def inspect(packages: tuple[Package, ...], kind: str) -> tuple[PackageFacts, ...]:
         return tuple(
-            inspect_package(package.name, path.parent / Path(package.path).expanduser(), experiment.limits)
-            for package in packages
+            inspect_package(
+                package.name,
+                find(package.path, f'{kind} "{package.name}"', kind, index),
+                experiment.limits,
+                kind=kind,
+            )
+            for index, package in enumerate(packages)
         )
 
-    packages, loads = inspect(experiment.packages), inspect(experiment.loads)
+    packages, loads = inspect(experiment.packages, "package"), inspect(experiment.loads, "load")
     factors = tuple(
-        read_user_factor(path.parent / Path(given_path).expanduser())
-        for given_path in experiment.user_factors
+        read_user_factor(find(given_path, "the factor", "factor", index))
+        for index, given_path in enumerate(experiment.user_factors)
     )
     _check_user_factors(experiment, factors)
     return ExperimentFile(path, text, experiment, packages, loads, factors)
@@ -140,6 +159,8 @@ def check_design_size(file: ExperimentFile, allowed_trials: int) -> None:
     product = " x ".join(
         f"{len(factor.levels)} ({factor.name})" for factor in factors if factor.role == "factor"
     )
+    if file.experiment.design.kind != "full":
+        product = f"{count_points(file.experiment, factors):,} points"
     raise InputError(
         f"the design has {count:,} trials: {product} x {file.experiment.replicates} replicates",
         where=str(file.path),

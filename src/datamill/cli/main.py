@@ -28,6 +28,8 @@ _VERBS = {
     "factors": "List what can be varied on this machine.",
     "report": "Rebuild the report of a bundle.",
     "analyze": "Analyse a table of measurements.",
+    "plan": "How many builds, executions and measurements a result takes.",
+    "compare": "Has performance changed between versions?",
     "import": "Make a table of the results of another tool.",
     "export": "Write a bundle or table for another tool or a paper.",
     "worker": "Look at this machine, and put it back as it was.",

@@ -20,8 +20,11 @@ _LINE_INTERVAL_S = 10.0
 class TrialProgress:
     """Counts of done, failed and left trials, time left, and the levels of the current trial."""
 
-    def __init__(self, console: Console, *, planned: int, done: int, failed: int) -> None:
+    def __init__(
+        self, console: Console, *, planned: int, done: int, failed: int, at_most: bool = False
+    ) -> None:
         self._console = console
+        self._most = "at most " if at_most else ""
         self._planned = planned
         self._done = done
         self._failed = failed
@@ -64,10 +67,10 @@ class TrialProgress:
         """Return done, failed, left and time left in words."""
         left = self._planned - self._done
         counted = self._done - self._done_before
-        text = f"{self._done} done ({self._failed} failed), {left} left"
+        text = f"{self._done} done ({self._failed} failed), {self._most}{left} left"
         if counted and left:
             per_trial_s = (time.monotonic() - self._started_s) / counted
-            text += f", about {format_duration(per_trial_s * left)} to go"
+            text += f", {self._most or 'about '}{format_duration(per_trial_s * left)} to go"
         return text
 
     def reset_clock(self) -> None:

@@ -9,9 +9,11 @@ import polars as pl
 from rich.console import Console
 from rich.text import Text
 
+from datamill.cli.console import name_command
 from datamill.report.page.experiment_page import write_report
 from datamill.report.records import Machine, TrialSummary
 from datamill.results.bundle import Bundle, replace_file
+from datamill.results.replication_warnings import list_replication_warnings
 from datamill.results.responses import list_wanted_responses
 from datamill.results.trial_record import TrialRecord
 from datamill.results.validity import count_trials_once, list_warnings
@@ -38,6 +40,11 @@ def report_bundle(
         console.print(Text(line))
     for warning in answer.warnings:
         console.print(Text(f"Warning: {warning}", style="yellow"))
+    if bundle.experiment.design.kind == "screening" and answer.n:
+        command = f"{name_command()} run --after-screening {bundle.folder}"
+        console.print(
+            Text(f"Go on with what survived: {command}", no_wrap=True, overflow="ignore"), soft_wrap=True
+        )
     problems = list_problems(summary, table, bundle)
     for problem in problems:
         console.print(Text(f"Attention: {problem}", style="red"))
@@ -69,9 +76,10 @@ def summarize_trials(bundle: Bundle, records: Sequence[TrialRecord], table: pl.D
         for record in standing
         if record.build is not None and record.build.policy == "shared" and record.build.setup is not None
     )
+    needed = bundle.list_needed_trials()
     used_names = {name for item in list_wanted_responses(bundle.experiment) for name in item.formula.names}
     return TrialSummary(
-        planned=len(bundle.design.trials),
+        planned=len(needed),
         completed=outcomes["completed"],
         failed=outcomes["failed"],
         timed_out=outcomes["timed_out"],
@@ -81,14 +89,21 @@ def summarize_trials(bundle: Bundle, records: Sequence[TrialRecord], table: pl.D
         isolation_kind=kind,
         isolation_reason=reason,
         builds_shared=max(builds.values(), default=0) > 1,
-        warnings=list_warnings(standing, used_names=used_names),
+        warnings=(
+            *list_replication_warnings(bundle.experiment, bundle.design, standing),
+            *list_warnings(standing, used_names=used_names),
+        ),
+        builds_repeated=bundle.design.nested and any(trial.build > 1 for trial in bundle.design.trials),
+        not_needed=len(bundle.design.trials) - len(needed),
+        decisions=bundle.read_decisions(),
     )
 
 
 def _count_excluded(bundle: Bundle, table: pl.DataFrame) -> int:
     """Count completed trials of which an observation of the experiment's responses is not used."""
     names = [response.name for response in bundle.experiment.responses]
-    rows = table.filter(pl.col("response").is_in(names) & (pl.col("outcome") == "completed"))
+    asked = pl.col("response").is_in(names) & (pl.col("purpose") == "question")
+    rows = table.filter(asked & (pl.col("outcome") == "completed"))
     used = rows.filter("valid")["trial_id"].unique()
     return rows.filter(~pl.col("valid") & ~pl.col("trial_id").is_in(used.implode()))["trial_id"].n_unique()
 
@@ -108,10 +123,13 @@ def list_problems(summary: TrialSummary, table: pl.DataFrame, bundle: Bundle) ->
         )
     if summary.excluded:
         names = [response.name for response in bundle.experiment.responses]
+        used = table.filter(pl.col("valid") & pl.col("response").is_in(names))["trial_id"].unique()
         excluded = table.filter(
             (pl.col("outcome") == "completed")
             & pl.col("exclusion").is_not_null()
             & pl.col("response").is_in(names)
+            & (pl.col("purpose") == "question")
+            & ~pl.col("trial_id").is_in(used.implode())
         )["exclusion"]
         most = excluded.value_counts(sort=True)["exclusion"][0]
         problems.append(f"{summary.excluded} trials completed but cannot be used: {most}.")

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 import click
 from rich.console import Console
 from rich.text import Text
 
+from datamill.cli.after_screening import read_follow_up
 from datamill.cli.bundle_making import make_bundle
 from datamill.cli.console import make_console, name_command
 from datamill.cli.experiment_files import (
+    ExperimentFile,
     ask_host,
     check_constraints,
     check_design_size,
@@ -32,11 +35,13 @@ from datamill.execution.here import (
 )
 from datamill.execution.host_lock import lock_host
 from datamill.execution.packages import inspect_package
+from datamill.execution.state_folder import check_state_folder
 from datamill.execution.trial_times import list_trial_times, remember_trial_times
 from datamill.execution.user_factors import read_user_factor
 from datamill.execution.worker import Worker, find_worker, read_host_facts
 from datamill.experiment.errors import InputError, QuestionError
 from datamill.results.bundle import Bundle, lock_bundle, open_bundle
+from datamill.results.decisions import Decision
 
 #: Something of the host is not as it was before.
 EXIT_UNRESTORED = 1
@@ -54,6 +59,12 @@ EXIT_ATTENTION = 2
     metavar="DIR",
     help="Continue the interrupted experiment in DIR.",
 )
+@click.option(
+    "--after-screening",
+    type=click.Path(path_type=Path),
+    metavar="BUNDLE",
+    help="Run all combinations of the factors that survived the screening in BUNDLE, with the others fixed.",
+)
 @click.option("--retry-failed", is_flag=True, help="With --resume: attempt again what failed.")
 @click.option(
     "--repeat-doubtful", is_flag=True, help="At the end, repeat trials that may have been disturbed."
@@ -65,6 +76,7 @@ def run(
     file: Path | None,
     out: Path | None,
     resume: Path | None,
+    after_screening: Path | None,
     retry_failed: bool,
     repeat_doubtful: bool,
     keep_going: bool,
@@ -82,15 +94,17 @@ def run(
     Exit status: 0 when every trial completed, 1 when a setting of this host could not be put back as it
     was, 2 when something else needs your attention, 130 when interrupted.
     """
-    if file is None and resume is None:
+    if file is None and resume is None and after_screening is None:
         raise click.UsageError("name an experiment file, or a bundle to --resume")
+    if after_screening is not None and resume is not None:
+        raise click.UsageError("--after-screening makes a new bundle; it does not go with --resume")
     if file is not None and resume is not None:
         raise click.UsageError("name an experiment file or a bundle to --resume, not both")
     if retry_failed and resume is None:
         raise click.UsageError("--retry-failed goes with --resume")
     console = make_console()
     if dry_run:
-        print_order(file, resume, allow_trials)
+        print_order(file, resume, after_screening, allow_trials)
         return
     binary = find_worker()
     with ExitStack() as locks:
@@ -99,13 +113,14 @@ def run(
                 raise click.UsageError("--out names a new bundle; it does not go with --resume")
             bundle = open_bundle(resume)
             check_packages(bundle)
+            check_state_folder(factor.name for factor in bundle.design.factors)
             bundle_lock = locks.enter_context(lock_bundle(bundle))
             host_lock = locks.enter_context(lock_host())
         else:
-            assert file is not None
-            found = ask_host(read_experiment_file(file), binary)
+            found = ask_host(read_question(file, after_screening, console.print), binary)
             check_design_size(found, allow_trials)
             check_constraints(found.experiment.constraints, read_host_facts(binary), where=str(found.path))
+            check_state_folder(choice.name for choice in found.experiment.choices)
             folder = out or Path(f"{found.experiment.name}-{datetime.now().astimezone():%Y%m%d-%H%M%S}")
             # Before there is a bundle: one that was refused its host would only be in the way.
             host_lock = locks.enter_context(lock_host())
@@ -154,12 +169,20 @@ def run_bundle(
     print_unrestored(worker.restore_host(), console)
     clear_scratch(bundle)
     pending = list_pending_trials(bundle, bundle.read_records(), retry_failed=retry_failed)
-    planned = len(bundle.design.trials)
+    planned = len(bundle.list_needed_trials())
+    most = "at most " if bundle.experiment.until is not None and pending else ""
     console.print(
-        f"{bundle.experiment.name}: {len(pending)} of {planned} trials to run, into {bundle.folder}/"
+        f"{bundle.experiment.name}: {most}{len(pending)} of {planned} trials to run, into {bundle.folder}/"
     )
     try:
-        run_trials(bundle, pending, console, worker, keep_going=keep_going)
+        run_trials(
+            bundle,
+            pending,
+            console,
+            worker,
+            keep_going=keep_going,
+            decide=bundle.experiment.until is not None,
+        )
         if repeat_doubtful:
             doubtful = list_pending_trials(bundle, bundle.read_records(), repeat_doubtful=True)
             console.print(f"{len(doubtful)} trials to repeat, since they may have been disturbed")
@@ -171,7 +194,7 @@ def run_bundle(
         command = f"{name_command()} run --resume {bundle.folder}"
         console.print(f"Stopped. What was measured is kept; continue with: {command}")
         raise
-    console.print("All trials have ended; analysing …")
+    console.print("All trials that are needed have ended; analysing …")
     records = bundle.read_records()
     remember_trial_times(list_trial_times(records))
     shutil.rmtree(bundle.work, ignore_errors=True)
@@ -182,22 +205,54 @@ def run_bundle(
 
 
 def run_trials(
-    bundle: Bundle, pending: list[PendingTrial], console: Console, worker: Worker, *, keep_going: bool
+    bundle: Bundle,
+    pending: list[PendingTrial],
+    console: Console,
+    worker: Worker,
+    *,
+    keep_going: bool,
+    decide: bool = False,
 ) -> None:
-    """Run pending trials, after the builds that they share, with a display of how far they are."""
-    planned = len(bundle.design.trials)
+    """Run pending trials, after the builds that they share, with a display of how far they are.
+
+    With `decide` they come in batches, each after its own builds, until a decision stops them.
+    """
+    planned = len(bundle.list_needed_trials())
     waiting = {item.trial.trial_id for item in pending}
-    done = [record for record in bundle.read_records() if record.trial_id not in waiting]
+    records = bundle.read_records()
+    done = [record for record in records if record.trial_id not in waiting]
     completed = {record.trial_id for record in done if record.outcome == "completed"}
     failed = len({record.trial_id for record in done} - completed)
-    with TrialProgress(console, planned=planned, done=planned - len(pending), failed=failed) as progress:
-        _make_builds(bundle, pending, worker, progress, console)
+    before = planned - len(pending)
+    with TrialProgress(console, planned=planned, done=before, failed=failed, at_most=decide) as progress:
+
+        def prepare(items: list[PendingTrial]) -> None:
+            _make_builds(bundle, items, worker, progress, console)
+
+        monitor = None
+        trials: Iterable[PendingTrial] = pending
+        if decide:
+            # Imported late: statistics take a moment to load, which other experiments need not wait for.
+            from datamill.cli.sequential import Monitor
+
+            monitor = Monitor(bundle, records)
+            trials = monitor.feed_trials(pending, prepare, partial(print_decision, console))
+        else:
+            prepare(pending)
         progress.reset_clock()
-        for item, record in run_pending_trials(bundle, pending, worker, keep_going=keep_going):
+        for item, record in run_pending_trials(bundle, trials, worker, keep_going=keep_going):
             if record is None:
                 progress.start_trial(item.trial.package, item.trial.levels)
-            else:
-                progress.end_trial(completed=record.outcome == "completed")
+                continue
+            progress.end_trial(completed=record.outcome == "completed")
+            if monitor is not None:
+                monitor.add_record(record)
+
+
+def print_decision(console: Console, decision: Decision) -> None:
+    """Say in one line what was decided after a batch."""
+    text = f"stop: {decision.reason}" if decision.decision == "stop" else decision.reason
+    console.print(f"look {decision.look}, {decision.trials} trials: {text}", markup=False, highlight=False)
 
 
 def print_unrestored(sentences: Sequence[str], console: Console) -> bool:
@@ -241,7 +296,26 @@ def check_packages(bundle: Bundle) -> None:
         inspect_package(package.name, bundle.folder / package.file, bundle.experiment.limits)
 
 
-def print_order(file: Path | None, resume: Path | None, allow_trials: int) -> None:
+def read_question(
+    file: Path | None, after_screening: Path | None, say: Callable[[Text], None]
+) -> ExperimentFile:
+    """Read the experiment file, or make the experiment that follows a screening and say what was decided.
+
+    Raises:
+        InputError: when the file or the screening cannot be used.
+    """
+    if after_screening is None:
+        assert file is not None
+        return read_experiment_file(file)
+    found, decisions = read_follow_up(after_screening, file)
+    for line in decisions:
+        say(Text(line))
+    return found
+
+
+def print_order(
+    file: Path | None, resume: Path | None, after_screening: Path | None, allow_trials: int
+) -> None:
     """Print the trials that would run, in order, tab-separated.
 
     Raises:
@@ -252,8 +326,10 @@ def print_order(file: Path | None, resume: Path | None, allow_trials: int) -> No
         design = bundle.design
         records = bundle.read_records()
         trials = [item.trial for item in list_pending_trials(bundle, records)]
-    elif file is not None:
-        found = ask_host(read_experiment_file(file), find_worker())
+    elif file is not None or after_screening is not None:
+        # What was decided goes to the side: the list of trials may be read by a program.
+        question = read_question(file, after_screening, lambda line: click.echo(line.plain, err=True))
+        found = ask_host(question, find_worker())
         check_design_size(found, allow_trials)
         design = build_design(found.experiment, found.offers)
         trials = list(design.trials)

@@ -62,16 +62,22 @@ def summarize_points(
     level = name_confidence(confidence)
     notes = [f"Mean with its {level} interval (Student, each design point by itself)."]
     if any(line[-1] == _NO_INTERVAL for line in lines):
-        notes.append("No interval where there is one trial only, or where trials do not differ at all.")
+        one = observations.units.removesuffix("s")
+        notes.append(f"No interval where there is one {one} only, or where {one}s do not differ at all.")
     if observations.averaged:
         notes.append(
             f"Measurements inside one trial were averaged (trials with several: {observations.averaged})."
+        )
+    if observations.averaged_builds:
+        notes.append(
+            f"Executions of one build were averaged (builds with several: {observations.averaged_builds}), "
+            "since they are no replicates."
         )
     if observations.excluded:
         notes.append(f"Rows excluded: {observations.excluded}.")
     return PrintedTable(
         f"{response}{unit}",
-        (*factors, "trials", f"{response}{unit}", f"{level} interval"),
+        (*factors, observations.units, f"{response}{unit}", f"{level} interval"),
         tuple(lines),
         (*(_is_numeric([line[place] for line in lines]) for place in range(len(factors))), True, True, True),
         tuple(notes),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from datamill.results.decisions import Decision
+
 
 @dataclass(frozen=True, slots=True)
 class Machine:
@@ -24,7 +26,9 @@ class TrialSummary:
     Trials are `planned`, and of these `completed`, `failed`, `timed_out` or `lost`; the rest has
     not run yet. `excluded` counts completed trials whose observations are not used. `warnings`
     are whole sentences from the judgement of validity. With `builds_shared` the replicates of a
-    design point measured the same build.
+    design point measured the same build; with `builds_repeated` there are several builds of it, each with
+    executions of its own. A sequential experiment has its `decisions`, and planned trials
+    that a decision to stop made needless: `not_needed`, not counted in `planned`.
     """
 
     planned: int
@@ -38,6 +42,9 @@ class TrialSummary:
     isolation_reason: str
     builds_shared: bool
     warnings: tuple[str, ...] = ()
+    not_needed: int = 0
+    decisions: tuple[Decision, ...] = ()
+    builds_repeated: bool = False
 
     @property
     def ended(self) -> int:

@@ -21,6 +21,7 @@ from datamill.design.records import Design, DesignFactor, PlannedTrial
 from datamill.experiment.errors import InputError
 from datamill.experiment.parse import parse_experiment
 from datamill.experiment.records import Experiment
+from datamill.results.decisions import Decision, append_decision, list_needed_trials, read_decisions
 from datamill.results.garbage_pause import pause_garbage_collection
 from datamill.results.log import append_records, read_log
 from datamill.results.table import build_table
@@ -75,6 +76,11 @@ class _DesignFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     replicates: int
     factors: tuple[DesignFactor, ...]
     trials: tuple[PlannedTrial, ...]
+    construction: str = ""
+    resolution: int = 0
+    generators: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    efficiency: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +96,11 @@ class Bundle:
     def log_file(self) -> Path:
         """Append-only log of trial records."""
         return self.folder / "log.jsonl"
+
+    @property
+    def decisions_file(self) -> Path:
+        """Append-only list of what a sequential experiment decided after each batch."""
+        return self.folder / "decisions.jsonl"
 
     @property
     def artifacts(self) -> Path:
@@ -128,6 +139,30 @@ class Bundle:
             OSError: when the disk is full or fails; nothing that was there before is lost.
         """
         append_records(self.log_file, records)
+
+    def read_decisions(self) -> tuple[Decision, ...]:
+        """Return what was decided after each batch; nothing unless the experiment is sequential.
+
+        Raises:
+            InputError: when the list is damaged.
+        """
+        return read_decisions(self.decisions_file)
+
+    def append_decision(self, decision: Decision) -> None:
+        """Add a decision and return when it is on disk.
+
+        Raises:
+            OSError: when the disk is full or fails.
+        """
+        append_decision(self.decisions_file, decision)
+
+    def list_needed_trials(self) -> tuple[PlannedTrial, ...]:
+        """Return the planned trials in run order, less those that a decision to stop made needless.
+
+        Raises:
+            InputError: when the list of decisions is damaged.
+        """
+        return list_needed_trials(self.experiment, self.design, self.read_decisions())
 
     def write_table(self, records: Sequence[TrialRecord], *, always_csv: bool = False) -> pl.DataFrame:
         """Write the tidy table of these records as `table.parquet` and `table.csv`, and return it.
@@ -222,7 +257,7 @@ def open_bundle(folder: Path) -> Bundle:
                 where=str(folder / name),
                 remedy="Question and plan are fixed before data: restore it, or begin a new experiment.",
             )
-    design = Design(plan.kind, plan.seed, plan.replicates, plan.factors, plan.trials)
+    design = Design(**msgspec.structs.asdict(plan))
     experiment = parse_experiment(text, name=str(folder / "experiment.toml"))
     return Bundle(folder, head, experiment, design)
 

@@ -17,7 +17,14 @@ from datamill.experiment.responses import BUILT_IN_UNITS
 from datamill.results.doubts import Doubt, judge_disturbances
 from datamill.results.responses import evaluate_response, list_built_in_values, list_wanted_responses
 from datamill.results.trial_record import TrialRecord
-from datamill.results.validity import count_trials_once, explain_exclusion, explain_purpose
+from datamill.results.validity import (
+    CALIBRATION_REASON,
+    REFERENCE_REASON,
+    WARM_UP,
+    count_trials_once,
+    explain_exclusion,
+    explain_purpose,
+)
 
 #: Columns of the tidy table besides the factors', which stand after `package` under their own names
 #: (as strings; the design's order of levels is the meaningful one), and the nuisances' behind them.
@@ -53,6 +60,7 @@ TABLE_SCHEMA: dict[str, pl.DataType] = {
 #: are levels of nuisances that were fixed or drawn, and what other tools tell of imported trials.
 CONTEXT_PREFIX = "context."
 
+_HOUR_NS = 3_600_000_000_000
 #: Units of responses that are neither in the experiment nor built in: the package did not say.
 _UNSTATED_UNIT = ""
 
@@ -113,7 +121,7 @@ def build_table(experiment: Experiment, design: Design, records: Sequence[TrialR
                 other[name] = _Series(unit)
                 other[name].extend(having)
 
-    trials = _build_trial_columns(design, planned, records, exclusions)
+    trials = _build_trial_columns(experiment, design, planned, records, exclusions)
     observations = pl.concat([series.to_frame(name) for name, series in (own | other).items()])
     table = trials[observations["index"]].hstack(observations.drop("index"))
     table = table.with_columns(exclusion=pl.coalesce("exclusion", "own_exclusion")).with_columns(
@@ -123,6 +131,19 @@ def build_table(experiment: Experiment, design: Design, records: Sequence[TrialR
     order = list(TABLE_SCHEMA)
     order[order.index("package") + 1 : order.index("package") + 1] = factors
     return table.select(order)
+
+
+def leave_out_put_aside(table: pl.DataFrame) -> pl.DataFrame:
+    """Return a tidy table without the rows that no answer uses because that is the plan.
+
+    These are measurements to warm up, and trials for reference and calibration. A table that does not say why
+    rows are invalid has none.
+    """
+    if "exclusion" not in table.columns:
+        return table
+    reason = pl.col("exclusion").cast(pl.String)
+    planned = reason.str.starts_with(f"{WARM_UP}:") | reason.is_in([REFERENCE_REASON, CALIBRATION_REASON])
+    return table.filter(~planned.fill_null(value=False))
 
 
 class _Series:
@@ -141,7 +162,7 @@ class _Series:
         """Add what one execution measured; of several values the first `warmup` are excluded."""
         for measurement, value in enumerate(values):
             if measurement < warmup and len(values) > 1:
-                self._exclusion[len(self._value)] = f"warm-up: among the first {warmup} of its execution"
+                self._exclusion[len(self._value)] = f"{WARM_UP}: among the first {warmup} of its execution"
             self.add(index, measurement, value)
 
     def add(self, index: int, measurement: int, value: float | str | None) -> None:
@@ -188,7 +209,22 @@ def _spell_doubts(doubts: Sequence[Doubt]) -> str | None:
     return "; ".join(f"{doubt.rule}: {doubt.seen}" for doubt in doubts) or None
 
 
+def _name_blocks(
+    experiment: Experiment, trials: Sequence[PlannedTrial], records: Sequence[TrialRecord]
+) -> list[str]:
+    """Return the block of each attempt: the hour of the experiment, the boot, or else the planned block."""
+    if experiment.block == "hour":
+        first = min((record.started_unix_ns for record in records), default=0)
+        return [f"hour {1 + (record.started_unix_ns - first) // _HOUR_NS}" for record in records]
+    if experiment.block == "boot":
+        in_order = sorted(records, key=lambda record: record.started_unix_ns)
+        numbers = {boot: n for n, boot in enumerate(dict.fromkeys(r.host.boot_id for r in in_order), start=1)}
+        return [f"boot {numbers[record.host.boot_id]}" for record in records]
+    return [trial.block for trial in trials]
+
+
 def _build_trial_columns(
+    experiment: Experiment,
     design: Design,
     planned: Mapping[str, PlannedTrial],
     records: Sequence[TrialRecord],
@@ -207,7 +243,7 @@ def _build_trial_columns(
         "build": [trial.build for trial in trials],
         "execution": [trial.execution for trial in trials],
         "purpose": [trial.purpose for trial in trials],
-        "block": [trial.block for trial in trials],
+        "block": _name_blocks(experiment, trials, records),
         "seed": [trial.seed for trial in trials],
         "worker": [record.worker.id for record in records],
         "boot_id": [record.host.boot_id for record in records],

@@ -10,6 +10,11 @@ from datamill.design.records import PlannedTrial
 from datamill.results.doubts import judge_disturbances
 from datamill.results.trial_record import FactorFacts, TrialRecord
 
+#: Why observations of trials are left out that are not for the question.
+REFERENCE_REASON = "reference trial: shows drift, not part of the question"
+CALIBRATION_REASON = "calibration trial: shows what a measurement costs, not part of the question"
+#: What the exclusion of a measurement begins with that an execution only takes to warm up.
+WARM_UP = "warm-up"
 #: Failures that say something about the host, not about the package: the trial is attempted again.
 HOST_FAILURES = frozenset({"disk_full", "isolation", "internal"})
 
@@ -62,9 +67,9 @@ def explain_exclusion(record: TrialRecord, counted: CountedTrials) -> str:
 def explain_purpose(trial: PlannedTrial) -> str:
     """Return why a trial that is not for the question is left out of its analysis, else an empty text."""
     if trial.purpose == "reference":
-        return "reference trial: shows drift, not part of the question"
+        return REFERENCE_REASON
     if trial.purpose == "calibration":
-        return "calibration trial: shows what a measurement costs, not part of the question"
+        return CALIBRATION_REASON
     return ""
 
 

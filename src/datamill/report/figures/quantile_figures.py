@@ -28,7 +28,7 @@ def draw_effects_by_quantile(observations: Described, model: QuantileModel) -> F
             points.append(
                 {
                     "effect": row.name,
-                    "shown": row.name.replace(":", " × "),
+                    "shown": row.name,
                     "quantile": fit.quantile,
                     "estimate": row.value.estimate * scale.factor,
                     "low": row.value.low * scale.factor,
@@ -121,7 +121,7 @@ def _compose(points: list[dict[str, Any]], panels: list[str], unit: str, level: 
         # Panels one by one: a facet's last row would have axes under empty places.
         "concat": [
             {
-                "title": {"text": panel.replace(":", " × "), "anchor": "middle", "fontSize": 12},
+                "title": {"text": panel, "anchor": "middle", "fontSize": 12},
                 "transform": [{"filter": {"field": "effect", "equal": panel}}],
                 "width": 210,
                 "height": 140,

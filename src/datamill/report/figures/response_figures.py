@@ -110,8 +110,9 @@ def draw_response_boxes(analysis: ResponseAnalysis, scale: Scale, *, faceted: bo
     )
     left_out += sum(item.beyond - len(item.summary.beyond) for item in found)
     parts = [names[index] for index in (x, column, row) if index is not None]
-    title = f"{analysis.response.name} of all trials" + (f", by {' and '.join(parts)}" if parts else "")
-    caption = _caption_boxes(boxes, left_out, log=log)
+    units = analysis.observations.units
+    title = f"{analysis.response.name} of all {units}" + (f", by {' and '.join(parts)}" if parts else "")
+    caption = _caption_boxes(boxes, left_out, units, log=log)
     return Figure(f"boxes-{analysis.response.name}", title, caption, chart)
 
 
@@ -133,7 +134,7 @@ def draw_distributions(analysis: ResponseAnalysis) -> Figure:
     merged = _merge_cells(cells, packages)
     log = needs_log_axis(float(cells.lows.min()) + cells.origin, float(cells.highs.max()) + cells.origin)
     drawn = draw_ecdf(analysis.response.name, analysis.unit, merged, log=log)
-    title = f"{analysis.response.name}: share of trials up to each value"
+    title = f"{analysis.response.name}: share of {analysis.observations.units} up to each value"
     chart = let_zoom(drawn.chart)
     if packages:
         chart = let_choose(chart, "group", merged.factors[0].levels)
@@ -143,6 +144,8 @@ def draw_distributions(analysis: ResponseAnalysis) -> Figure:
 def draw_leftovers(analysis: ResponseAnalysis, scale: Scale) -> tuple[Figure, ...]:
     """What the linear model leaves to chance, in four pictures; none where there is no model or no error."""
     cells, model = analysis.observations.cells, analysis.model
+    if analysis.blocked is not None:
+        cells, model = analysis.blocked.cells, analysis.blocked.model
     found = None if model is None else gather_diagnostics(cells, model)
     if found is None:
         return ()
@@ -169,13 +172,13 @@ def _choose_axis(analysis: ResponseAnalysis, scale: Scale, largest: float) -> Sc
     return scale if largest * scale.factor < _LONGEST_LABEL else choose_scale(analysis.unit, largest)
 
 
-def _caption_boxes(boxes: Sequence[Box], left_out: int, *, log: bool) -> str:
+def _caption_boxes(boxes: Sequence[Box], left_out: int, units: str, *, log: bool) -> str:
     sizes = sorted({box.summary.n for box in boxes})
     each = f"n = {sizes[0]}" if len(sizes) == 1 else f"n = {sizes[0]} to {sizes[-1]}"
     text = (
-        f"each box holds the middle half of the trials ({each} a box), and the line in it is the median: "
-        "half of the trials lie above, half below. The thin lines (whiskers) reach the most extreme trial "
-        "within 150% of the box's height; points are trials beyond."
+        f"each box holds the middle half of the {units} ({each} a box), and the line in it is the median: "
+        f"half of the {units} lie above, half below. The thin lines (whiskers) reach the most extreme of the "
+        f"{units} within 150% of the box's height; points are {units} beyond."
     )
     if left_out:
         text += (
@@ -262,8 +265,8 @@ def _list_gaps(analysis: ResponseAnalysis, factor: str) -> tuple[str, ...]:
             gaps.append(f"{group} is not shown: too few of its trials ended well at every level.")
         elif count < n:
             gaps.append(
-                f"{group}: from {count} of {n} trials, those whose other levels have data at "
-                "every level here."
+                f"{group}: from {count} of {n} {analysis.observations.units}, those whose other levels have "
+                "data at every level here."
             )
     return tuple(gaps)
 
@@ -272,7 +275,7 @@ def _count_trials(analysis: ResponseAnalysis) -> dict[str, int]:
     """Trials with data of each package."""
     cells = analysis.observations.cells
     if analysis.package_factor is None:
-        return {"all trials": cells.n}
+        return {f"all {analysis.observations.units}": cells.n}
     codes = cells.codes[:, analysis.package_factor]
     return {
         level: int(cells.counts[codes == code].sum())
@@ -285,7 +288,7 @@ def summarize_groups(analysis: ResponseAnalysis) -> tuple[tuple[str, BoxSummary]
     """Five-number summary of each package."""
     cells = analysis.observations.cells
     if analysis.package_factor is None:
-        return (("all trials", find_boxes(_merge_cells(cells, []))[0].summary),)
+        return ((f"all {analysis.observations.units}", find_boxes(_merge_cells(cells, []))[0].summary),)
     merged = _merge_cells(cells, [analysis.package_factor])
     levels = merged.factors[0].levels
     return tuple((levels[int(merged.codes[item.cell, 0])], item.summary) for item in find_boxes(merged))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from datamill.analysis.linear.independence import TREND
 from datamill.analysis.records import Comparison, Interval, PackageMean, PairComparison
 from datamill.analysis.response import ResponseAnalysis, analyze_response
 from datamill.design.records import Design
@@ -22,6 +23,8 @@ from datamill.report.numbers import (
     name_confidence,
 )
 from datamill.report.page.mattered import phrase_influence
+from datamill.report.page.stopping import qualify_answer, states_means
+from datamill.report.page.uncertainty import describe_error_term, describe_n
 from datamill.report.records import Answer, TrialSummary
 
 #: Below this, percentages lower are all but 100 and a ratio says more.
@@ -53,24 +56,33 @@ def write_answer(experiment: Experiment, design: Design, table: pl.DataFrame, tr
 
 
 def phrase_answer(
-    experiment: Experiment, analysis: ResponseAnalysis, trials: TrialSummary, *, doubts: str = ""
+    experiment: Experiment,
+    analysis: ResponseAnalysis,
+    trials: TrialSummary,
+    *,
+    doubts: str = "",
+    drift: str = "",
 ) -> Answer:
-    """Put an analysis of the first response into words; `doubts` is the sentence on doubtful trials."""
+    """Put an analysis of the first response into words; `doubts` is the sentence on doubtful trials.
+
+    `drift` says what was found of it, if anything was.
+    """
     details: list[str] = []
     if trials.ended < trials.planned:
         details.append(f"So far {_count_trials(trials)}; the answer may still change.")
     scale = scale_response(analysis)
-    method = analysis.model.method if analysis.model is not None else "means of trials"
+    method = f"means of {analysis.observations.units}" if analysis.model is None else analysis.model.method
     comparison = analysis.comparison
     if comparison is not None:
         method = comparison.method
         pairs = [phrase_pair(pair, analysis, scale) for pair in comparison.pairs]
         headline = phrase_best(comparison, analysis, scale)
         details += pairs if comparison.best else []
-        details += [_phrase_mean(analysis, mean, scale) for mean in comparison.means]
+        if not states_means(experiment, trials):
+            details += [_phrase_mean(experiment, analysis, mean, scale) for mean in comparison.means]
         details += [_phrase_cells(pair) for pair in comparison.pairs]
     elif analysis.mean is not None:
-        headline = _phrase_mean(analysis, analysis.mean, scale)
+        headline = _phrase_mean(experiment, analysis, analysis.mean, scale)
         if analysis.missing_packages:
             missing = ", ".join(analysis.missing_packages)
             headline = f"There is no comparison: no valid data of {missing}. {headline}"
@@ -78,12 +90,20 @@ def phrase_answer(
         headline = "There is no answer yet: the data do not allow a comparison."
     else:
         headline = "There is no answer yet: the data do not allow an interval."
+    if error_term := describe_error_term(experiment, analysis):
+        method += f"; {error_term}"
     warnings = [*analysis.warnings, *trials.warnings]
     if doubts:
         warnings.append(doubts)
-    if trials.builds_shared:
+    if drift:
+        checks = () if analysis.checks is None else analysis.checks.checks
+        said = tuple(check.words for check in checks if check.assumption == TREND and check.words)
+        # The same again, in terms of the model's error.
+        warnings = [warning for warning in warnings if not (said and warning.startswith(said))]
+        warnings.append(drift)
+    if trials.builds_shared and not trials.builds_repeated:
         warnings.append("builds are shared: variation between builds is not covered by these intervals")
-    return Answer(
+    answer = Answer(
         question=experiment.question,
         headline=headline,
         details=tuple(details),
@@ -93,6 +113,7 @@ def phrase_answer(
         confidence=analysis.confidence,
         method=method,
     )
+    return qualify_answer(answer, experiment, analysis.unit, trials)
 
 
 def scale_response(analysis: ResponseAnalysis) -> Scale:
@@ -223,14 +244,15 @@ def _negate(value: Interval) -> Interval:
     return Interval(-value.estimate, -value.high, -value.low)
 
 
-def _phrase_mean(analysis: ResponseAnalysis, mean: PackageMean, scale: Scale) -> str:
+def _phrase_mean(experiment: Experiment, analysis: ResponseAnalysis, mean: PackageMean, scale: Scale) -> str:
     if mean.value.low == mean.value.high:
         size = mean.value.estimate * scale.factor
         shown = f"{format_fixed(size, count_decimals(abs(size), 4))} {scale.unit}".strip()
         shown += " (like trials did not differ)"
     else:
         shown = format_interval(mean.value, scale, analysis.confidence)
-    return f"Mean {analysis.response.name} of {mean.package}: {shown}, n = {format_count(mean.n)}."
+    basis = describe_n(experiment, analysis, mean)
+    return f"Mean {analysis.response.name} of {mean.package}: {shown}, {basis}."
 
 
 def _phrase_cells(pair: PairComparison) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
 from datamill.analysis.response import ResponseAnalysis, analyze_response
 from datamill.design.nuisance import list_unsettled_factors
+from datamill.design.order import phrase_order
 from datamill.design.records import Design
 from datamill.experiment.records import Experiment, Response
 from datamill.experiment.units import spell_unit
@@ -28,10 +29,19 @@ from datamill.report.numbers import finish_sentence, format_count, name_confiden
 from datamill.report.page.answer import phrase_answer, phrase_pair, scale_response, write_answer
 from datamill.report.page.diagnosis import Diagnosis, diagnose_model
 from datamill.report.page.doubtful import phrase_doubts, tabulate_doubts
+from datamill.report.page.drift import DriftView, view_drift
 from datamill.report.page.frame import fill_template
 from datamill.report.page.quantile_evidence import QuantileEvidence, gather_quantiles
+from datamill.report.page.screening import (
+    ScreeningView,
+    answer_by_screening,
+    view_screening,
+    warn_of_aliases,
+)
+from datamill.report.page.stopping import view_stopping
 from datamill.report.page.tables import (
     TableView,
+    list_put_aside,
     tabulate_anova,
     tabulate_exclusions,
     tabulate_factors,
@@ -42,6 +52,12 @@ from datamill.report.page.tables import (
     tabulate_responses,
     tabulate_terms,
     tabulate_trials,
+)
+from datamill.report.page.uncertainty import (
+    UncertaintyView,
+    counts_builds,
+    describe_replicates,
+    view_uncertainty,
 )
 from datamill.report.page.words import WORDS
 from datamill.report.records import Answer, TrialSummary
@@ -87,6 +103,7 @@ class _Evidence:
     pictures: tuple[Future[FigureView], ...]
     quantiles: QuantileEvidence | None
     quantile_view: Future[FigureView] | None
+    builds_counted: bool
 
 
 def render_page(experiment: Experiment, design: Design, table: pl.DataFrame, trials: TrialSummary) -> str:
@@ -105,6 +122,9 @@ def write_report(
     """
     evidence: _Evidence | None = None
     answer: Answer | None = None
+    drift: DriftView | None = None
+    screening: ScreeningView | None = None
+    uncertainty: UncertaintyView | None = None
     others: list[_OtherResponse] = []
     missing: list[str] = []
     for index, response in enumerate(experiment.responses):
@@ -114,9 +134,18 @@ def write_report(
             continue
         analysis = analyze_response(experiment, design, table, response)
         if index == 0:
-            evidence = _gather_evidence(analysis)
+            evidence = _gather_evidence(experiment, analysis)
             doubts = phrase_doubts(experiment, design, table, response, analysis)
-            answer = phrase_answer(experiment, analysis, trials, doubts=doubts)
+            drift = view_drift(experiment, design, table, analysis)
+            uncertainty = view_uncertainty(experiment, design, table, response, scale_response(analysis))
+            answer = phrase_answer(
+                experiment, analysis, trials, doubts=doubts, drift="" if drift is None else drift.warning
+            )
+            if experiment.design.kind == "screening":
+                screening = view_screening(design, analysis)
+                answer = answer_by_screening(answer, screening)
+            elif aliased := warn_of_aliases(design):
+                answer = replace(answer, warnings=(*answer.warnings, finish_sentence(aliased)))
         else:
             others.append(_view_response(response, analysis))
     if answer is None:
@@ -130,13 +159,22 @@ def write_report(
         trials=trials,
         answer=answer,
         evidence=evidence,
+        drift=drift,
+        screening=screening,
+        uncertainty=uncertainty,
+        replicates=describe_replicates(experiment, design),
+        builds_counted=evidence is not None and evidence.builds_counted,
+        stopping=view_stopping(experiment, trials),
         others=others,
         missing=missing,
         confidence=name_confidence(experiment.confidence),
         planned=format_count(trials.planned),
+        order=phrase_order(experiment),
+        references=sum(trial.purpose == "reference" for trial in design.trials),
         ended=format_count(trials.ended),
         trial_counts=tabulate_trials(trials),
         exclusions=tabulate_exclusions(table, [response.name for response in experiment.responses]),
+        put_aside=list_put_aside(table, [response.name for response in experiment.responses]),
         doubts=tabulate_doubts(table, [response.name for response in experiment.responses]),
         doubt_rules=tuple((rule.name, rule.statement) for rule in RULES),
         factors=tabulate_factors(design),
@@ -148,9 +186,10 @@ def write_report(
     return ReportPage(html, answer)
 
 
-def _gather_evidence(analysis: ResponseAnalysis) -> _Evidence:
+def _gather_evidence(experiment: Experiment, analysis: ResponseAnalysis) -> _Evidence:
     scale = scale_response(analysis)
-    method = analysis.model.method if analysis.model is not None else ""
+    model = analysis.model if analysis.blocked is None else analysis.blocked.model
+    method = model.method if model is not None else ""
     if analysis.response.unit not in ("", "1"):
         method += f"; mean squares in ({spell_unit(analysis.response.unit)})²"
     if analysis.influence is not None:
@@ -177,6 +216,7 @@ def _gather_evidence(analysis: ResponseAnalysis) -> _Evidence:
         pictures=pictures,
         quantiles=quantiles,
         quantile_view=None if quantiles is None else start_view(quantiles.figure),
+        builds_counted=counts_builds(experiment, analysis),
     )
 
 

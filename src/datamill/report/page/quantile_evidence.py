@@ -142,7 +142,7 @@ def tabulate_fit(observations: Observations, model: QuantileModel, fit: Quantile
     strong = []
     for term in fit.terms:
         own = [row for row in fit.coefficients if row.term == term.term.name]
-        name = term.term.name.replace(":", " × ")
+        name = term.term.name
         if is_detected(model, term):
             strong.append(len(rows))
         if len(own) == 1:
@@ -156,7 +156,7 @@ def tabulate_fit(observations: Observations, model: QuantileModel, fit: Quantile
         else:
             rows += [
                 (
-                    f"\u2003{row.name.replace(':', ' × ')}",
+                    f"\u2003{row.name}",
                     *_spell(row.value, scale),
                     _format_tail(model, row.p),
                 )

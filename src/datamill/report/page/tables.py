@@ -26,6 +26,8 @@ from datamill.report.numbers import (
     name_confidence,
 )
 from datamill.report.records import TrialSummary
+from datamill.results.table import leave_out_put_aside
+from datamill.results.validity import CALIBRATION_REASON, REFERENCE_REASON, WARM_UP
 
 #: Reasons for exclusion that the page lists.
 _MOST_REASONS = 20
@@ -66,7 +68,7 @@ def tabulate_packages(analysis: ResponseAnalysis, scale: Scale) -> TableView:
     if analysis.comparison is not None:
         means = {mean.package: mean for mean in analysis.comparison.means}
     elif analysis.mean is not None:
-        means = {"all trials": analysis.mean}
+        means = {f"all {analysis.observations.units}": analysis.mean}
     unit = f" ({scale.unit})" if scale.unit else ""
     rows = []
     for name, box in summarize_groups(analysis):
@@ -100,7 +102,7 @@ def tabulate_terms(analysis: ResponseAnalysis, scale: Scale) -> TableView | None
     """Factors and interactions by share of the variation, each with its largest departure and interval."""
     if analysis.model is None or analysis.influence is None:
         return None
-    model = analysis.model
+    model = analysis.model if analysis.blocked is None else analysis.blocked.model
     rows, strong = [], []
     for index, item in enumerate(analysis.influence.terms):
         if item.detected:
@@ -114,6 +116,9 @@ def tabulate_terms(analysis: ResponseAnalysis, scale: Scale) -> TableView | None
                 ", ".join(item.levels),
             )
         )
+    for row in (row for row in model.terms if row.block):
+        label = f"{_name_term(row.term, model)} (order of the run)"
+        rows.append((label, format_share(row.sum_sq / model.total_ss), "", "", ""))
     rows.append(("what chance leaves (error)", format_share(model.error_ss / model.total_ss), "", "", ""))
     headers = (
         "factor",
@@ -127,7 +132,7 @@ def tabulate_terms(analysis: ResponseAnalysis, scale: Scale) -> TableView | None
 
 def tabulate_anova(analysis: ResponseAnalysis) -> TableView | None:
     """The classical analysis of variance, in the order of the model's terms."""
-    model = analysis.model
+    model = analysis.model if analysis.blocked is None else analysis.blocked.model
     if model is None:
         return None
     rows = [
@@ -148,7 +153,7 @@ def tabulate_anova(analysis: ResponseAnalysis) -> TableView | None:
 
 
 def _name_term(term: Term, model: LinearModel) -> str:
-    return " × ".join(model.factors[index].name for index in term.factors)
+    return ":".join(model.factors[index].name for index in term.factors)
 
 
 def tabulate_level_means(analysis: ResponseAnalysis, scale: Scale) -> TableView | None:
@@ -186,14 +191,16 @@ def tabulate_trials(trials: TrialSummary) -> TableView:
         ("timed out", trials.timed_out),
         ("lost", trials.lost),
         ("not yet run", max(0, trials.planned - trials.ended)),
+        *([("planned, not needed", trials.not_needed)] if trials.not_needed else []),
     )
     return TableView(("outcome", "trials"), tuple((name, format_count(count)) for name, count in counts))
 
 
 def tabulate_exclusions(table: pl.DataFrame, responses: Sequence[str]) -> TableView | None:
-    """Observations left out, by response and reason; None when nothing was."""
+    """Observations left out, by response and reason, but for those put aside as planned; None without any."""
     reasons = (
-        table.filter(pl.col("response").is_in(list(responses)) & ~pl.col("valid"))
+        leave_out_put_aside(table)
+        .filter(pl.col("response").is_in(list(responses)) & ~pl.col("valid"))
         .group_by("response", pl.col("exclusion").fill_null("no reason given"))
         .len()
         .sort(["len", "response", "exclusion"], descending=[True, False, False])
@@ -208,6 +215,24 @@ def tabulate_exclusions(table: pl.DataFrame, responses: Sequence[str]) -> TableV
         rest = int(reasons["len"][_MOST_REASONS:].sum())
         rows.append(("", f"{reasons.height - _MOST_REASONS} further reasons", format_count(rest)))
     return TableView(("response", "reason", "observations"), tuple(rows), text_columns=2)
+
+
+def list_put_aside(table: pl.DataFrame, responses: Sequence[str]) -> tuple[str, ...]:
+    """What is no part of the answers because that is the plan, such as `1,000 measurements to warm up`."""
+    rows = table.filter(pl.col("response").is_in(list(responses)) & ~pl.col("valid"))
+    # Without any exclusion the column has no type.
+    reason = pl.col("exclusion").cast(pl.String)
+    warm_up = reason.str.starts_with(f"{WARM_UP}:")
+
+    def count_trials(text: str) -> int:
+        return rows.filter(reason == text)["trial_id"].n_unique()
+
+    counts = (
+        (rows.filter(warm_up).height, "measurements to warm up"),
+        (count_trials(CALIBRATION_REASON), "trials that show what a measurement costs"),
+        (count_trials(REFERENCE_REASON), "reference trials"),
+    )
+    return tuple(f"{format_count(count)} {words}" for count, words in counts if count)
 
 
 def tabulate_factors(design: Design) -> TableView:
@@ -228,7 +253,9 @@ def tabulate_factors(design: Design) -> TableView:
 def tabulate_nuisances(design: Design) -> TableView | None:
     """Hidden factors that were fixed or drawn, with the levels; None when there are none."""
     rows = tuple(
-        (factor.name, phrase_treatment(factor)) for factor in design.factors if factor.role == "nuisance"
+        (factor.name, phrase_treatment(factor, nested=design.nested))
+        for factor in design.factors
+        if factor.role == "nuisance"
     )
     return TableView(("hidden factor", "in this experiment"), rows, text_columns=2) if rows else None
 

@@ -28,7 +28,7 @@ WORDS = (
         "trial",
         "trial",
         "One planned execution of a program under known conditions. n is the number of trials behind "
-        "a figure.",
+        "a figure, or of builds where each was executed several times.",
         r"\btrials?\b|\bn\b",
     ),
     Word(
@@ -66,6 +66,14 @@ WORDS = (
         r"\binterval",
     ),
     Word(
+        "sequential",
+        "sequential interval, round",
+        "A sequential experiment is looked at again and again, and stops when it knows enough. Its "
+        "intervals are wider, so that they hold all the same. They are made from rounds: in each, every "
+        "combination of levels was measured once more.",
+        r"sequential interval|\brounds?\b",
+    ),
+    Word(
         "effect",
         "effect",
         "How much a response changes when a factor goes from one level to another. Sentences tell the"
@@ -76,10 +84,10 @@ WORDS = (
     ),
     Word(
         "interaction",
-        "interaction (×)",
+        "interaction (a:b)",
         "The effect of one factor depends on the level of another: optimisation may help one program "
         "and not the other.",
-        r"interaction|×|\w:\w",
+        r"interaction|\w:\w",
     ),
     Word(
         "p",
@@ -108,6 +116,49 @@ WORDS = (
         "residual",
         "What was measured minus what the model says: the part that is left to chance.",
         r"residual",
+    ),
+    Word(
+        "nested",
+        "build, execution, measurement",
+        "Three nested levels of repetition: a program is built several times, each build is executed several "
+        "times, each execution measures several times. Builds of the same sources differ, since chance takes "
+        "part in where the compiler and linker put things; so only builds count as independent.",
+        r"\bbuilds\b|\bexecutions\b",
+    ),
+    Word(
+        "half-width",
+        "half-width",
+        "Half of the length of a confidence interval: the number behind ±.",
+        r"half-width",
+    ),
+    Word(
+        "false-alarm",
+        "false alarm",
+        "A difference that is seen where there is none: here between two groups of builds of one version.",
+        r"false alarm",
+    ),
+    Word(
+        "drift",
+        "drift",
+        "The same work takes another time later in the experiment: because the machine warmed up, "
+        "something else ran, or for an hour it was in a lucky state. Trials that are alike but for "
+        "when they ran show it.",
+        r"\bdrift",
+    ),
+    Word(
+        "screening",
+        "screening",
+        "A first, small experiment over many factors at once, each at two levels: it finds the few that move "
+        "the response, for which a thorough experiment is then worth its time.",
+        r"\bscreen(ing|ed)\b",
+    ),
+    Word(
+        "alias",
+        "aliased, resolution",
+        "Where few combinations of levels are measured, some effects cannot be told apart: whenever the one "
+        "acts, the other seems to as well. Resolution III tells the effects of factors from each other, IV "
+        "also from interactions of two factors, V also such interactions from each other.",
+        r"\balias|\bresolution\b",
     ),
     Word(
         "intercept",
