@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     from datamill.experiment.errors import InputError
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> Any:
     # Imported when used: most commands need no statistics, and start faster without.
     if name == "InputError":

@@ -1,6 +1,7 @@
 """`datamill analyze variance`, as a user types it, on good and on bad tables and on a bundle."""
 
 import json
+import os
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
@@ -250,3 +251,70 @@ def test_a_table_in_memory_gives_the_same_as_its_file(tmp_path: Path) -> None:
     assert here.uncertainty == there.uncertainty
     with pytest.raises(datamill.InputError, match="no argument"):
         datamill.variance(table, valeu="x")
+
+
+def test_builds_under_another_name_are_asked_for_rather_than_taken_for_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write(plant().rename({"build": "binary"}).drop("measurement"), tmp_path)
+    out = " ".join(run(capsys, file)[1].split())
+    assert "column binary is not used: if there is such a column among them, name the one that tells" in out
+    assert "--build" in " ".join(ask(capsys, file)["warnings"])
+    with pytest.raises(datamill.InputError) as caught:
+        datamill.false_alarms(file)
+    assert "binary" in caught.value.remedy
+    assert "is not used" not in run(capsys, file, "--build", "binary")[1]
+
+
+def test_what_an_interrupted_run_has_measured_is_analysed_and_the_rest_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = make_nested_bundle(tmp_path / "whole")
+    bundle = make_bundle_folder(tmp_path / "killed", (whole / "experiment.toml").read_text())
+    status, _, err = run(capsys, bundle.folder)
+    assert status == 2
+    assert "no trial of this experiment has ended yet" in err
+    assert f"datamill run --resume {bundle.folder}" in " ".join(err.split())
+    records = []
+    for trial in bundle.design.trials[:-2]:
+        record = make_record(
+            trial.trial_id, package=trial.package, run=make_phase(10**9 + trial.order * 10**6)
+        )
+        assert record.build is not None
+        built = structs.replace(record.build, id=f"{trial.package}-{trial.build_seed}")
+        records.append(structs.replace(record, build=built))
+    bundle.append_records(records)
+    content = ask(capsys, bundle.folder, "--response", "wall_time_s")
+    assert sum(item["estimate"]["n"] for item in content["versions"]) == 10
+    assert f"2 of 12 trials have not run: continue it with datamill run --resume {bundle.folder}" in " ".join(
+        content["warnings"]
+    )
+    compared = datamill.compare(bundle.folder, response="wall_time_s")
+    assert any("2 of 12 trials have not run" in warning for warning in compared.warnings)
+    # A table from before the last trials is not taken for the whole.
+    bundle.write_table(records[:6])
+    os.utime(bundle.table_file, (1, 1))
+    again = ask(capsys, bundle.folder, "--response", "wall_time_s")
+    assert sum(item["estimate"]["n"] for item in again["versions"]) == 10
+
+
+def test_quantiles_of_a_nested_bundle_are_judged_by_builds_and_say_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = make_nested_bundle(tmp_path / "bundle")
+    ask_quantiles = ["analyze", "quantiles", str(folder), "--quantiles", "0.5"]
+    with pytest.raises(SystemExit):
+        main(ask_quantiles)
+    out = " ".join(capsys.readouterr().out.split())
+    assert "n = 12 in 6 builds" in out
+    assert "bootstrap of whole builds" in out
+    assert "a design point has 3 builds: how much builds differ is hardly known" in out
+    assert "trial" not in out
+    assert "taken for independent" not in out
+    with pytest.raises(SystemExit):
+        main([*ask_quantiles, "--json"])
+    content = json.loads(capsys.readouterr().out)
+    assert (content["trials"], content["units"], content["errors"]) == (6, "builds", "cluster")
+    with pytest.raises(SystemExit):
+        main([*ask_quantiles, "--errors", "nid"])
+    assert "if those of one build resemble each other" in " ".join(capsys.readouterr().out.split())

@@ -170,5 +170,27 @@ def test_packages_of_a_nested_bundle_are_versions_at_a_chosen_level_of_other_fac
     assert [item["version"] for item in content["versions"]] == ["a", "b"]
     assert [item["builds"] for item in content["versions"]] == [2, 2]
     assert content["direction"] == "higher"
+    assert content["changes"][0]["common_builds"] == 0
+    shared = json.loads(datamill("compare", "bundle", "--where", "package=a", "--json").stdout)
+    assert (shared["changes"][0]["common_builds"], shared["changes"][0]["df"]) == (2, 1)
     text = datamill("compare", "bundle", "--where", "aslr=on", "--threshold", "0.01%").stdout
     assert "of machine time" in text.replace("\n", " ") or "has changed" in text
+
+
+def test_the_text_names_the_baseline_and_why_and_a_series_warns_of_rows_that_alternate(
+    datamill: Command, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(6)
+    file = write_csv(tmp_path / "t.csv", [draw_version(rng, name, (4, 2, 2)) for name in ("v2", "v1", "v3")])
+    result = datamill("compare", file)
+    assert "Each version against v2 (the first in the data; --baseline names another)" in result.stdout
+    assert "alternate" not in datamill("compare", file, "--series").stdout
+    named = datamill("compare", file, "--baseline", "v1", "--json")
+    assert json.loads(named.stdout)["baseline"] == {"version": "v1", "reason": "as asked for"}
+    head, *lines = file.read_text().splitlines()
+    half = len(lines) // 2
+    mixed = [line for pair in zip(lines[:half], lines[half:], strict=True) for line in pair]
+    file.write_text("\n".join([head, *mixed]) + "\n")
+    told = " ".join(datamill("compare", file, "--series").stdout.split())
+    assert "rows of different versions alternate in " in told
+    assert "in the order of their first rows (v2, v1, v3)" in told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -133,6 +134,9 @@ def test_builds_that_chance_makes_no_different_are_reported(datamill, tmp_path: 
     said = " ".join(result.stdout.split())
     assert "All 2 builds of package kernel gave the same executables" in said, said
     assert "write randomise_builds = true" in said
+    shutil.copytree(tmp_path / "bundle", tmp_path / "again")
+    compared = datamill("compare", "bundle", "again")
+    assert "all 2 builds of package kernel gave the same executables" in " ".join(compared.stdout.split())
 
 
 def test_resuming_after_a_kill_keeps_the_nesting(datamill, tmp_path: Path) -> None:

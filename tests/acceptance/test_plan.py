@@ -259,6 +259,7 @@ def test_a_pilot_that_was_not_warmed_up_or_not_complete_is_doubted(
         (("--variances", "1,-2,3"), "is no variance"),
         (("--variances", "?,?,?"), "no variance is known"),
         (("--variances", "1,2,3", *COSTS), "the mean, which is not known"),
+        (("--variances", "1,2,3", "--mean", "inf", *COSTS), "no finite number"),
         ((*VARIANCES,), "nothing tells what one more of these takes: build, execution, measurement"),
         ((*VARIANCES, *COSTS, "--half-width", "1%", "--time", "1h"), "different goals"),
         ((*VARIANCES, *COSTS, "--half-width", "-1"), "is no size above zero"),

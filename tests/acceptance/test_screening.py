@@ -44,6 +44,9 @@ def test_a_screening_names_what_moves_the_package_and_is_followed_by_its_survivo
     assert result.returncode == 0, said
     assert "move wall_time: locale by +" in said or "moves wall_time: locale by +" in said, said
     assert "run --after-screening out" in said
+    # Of its many interactions only the number is told.
+    assert "interactions of factors cannot be estimated from the points of a screening" in said
+    assert "not estimable" not in said.lower()
     bundle = open_bundle(datamill.folder / "out")
     assert bundle.design.kind == "screening"
     screened = {factor.name for factor in bundle.design.crossed}
@@ -137,3 +140,33 @@ def test_a_fraction_says_on_the_page_what_is_aliased(
     page = (datamill.folder / "out" / "report.html").read_text()
     assert "Of 8 combinations these were chosen: 2^(3-1) fraction of resolution III." in page
     assert "Not to be told apart: niceness = aslr:locale." in page
+
+
+def test_a_level_that_gave_nothing_is_not_what_the_follow_up_is_fixed_at(
+    datamill: Command, make_experiment: Callable[..., Path]
+) -> None:
+    broken = RUN.replace("#!/bin/sh\n", '#!/bin/sh\n[ "$LC_ALL" = C ] || exit 3\n')
+    assert broken != RUN
+    make_experiment(text=SCREENING, packages=("a",), run=broken)
+    result = datamill("run", "experiment.toml", "--out", "out", "--keep-going")
+    assert "Nothing can be said of locale" in result.stdout + result.stderr
+    order = datamill("run", "--after-screening", "out", "--dry-run")
+    assert order.returncode == 0, order.stderr
+    assert "locale: fixed at C (no valid trial had C.UTF-8)" in order.stderr
+    assert "design points have no data: main effects are not as free" in order.stderr
+    head, *trials = order.stdout.splitlines()
+    at = head.split("\t").index("locale")
+    assert {line.split("\t")[at] for line in trials} == {"C"}
+
+
+def test_a_screening_without_survivors_does_not_advise_to_go_on_with_them(
+    datamill: Command, make_experiment: Callable[..., Path]
+) -> None:
+    constant = '[responses.always]\nformula = "1 + 0 * wall_time_s"\nunit = "s"\ndirection = "lower"\n'
+    make_experiment(text=SCREENING + constant, packages=("a",), run=RUN)
+    result = datamill("run", "experiment.toml", "--out", "out")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "Go on with what survived" not in result.stdout + result.stderr
+    page = (datamill.folder / "out" / "report.html").read_text()
+    assert "No factor survived" in page
+    assert "datamill run --after-screening ." not in page

@@ -198,7 +198,8 @@ def test_several_packages_make_one_experiment_with_what_they_have_in_common(data
     result = datamill("new", "both", "--from", "fft", "--from", "fft-alloc", "--from", "load-cpu")
     assert result.returncode == 0, result.stderr
     text = (tmp_path / "both" / "experiment.toml").read_text()
-    assert "[responses.transforms_per_s]" in text
+    assert "[responses.transforms_per_s]\n" in text
+    assert "[responses.transform_time_s]  # measured as often as [replication] asks" in text
     assert 'background_load = ["none", "load-cpu"]' in text
     plain, allocating = (
         (tmp_path / "both" / "packages" / name / "env").read_text() for name in ("fft", "fft-alloc")

@@ -11,8 +11,9 @@ from datamill.analysis.random_effects.false_alarms import simulate_false_alarms
 from datamill.analysis.random_effects.plan_records import PlanBasis, PlanBounds, PlanGoal, SquareDraw
 from datamill.analysis.random_effects.planner import Planner
 from datamill.analysis.random_effects.planning import draw_variances, plan_repetitions, take_basis
-from datamill.analysis.random_effects.records import NestedValues, RepetitionCosts
+from datamill.analysis.random_effects.records import NestedValues
 from datamill.analysis.random_effects.variance import estimate_variances
+from datamill.results.costs import RepetitionCosts
 
 BUILD, EXECUTION, MEASUREMENT = 0.04, 0.01, 0.2
 BASIS = PlanBasis({"build": BUILD, "execution": EXECUTION, "measurement": MEASUREMENT}, {}, 10.0, {})

@@ -96,6 +96,8 @@ def test_interactions_spoil_no_main_effect_of_a_folded_design_and_are_reported()
     found = [screen(FOLDED, seed=seed, interactions=interactions) for seed in range(200)]
     assert sum(bool(item.survivors) for item in found) <= 8
     assert all(any("depends on other factors" in warning for warning in item.warnings) for item in found)
+    alone = screen(FOLDED, seed=1, replicates=1, interactions=interactions)
+    assert any("interactions go unnoticed" in warning for warning in alone.warnings)
     means = np.mean(
         [
             [effect.effect.estimate for effect in sorted(item.effects, key=lambda e: e.factor)]

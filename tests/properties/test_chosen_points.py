@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from datamill.design.aliases import find_aliases
-from datamill.design.covering import build_covering_array, find_uncovered
+from datamill.design.covering import build_covering_array
 from datamill.design.d_optimal import code_contrasts, find_optimal_design, rate_design
 from datamill.design.fractional import find_fraction
 from datamill.design.plackett_burman import (
@@ -21,6 +22,19 @@ from datamill.design.plackett_burman import (
 from datamill.experiment.errors import InputError
 
 QUICK = settings(max_examples=40, deadline=None)
+
+
+def find_uncovered(
+    rows: Sequence[tuple[int, ...]], sizes: Sequence[int], strength: int
+) -> tuple[tuple[tuple[int, int], ...], ...]:
+    """The combinations of levels, as pairs of factor and level, of `strength` factors in no row."""
+    missing = []
+    for factors in itertools.combinations(range(len(sizes)), min(strength, len(sizes))):
+        seen = {tuple(row[factor] for factor in factors) for row in rows}
+        for levels in itertools.product(*(range(sizes[factor]) for factor in factors)):
+            if levels not in seen:
+                missing.append(tuple(zip(factors, levels, strict=True)))
+    return tuple(missing)
 
 
 @pytest.mark.parametrize("order", range(4, 101, 4))

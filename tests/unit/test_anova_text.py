@@ -136,3 +136,17 @@ def test_an_estimate_that_rounds_to_zero_has_no_sign() -> None:
     text = format_anova(Observations("y", "", cells, 0, 0), fit_linear_model(cells, order=2), None)
     assert re.search(r"\nb +-\d.* 0\.0000", text)
     assert not re.search(r"-0\.0+( |$)", text)
+
+
+def test_the_table_is_in_the_unit_that_suits_the_mean() -> None:
+    factors = [Factor("a", ("0", "1"))]
+    codes = np.repeat([[0], [1]], 20, axis=0)
+    values = 4e-9 + 1e-9 * codes[:, 0] + 1e-10 * np.random.default_rng(1).standard_normal(40)
+    small, plain = (gather_cells(factors, codes, values * factor) for factor in (1.0, 1e9))
+    text, same = (
+        format_anova(Observations("y", unit, cells, 0, 0), fit_linear_model(cells, order=1), None)
+        for unit, cells in (("s", small), ("ns", plain))
+    )
+    assert "Analysis of variance of y (ns)" in text
+    assert text == same
+    assert "y = 4.5003 + 0.4965 a" in text

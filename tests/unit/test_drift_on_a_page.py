@@ -154,3 +154,25 @@ def test_a_table_without_times_has_no_section_on_drift(column: str) -> None:
 def test_a_drift_is_warned_of_once() -> None:
     page = write_report(*run_in_time(lambda place: 0.1 * place))
     assert sum("drift" in warning.lower() for warning in page.answer.warnings) == 1
+
+
+def test_blocks_that_the_experiment_asked_for_are_not_advised_again() -> None:
+    experiment, design, table, trials = run_in_time(lambda place: 0.1 * place)
+    plain = write_report(experiment, design, table, trials)
+    one_hour = table.with_columns(block=pl.lit("hour 1"))
+    asked = write_report(replace(experiment, block="hour"), design, one_hour, trials)
+    advice = 'order = "interleaved" or block = "hour"'
+    assert any(advice in warning for warning in plain.answer.warnings)
+    assert not any(advice in warning for warning in asked.answer.warnings)
+    assert any("find out what changed meanwhile" in warning for warning in asked.answer.warnings)
+
+
+def test_the_outermost_trials_are_not_cut_off_by_the_frame() -> None:
+    _, _, table, _ = run_in_time()
+    order = select_run_order(table, "rate", FACTORS)
+    assert order is not None
+    drift = find_drift(order)
+    assert drift is not None
+    encoding = draw_drift(drift, "rate", "B/s").chart["layer"][0]["encoding"]
+    assert encoding["x"]["scale"]["padding"] > 4
+    assert encoding["y"]["scale"]["padding"] > 4

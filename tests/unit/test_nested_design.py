@@ -7,8 +7,8 @@ from collections import Counter, defaultdict
 import pytest
 
 from datamill.cli.replication_text import (
+    list_extra_trials,
     list_replication_doubts,
-    phrase_extra_trials,
     phrase_nested_builds,
     phrase_replicates,
 )
@@ -100,6 +100,11 @@ def test_randomised_builds_draw_link_order_and_symbols_for_each_build() -> None:
     assert phrase_treatment(drawn["link_order"]) == "random, another one in each trial"
 
 
+def test_a_switch_that_is_a_number_is_refused() -> None:
+    with pytest.raises(InputError, match="randomise_builds must be true or false, not 1"):
+        parse(TEXT.replace("randomise_builds = true", "randomise_builds = 1"))
+
+
 def test_what_the_experiment_names_itself_is_not_drawn_and_what_a_policy_names_is() -> None:
     named = build(TEXT + '[nuisance]\nlink_order = { fix = "reverse" }\n')
     assert {trial.levels["link_order"] for trial in named.trials} == {"reverse"}
@@ -182,7 +187,7 @@ def test_replication_in_words() -> None:
     assert phrase_replicates(experiment) == (
         "12 = 4 builds x 3 executions of each, 100 measurements in each execution after 20 to warm up"
     )
-    assert "4 of them" in phrase_extra_trials(experiment, 100)
+    assert list_extra_trials(experiment, 100) == ["4 of them show what a measurement costs"]
     builds = phrase_nested_builds(experiment, factors, 2)
     assert builds.startswith("16, 4 for each package and optimization"), builds
     assert "symbol_seed and link_order" in builds

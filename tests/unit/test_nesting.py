@@ -150,6 +150,19 @@ def test_versions_of_a_tidy_table_are_packages_or_design_points_in_the_order_of_
     assert all(len(item.values) == 2 for item in found)
 
 
+def test_versions_of_a_tidy_table_know_the_builds_that_they_share_and_those_of_two_tables_share_none() -> (
+    None
+):
+    rows = [("a", f"t{at}", f"b{at // 2}", 0, 1.0 * at, True) for at in range(6)]
+    table = make_tidy(rows).with_columns(aslr=pl.Series(["on", "off"] * 3))  # type: ignore[arg-type]
+    off, on = gather(table).versions
+    assert on.build_names == off.build_names
+    assert len(set(on.build_names)) == 3
+    (other, _) = gather_nested(table, NestingColumns(), source="u.csv").versions
+    assert not set(other.build_names).intersection(on.build_names)
+    assert gather(make_table()).versions[0].build_names == ()
+
+
 def test_two_packages_do_not_share_builds_of_the_same_number() -> None:
     table = make_tidy([(name, f"t{index}", None, 0, 1.0, True) for index, name in enumerate("ab" * 2)])
     found = gather(table.with_columns(build=pl.Series([1, 1, 2, 2]))).versions
@@ -169,3 +182,36 @@ def test_offsets_cover_all_values_of_ragged_data() -> None:
     assert found.executions[-1] == 200
     assert found.builds[-1] == found.execution_count
     assert np.sort(found.values).tolist() == np.sort(table["value"].to_numpy()).tolist()
+
+
+@pytest.mark.parametrize("size", [1e300, 1e-300])
+def test_values_whose_squares_are_no_numbers_are_refused(size: float) -> None:
+    with pytest.raises(InputError, match="squares are beyond"):
+        gather(pl.DataFrame({"value": [1 * size, 2 * size]}))
+    assert gather(pl.DataFrame({"value": [0.0, 0.0]})).versions[0].values.tolist() == [0.0, 0.0]
+
+
+def test_columns_that_may_tell_builds_apart_under_another_name_are_named() -> None:
+    table = make_table().rename({"build": "binary"})
+    with pytest.raises(InputError) as caught:
+        gather(table)
+    assert "column binary is not used" in caught.value.remedy
+    table = table.drop("measurement").with_columns(host=pl.lit("lab"), core=pl.Series([0, 1] * 3))
+    (note,) = gather(table).notes
+    assert note.startswith("there is no column of builds, and columns binary, core are not used")
+    assert note.endswith("name the one that tells builds apart with --build")
+    assert "--execution" not in note
+    both = gather(table.drop("execution")).notes[0]
+    assert both.endswith("--build and the one that tells executions apart with --execution")
+    assert gather(make_table()).notes == ()
+    assert gather(table, build="binary").notes == ()
+
+
+def test_versions_whose_rows_alternate_and_why_the_first_is_first_are_known() -> None:
+    assert gather(make_table()).interleaved
+    assert not gather(make_table().sort("version")).interleaved
+    assert gather(make_table()).first == "the first in the data"
+    table = make_tidy([(name, f"t{index}", "b", 0, 1.0 * index, True) for index, name in enumerate("ba" * 4)])
+    assert gather(table).first.startswith("the first by its name")
+    given = gather_nested(table, NestingColumns(), levels={"package": ("b", "a")})
+    assert (given.versions[0].version, given.first) == ("b", "the first in the experiment's order")

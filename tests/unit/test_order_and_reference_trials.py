@@ -50,13 +50,13 @@ def test_interleaved_executions_of_a_build_are_spread_over_the_run() -> None:
 
 
 def test_interleaved_batches_number_their_blocks_on() -> None:
-    rule = '\n[replication]\nuntil = { half_width = "1%" }\nmax_trials = 64\nexecutions = 3\n'
+    rule = '\n[replication]\nuntil = { half_width = "1%" }\nmax_trials = 120\nexecutions = 3\n'
     experiment = read(("replicates = 3\nseed = 7", 'seed = 7\norder = "interleaved"'), extra=rule)
     design = build_design(experiment)
-    assert list(dict.fromkeys(trial.block for trial in design.trials)) == [str(n) for n in range(1, 9)]
+    assert list(dict.fromkeys(trial.block for trial in design.trials)) == [str(n) for n in range(1, 16)]
     for trial in design.trials:
         assert sum(other.block == trial.block for other in design.trials) == 8
-    assert [len(batch) for batch in list_batches(experiment, design)] == [24, 8, 8, 8, 8, 8]
+    assert [len(batch) for batch in list_batches(experiment, design)] == [24] + [8] * 12
 
 
 @pytest.mark.parametrize("every", [1, 7, 8, 24, 100])
@@ -120,6 +120,22 @@ def test_hours_and_boots_are_blocks_of_the_table() -> None:
         table = build_table(experiment, design, records)
         rows = table.filter(table["response"] == "rate").sort("order")
         assert rows["block"].to_list() == expected
+
+
+def test_one_hour_divides_nothing_so_that_interleaved_rounds_are_the_blocks() -> None:
+    for offset, expected in ((1, {"1", "2", "3"}), (HOUR_NS, {"hour 1", "hour 2"})):
+        experiment = read(("seed = 7", 'seed = 7\nblock = "hour"\norder = "interleaved"'))
+        design = build_design(experiment)
+        records = [
+            make_record(
+                trial.trial_id,
+                started_unix_ns=START_NS + (offset if trial.replicate == 2 else 0),
+                package=trial.package,
+                levels={name: level for name, level in trial.levels.items() if name != "package"},
+            )
+            for trial in design.trials
+        ]
+        assert set(build_table(experiment, design, records)["block"]) == expected
 
 
 def replace_boot(boot: str):

@@ -113,3 +113,14 @@ def test_what_did_not_complete_or_is_not_for_the_question_is_not_judged() -> Non
 def test_without_replication_nothing_was_promised() -> None:
     plain = replace(EXPERIMENT, replication=None)
     assert list_replication_warnings(plain, DESIGN, make_records(1, ("1", "1", "1"))) == ()
+
+
+def test_a_metric_that_is_not_repeated_names_those_of_the_package_that_are() -> None:
+    records = [
+        msgspec.structs.replace(record, metrics={**record.metrics, "step_s": (1.0,) * 15})
+        for record in make_records(values=1)
+    ]
+    (warning,) = warn(records)
+    assert "package a reported one value of time_s in 6 of 6 executions, where 15 were asked for" in warning
+    assert "what it repeats is step_s" in warning
+    assert "does not take as many" not in warning

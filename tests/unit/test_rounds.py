@@ -33,7 +33,7 @@ executions = 2
 measurements = 3
 warmup = 1
 until = { detect = "10%" }
-max_trials = 80
+max_trials = 120
 """
 
 

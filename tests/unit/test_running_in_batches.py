@@ -1,6 +1,7 @@
 """The order of execution of a sequential experiment, seen through a stand-in for the worker."""
 
 import json
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from synthetic import make_bundle_folder, make_failed_record, make_phase, make_record
 
 from datamill.cli.sequential import Monitor
+from datamill.design.batches import FEWEST_ROUNDS
 from datamill.execution.here import (
     list_pending_trials,
     list_shared_builds,
@@ -101,10 +103,23 @@ def test_a_batch_is_built_and_measured_and_looked_at_before_the_next_is_built(tm
     bundle = make(tmp_path / "bundle")
     runner = StandIn(bundle, {"a": 1.0, "b": 1.2})
     said = run_all(bundle, runner)
-    assert said == ["not yet"] * 3 + ["changed"]
-    stages = ["build" if step.startswith("build") else step[-7] for step in runner.story]
-    batch = ["build"] * 2
-    assert stages == ([*batch * 2, *["0"] * 8, *batch, *["1"] * 4, *batch, *["2"] * 4, *batch, *["3"] * 4])
+    assert said == ["not yet"] * (FEWEST_ROUNDS - 2) + ["changed"]
+    stages = ["build" if step.startswith("build") else step.split()[-2] for step in runner.story]
+    first = [*["build"] * 4, *["0"] * 8]
+    later = [[*["build"] * 2, *[str(look)] * 4] for look in range(1, FEWEST_ROUNDS - 1)]
+    assert stages == [*first, *chain.from_iterable(later)]
+
+
+def test_values_that_a_coarse_clock_makes_equal_are_known_to_a_step_of_it(tmp_path: Path) -> None:
+    rule = "executions = 15\nmax_trials = 34"
+    fine = make(tmp_path / "fine", rule, until='{ half_width = "1%" }')
+    assert run_all(fine, StandIn(fine, {"a": 1.23, "b": 1.24}, noise=0.0)) == ["precise"]
+    coarse = make(tmp_path / "coarse", rule, until='{ half_width = "0.5%" }')
+    said = run_all(coarse, StandIn(coarse, {"a": 1.23, "b": 1.24}, noise=0.0))
+    assert said == ["not yet", "not yet", "max_trials"]
+    last = coarse.read_decisions()[-1]
+    assert last.intervals[0].half_width == pytest.approx(0.01 / 1.23)
+    assert any("steps of 0.01, which hide how much they vary" in warning for warning in last.warnings)
 
 
 def test_after_a_stop_nothing_is_pending_and_resuming_decides_nothing_more(tmp_path: Path) -> None:
@@ -112,13 +127,13 @@ def test_after_a_stop_nothing_is_pending_and_resuming_decides_nothing_more(tmp_p
     run_all(bundle, StandIn(bundle, {"a": 1.0, "b": 1.2}))
     written = bundle.decisions_file.read_bytes()
     assert list_pending_trials(bundle, bundle.read_records()) == []
-    assert len(bundle.list_needed_trials()) == 20 < len(bundle.design.trials)
+    assert len(bundle.list_needed_trials()) == 60 < len(bundle.design.trials)
     again = StandIn(bundle, {"a": 1.0, "b": 1.2})
     assert run_all(bundle, again) == []
     assert (again.story, bundle.decisions_file.read_bytes()) == ([], written)
 
 
-@pytest.mark.parametrize("most", range(1, 21))
+@pytest.mark.parametrize("most", [*range(1, 13), 23, 24, 25, 59, 60])
 def test_interrupted_anywhere_it_comes_to_the_same_decisions(tmp_path: Path, most: int) -> None:
     whole, broken = make(tmp_path / "whole"), make(tmp_path / "broken")
     times = {"a": 1.0, "b": 1.2}
@@ -144,10 +159,10 @@ def test_decisions_that_were_lost_are_made_again_from_the_log(tmp_path: Path, lo
 
 
 def test_a_bound_on_trials_ends_it_with_all_that_was_planned(tmp_path: Path) -> None:
-    bundle = make(tmp_path / "bundle", "executions = 3\nmax_trials = 20")
+    bundle = make(tmp_path / "bundle", "executions = 3\nmax_trials = 30")
     runner = StandIn(bundle, {"a": 1.0, "b": 1.05}, noise=0.3)
     assert run_all(bundle, runner)[-1] == "max_trials"
-    assert len(bundle.read_records()) == len(bundle.design.trials) == 20
+    assert len(bundle.read_records()) == len(bundle.design.trials) == 30
 
 
 def test_a_bound_on_time_counts_what_trials_took_and_begins_no_batch_beyond_it(tmp_path: Path) -> None:
@@ -193,8 +208,8 @@ def test_a_decision_holds_what_a_reader_needs_to_check_it(tmp_path: Path) -> Non
     bundle = make(tmp_path / "bundle")
     run_all(bundle, StandIn(bundle, {"a": 1.0, "b": 1.2}))
     last = json.loads(bundle.decisions_file.read_text().splitlines()[-1])
-    assert last["look"] == 4
-    assert last["trials"] == 20
+    assert last["look"] == 14
+    assert last["trials"] == 60
     assert last["decision"] == "stop"
     assert last["rule"].startswith("until the packages differ (alpha 0.05)")
-    assert last["intervals"][0]["rounds"] == 5
+    assert last["intervals"][0]["rounds"] == 15

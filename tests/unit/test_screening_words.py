@@ -43,7 +43,7 @@ def test_a_survivor_is_named_with_its_size_interval_and_levels() -> None:
     headline, quiet = phrase_screening(screen(1.0, 0.05), "time", SECONDS)
     assert headline.startswith("1 of 6 factors moves time: f1 by +")
     assert "95% interval" in headline
-    assert headline.endswith("from low to high.")
+    assert headline.endswith(" of the mean from low to high.")
     assert quiet.startswith("Not detected, and 1% at the most (95% intervals): ")
 
 

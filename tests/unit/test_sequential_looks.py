@@ -5,10 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import norm, t
+from scipy.stats import binom, norm, skew, t
 
-from datamill.analysis.sequential.boundaries import find_anytime_critical, find_stopped_critical
-from datamill.analysis.sequential.intervals import bound_relative_difference
+from datamill.analysis.sequential.boundaries import (
+    find_anytime_critical,
+    find_stopped_critical,
+    widen_for_skewness,
+)
+from datamill.analysis.sequential.doubts import measure_dependence
+from datamill.analysis.sequential.intervals import bound_relative_difference, bound_stopped_mean
 from datamill.analysis.sequential.look import decide_look
 from datamill.analysis.sequential.rounds import Rounds
 from datamill.analysis.sequential.steps import find_hiding_step
@@ -83,14 +88,80 @@ def test_the_interval_holds_just_those_ratios_that_students_statistic_does_not_r
     old, new = draw(1.0, 0.05, 12, 1), draw(1.2, 0.05, 12, 2)
     interval = bound_relative_difference(old, new, "new against old", 0.05)
     critical = float(find_anytime_critical(np.array([12]), 0.05)[0])
-    for bound in (interval.low, interval.high):
+    skewness = skew(new - (1 + interval.estimate) * old, bias=False)
+    wider = float(widen_for_skewness(np.array(critical), np.array(skewness), np.array(12)))
+    assert wider > 1.01 * critical
+    # Differences that are skewed to the right make a mean seem too low with too little spread.
+    reaches = (critical, wider) if skewness > 0 else (wider, critical)
+    for bound, reach in zip((interval.low, interval.high), reaches, strict=True):
         rest = new - (1 + bound) * old
         statistic = rest.mean() / (rest.std(ddof=1) / math.sqrt(12))
-        assert abs(statistic) == pytest.approx(critical, rel=1e-9)
+        assert abs(statistic) == pytest.approx(reach, rel=1e-9)
+    turned = bound_relative_difference(-old, -new, "new against old", 0.05)
+    assert (turned.low, turned.high) == pytest.approx((interval.low, interval.high))
+
+
+@pytest.mark.parametrize("skewness", [-1.5, 0.0, 1e-9, 0.3, 2.0, 6.0])
+def test_the_wider_critical_value_is_where_halls_transformation_comes_to_the_plain_one(
+    skewness: float,
+) -> None:
+    critical, n = 3.2, 16
+    wider = float(widen_for_skewness(np.array(critical), np.array(skewness), np.array(n)))
+    shift = -abs(skewness) / math.sqrt(n)
+    transformed = wider + shift * wider**2 / 3 + shift**2 * wider**3 / 27 + shift / 6
+    assert transformed == pytest.approx(critical, rel=1e-6)
+    assert wider == critical if abs(skewness) < 1e-8 else wider > critical
+
+
+def test_the_interval_of_a_mean_is_wider_where_its_values_have_their_tail() -> None:
+    values = np.exp(np.random.default_rng(3).standard_normal(20))
+    for sign in (1, -1):
+        interval = bound_stopped_mean(sign * values, "old", 0.95)
+        reach = float(find_stopped_critical(np.array([20]), 0.95)[0]) * values.std(ddof=1) / math.sqrt(20)
+        low, high = interval.estimate - interval.low, interval.high - interval.estimate
+        assert (low if sign == 1 else high) == pytest.approx(reach)
+        assert (high if sign == 1 else low) > 1.1 * reach
+
+
+def test_a_rule_that_is_met_by_few_rounds_warns_that_rare_slow_runs_may_all_be_missing() -> None:
+    few = look(read(DETECT), make_rounds(draw(1.0, 0.02, 18, 1), draw(1.2, 0.02, 18, 2)))
+    assert few.warnings[0].startswith("it stopped after 18 rounds: if runs are slow only now and then")
+    assert "15% of such experiments meet none" in few.warnings[0]
+    many = look(read(DETECT), make_rounds(draw(1.0, 0.02, 30, 1), draw(1.2, 0.02, 30, 2)))
+    assert (many.cause, many.warnings) == ("changed", ())
+    goes_on = look(read(DETECT), make_rounds(draw(1.0, 0.3, 20, 1), draw(1.05, 0.3, 20, 2)))
+    assert (goes_on.cause, goes_on.warnings) == ("not yet", ())
+
+
+def test_rounds_that_follow_each_other_alike_are_called_dependent_with_what_it_means() -> None:
+    wave = 0.05 * np.sin(np.arange(40) / 6)
+    noise = draw(1.0, 0.01, 40, 1)
+    of_one = look(read(DETECT), make_rounds(noise + wave, draw(1.0, 0.01, 40, 2)))
+    (doubt,) = [text for text in of_one.warnings if "resemble each other" in text]
+    assert doubt.startswith("successive rounds of new against old resemble each other (autocorrelation 0.9")
+    assert "times as wide" in doubt
+    # What both packages share cancels in their comparison, and spoils their means.
+    shared = make_rounds(noise + wave, draw(1.0, 0.01, 40, 2) + wave)
+    assert not look(read(DETECT), shared).warnings
+    assert [text.split(" resemble")[0] for text in look(read(NARROW), shared).warnings] == [
+        "successive rounds of old",
+        "successive rounds of new",
+    ]
+
+
+def test_independent_rounds_are_seldom_called_dependent_and_dependent_ones_mostly() -> None:
+    rng = np.random.default_rng(5)
+    for n in (15, 60):
+        alarms = sum(measure_dependence(rng.standard_normal(n))[1] < 0.01 for _ in range(4000))
+        assert alarms <= binom.ppf(0.9999, 4000, 0.01)
+    noise = rng.standard_normal((500, 61))
+    for at in range(1, 61):
+        noise[:, at] = 0.5 * noise[:, at - 1] + math.sqrt(0.75) * noise[:, at]
+    assert np.mean([measure_dependence(row)[1] < 0.01 for row in noise]) > 0.85
 
 
 def test_a_planted_change_stops_the_experiment_and_is_the_reason() -> None:
-    decision = look(read(DETECT), make_rounds(draw(1.0, 0.02, 8, 1), draw(1.2, 0.02, 8, 2)))
+    decision = look(read(DETECT), make_rounds(draw(1.0, 0.02, 18, 1), draw(1.2, 0.02, 18, 2)))
     assert (decision.decision, decision.cause) == ("stop", "changed")
     assert decision.reason.startswith("wall_time has changed: new against old +")
     assert "95% sequential interval" in decision.reason
@@ -106,15 +177,17 @@ def test_the_baseline_is_what_the_other_package_is_compared_with() -> None:
 
 
 def test_alike_packages_stop_it_once_a_difference_as_large_is_ruled_out() -> None:
-    decision = look(read(DETECT), make_rounds(draw(1.0, 0.02, 10, 1), draw(1.0, 0.02, 10, 2)))
+    decision = look(read(DETECT), make_rounds(draw(1.0, 0.02, 18, 1), draw(1.0, 0.02, 18, 2)))
     assert (decision.decision, decision.cause) == ("stop", "no difference")
     assert "does not differ by 10% or more" in decision.reason
     assert "80% sequential interval" in decision.reason
 
 
-def test_no_rule_stops_before_five_complete_rounds() -> None:
-    sure = make_rounds(draw(1.0, 1e-4, 4, 1), draw(2.0, 1e-4, 4, 2))
-    assert look(read(DETECT), sure).decision == "go on"
+def test_no_rule_stops_before_fifteen_complete_rounds() -> None:
+    sure = make_rounds(draw(1.0, 1e-4, 14, 1), draw(2.0, 1e-4, 14, 2))
+    early = look(read(DETECT), sure)
+    assert early.decision == "go on"
+    assert early.reason.startswith("not yet (no rule stops before 15 rounds): new against old +")
     assert look(read(NARROW), sure).decision == "go on"
 
 
@@ -130,12 +203,12 @@ def test_noise_lets_it_go_on_until_a_bound_stops_it_and_says_which() -> None:
 
 
 def test_a_rule_that_is_met_at_the_bound_is_the_reason_rather_than_the_bound() -> None:
-    rounds = make_rounds(draw(1.0, 0.02, 8, 1), draw(1.2, 0.02, 8, 2))
+    rounds = make_rounds(draw(1.0, 0.02, 18, 1), draw(1.2, 0.02, 18, 2))
     assert look(read(DETECT), rounds, next_trials=0, elapsed_s=9999.0).cause == "changed"
 
 
 def test_precise_means_stop_it_only_when_every_package_is_precise() -> None:
-    quiet, noisy = draw(3.0, 0.001, 10, 1), draw(3.0, 0.1, 10, 2)
+    quiet, noisy = draw(3.0, 0.001, 18, 1), draw(3.0, 0.1, 18, 2)
     decision = look(read(NARROW), make_rounds(quiet, quiet))
     assert (decision.decision, decision.cause) == ("stop", "precise")
     assert [interval.name for interval in decision.intervals] == ["old", "new"]
@@ -155,19 +228,19 @@ def test_nothing_complete_is_said_and_goes_on() -> None:
     for until in (DETECT, NARROW):
         decision = look(read(until), make_rounds(nothing, nothing))
         assert (decision.decision, decision.intervals) == ("go on", ())
-        assert decision.reason == "not yet: no round is complete yet"
+        assert decision.reason == "not yet (no rule stops before 15 rounds): no round is complete yet"
 
 
 def test_values_that_never_vary_decide_and_are_called_suspicious() -> None:
-    alike = look(read(DETECT), make_rounds(np.full(6, 3.1), np.full(6, 3.1)))
+    alike = look(read(DETECT), make_rounds(np.full(16, 3.1), np.full(16, 3.1)))
     assert alike.cause == "no difference"
     assert any("rounds do not differ at all" in warning for warning in alike.warnings)
-    assert look(read(DETECT), make_rounds(np.full(6, 3.1), np.full(6, 3.2))).cause == "changed"
+    assert look(read(DETECT), make_rounds(np.full(16, 3.1), np.full(16, 3.2))).cause == "changed"
 
 
 def test_equal_values_of_a_coarse_clock_are_no_certainty() -> None:
     """Five times 1.23 s tell of a mean between 1.22 and 1.24, not of one that is known to every digit."""
-    seen = replace(make_rounds(np.full(6, 1.23), np.full(6, 1.24)), steps=(0.01, 0.01))
+    seen = replace(make_rounds(np.full(16, 1.23), np.full(16, 1.24)), steps=(0.01, 0.01))
     decision = look(read(DETECT), seen)
     assert decision.cause == "no difference"
     assert decision.intervals[0].low == pytest.approx(0.0, abs=1e-4)
@@ -176,7 +249,7 @@ def test_equal_values_of_a_coarse_clock_are_no_certainty() -> None:
     assert look(read('{ half_width = "0.5%" }'), seen).cause == "not yet"
     precise = look(read(NARROW), seen)
     assert (precise.cause, precise.intervals[0].half_width) == ("precise", pytest.approx(0.01 / 1.23))
-    apart = replace(make_rounds(np.full(6, 1.23), np.full(6, 1.26)), steps=(0.01, 0.01))
+    apart = replace(make_rounds(np.full(16, 1.23), np.full(16, 1.26)), steps=(0.01, 0.01))
     assert look(read(DETECT), apart).cause == "changed"
 
 
@@ -201,7 +274,7 @@ def test_steps_that_hide_the_spread_of_values_are_found(
 
 
 def test_rounds_that_are_equal_pair_by_pair_do_not_differ_by_rounding() -> None:
-    values = draw(0.3, 0.05, 12, 1)
+    values = draw(0.3, 0.05, 18, 1)
     assert look(read(DETECT), make_rounds(values, values)).cause == "no difference"
 
 

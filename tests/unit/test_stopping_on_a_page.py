@@ -4,6 +4,7 @@ import pytest
 
 from datamill.experiment.parse import parse_experiment
 from datamill.experiment.records import Experiment
+from datamill.report.figures.monitoring_figure import MonitoredPoint, draw_monitoring
 from datamill.report.page.stopping import qualify_answer, view_stopping
 from datamill.report.page.tables import tabulate_trials
 from datamill.report.records import Answer, TrialSummary
@@ -100,6 +101,13 @@ def test_the_rules_verdict_is_the_headline_of_a_comparison(
     assert answer.warnings[0] == "a warning."
 
 
+def test_what_limits_the_rules_verdict_comes_right_behind_it() -> None:
+    looks = decide(3, "changed", *difference(0.2, 0.12, 0.28), warnings=("it stopped after 8 rounds",))
+    answer = qualify_answer(PLAIN, read('{ detect = "10%" }'), "B/s", summarize(looks))
+    assert answer.details == ("Warning: It stopped after 8 rounds.", "a detail")
+    assert not any("8 rounds" in warning for warning in answer.warnings)
+
+
 def test_means_that_were_to_be_precise_get_the_intervals_that_hold_where_it_stopped() -> None:
     trials = summarize(
         decide(
@@ -147,6 +155,21 @@ def test_the_section_says_why_it_stopped_what_it_took_and_what_was_not_needed() 
     assert "difference (%)" in svg
 
 
+def test_trials_that_a_bound_cut_off_are_not_called_needless() -> None:
+    looks = (decide(1, "max_time", *difference(0.1, -0.2, 0.4)),)
+    view = view_stopping(read('{ detect = "10%" }'), summarize(*looks, not_needed=490))
+    assert view is not None
+    assert view.sentences[2] == "490 further trials had been planned and were not run."
+
+
+def test_the_figure_shows_the_last_intervals_whole_however_far_the_goal_is() -> None:
+    points = [MonitoredPoint(10 * look, "a", 0.0, -width, width) for look, width in ((1, 900.0), (2, 30.0))]
+    figure = draw_monitoring(points, title="t", axis="a", goal=0.5, caption="c")
+    low, high = figure.chart["layer"][-1]["encoding"]["y"]["scale"]["domain"]
+    assert low < -30 < 30 < high
+    assert high < 100
+
+
 def test_an_experiment_that_goes_on_is_not_said_to_have_stopped() -> None:
     view = view_stopping(read('{ detect = "10%" }'), summarize(decide(1, "not yet")))
     assert view is not None
@@ -158,5 +181,7 @@ def test_an_experiment_that_goes_on_is_not_said_to_have_stopped() -> None:
 def test_trials_that_were_not_needed_are_neither_failed_nor_missing() -> None:
     rows = dict(tabulate_trials(summarize(not_needed=490)).rows)
     assert rows["planned, not needed"] == "490"
+    assert "planned" not in rows, "what was not needed had been planned too"
+    assert "needed" in rows
     assert rows["not yet run"] == "0"
     assert "planned, not needed" not in dict(tabulate_trials(summarize()).rows)

@@ -1,6 +1,8 @@
 """Variances of nested measurements: what can be known, and what is said of the rest."""
 
 import math
+import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +16,8 @@ from datamill.analysis.random_effects.variance import estimate_variances
 from datamill.analysis.random_effects.version_variances import analyze_version
 from datamill.analysis.random_effects.within_executions import check_measurement_order
 from datamill.experiment.errors import InputError
+from datamill.report.verbs.variance_answer import phrase_impact
+from datamill.report.verbs.variance_text import format_variances
 
 
 def nest(values: list[list[list[float]]]) -> NestedValues:
@@ -143,6 +147,11 @@ def test_a_single_measurement_is_refused() -> None:
         estimate_variances(nest([[[1.0]]]))
 
 
+def test_values_too_large_to_be_squared_are_refused() -> None:
+    with pytest.raises(InputError, match="too large to be squared"):
+        estimate_variances(nest([[[1e300, 2e300], [3e300, 1e300]], [[2e300, 1e300], [1e300, 4e300]]]))
+
+
 def test_missing_executions_are_counted_in_a_warning_and_both_methods_shown() -> None:
     nested = nest([[[1.0, 2.0], [3.0, 2.0]], [[5.0, 6.0]], [[4.0, 5.0], [4.0, 4.5]]])
     found = analyze_version(nested, 0.95)
@@ -246,3 +255,33 @@ def test_neighbours_that_are_alike_are_reported_and_the_interval_stays_that_of_m
 
 def test_short_executions_are_not_searched_for_trends() -> None:
     assert check_measurement_order(plant(8, 4, 5, (1.0, 1.0, 1.0))).executions == 0
+
+
+def test_an_impact_factor_below_one_has_an_interval_of_its_own_and_is_called_none() -> None:
+    for seed in range(50):
+        found = analyze_version(plant(8, 3, 2, (0.0, 1.0, 0.5), seed=seed), 0.95)
+        factor = found.impact.factor
+        assert factor is not None
+        assert factor.low < factor.estimate < factor.high
+        if factor.estimate < 1:
+            assert "no impact is seen (1 is none, less is chance)" in phrase_impact(found)
+            break
+    else:
+        raise AssertionError("chance never brought the factor below 1")
+
+
+@pytest.mark.parametrize(
+    ("mean", "unit"), [(100.0, "ms"), (1e40, "x"), (5e-20, "s"), (0.0, "ops"), (3e11, "ns")]
+)
+def test_tables_of_values_of_any_size_fit_the_terminal(mean: float, unit: str) -> None:
+    size = mean or 1e9
+    found = []
+    for seed, name in enumerate(("a-version-of-a-long-name", "another-version-of-a-long-name")):
+        nested = plant(10, 3, 4, (0.2, 0.1, 0.05), seed=seed)
+        nested = replace(nested, version=name, unit=unit, values=mean + size * (nested.values - 100))
+        found.append(analyze_version(nested, 0.95))
+    text = format_variances(found, 0)
+    levels = text.partition("by level")[2].partition("S²: mean square")[0]
+    assert max(len(line) for line in levels.splitlines()) <= 100
+    assert "another-version-of-a-long-name:" in levels
+    assert not re.search(r"0000|[eE][-+]?[0-9]{2}(?! x| s)", levels.split("\n", 1)[1]), levels

@@ -6,11 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from nested_draws import draw_version, take_one_build
+from scipy.stats import ttest_rel
 
 from datamill.analysis.random_effects.comparison import compare_versions
 from datamill.analysis.random_effects.comparison_records import VersionMean
 from datamill.analysis.random_effects.history import find_changes
-from datamill.analysis.random_effects.records import NestedValues, RepetitionCosts
+from datamill.analysis.random_effects.records import NestedValues
 from datamill.analysis.random_effects.version_means import estimate_version_mean
 from datamill.analysis.records import Interval
 from datamill.experiment.errors import InputError
@@ -18,6 +19,7 @@ from datamill.report.figures.compare_figures import draw_changes, draw_history
 from datamill.report.verbs.compare_answer import phrase_cost, scale_comparison, state_answer
 from datamill.report.verbs.compare_json import format_comparison_json
 from datamill.report.verbs.compare_text import format_comparison
+from datamill.results.costs import RepetitionCosts
 
 
 def make_version(name: str, builds: list[float], unit: str = "ms", response: str = "latency") -> NestedValues:
@@ -245,3 +247,83 @@ def test_json_and_figures_hold_what_the_text_says() -> None:
     assert format_comparison(comparison, history).startswith(
         "latency changes 1 time in 8 versions: at it's v4."
     )
+
+
+@pytest.mark.parametrize("few", [2, 3, 5])
+def test_few_builds_beside_many_miss_the_difference_no_oftener_than_stated(few: int) -> None:
+    rng = np.random.default_rng(7)
+    drawn, missed = 1500, 0
+    for _ in range(drawn):
+        pair = [
+            make_version(name, list(rng.normal(100.0, 1.0, count))) for name, count in (("a", few), ("b", 20))
+        ]
+        difference = compare_versions(pair).changes[0].difference
+        missed += not difference.low <= 0 <= difference.high
+    # Welch's own degrees of freedom miss in 12%, 8% and 6%.
+    assert missed / drawn < 0.05 + 2.6 * (0.05 * 0.95 / drawn) ** 0.5
+
+
+def test_versions_measured_in_the_same_builds_differ_by_what_each_build_differs() -> None:
+    rng = np.random.default_rng(3)
+    builds = rng.normal(100.0, 3.0, 6)
+    names = tuple(f"one#{at}" for at in range(6))
+    pair = [
+        replace(make_version(name, list(builds + shift + rng.normal(0.0, 0.1, 6))), build_names=names)
+        for name, shift in (("on", 0.0), ("off", 2.0))
+    ]
+    change = compare_versions(pair).changes[0]
+    paired = ttest_rel(pair[1].values, pair[0].values)
+    bounds = paired.confidence_interval(0.95)
+    assert change.common_builds == 6
+    assert (change.df, change.p) == (5, pytest.approx(paired.pvalue))
+    assert (change.difference.low, change.difference.high) == (
+        pytest.approx(bounds.low), pytest.approx(bounds.high),
+    )  # fmt: skip
+    assert change.ratio is not None
+    assert change.ratio.low is not None
+    assert change.ratio.low > 1
+    for without in ((), (*names[:-1], "other#5")):
+        assert not compare_versions([replace(pair[0], build_names=without), pair[1]]).changes[0].detected
+
+
+def test_what_is_left_to_tell_of_common_builds_is_counted_in_such_builds() -> None:
+    rng = np.random.default_rng(4)
+    builds = rng.normal(100.0, 3.0, 6)
+    names = tuple(f"one#{at}" for at in range(6))
+    pair = [
+        replace(make_version(name, list(builds + rng.normal(0.0, 1.0, 6))), build_names=names)
+        for name in ("on", "off")
+    ]
+    costs = RepetitionCosts(10.0, 1.0, 0.0, "given")
+    cost = compare_versions(pair, costs=costs).changes[0].cost
+    apart = compare_versions([replace(item, build_names=()) for item in pair], costs=costs).changes[0].cost
+    assert cost is not None
+    assert apart is not None
+    assert cost.builds is not None
+    assert apart.builds is not None
+    assert cost.builds < apart.builds / 3
+    # A build serves both; each has an execution in it.
+    assert cost.seconds == pytest.approx((cost.builds - 6) * 12.0)
+
+
+def test_builds_that_differ_by_the_same_amount_are_said_to() -> None:
+    names = tuple(f"one#{at}" for at in range(6))
+    pair = [
+        replace(make_version(name, [value + shift for value in STEADY]), build_names=names)
+        for name, shift in (("on", 0.0), ("off", 8.0))
+    ]
+    text = " ".join(state_answer(compare_versions(pair)))
+    assert "as measured; it was the same in every build" in text
+
+
+def test_a_build_that_one_version_lost_is_warned_about_as_it_widens_the_interval() -> None:
+    rng = np.random.default_rng(3)
+    builds = rng.normal(100.0, 3.0, 6)
+    names = tuple(f"one#{at}" for at in range(6))
+    whole = replace(make_version("on", list(builds)), build_names=names)
+    lost = replace(make_version("off", list(builds[1:] + 2.0)), build_names=names[1:])
+    comparison = compare_versions([whole, lost])
+    assert comparison.changes[0].common_builds == 0
+    (warning,) = (text for text in comparison.warnings if "in common" in text)
+    assert warning.startswith("off and on have 5 builds in common and 1 that only one of them has")
+    assert "in common" not in " ".join(compare_versions([replace(whole, version="a"), whole]).warnings)

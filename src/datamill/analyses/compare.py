@@ -18,16 +18,19 @@ from datamill.analyses.data import locate_errors
 from datamill.analyses.nested_data import AskedNested, build_nesting_columns
 from datamill.analyses.records import Analysis
 from datamill.analyses.versions import (
+    explain_baseline,
     find_costs,
     find_direction,
     name_versions,
     read_source,
+    warn_of_order,
     warn_of_sources,
 )
 from datamill.analysis.random_effects.comparison import compare_versions
 from datamill.analysis.random_effects.comparison_records import VersionAdjustment, VersionComparison
 from datamill.analysis.random_effects.history import VersionHistory, find_changes
 from datamill.experiment.errors import InputError
+from datamill.experiment.quantities import parse_share
 from datamill.experiment.records import Direction
 from datamill.report.figures.compare_figures import draw_changes, draw_history
 from datamill.report.figures.figure import Figure
@@ -38,12 +41,13 @@ from datamill.report.verbs.compare_text import format_comparison, list_warnings
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Compare(Analysis):
-    """Versions compared; `history` where they are a series."""
+    """Versions compared; `history` where they are a series; `basis` says why this one is the baseline."""
 
     comparison: VersionComparison
     history: VersionHistory | None
     notes: tuple[str, ...]
     excluded: int
+    basis: str
 
     @property
     def title(self) -> str:
@@ -71,11 +75,11 @@ class Compare(Analysis):
 
     def text(self) -> str:
         """The verdicts, then every mean and every difference."""
-        return format_comparison(self.comparison, self.history, self.notes, self.excluded)
+        return format_comparison(self.comparison, self.history, self.notes, self.excluded, self.basis)
 
     def json(self) -> str:
         """The same with every digit."""
-        return format_comparison_json(self.comparison, self.history, self.notes, self.excluded)
+        return format_comparison_json(self.comparison, self.history, self.notes, self.excluded, self.basis)
 
     def drawings(self) -> tuple[Callable[[], Figure], ...]:
         """Changes on their intervals and the means of versions; of a series its history first."""
@@ -88,7 +92,7 @@ def compare(
     *data: Any,
     baseline: str = "",
     series: bool = False,
-    threshold: float = 0.01,
+    threshold: str | float = 0.01,
     confidence: float | None = None,
     alpha: float | None = None,
     adjust: VersionAdjustment = "bonferroni",
@@ -113,7 +117,7 @@ def compare(
     if direction is not None:
         check_choice("direction", direction, get_args(Direction))
     baseline, seed = take_name("baseline", baseline), take_seed(seed)
-    threshold = _take_threshold(threshold)
+    share = parse_share(threshold, where="threshold")
     level = _take_level(confidence, alpha)
     if not data:
         raise InputError("no data are given", remedy="Give a file, a bundle or a table.")
@@ -130,7 +134,7 @@ def compare(
             versions,
             baseline=baseline,
             consecutive=series and not baseline,
-            threshold=threshold,
+            threshold=share,
             confidence=level,
             adjustment=adjust,
             direction=direction,
@@ -142,16 +146,13 @@ def compare(
         history = None
         if series:
             history = find_changes(comparison.means, confidence=level, alpha=1 - level, seed=seed)
-    return Compare(comparison, history, warn_of_sources(sources), sum(source.excluded for source in sources))
-
-
-def _take_threshold(given: object) -> float:
-    if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 < given < 1:
-        raise InputError(
-            f"threshold is {given!r}, not a share between 0 and 1",
-            remedy="Give the relative change that is too small to matter, such as 0.01 for 1%.",
-        )
-    return float(given)
+    return Compare(
+        comparison,
+        history,
+        (*warn_of_sources(sources), *warn_of_order(sources, series)),
+        sum(source.excluded for source in sources),
+        "as asked for" if baseline else f"{explain_baseline(sources)}; --baseline names another",
+    )
 
 
 def _take_level(confidence: float | None, alpha: float | None) -> float | None:

@@ -84,18 +84,17 @@ def read_data(data: Any, question: Question, *, average: bool = True, allow_no_f
 
 def _read_bundle(folder: Path, question: Question, *, average: bool, allow_no_factor: bool) -> Data:
     bundle = open_bundle(folder)
-    table_file = folder / "table.parquet"
     if not question.response and not question.formula.partition("~")[1]:
         question = replace(question, response=bundle.experiment.responses[0].name)
-    with locate_errors(str(table_file)):
+    with locate_errors(str(bundle.table_file)):
         selected = select_model_data(
-            read_table_file(table_file),
+            bundle.read_table(),
             question,
             levels={factor.name: factor.levels for factor in bundle.design.crossed},
             usual_order=bundle.experiment.interaction_order,
             average=average,
             allow_no_factor=allow_no_factor,
-            source=str(table_file),
+            source=str(bundle.table_file),
         )
     return Data(selected, bundle.experiment, str(folder))
 

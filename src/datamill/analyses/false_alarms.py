@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Unpack
 
@@ -17,6 +17,7 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.suggestions import suggest_name
 from datamill.report.figures.figure import Figure
 from datamill.report.figures.plan_figures import draw_alarms
+from datamill.report.numbers import finish_sentence
 from datamill.report.verbs.plan_alarms_json import format_alarms_json
 from datamill.report.verbs.plan_alarms_text import explain_alarms, format_alarms, phrase_alarms
 
@@ -77,6 +78,12 @@ def false_alarms(
     count = take_whole("comparisons", comparisons, 100)
     sizes = [take_whole("group_sizes", size, 1) or 1 for size in group_sizes]
     read = read_nested(data, build_nesting_columns(asked, false_alarms))
+    if read.notes and max(nested.build_count for nested in read.versions) < 2:
+        raise InputError(
+            "there is one build only, and false alarms are counted between builds",
+            where=read.source,
+            remedy=finish_sentence("; ".join(read.notes)),
+        )
     with locate_errors(read.source):
         found = simulate_false_alarms(
             choose_version(read.versions, take_name("only", only)),
@@ -85,7 +92,7 @@ def false_alarms(
             comparisons=count or 10_000,
             seed=seed,
         )
-    return FalseAlarmStudy(found)
+    return FalseAlarmStudy(replace(found, warnings=(*read.notes, *found.warnings)))
 
 
 def choose_version(versions: Sequence[NestedValues], wanted: str) -> NestedValues:

@@ -12,10 +12,10 @@ import polars as pl
 from datamill.analyses.arguments import refuse_unknown, take_name
 from datamill.analyses.data import locate_errors
 from datamill.analyses.frames import take_frame
-from datamill.analysis.random_effects.nesting import NestedVersions, NestingColumns, gather_nested
+from datamill.analysis.random_effects.nesting import NestingColumns, gather_nested
 from datamill.analysis.random_effects.records import NestedValues
 from datamill.experiment.records import Experiment
-from datamill.results.bundle import open_bundle
+from datamill.results.bundle import Bundle, open_bundle
 from datamill.results.table_files import is_text_table, read_table_file
 
 
@@ -35,14 +35,15 @@ class AskedNested(TypedDict, total=False):
 class NestedData:
     """What a verb on nested measurements works on.
 
-    `versions` in their order; `experiment` is that of a bundle, `source` names the data in messages, and
-    `excluded` counts rows of the response that were judged invalid.
+    `versions` in their order; `experiment` is that of a bundle, `source` names the data in messages,
+    `excluded` counts rows of the response that were judged invalid, and `notes` are warnings about the data.
     """
 
     versions: tuple[NestedValues, ...]
     experiment: Experiment | None
     source: str
     excluded: int
+    notes: tuple[str, ...] = ()
 
     def choose_confidence(self, given: float | None) -> float:
         """Level of intervals: the given one, else that of the bundle's experiment, else 0.95."""
@@ -62,6 +63,63 @@ def build_nesting_columns(asked: AskedNested, verb: Callable[..., object]) -> Ne
     return NestingColumns(**{name: take_name(name, given.get(name)) for name in AskedNested.__annotations__})
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadedTable:
+    """A table as it was given, in a file, a bundle or memory.
+
+    `place` is what was given, `file` names the table itself in messages, and `first_line` is the number of
+    its first row there, None where rows have none. Of a bundle there are the `experiment` and the `levels` of
+    its factors. `notes` are warnings about it.
+    """
+
+    table: pl.DataFrame
+    place: str
+    file: str
+    first_line: int | None
+    experiment: Experiment | None
+    levels: Mapping[str, Sequence[str]]
+    notes: tuple[str, ...] = ()
+
+    def choose_response(self, columns: NestingColumns) -> NestingColumns:
+        """The columns with a response: of a bundle its first one, where none is named."""
+        if columns.response or self.experiment is None:
+            return columns
+        return replace(columns, response=self.experiment.responses[0].name)
+
+
+def load_table(data: Any, name: str = "table") -> LoadedTable:
+    """Load the table of a path or bundle, or one in memory, which messages call by `name`.
+
+    Raises:
+        InputError: there is none that can be read; names the file.
+    """
+    if not isinstance(data, (str, Path)):
+        with locate_errors(name):
+            return LoadedTable(take_frame(data), name, name, 1, None, {})
+    path = Path(data)
+    if path.is_dir():
+        bundle = open_bundle(path)
+        levels = {factor.name: factor.levels for factor in bundle.design.crossed}
+        table, file = bundle.read_table(), str(bundle.table_file)
+        notes = _warn_of_interruption(bundle, table)
+        return LoadedTable(table, str(path), file, None, bundle.experiment, levels, notes)
+    first_line = 2 if is_text_table(path) else 1
+    return LoadedTable(read_table_file(path), str(path), str(path), first_line, None, {})
+
+
+def _warn_of_interruption(bundle: Bundle, table: pl.DataFrame) -> tuple[str, ...]:
+    """How many of the trials that are needed the table lacks."""
+    needed = bundle.list_needed_trials()
+    ended = set(table["trial_id"].to_list())
+    missing = sum(trial.trial_id not in ended for trial in needed)
+    if not missing:
+        return ()
+    return (
+        f"{missing} of {len(needed)} trials have not run: continue it with datamill run --resume "
+        f"{bundle.folder}",
+    )
+
+
 def read_nested(data: Any, columns: NestingColumns | None = None) -> NestedData:
     """Read a table or bundle, and gather its values by version, build and execution.
 
@@ -71,32 +129,16 @@ def read_nested(data: Any, columns: NestingColumns | None = None) -> NestedData:
     Raises:
         InputError: whatever keeps that from being done; names the file.
     """
-    columns = columns or NestingColumns()
-    if not isinstance(data, (str, Path)):
-        with locate_errors("table"):
-            found = gather_nested(take_frame(data), columns, source="table", first_line=1)
-        return NestedData(found.versions, None, "table", found.excluded)
-    file = Path(data)
-    if file.is_dir():
-        return _read_bundle(file, columns)
-    table = read_table_file(file)
-    with locate_errors(str(file)):
+    loaded = load_table(data)
+    columns = loaded.choose_response(columns or NestingColumns())
+    with locate_errors(loaded.file):
         found = gather_nested(
-            table,
+            loaded.table,
             columns,
-            only_version=file.stem,
-            source=str(file),
-            first_line=2 if is_text_table(file) else 1,
+            levels=loaded.levels,
+            only_version=Path(data).stem if isinstance(data, (str, Path)) else "all",
+            source=loaded.file,
+            first_line=loaded.first_line,
         )
-    return NestedData(found.versions, None, str(file), found.excluded)
-
-
-def _read_bundle(folder: Path, columns: NestingColumns) -> NestedData:
-    bundle = open_bundle(folder)
-    table_file = folder / "table.parquet"
-    wanted = replace(columns, response=columns.response or bundle.experiment.responses[0].name)
-    levels: dict[str, Sequence[str]] = {factor.name: factor.levels for factor in bundle.design.crossed}
-    table: pl.DataFrame = read_table_file(table_file)
-    with locate_errors(str(table_file)):
-        found: NestedVersions = gather_nested(table, wanted, levels=levels, source=str(table_file))
-    return NestedData(found.versions, bundle.experiment, str(folder), found.excluded)
+    notes = (*loaded.notes, *found.notes)
+    return NestedData(found.versions, loaded.experiment, loaded.place, found.excluded, notes)

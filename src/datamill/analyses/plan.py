@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
@@ -24,7 +25,7 @@ from datamill.analyses.records import Analysis
 from datamill.analysis.random_effects.plan_notes import list_pilot_warnings
 from datamill.analysis.random_effects.plan_records import Plan, PlanBasis, PlanBounds
 from datamill.analysis.random_effects.planning import plan_repetitions, take_basis, trace_widths
-from datamill.analysis.random_effects.records import RepetitionCosts
+from datamill.analysis.random_effects.records import LEVELS
 from datamill.analysis.random_effects.variance import estimate_variances
 from datamill.analysis.random_effects.within_executions import check_measurement_order
 from datamill.experiment.errors import InputError
@@ -33,7 +34,7 @@ from datamill.report.figures.plan_figures import draw_widths
 from datamill.report.verbs.plan_json import format_plan_json
 from datamill.report.verbs.plan_text import PlanNotes, format_plan, phrase_plan
 from datamill.results.bundle import open_bundle
-from datamill.results.costs import measure_costs
+from datamill.results.costs import RepetitionCosts, measure_costs
 
 _COST_OPTIONS = "--build-time, --execution-time and --measurement-time (or --costs b=…,w=…,q=…)"
 
@@ -136,20 +137,9 @@ def plan(
     confidence, seed, alpha = take_confidence(confidence), take_seed(seed), take_alpha(alpha)
     goal = take_goal(half_width, time, detect, alpha, power)
     bounds = take_bounds(builds, executions, measurements)
-    given = {"build": build_time, "execution": execution_time, "measurement": measurement_time}
-    asked_costs = _AskedCosts(
-        {
-            name: take_duration(f"{name}_time", value)[0]
-            for name, value in given.items()
-            if value is not None and value != ""
-        },
-        take_paper_costs(costs) if costs else None,
+    asked_costs = _take_costs(
+        {"build": build_time, "execution": execution_time, "measurement": measurement_time}, costs
     )
-    if asked_costs.paper and asked_costs.seconds:
-        raise InputError(
-            "--costs says in the paper's units what --build-time and its like say in seconds",
-            remedy="Give one of both.",
-        )
     columns = build_nesting_columns(asked, plan)
     if (data is None) == (variances is None or variances == ""):
         raise InputError(
@@ -169,10 +159,7 @@ def plan(
         with locate_errors(read.source):
             pilot = _estimate(read, take_name("only", only), level, seed)
     found, timed = _find_costs(data, pilot, asked_costs, goal)
-    experiment = pilot.read.experiment if pilot.read else None
-    replication = experiment.replication if experiment else None
-    source = pilot.read.source if pilot.read else ""
-    with locate_errors(source):
+    with locate_errors(pilot.read.source if pilot.read else ""):
         planned = plan_repetitions(
             pilot.basis,
             found,
@@ -182,7 +169,32 @@ def plan(
             doubts=pilot.doubts,
             seed=seed,
         )
-    notes = PlanNotes(
+    return RepetitionPlan(_note_pilot(pilot, timed), planned, bounds)
+
+
+def _take_costs(times: Mapping[str, str | float | None], paper: str | None) -> _AskedCosts:
+    """Costs by kind, or the paper's; raises InputError where both are given."""
+    asked = _AskedCosts(
+        {
+            name: take_duration(f"{name}_time", value)[0]
+            for name, value in times.items()
+            if value is not None and value != ""
+        },
+        take_paper_costs(paper) if paper else None,
+    )
+    if asked.paper and asked.seconds:
+        raise InputError(
+            "--costs says in the paper's units what --build-time and its like say in seconds",
+            remedy="Give one of both.",
+        )
+    return asked
+
+
+def _note_pilot(pilot: _Pilot, timed: bool) -> PlanNotes:
+    """What the plan is about; of a bundle, with what its experiment says of repetition."""
+    experiment = pilot.read.experiment if pilot.read else None
+    replication = experiment.replication if experiment else None
+    return PlanNotes(
         response=pilot.response,
         unit=pilot.unit,
         version=pilot.version,
@@ -191,22 +203,20 @@ def plan(
         excluded=pilot.read.excluded if pilot.read else 0,
         warmup=replication.warmup if replication else 0,
         measurements=replication.measurements if replication else 0,
+        randomise_builds=replication.randomise_builds if replication else False,
     )
-    return RepetitionPlan(notes, planned, bounds)
 
 
 def _take_variances(variances: object, mean: float | None, response: str, unit: str) -> _Pilot:
     known = take_variances(variances)
-    if mean is not None and (isinstance(mean, bool) or not isinstance(mean, (int, float))):
+    if mean is not None and (
+        isinstance(mean, bool) or not isinstance(mean, (int, float)) or not math.isfinite(mean)
+    ):
         raise InputError(
-            f"mean is {mean!r}, no number", where="--mean", remedy="Give the mean of the response."
+            f"mean is {mean!r}, no finite number", where="--mean", remedy="Give the mean of the response."
         )
-    unknown = {
-        level: "its variance was not given"
-        for level in ("build", "execution", "measurement")
-        if level not in known
-    }
-    basis = PlanBasis(known, unknown, mean, {})  # type: ignore[arg-type]
+    unknown = {level: "its variance was not given" for level in LEVELS if level not in known}
+    basis = PlanBasis(known, unknown, mean, {})
     return _Pilot(basis, response or "the response", unit, "", "given, and taken as exact")
 
 
@@ -238,7 +248,7 @@ def _estimate(read: NestedData, only: str, confidence: float, seed: int) -> _Pil
         nested.version,
         source,
         read,
-        list_pilot_warnings(nested, check_measurement_order(nested)),
+        (*read.notes, *list_pilot_warnings(nested, check_measurement_order(nested))),
     )
 
 
@@ -275,7 +285,7 @@ def _find_costs(
         # An execution is one measurement: what that takes is part of what the execution takes.
         seconds.setdefault("measurement", 0.0)
     source = "given"
-    missing = [name for name in ("build", "execution", "measurement") if name not in seconds]
+    missing = [name for name in LEVELS if name not in seconds]
     if missing and isinstance(data, (str, Path)) and Path(data).is_dir():
         bundle = open_bundle(Path(data))
         packages = [package.name for package in bundle.experiment.packages]

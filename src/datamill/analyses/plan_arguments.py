@@ -6,10 +6,11 @@ import math
 import re
 from dataclasses import dataclass
 from numbers import Real
+from operator import index
 
 from datamill.analysis.random_effects.plan_records import GoalKind, PlanBounds, PlanGoal
 from datamill.analysis.random_effects.plan_search import Bounds
-from datamill.analysis.random_effects.records import Level
+from datamill.analysis.random_effects.records import LEVELS, Level
 from datamill.experiment.errors import InputError
 
 #: Seconds of the units of time that a response or an option may have.
@@ -22,7 +23,6 @@ _SIZE = re.compile(rf"\s*{_NUMBER}\s*(%?)\s*")
 _RANGE = re.compile(r"\s*(\d*)\s*(?::\s*(\d*)\s*)?")
 _COST = re.compile(rf"\s*([a-z]+)\s*=\s*{_NUMBER}\s*")
 _UNKNOWN = ("?", "-", "unknown")
-_LEVELS: tuple[Level, ...] = ("build", "execution", "measurement")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ def take_variances(given: object) -> dict[Level, float]:
     if len(parts) != 3:
         raise InputError(f"{given!r} are not three variances", where="--variances", remedy=remedy)
     found: dict[Level, float] = {}
-    for level, part in zip(_LEVELS, parts, strict=True):
+    for level, part in zip(LEVELS, parts, strict=True):
         if part is None or part in _UNKNOWN:
             continue
         try:
@@ -165,10 +165,11 @@ def take_range(name: str, given: object, usual: Bounds) -> Bounds:
     if given is None or given == "":
         return usual
     low, high = -1, -1
-    if isinstance(given, int) and not isinstance(given, bool):
-        low = high = given
-    elif isinstance(given, (list, tuple)) and len(given) == 2 and all(isinstance(end, int) for end in given):
-        low, high = given
+    if (whole := _read_whole(given)) is not None:
+        low = high = whole
+    elif isinstance(given, (list, tuple)) and len(given) == 2:
+        ends = [_read_whole(end) for end in given]
+        low, high = (-1 if end is None else end for end in ends)
     elif isinstance(given, str) and (match := _RANGE.fullmatch(given)) and (match[1] or match[2]):
         low = int(match[1] or usual[0])
         high = low if ":" not in given else int(match[2] or usual[1])
@@ -179,6 +180,14 @@ def take_range(name: str, given: object, usual: Bounds) -> Bounds:
             remedy="Write a number such as 10, or FROM:TO such as 5:30.",
         )
     return low, high
+
+
+def _read_whole(given: object) -> int | None:
+    """A whole number of Python's or NumPy's; None of anything else, and of True and False."""
+    try:
+        return None if isinstance(given, bool) else index(given)  # type: ignore[arg-type]
+    except TypeError:
+        return None
 
 
 def take_bounds(builds: object, executions: object, measurements: object) -> PlanBounds:

@@ -137,7 +137,8 @@ def quantiles(
             seed=seed,
             block_length=block_length,
         )
-    if read.experiment is not None and _shares_builds(read.experiment):
+    by_builds = read.selected.observations.units == "builds"
+    if read.experiment is not None and _shares_builds(read.experiment) and not by_builds:
         model = replace(model, warnings=(*model.warnings, _SHARED_BUILDS))
     return Quantiles(read.selected.observations, model)
 

@@ -22,11 +22,15 @@ from datamill.report.verbs.variance_text import collect_variance_warnings, forma
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Variances(Analysis):
-    """Variances of builds, executions and measurements of each version; `excluded` rows were invalid."""
+    """Variances of builds, executions and measurements of each version; `excluded` rows were invalid.
+
+    `notes` are warnings about the data.
+    """
 
     versions: tuple[VersionVariances, ...]
     excluded: int
     seed: int
+    notes: tuple[str, ...]
 
     @property
     def title(self) -> str:
@@ -41,15 +45,15 @@ class Variances(Analysis):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What limits the answer."""
-        return collect_variance_warnings(self.versions)
+        return (*self.notes, *collect_variance_warnings(self.versions))
 
     def text(self) -> str:
         """Means, variances by level, and the impact factor of builds."""
-        return format_variances(self.versions, self.excluded)
+        return format_variances(self.versions, self.excluded, self.notes)
 
     def json(self) -> str:
         """The same with every digit."""
-        return format_variances_json(self.versions, self.excluded, self.seed)
+        return format_variances_json(self.versions, self.excluded, self.seed, self.notes)
 
     def drawings(self) -> tuple[Callable[[], Figure], ...]:
         """Execution means by build, and the shares of the levels."""
@@ -83,4 +87,4 @@ def variance(
     level = read.choose_confidence(confidence)
     with locate_errors(read.source):
         versions = tuple(analyze_version(nested, level, method=method, seed=seed) for nested in read.versions)
-    return Variances(versions, read.excluded, seed)
+    return Variances(versions, read.excluded, seed, read.notes)

@@ -11,15 +11,16 @@ from typing import Any
 import polars as pl
 
 from datamill.analyses.data import locate_errors
-from datamill.analyses.frames import take_frame
+from datamill.analyses.nested_data import load_table
 from datamill.analysis.model_data.observations import is_tidy, list_tidy_factors
 from datamill.analysis.random_effects.nesting import NestingColumns, gather_nested
-from datamill.analysis.random_effects.records import NestedValues, RepetitionCosts
+from datamill.analysis.random_effects.records import NestedValues
 from datamill.experiment.errors import InputError
 from datamill.experiment.records import Direction, Experiment
 from datamill.results.bundle import open_bundle
-from datamill.results.costs import measure_costs
-from datamill.results.table_files import is_text_table, read_table_file
+from datamill.results.costs import RepetitionCosts, measure_costs
+from datamill.results.replication_warnings import list_replication_warnings
+from datamill.results.validity import count_trials_once
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,7 +28,8 @@ class VersionSource:
     """What one argument holds: its versions, and where they were measured.
 
     `experiment` is that of a bundle; `workers` are the machines that datamill's own table names. `name` is
-    short, `place` the path as it was given.
+    short, `place` the path as it was given. `first` says why its first version is the first, `interleaved`
+    that rows of versions alternate; `notes` are warnings about the data.
     """
 
     versions: tuple[NestedValues, ...]
@@ -36,6 +38,9 @@ class VersionSource:
     name: str
     place: str
     excluded: int
+    first: str
+    interleaved: bool
+    notes: tuple[str, ...]
 
 
 def read_source(data: Any, columns: NestingColumns, where: Mapping[str, str], number: int) -> VersionSource:
@@ -47,37 +52,38 @@ def read_source(data: Any, columns: NestingColumns, where: Mapping[str, str], nu
     Raises:
         InputError: whatever keeps that from being done, and factors that vary besides; names the file.
     """
-    experiment: Experiment | None = None
-    levels: dict[str, Sequence[str]] = {}
-    first_line: int | None = 1
-    if not isinstance(data, (str, Path)):
-        name, place = f"table {number}", f"table {number}"
-        with locate_errors(place):
-            table = take_frame(data)
-    elif Path(data).is_dir():
-        bundle = open_bundle(Path(data))
-        experiment = bundle.experiment
-        levels = {factor.name: factor.levels for factor in bundle.design.crossed}
-        if not columns.response:
-            columns = replace(columns, response=experiment.responses[0].name)
-        name, place = Path(data).resolve().name, str(data)
-        table = read_table_file(Path(data) / "table.parquet")
-    else:
-        file = Path(data)
-        name, place = file.stem, str(data)
-        table = read_table_file(file)
-        first_line = 2 if is_text_table(file) else 1
-    with locate_errors(place):
+    loaded = load_table(data, f"table {number}")
+    table, first_line = loaded.table, loaded.first_line
+    name = loaded.place
+    if isinstance(data, (str, Path)):
+        name = Path(data).stem if loaded.experiment is None else Path(data).resolve().name
+    columns = loaded.choose_response(columns)
+    with locate_errors(loaded.place):
         if where:
             # Rows that are left out would make every number of a line wrong.
             table, first_line = _keep_rows(table, where), None
         if is_tidy(table):
             _refuse_crossed_factors(table, columns.response)
         found = gather_nested(
-            table, columns, levels=levels, only_version=name, source=place, first_line=first_line
+            table,
+            columns,
+            levels=loaded.levels,
+            only_version=name,
+            source=loaded.place,
+            first_line=first_line,
         )
     workers = table["worker"].cast(pl.String).drop_nulls().unique() if "worker" in table.columns else ()
-    return VersionSource(found.versions, experiment, frozenset(workers), name, place, found.excluded)
+    return VersionSource(
+        found.versions,
+        loaded.experiment,
+        frozenset(workers),
+        name,
+        loaded.place,
+        found.excluded,
+        found.first,
+        found.interleaved,
+        (*loaded.notes, *found.notes),
+    )
 
 
 def _keep_rows(table: pl.DataFrame, where: Mapping[str, str]) -> pl.DataFrame:
@@ -138,6 +144,31 @@ def name_versions(sources: Sequence[VersionSource]) -> tuple[NestedValues, ...]:
     return tuple(found)
 
 
+def explain_baseline(sources: Sequence[VersionSource]) -> str:
+    """Why the first version is the baseline when none is named."""
+    if len(sources[0].versions) == 1 or len(sources) > 1:
+        return "the first given"
+    return sources[0].first
+
+
+def warn_of_order(sources: Sequence[VersionSource], series: bool) -> tuple[str, ...]:
+    """Where the order of a series may not be that of its versions."""
+    if not series:
+        return ()
+    return tuple(
+        f"rows of different versions alternate in {source.place}: the series takes versions in the order of "
+        f"their first rows ({_list_first(source.versions)}); if that is not the order they were made in, "
+        "sort the rows by it"
+        for source in sources
+        if source.interleaved
+    )
+
+
+def _list_first(versions: Sequence[NestedValues]) -> str:
+    names = ", ".join(item.version for item in versions[:4])
+    return f"{names}, …" if len(versions) > 4 else names
+
+
 def find_direction(sources: Sequence[VersionSource], response: str) -> Direction | None:
     """Which way is better, as the bundles' experiments say; None where none does.
 
@@ -169,23 +200,35 @@ def find_costs(sources: Sequence[VersionSource], measurements: float) -> Repetit
             continue
         bundle = open_bundle(Path(source.place))
         try:
-            found = measure_costs(bundle.read_records(), bundle.design, measurements=measurements)
+            return measure_costs(bundle.read_records(), bundle.design, measurements=measurements)
         except InputError:
             # It cannot be split into executions and measurements, or nothing completed.
             continue
-        return RepetitionCosts(found.build_s, found.execution_s, found.measurement_s, found.source)
     return None
 
 
 def warn_of_sources(sources: Sequence[VersionSource]) -> tuple[str, ...]:
-    """What else may have changed between versions that were not measured together."""
+    """What repetition did not get, and what else may have changed between versions not measured together."""
+    noted = [note for source in sources for note in source.notes]
+    builds = [*noted, *(warning for source in sources for warning in _warn_of_repetition(source))]
     if len(sources) < 2:
-        return ()
+        return tuple(builds)
     machines = sorted({worker for source in sources for worker in source.workers})
     text = (
         "the versions were not measured in one experiment: whatever else changed between the files, such as "
         "the time of day or the state of the machine, counts as a change of the version and is in no interval"
     )
     if len(machines) > 1 and len({source.workers for source in sources}) > 1:
-        return (f"the machines differ ({', '.join(machines)}): a change may be theirs", text)
-    return (text,)
+        return (*builds, f"the machines differ ({', '.join(machines)}): a change may be theirs", text)
+    return (*builds, text)
+
+
+def _warn_of_repetition(source: VersionSource) -> tuple[str, ...]:
+    """What a bundle's `[replication]` promised and did not get, such as builds that differ."""
+    if source.experiment is None or source.experiment.replication is None:
+        return ()
+    bundle = open_bundle(Path(source.place))
+    records = bundle.read_records()
+    counted = count_trials_once(records).counted
+    standing = [record for record in records if counted[record.trial_id] == record.attempt]
+    return list_replication_warnings(source.experiment, bundle.design, standing)

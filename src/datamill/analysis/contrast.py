@@ -12,6 +12,7 @@ from scipy.special import stdtr, stdtrit
 from datamill.analysis.fieller import bound_ratio
 from datamill.analysis.model_data.cells import Cells, FloatArray, IntArray
 from datamill.analysis.records import Interval
+from datamill.analysis.satterthwaite import combine_freedom
 from datamill.analysis.shared_builds import SharedBuilds, gather_shared_builds
 
 #: What a reader must know where like observations are all equal.
@@ -114,12 +115,8 @@ def estimate_contrast(cells: Cells, weights: FloatArray, errors: CellErrors) -> 
     group = errors.group[used]
     sizes = np.bincount(group, weights=weights[used] ** 2 / cells.counts[used], minlength=errors.df.size)
     in_play = sizes > 0
-    parts, df = sizes[in_play] * errors.mean_sq[in_play], errors.df[in_play]
-    variance = float(np.sum(parts))
-    if variance == 0:
-        return Contrast(estimate, 0.0, float(np.sum(df)))
-    # Shares, not squares of variances, so that no unit makes this under- or overflow.
-    return Contrast(estimate, variance, 1.0 / float(np.sum((parts / variance) ** 2 / df)))
+    parts = sizes[in_play] * errors.mean_sq[in_play]
+    return Contrast(estimate, float(np.sum(parts)), combine_freedom(parts, errors.df[in_play]))
 
 
 def has_replicates(cells: Cells, used: FloatArray | None = None) -> bool:

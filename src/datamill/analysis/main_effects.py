@@ -8,10 +8,10 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import fdtrc, stdtr
+from scipy.special import fdtrc
 
 from datamill.analysis.blocks import BlockFit
-from datamill.analysis.contrast import find_critical
+from datamill.analysis.contrast import Contrast, find_critical, judge_contrast
 from datamill.analysis.lenth import (
     FEWEST_EFFECTS,
     estimate_pseudo_error,
@@ -98,7 +98,7 @@ def fit_main_effects(
         variances = np.diag(covariances)
         varies = bool(np.any(variances > 0))
         p = tuple(
-            None if variance == 0 else min(1.0, 2 * float(stdtr(of, -abs(value) / math.sqrt(variance))))
+            judge_contrast(Contrast(value, variance, of))
             for value, variance, of in zip(estimates[1:], variances[1:], dfs, strict=True)
         )
         error = PackageError(package, n, source, varies, float(np.min(dfs, initial=df)), interactions)

@@ -137,27 +137,7 @@ def analyze_response(
         present = valid["package"].drop_nulls() if "package" in valid.columns else None
         name = str(present[0]) if present is not None and present.len() else next(iter(levels["package"]), "")
         mean = _estimate_mean(cells, name, experiment, fallback, warnings)
-    means: list[LevelMean] = []
-    deviations: list[LevelDeviation] = []
-    for index in range(len(names)):
-        if index == package_factor:
-            continue
-        means += estimate_level_means(
-            cells,
-            factor=index,
-            group_factor=package_factor,
-            confidence=experiment.confidence,
-            fallback=fallback,
-            blocks=blocks,
-        )
-        deviations += find_largest_deviations(
-            cells,
-            factor=index,
-            group_factor=package_factor,
-            confidence=experiment.confidence,
-            fallback=fallback,
-            blocks=blocks,
-        )
+    means, deviations = _compare_levels(cells, package_factor, experiment.confidence, fallback, blocks)
     for part in (model, comparison, influence, checks):
         if part is not None:
             warnings += [warning for warning in part.warnings if warning not in warnings]
@@ -169,8 +149,8 @@ def analyze_response(
         comparison=comparison,
         influence=influence,
         checks=checks,
-        level_means=tuple(means),
-        deviations=tuple(deviations),
+        level_means=means,
+        deviations=deviations,
         mean=mean,
         missing_packages=missing.get("package", ()),
         confidence=experiment.confidence,
@@ -178,6 +158,38 @@ def analyze_response(
         warnings=tuple(warnings),
         blocked=blocked,
     )
+
+
+def _compare_levels(
+    cells: Cells,
+    package_factor: int | None,
+    confidence: float,
+    fallback: tuple[PooledError, ...],
+    blocks: BlockFit | None,
+) -> tuple[tuple[LevelMean, ...], tuple[LevelDeviation, ...]]:
+    """Means of the levels of all factors but the package, and their largest deviations, by package."""
+    means: list[LevelMean] = []
+    deviations: list[LevelDeviation] = []
+    for index in range(len(cells.factors)):
+        if index == package_factor:
+            continue
+        means += estimate_level_means(
+            cells,
+            factor=index,
+            group_factor=package_factor,
+            confidence=confidence,
+            fallback=fallback,
+            blocks=blocks,
+        )
+        deviations += find_largest_deviations(
+            cells,
+            factor=index,
+            group_factor=package_factor,
+            confidence=confidence,
+            fallback=fallback,
+            blocks=blocks,
+        )
+    return tuple(means), tuple(deviations)
 
 
 def _phrase_measurements(observations: Observations, *, planned: bool) -> list[str]:

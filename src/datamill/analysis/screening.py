@@ -159,7 +159,13 @@ def screen_factors(
         elif fit.error.interactions_p is not None and fit.error.interactions_p < alpha:
             warnings.append(
                 f"what factors do to {name} depends on other factors (p = {fit.error.interactions_p:.2g}): "
-                "interactions are at work, and this design does not tell which"
+                "interactions are at work, and this design does not tell which; a factor that acts through "
+                "one alone is not detected"
+            )
+        elif fit.error.source == "pseudo standard error":
+            warnings.append(
+                f"without like trials of {name} interactions go unnoticed, and a factor that acts through "
+                "one alone is not detected; replicates = 2 would tell whether there are any"
             )
     adjusted = adjust_holm([effect.p for effect in effects])
     judged = [

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamill.analysis.model_data.cells import CellArray, Cells, FloatArray, IntArray
+from datamill.analysis.satterthwaite import combine_freedom
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,18 +47,11 @@ class SharedBuilds:
         return np.asarray(sums * factor, dtype=np.float64)
 
     def estimate_variance(self, weights: FloatArray) -> tuple[float, float]:
-        """Variance of a weighted sum of cell means (K weights), and its degrees of freedom.
-
-        Source: Satterthwaite 1946.
-        """
+        """Variance of a weighted sum of cell means (K weights), and its degrees of freedom."""
         used = np.zeros(self.sizes.size, dtype=np.bool_)
         used[self.group[self.build[weights[self.cell] != 0]]] = True
         parts = self.covary(weights, weights)[used]
-        df = (self.sizes[used] - 1).astype(np.float64)
-        variance = float(np.sum(parts))
-        if variance == 0:
-            return 0.0, float(np.sum(df))
-        return variance, 1.0 / float(np.sum((parts / variance) ** 2 / df))
+        return float(np.sum(parts)), combine_freedom(parts, self.sizes[used] - 1)
 
 
 def find_shared_builds(of_row: CellArray, builds: IntArray | None) -> IntArray | None:

@@ -27,7 +27,10 @@ _LONGEST_NAME = 64
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What becomes of a factor that was screened, and why: it varies, or is held at its first level."""
+    """What becomes of a factor that was screened, and why: it varies, or is held at its first level.
+
+    The first level is the low one, unless that alone has no valid trial.
+    """
 
     factor: str
     levels: tuple[str, str]
@@ -44,14 +47,14 @@ def read_follow_up(folder: Path, file: Path | None) -> tuple[ExperimentFile, tup
     """Return the experiment that follows a screening, and what was decided, line by line.
 
     Its packages and question are the screening's, or those of `file`. What survived is crossed, each at its
-    two levels; the other factors that were screened are fixed at the low one. What `file` names itself stays
-    as it says.
+    two levels; the other factors that were screened are fixed at the low one, or at the one that
+    worked. What `file` names itself stays as it says.
 
     Raises:
         InputError: when the folder is no screening, or one that has not ended or says nothing yet.
     """
     bundle = open_bundle(folder)
-    decisions = decide_factors(bundle)
+    decisions, warnings = decide_factors(bundle)
     found = read_experiment_file(bundle.folder if file is None else file)
     tables = Source(str(found.path), found.text).parse()
     lines = [f"After the screening in {folder}:"]
@@ -69,6 +72,7 @@ def read_follow_up(folder: Path, file: Path | None) -> tuple[ExperimentFile, tup
     lines += [f"  {item.phrase()}" for item in decisions]
     if not any(item.survives for item in decisions):
         lines.append("  Nothing that was screened is varied: no factor was detected.")
+    lines += [f"  Warning: {warning}." for warning in warnings]
     comments = "".join(f"# {line}\n" for line in lines)
     text = f"{comments}\n{format_toml(tables)}"
     experiment = parse_experiment(text, name=f"{found.path}, after the screening")
@@ -78,16 +82,16 @@ def read_follow_up(folder: Path, file: Path | None) -> tuple[ExperimentFile, tup
     )
 
 
-def decide_factors(bundle: Bundle) -> tuple[Decision, ...]:
-    """Return what becomes of each factor of a screening, the strongest effects first.
+def decide_factors(bundle: Bundle) -> tuple[tuple[Decision, ...], tuple[str, ...]]:
+    """Return what becomes of each factor of a screening, the strongest effects first, and what to beware of.
 
     Raises:
         InputError: when the bundle is no screening, has trials to run, or no valid observation.
     """
     # Statistics take a second to load, which other uses of `run` need not wait for.
     from datamill.analysis.response import analyze_response
-    from datamill.analysis.screening import list_screened, screen_response
-    from datamill.report.page.screening import phrase_decision
+    from datamill.analysis.screening import find_observed_aliases, list_screened, screen_response
+    from datamill.report.page.screening import list_screening_warnings, phrase_decision
 
     where = str(bundle.folder)
     if bundle.experiment.design.kind != "screening":
@@ -106,30 +110,37 @@ def decide_factors(bundle: Bundle) -> tuple[Decision, ...]:
         )
     table = build_table(bundle.experiment, bundle.design, records)
     response = bundle.experiment.responses[0]
-    if table.filter((pl.col("response") == response.name) & pl.col("valid")).height == 0:
+    valid = table.filter((pl.col("response") == response.name) & pl.col("valid"))
+    if valid.height == 0:
         raise InputError(f"no trial of the screening gave a valid {response.name}", where=where)
-    screening = screen_response(
-        bundle.design, analyze_response(bundle.experiment, bundle.design, table, response)
-    )
+    analysis = analyze_response(bundle.experiment, bundle.design, table, response)
+    screening = screen_response(bundle.design, analysis)
     if not screening.effects:
         raise InputError(
             f"the screening says nothing of what moves {response.name}: {' '.join(screening.warnings)}",
             where=where,
             remedy="Run it with replicates = 2 or more.",
         )
-    levels = {factor.name: factor.levels for factor in bundle.design.crossed}
-    order = dict.fromkeys(
-        [effect.factor for effect in screening.effects] + list(list_screened(bundle.design))
-    )
-    return tuple(
-        Decision(
-            name,
-            (levels[name][0], levels[name][1]),
-            name in screening.survivors,
-            phrase_decision(name, screening),
-        )
-        for name in order
-    )
+    screened = list_screened(bundle.design)
+    levels = {
+        factor.name: (factor.levels[0], factor.levels[1])
+        for factor in bundle.design.crossed
+        if factor.name in screened
+    }
+    order = dict.fromkeys([effect.factor for effect in screening.effects] + list(screened))
+    decisions = []
+    for name in order:
+        measured = [level for level in levels[name] if level in valid[name].cast(pl.String).to_list()]
+        reason = phrase_decision(name, screening)
+        if len(measured) == 1:
+            # The other level gave nothing to go on with, whichever it is.
+            other = next(level for level in levels[name] if level != measured[0])
+            levels[name] = (measured[0], other)
+            reason = f"no valid trial had {other}"
+        decisions.append(Decision(name, levels[name], name in screening.survivors, reason))
+    structure = find_observed_aliases(analysis.observations.cells, screened)
+    warnings = list_screening_warnings(bundle.design, analysis, screening, structure)
+    return tuple(decisions), warnings
 
 
 def _forget_screening(tables: dict[str, Any], decisions: Sequence[Decision]) -> None:

@@ -20,14 +20,21 @@ from datamill.cli.experiment_files import (
     check_constraints,
     check_design_size,
     read_experiment_file,
+    size_design,
 )
 from datamill.cli.replication_text import list_replication_doubts
-from datamill.design.factorial import choose_factors, count_parameters, count_trials
+from datamill.design.factorial import count_parameters
 from datamill.design.records import DesignFactor
 from datamill.execution.here import PendingTrial, clear_scratch, list_pending_trials, run_pending_trials
 from datamill.execution.host_lock import lock_host
 from datamill.execution.packages import pack_package
-from datamill.execution.trial_times import list_trial_times, read_trial_times, remember_trial_times
+from datamill.execution.trial_times import (
+    TrialTime,
+    find_trial_time,
+    list_trial_times,
+    read_trial_times,
+    remember_trial_times,
+)
 from datamill.execution.worker import Worker, find_worker, read_host_facts
 from datamill.experiment.errors import InputError
 from datamill.experiment.factors import BACKGROUND_LOAD, NO_LOAD
@@ -60,8 +67,7 @@ def check(file: Path, pilot: bool, allow_trials: int) -> None:
         check_constraints(experiment.constraints, host, where=str(found.path))
         with lock_host() as lock:
             run_pilot(found, binary, console, lock)
-    factors = choose_factors(experiment, found.offers)
-    trials = count_trials(experiment, factors)
+    factors, trials = size_design(found)
     console.print(describe_design(found, factors, trials, estimate_trial_time(found)))
     doubts = (*list_idle_factors(found, factors), *list_doubts(experiment, factors, trials))
     for warning in (*list_lost_factors(read, found), *doubts):
@@ -161,18 +167,22 @@ def run_pilot(file: ExperimentFile, binary: Path, console: Console, lock: int) -
         raise InputError(
             "\n".join(failures), where="pilot", remedy=f"What the scripts printed is in {bundle.artifacts}."
         )
-    remember_trial_times(list_trial_times(bundle.read_records()))
+    remember_trial_times(list_trial_times(bundle.read_records(), bundle.design.trials))
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def estimate_trial_time(file: ExperimentFile) -> float | None:
+def estimate_trial_time(file: ExperimentFile) -> TrialTime | None:
     """Return the mean time of a trial over the experiment's packages, None when one was never timed here."""
     known = read_trial_times()
+    nested = file.experiment.replication
+    measurements = 0 if nested is None else nested.measurements + nested.warmup
     times = []
     for facts in file.packages:
         with tempfile.TemporaryDirectory(prefix="datamill-check-") as folder:
             packed = pack_package(facts, Path(folder) / "package.tar.gz")
-        if packed.sha256 not in known:
+        found = find_trial_time(known, packed.sha256, measurements)
+        if found is None:
             return None
-        times.append(known[packed.sha256])
-    return sum(times) / len(times)
+        times.append(found)
+    seconds = sum(time.seconds for time in times) / len(times)
+    return TrialTime(seconds, all(time.alike for time in times))

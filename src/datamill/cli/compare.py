@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
@@ -16,10 +15,10 @@ from datamill.cli.analyze.data import confidence_option, seed_option
 from datamill.cli.analyze.output import output_options, put_out, refuse_bad_files
 from datamill.cli.nested_options import nested_options
 from datamill.experiment.errors import InputError
+from datamill.experiment.quantities import parse_share
 from datamill.experiment.records import Direction
 
 _EXIT_WORSE = 1
-_PERCENT = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*%\s*")
 
 
 @click.command(short_help="Has performance changed between versions?")
@@ -108,7 +107,7 @@ def compare(
         *files,
         baseline=baseline,
         series=series,
-        threshold=_parse_threshold(threshold),
+        threshold=parse_share(threshold, where="--threshold"),
         confidence=confidence,
         alpha=alpha,
         adjust=adjust,
@@ -127,21 +126,6 @@ def compare(
     if check and result.worse:
         click.echo(f"datamill: worse by more than {threshold}: {', '.join(result.worse)}", err=True)
         click.get_current_context().exit(_EXIT_WORSE)
-
-
-def _parse_threshold(text: str) -> float:
-    percent = _PERCENT.fullmatch(text)
-    try:
-        share = float(percent[1]) / 100 if percent else float(text)
-    except ValueError:
-        share = -1.0
-    if not 0 < share < 1:
-        raise InputError(
-            f'"{text}" is no share above 0 and below 100%',
-            where="--threshold",
-            remedy="Write a percentage such as 1%, or a fraction such as 0.01.",
-        )
-    return share
 
 
 def _parse_conditions(conditions: Sequence[str]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from datamill.cli.experiment_files import ExperimentFile
-from datamill.cli.replication_text import phrase_extra_trials, phrase_nested_builds, phrase_replicates
+from datamill.cli.replication_text import list_extra_trials, phrase_nested_builds, phrase_replicates
 from datamill.design.batches import grow_replication, phrase_batches, phrase_rule
 from datamill.design.nesting import is_drawn_build
 from datamill.design.nuisance import list_unsettled_factors, phrase_treatment
@@ -21,17 +21,19 @@ from datamill.design.order import phrase_order
 from datamill.design.points import choose_points, count_points
 from datamill.design.records import DesignFactor
 from datamill.design.trials import build_design, name_build
+from datamill.execution.trial_times import TrialTime
 from datamill.experiment.factors import FACTORS
 from datamill.experiment.quantities import format_duration, format_size
+from datamill.experiment.records import StoppingRule
 
 #: Sentences on aliases that are shown.
 _MOST_ALIASES = 12
 
 
 def describe_design(
-    file: ExperimentFile, factors: tuple[DesignFactor, ...], trials: int, trial_s: float | None
+    file: ExperimentFile, factors: tuple[DesignFactor, ...], trials: int, time: TrialTime | None
 ) -> RenderableType:
-    """Return what would run; `trial_s` is the mean time of a trial, None when no trial was ever timed."""
+    """Return what would run; `time` is the mean time of a trial, None when no trial was ever timed."""
     experiment, packages = file.experiment, file.packages
     crossed = [factor for factor in factors if factor.role == "factor"]
     points = count_points(experiment, factors)
@@ -63,14 +65,14 @@ def describe_design(
     if experiment.until is None:
         sizes.append(f"{'replicates':16} {phrase_replicates(experiment)}\n")
         sizes.append(f"{'trials':16} {trials:,}", style="bold")
-        extra = phrase_extra_trials(experiment, trials)
-        sizes.append(f", in {phrase_order(experiment)} from seed {experiment.seed}{extra}\n")
+        extra = "".join(f"{'':16} {text}\n" for text in list_extra_trials(experiment, trials))
+        sizes.append(f", in {phrase_order(experiment)} from seed {experiment.seed}\n{extra}")
     else:
         sizes.append(f"{'replicates':16} {phrase_batches(experiment, points)}\n")
         sizes.append(f"{'trials':16} at most {trials:,}", style="bold")
-        extra = phrase_extra_trials(experiment, trials)
+        extra = "".join(f"{'':16} {text}\n" for text in list_extra_trials(experiment, trials))
         sizes.append(
-            f", in {phrase_order(experiment)} from seed {experiment.seed} within each batch{extra}\n"
+            f", in {phrase_order(experiment)} from seed {experiment.seed} within each batch\n{extra}"
         )
         sizes.append(f"{'goes on':16} {phrase_rule(experiment.until)}\n")
     # With until: the builds of the whole plan.
@@ -78,9 +80,7 @@ def describe_design(
     most = "" if experiment.until is None else "up to the bound: "
     builds = _describe_builds(replace(file, experiment=grown), factors, trials)
     sizes.append(f"{'builds':16} {most}{builds}\n")
-    sizes.append(
-        f"{'estimated time':16} {_describe_time(trial_s, trials, at_most=experiment.until is not None)}\n"
-    )
+    sizes.append(f"{'estimated time':16} {describe_time(time, trials, experiment.until)}\n")
     indent = f"\n{'':16} "
     responses = indent.join(
         f"{response.name} = {response.formula} [{response.unit}], {response.direction} is better"
@@ -154,11 +154,16 @@ def _describe_builds(file: ExperimentFile, factors: tuple[DesignFactor, ...], tr
     return f"{count:,}, each shared by {shared} trials (variation between builds is not measured)"
 
 
-def _describe_time(trial_s: float | None, trials: int, *, at_most: bool) -> str:
-    most = "at most " if at_most else ""
-    if trial_s is None:
+def describe_time(time: TrialTime | None, trials: int, rule: StoppingRule | None) -> str:
+    """Return how long so many trials take, at most as long as the rule allows."""
+    most = "at most " if rule is not None else ""
+    if time is None:
         return (
             "unknown: no trial of these packages was timed here yet; datamill check --pilot runs one of each"
         )
-    each = format_duration(trial_s)
-    return f"{most}{format_duration(trial_s * trials)} ({each} a trial, from earlier trials here)"
+    each = format_duration(time.seconds)
+    total_s = time.seconds * trials
+    other = "" if time.alike else " with another number of measurements"
+    if rule is not None and rule.max_time_s:
+        total_s = min(total_s, rule.max_time_s)
+    return f"{most}{format_duration(total_s)} ({each} a trial, from earlier trials here{other})"

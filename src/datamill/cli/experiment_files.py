@@ -7,6 +7,7 @@ from pathlib import Path
 
 from datamill.design.factorial import choose_factors, count_trials
 from datamill.design.points import count_points
+from datamill.design.records import DesignFactor
 from datamill.execution.packages import PackageFacts, inspect_package
 from datamill.execution.user_factors import UserFactor, read_user_factor
 from datamill.execution.worker import read_offers
@@ -146,14 +147,30 @@ def ask_host(file: ExperimentFile, binary: Path) -> ExperimentFile:
     return replace(file, experiment=drop_unavailable_policy(file.experiment, offers), offers=offers)
 
 
+def size_design(file: ExperimentFile) -> tuple[tuple[DesignFactor, ...], int]:
+    """Return the factors of an experiment's design and the number of its trials.
+
+    Raises:
+        InputError: when there is no such design, naming the file.
+    """
+    try:
+        factors = choose_factors(file.experiment, file.offers)
+        return factors, count_trials(file.experiment, factors)
+    except InputError as problem:
+        # The design knows sections and keys, and nothing of files.
+        if not problem.where.startswith("["):
+            raise
+        where = f"{file.path}: {problem.where}"
+        raise InputError(problem.message, where=where, remedy=problem.remedy) from problem
+
+
 def check_design_size(file: ExperimentFile, allowed_trials: int) -> None:
     """Refuse a design that nobody confirmed and that is too large to be meant.
 
     Raises:
         InputError: with the size and how it comes about.
     """
-    factors = choose_factors(file.experiment, file.offers)
-    count = count_trials(file.experiment, factors)
+    factors, count = size_design(file)
     if count <= max(MOST_UNCONFIRMED_TRIALS, allowed_trials):
         return
     product = " x ".join(

@@ -91,8 +91,11 @@ def export(
 
 def _read_table(data: Path) -> tuple[pl.DataFrame, str, bool]:
     """Return the table with its types, its name for messages, and whether it is tidy."""
-    file = open_bundle(data).folder / "table.parquet" if data.is_dir() else data
-    table = read_table_file(file)
+    if data.is_dir():
+        bundle = open_bundle(data)
+        table, file = bundle.read_table(), bundle.table_file
+    else:
+        table, file = read_table_file(data), data
     tidy = is_tidy(table)
     if tidy:
         table = restore_tidy_types(table, source=str(file))

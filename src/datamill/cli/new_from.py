@@ -13,6 +13,9 @@ from datamill.execution.package_placing import place_package
 from datamill.execution.shipped_packages import ShippedPackage, ShippedResponse, find_shipped_package
 from datamill.experiment.errors import InputError
 
+#: Behind the table of a response that [replication] can repeat within an execution.
+_REPEATED = "  # measured as often as [replication] asks: put it first to answer from those"
+
 
 def make_experiment_from(folder: Path, names: tuple[str, ...], given: Mapping[str, Path]) -> None:
     """Make `folder` with an experiment of the named packages, complete with their sources.
@@ -113,7 +116,7 @@ def _choose_responses(packages: list[ShippedPackage]) -> list[ShippedResponse]:
 def _write_response(response: ShippedResponse) -> str:
     formula = f"formula = {_quote(response.formula)}\n" if response.formula else ""
     return (
-        f"[responses.{response.name}]\n"
+        f"[responses.{response.name}]{_REPEATED if response.repeated else ''}\n"
         f"unit = {_quote(response.unit)}\n"
         f"{formula}direction = {_quote(response.direction)}\n"
     )

@@ -43,7 +43,12 @@ _OF_PLANS = (
 @click.option(
     "--alpha", type=float, default=0.05, show_default=True, help="How often none may be taken for one."
 )
-@click.option("--only", metavar="VERSION", default="", help="Version to plan for [the one that varies most].")
+@click.option(
+    "--only",
+    metavar="VERSION",
+    default="",
+    help="Version to plan for [the one that varies most; for --false-alarms that with most builds].",
+)
 @click.option(
     "--variances",
     metavar="V,B,E",

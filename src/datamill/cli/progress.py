@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 
@@ -32,6 +33,7 @@ class TrialProgress:
         self._done_before = done
         self._current = ""
         self._last_line_s = 0.0
+        self._ends_s = math.inf
         self._live = Live(console=console, auto_refresh=False, transient=True)
 
     def __enter__(self) -> TrialProgress:
@@ -70,8 +72,13 @@ class TrialProgress:
         text = f"{self._done} done ({self._failed} failed), {self._most}{left} left"
         if counted and left:
             per_trial_s = (time.monotonic() - self._started_s) / counted
-            text += f", {self._most or 'about '}{format_duration(per_trial_s * left)} to go"
+            left_s = min(per_trial_s * left, max(0.0, self._ends_s - time.monotonic()))
+            text += f", {self._most or 'about '}{format_duration(left_s)} to go"
         return text
+
+    def limit_time(self, left_s: float) -> None:
+        """Note that the experiment ends in so many seconds, however many trials are left."""
+        self._ends_s = time.monotonic() + left_s
 
     def reset_clock(self) -> None:
         """Start counting time from here: what came before was not trials."""

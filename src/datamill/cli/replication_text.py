@@ -24,14 +24,14 @@ def phrase_replicates(experiment: Experiment) -> str:
     return text
 
 
-def phrase_extra_trials(experiment: Experiment, trials: int) -> str:
-    """Return which of so many trials are not for the question, empty when there are none."""
+def list_extra_trials(experiment: Experiment, trials: int) -> list[str]:
+    """Return which of so many trials are not for the question, a line each."""
     extra = count_calibration_trials(experiment)
-    text = f"; {extra} of them show what a measurement costs" if extra else ""
+    lines = [f"{extra} of them show what a measurement costs"] if extra else []
     references = count_among(experiment, trials)
     if experiment.reference is not None and references:
-        text += f"; {references} of them show drift (package {experiment.reference.package})"
-    return text
+        lines.append(f"{references} of them show drift (package {experiment.reference.package})")
+    return lines
 
 
 def phrase_nested_builds(experiment: Experiment, factors: Sequence[DesignFactor], packages: int) -> str:

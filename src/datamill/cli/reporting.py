@@ -40,7 +40,7 @@ def report_bundle(
         console.print(Text(line))
     for warning in answer.warnings:
         console.print(Text(f"Warning: {warning}", style="yellow"))
-    if bundle.experiment.design.kind == "screening" and answer.n:
+    if page.survivors:
         command = f"{name_command()} run --after-screening {bundle.folder}"
         console.print(
             Text(f"Go on with what survived: {command}", no_wrap=True, overflow="ignore"), soft_wrap=True

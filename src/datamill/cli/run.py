@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 
 import click
@@ -196,7 +195,7 @@ def run_bundle(
         raise
     console.print("All trials that are needed have ended; analysing …")
     records = bundle.read_records()
-    remember_trial_times(list_trial_times(records))
+    remember_trial_times(list_trial_times(records, bundle.design.trials))
     shutil.rmtree(bundle.work, ignore_errors=True)
     # Imported late: figures and statistics take a second to load, which a trial need not wait for.
     from datamill.cli.reporting import report_bundle
@@ -236,7 +235,14 @@ def run_trials(
             from datamill.cli.sequential import Monitor
 
             monitor = Monitor(bundle, records)
-            trials = monitor.feed_trials(pending, prepare, partial(print_decision, console))
+            decisions = bundle.read_decisions()
+            _limit_time(progress, bundle, decisions[-1].elapsed_s if decisions else 0.0)
+
+            def tell(decision: Decision) -> None:
+                print_decision(console, decision)
+                _limit_time(progress, bundle, decision.elapsed_s)
+
+            trials = monitor.feed_trials(pending, prepare, tell)
         else:
             prepare(pending)
         progress.reset_clock()
@@ -247,6 +253,12 @@ def run_trials(
             progress.end_trial(completed=record.outcome == "completed")
             if monitor is not None:
                 monitor.add_record(record)
+
+
+def _limit_time(progress: TrialProgress, bundle: Bundle, elapsed_s: float) -> None:
+    rule = bundle.experiment.until
+    if rule is not None and rule.max_time_s:
+        progress.limit_time(rule.max_time_s - elapsed_s)
 
 
 def print_decision(console: Console, decision: Decision) -> None:

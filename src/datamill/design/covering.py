@@ -53,19 +53,6 @@ def build_covering_array(sizes: tuple[int, ...], strength: int, seed: int) -> tu
     return tuple(dict.fromkeys(filled))
 
 
-def find_uncovered(
-    rows: Sequence[Row], sizes: Sequence[int], strength: int
-) -> tuple[tuple[tuple[int, int], ...], ...]:
-    """Return the combinations of levels, as pairs of factor and level, of `strength` factors in no row."""
-    missing = []
-    for factors in itertools.combinations(range(len(sizes)), min(strength, len(sizes))):
-        seen = {tuple(row[factor] for factor in factors) for row in rows}
-        for levels in itertools.product(*(range(sizes[factor]) for factor in factors)):
-            if levels not in seen:
-                missing.append(tuple(zip(factors, levels, strict=True)))
-    return tuple(missing)
-
-
 def _refuse_too_many(sizes: Sequence[int], strength: int) -> None:
     count = 0
     for factors in itertools.combinations(sizes, strength):

@@ -81,7 +81,7 @@ def find_optimal_design(sizes: tuple[int, ...], points: int, order: int, seed: i
         raise InputError(
             f"a model with {parameters} parameters needs at least {parameters} points, and max_points allows "
             f"{points}",
-            where="[experiment], max_points",
+            where="[experiment] max_points",
             remedy="Raise max_points"
             + (", or lower interaction_order (1: main effects alone)." if order > 1 else "."),
         )

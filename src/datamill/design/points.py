@@ -67,7 +67,7 @@ def choose_points(experiment: Experiment, factors: Sequence[DesignFactor]) -> Ch
         raise InputError(
             f'design = "{experiment.design.kind}" chooses among combinations of levels, and there is no '
             "factor with two",
-            where="[experiment], design",
+            where="[experiment] design",
             remedy="Name factors with two levels under [factors], or leave design out.",
         )
     chosen = _choose_rows(experiment, varied, len(crossed[0].levels) if _has_package(crossed) else 1)

@@ -61,7 +61,7 @@ def take_typed(
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        names = {str: "a text in quotes", int: "a whole number", float: "a number"}
+        names = {str: "a text in quotes", int: "a whole number", float: "a number", bool: "true or false"}
         raise InputError(
             f"{key} must be {names[kind]}, not {spell_value(value)}", where=source.locate(section, key)
         )

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, cast, get_args
 
 from datamill.experiment.errors import InputError
 from datamill.experiment.fields import (
-    check_between,
     check_one_of,
     check_within,
     take_table,
     take_typed,
 )
-from datamill.experiment.quantities import parse_duration
+from datamill.experiment.quantities import parse_duration, parse_share
 from datamill.experiment.records import (
     DesignChoice,
     DesignKind,
@@ -26,7 +24,6 @@ from datamill.experiment.records import (
 )
 from datamill.experiment.source import Source
 
-_PERCENTAGE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*")
 _REPLICATION = (
     "builds", "executions", "measurements", "warmup", "randomise_builds", "until", "max_trials", "max_time",
 )  # fmt: skip
@@ -167,7 +164,9 @@ def parse_stopping_rule(
 
     def number(key: str, default: float, low: float, high: float) -> float:
         value = take_typed(rule, key, float, default, source, "replication")
-        return check_between(value, low, high, source, "replication", "until")
+        if not low < value < high:
+            raise InputError(f"{key} must lie between {low:g} and {high:g}, not {value:g}", where=where)
+        return value
 
     most = take_typed(table, "max_trials", int, 0, source, "replication")
     if "max_trials" in table:
@@ -184,29 +183,14 @@ def parse_stopping_rule(
             remedy='Write max_trials = 500 or max_time = "2 h" beside it.',
         )
     return StoppingRule(
-        half_width=_parse_share(rule["half_width"], where) if "half_width" in rule else None,
-        detect=_parse_share(rule["detect"], where) if "detect" in rule else None,
+        half_width=parse_share(rule["half_width"], where=where) if "half_width" in rule else None,
+        detect=parse_share(rule["detect"], where=where) if "detect" in rule else None,
         confidence=number("confidence", confidence, 0.5, 1.0),
         alpha=number("alpha", 0.05, 0.0, 0.5),
         power=number("power", 0.9, 0.0, 1.0),
         max_trials=most,
         max_time_s=longest,
     )
-
-
-def _parse_share(value: object, where: str) -> float:
-    """Read `"1%"` or 0.01."""
-    if isinstance(value, str) and (match := _PERCENTAGE.fullmatch(value)):
-        share = float(match[1]) / 100
-    elif isinstance(value, (int, float)) and not isinstance(value, bool):
-        share = float(value)
-    else:
-        share = 0.0
-    if not 0 < share < 1:
-        raise InputError(
-            f"{value!r} is not a share between 0 and 100%", where=where, remedy='Write, say, "1%".'
-        )
-    return share
 
 
 def parse_design_choice(head: Mapping[str, Any], source: Source) -> DesignChoice:

@@ -9,6 +9,7 @@ from datamill.experiment.errors import InputError
 _SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
           "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}  # fmt: skip
 _DURATIONS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_SHARE = re.compile(r"\s*([0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?)\s*(%?)\s*")
 _QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*")
 
 
@@ -40,6 +41,26 @@ def parse_duration(value: object, *, where: str) -> float:
     if number <= 0:
         raise InputError("a time limit must be above zero", where=where)
     return number * factor
+
+
+def parse_share(value: object, *, where: str) -> float:
+    """Return a share, such as 0.01, from a number or a text such as `1%`.
+
+    Raises:
+        InputError: when it is neither, or does not lie between 0 and 1.
+    """
+    share = 0.0
+    if isinstance(value, str) and (match := _SHARE.fullmatch(value)):
+        share = float(match[1]) / (100 if match[2] else 1)
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        share = float(value)
+    if not 0 < share < 1:
+        raise InputError(
+            f"{value!r} is not a share between 0 and 100%",
+            where=where,
+            remedy='Write a percentage such as "1%", or a fraction such as 0.01.',
+        )
+    return share
 
 
 def _split_quantity(value: object, kind: str, example: str, where: str) -> tuple[float, str]:

@@ -146,6 +146,11 @@ def format_p(p: float | None) -> str:
     return f"{p:.2g}" if p < 1e-4 else f"{p:.3g}" if p < 0.1 else f"{p:.2f}"
 
 
+def format_mean_count(number: float, otherwise: str) -> str:
+    """A mean of counts that is whole up to rounding, as a count; else what `otherwise` says."""
+    return format_count(round(number)) if abs(number - round(number)) < 1e-9 else otherwise
+
+
 def format_count(number: int) -> str:
     """A count with thin groups of three: `12 600`."""
     return f"{number:,}".replace(",", _GROUP)

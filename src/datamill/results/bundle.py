@@ -25,6 +25,7 @@ from datamill.results.decisions import Decision, append_decision, list_needed_tr
 from datamill.results.garbage_pause import pause_garbage_collection
 from datamill.results.log import append_records, read_log
 from datamill.results.table import build_table
+from datamill.results.table_files import read_table_file
 from datamill.results.trial_record import TrialRecord
 
 BUNDLE_FORMAT = 1
@@ -103,6 +104,20 @@ class Bundle:
         return self.folder / "decisions.jsonl"
 
     @property
+    def table_file(self) -> Path:
+        """The tidy table, made from the log when the command that runs the experiment ends."""
+        return self.folder / "table.parquet"
+
+    @property
+    def has_table(self) -> bool:
+        """Whether the table holds all of the log: a command that was killed leaves none, or an old one."""
+        if not self.table_file.is_file():
+            return False
+        return not self.log_file.is_file() or (
+            self.table_file.stat().st_mtime_ns >= self.log_file.stat().st_mtime_ns
+        )
+
+    @property
     def artifacts(self) -> Path:
         """Collected archives and the phases' output, one folder an attempt."""
         return self.folder / "artifacts"
@@ -164,6 +179,24 @@ class Bundle:
         """
         return list_needed_trials(self.experiment, self.design, self.read_decisions())
 
+    def read_table(self) -> pl.DataFrame:
+        """Return the tidy table from its file, or where that is not up to date from the log.
+
+        Raises:
+            InputError: no trial has ended yet, the log is damaged, or the file is no table.
+        """
+        if self.has_table:
+            return read_table_file(self.table_file)
+        records = self.read_records()
+        if not records:
+            raise InputError(
+                "no trial of this experiment has ended yet",
+                where=str(self.folder),
+                remedy=f"Continue it with datamill run --resume {self.folder}.",
+            )
+        with pause_garbage_collection():
+            return build_table(self.experiment, self.design, records)
+
     def write_table(self, records: Sequence[TrialRecord], *, always_csv: bool = False) -> pl.DataFrame:
         """Write the tidy table of these records as `table.parquet` and `table.csv`, and return it.
 
@@ -175,7 +208,7 @@ class Bundle:
         """
         with pause_garbage_collection():
             table = build_table(self.experiment, self.design, records)
-        _replace_table(self.folder / "table.parquet", table.write_parquet)
+        _replace_table(self.table_file, table.write_parquet)
         csv = self.folder / "table.csv"
         if always_csv or table.height <= MOST_CSV_ROWS:
             _replace_table(csv, table.write_csv)

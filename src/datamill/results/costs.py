@@ -13,10 +13,13 @@ from datamill.results.trial_record import PhaseFacts, TrialRecord
 
 
 @dataclass(frozen=True, slots=True)
-class MeasuredCosts:
-    """Seconds that one more build, execution and measurement take, and in words how they were found.
+class RepetitionCosts:
+    """What repetition takes, in seconds of the machine's time.
 
-    `execution_s` has start, warm-up and what a trial takes around it, but none of its measurements.
+    `build_s` for one more build, `execution_s` for one more execution of it without its measurements (start,
+    warm-up, and what a trial takes around it), `measurement_s` for one more measurement in an execution:
+    w + n measurements of EPEW 2006, equation 18, are `execution_s + n * measurement_s`. `source` says in
+    words how they are known.
     """
 
     build_s: float
@@ -40,7 +43,7 @@ def measure_costs(
     package: str = "",
     measurements: float = 1.0,
     measured_s: float | None = None,
-) -> MeasuredCosts:
+) -> RepetitionCosts:
     """Measure what repetition took, of one package or of all.
 
     An execution is taken from the worker's start of the trial to its end, less a build of its own. One
@@ -64,7 +67,7 @@ def measure_costs(
     build_s, said_builds = _measure_builds(records, package)
     measurement_s, said_measurements = _measure_measurement(trials, full, whole_s, measurements, measured_s)
     execution_s = max(0.0, whole_s - measurements * measurement_s)
-    return MeasuredCosts(
+    return RepetitionCosts(
         build_s,
         execution_s,
         measurement_s,

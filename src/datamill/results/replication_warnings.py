@@ -57,10 +57,15 @@ def _judge_measurements(
             continue
         reported, asked = wrong[0]
         if all(count == 1 for count, _ in wrong):
+            repeated = _list_repeated(pairs)
             warnings.append(
                 f"package {package} reported one value of {name} in {len(wrong)} of {len(seen)} executions, "
-                f"where {asked} were asked for: it does not take as many measurements as "
-                "DATAMILL_MEASUREMENTS says"
+                f"where {asked} were asked for: "
+                + (
+                    f"what it repeats is {', '.join(repeated)}, and only responses of these have measurements"
+                    if repeated
+                    else "it does not take as many measurements as DATAMILL_MEASUREMENTS says"
+                )
             )
         else:
             warnings.append(
@@ -69,6 +74,16 @@ def _judge_measurements(
                 "included)"
             )
     return warnings
+
+
+def _list_repeated(pairs: Sequence[tuple[PlannedTrial, TrialRecord]]) -> list[str]:
+    """Return the metrics that have as many values as were asked for in every execution."""
+    names = set.intersection(*(set(record.metrics) for _, record in pairs))
+    return sorted(
+        name
+        for name in names
+        if all(len(record.metrics[name]) == trial.warmup + trial.measurements > 1 for trial, record in pairs)
+    )
 
 
 def _judge_builds(package: str, pairs: Sequence[tuple[PlannedTrial, TrialRecord]], remedy: str) -> list[str]:

@@ -212,15 +212,21 @@ def _spell_doubts(doubts: Sequence[Doubt]) -> str | None:
 def _name_blocks(
     experiment: Experiment, trials: Sequence[PlannedTrial], records: Sequence[TrialRecord]
 ) -> list[str]:
-    """Return the block of each attempt: the hour of the experiment, the boot, or else the planned block."""
+    """Return the block of each attempt: the hour of the experiment, the boot, or else the planned block.
+
+    Where all ran in one hour, or boot, that divides nothing: with `order = "interleaved"` rounds do.
+    """
+    planned = [trial.block for trial in trials]
     if experiment.block == "hour":
         first = min((record.started_unix_ns for record in records), default=0)
-        return [f"hour {1 + (record.started_unix_ns - first) // _HOUR_NS}" for record in records]
-    if experiment.block == "boot":
+        names = [f"hour {1 + (record.started_unix_ns - first) // _HOUR_NS}" for record in records]
+    elif experiment.block == "boot":
         in_order = sorted(records, key=lambda record: record.started_unix_ns)
         numbers = {boot: n for n, boot in enumerate(dict.fromkeys(r.host.boot_id for r in in_order), start=1)}
-        return [f"boot {numbers[record.host.boot_id]}" for record in records]
-    return [trial.block for trial in trials]
+        names = [f"boot {numbers[record.host.boot_id]}" for record in records]
+    else:
+        return planned
+    return planned if experiment.order == "interleaved" and len(set(names)) == 1 else names
 
 
 def _build_trial_columns(

@@ -22,7 +22,7 @@ _MOST_BINS = 120
 #: Deals with which the largest difference is compared.
 DRAWS = 1999
 #: Deals that are looked at together.
-_BATCH = 200
+_AT_ONCE = 200
 #: From this number of trials on, sums of scores are drawn from their normal distribution.
 _LARGE = 4000
 #: Pairs of trials of which differences are computed; of more, these many are drawn.
@@ -108,21 +108,21 @@ def _find_covariance(point: IntArray, bins: IntArray, scores: FloatArray, count:
 def _draw_sums(
     point: IntArray, bins: IntArray, scores: FloatArray, covariance: FloatArray, count: int
 ) -> Iterator[FloatArray]:
-    """Sums of the bins for scores dealt anew within design points, in batches; the same ones each time."""
+    """Sums of the bins for scores dealt anew within design points, in portions; the same each time."""
     random = np.random.default_rng(0)
     if scores.size > _LARGE:
         values, vectors = np.linalg.eigh(covariance)
         root = vectors * np.sqrt(np.maximum(values, 0))
-        for drawn in range(0, DRAWS, _BATCH):
-            yield random.standard_normal((min(_BATCH, DRAWS - drawn), count)) @ root.T
+        for drawn in range(0, DRAWS, _AT_ONCE):
+            yield random.standard_normal((min(_AT_ONCE, DRAWS - drawn), count)) @ root.T
         return
     members = list_members(point)
     ends = np.searchsorted(bins, np.arange(count))
-    for drawn in range(0, DRAWS, _BATCH):
-        batch = np.tile(scores, (min(_BATCH, DRAWS - drawn), 1))
+    for drawn in range(0, DRAWS, _AT_ONCE):
+        dealt = np.tile(scores, (min(_AT_ONCE, DRAWS - drawn), 1))
         for at in members:
-            batch[:, at] = random.permuted(batch[:, at], axis=1)
-        yield np.add.reduceat(batch, ends, axis=1)
+            dealt[:, at] = random.permuted(dealt[:, at], axis=1)
+        yield np.add.reduceat(dealt, ends, axis=1)
 
 
 def _measure_shift(

@@ -13,6 +13,7 @@ from datamill.analysis.groups.records import Group, GroupEstimate, GroupTest
 from datamill.analysis.groups.studentized_range import find_range_quantile, find_range_tail
 from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.records import Interval
+from datamill.analysis.satterthwaite import combine_freedom
 from datamill.experiment.errors import InputError
 
 #: Said where two groups do not vary at all.
@@ -68,9 +69,7 @@ def compare_welch(first: Group, second: Group, confidence: float) -> GroupTest:
 
 def _find_df(parts: FloatArray, sizes: FloatArray) -> float:
     """Satterthwaite's degrees of freedom of a sum of variances; NaN where nothing varies."""
-    total = float(np.sum(parts))
-    # Shares, not squares of variances, so that no unit makes this under- or overflow.
-    return 1 / float(np.sum((parts / total) ** 2 / (sizes - 1))) if total > 0 else math.nan
+    return combine_freedom(parts, sizes - 1) if np.any(parts > 0) else math.nan
 
 
 def compare_student(first: Group, second: Group, confidence: float) -> GroupTest:

@@ -345,6 +345,15 @@ def _join(names: Sequence[str]) -> str:
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
+def phrase_left_out(cells: Cells, names: Sequence[str]) -> str:
+    """Which terms a model had to leave out, because not all combinations of levels have data."""
+    empty = cells.possible - cells.counts.size
+    return (
+        f"not estimable, because {empty} of {cells.possible} combinations of levels have no data, and left "
+        f"out of the model: {_join(names)}"
+    )
+
+
 def _collect_warnings(
     cells: Cells, fit: _Fit, lack: LackOfFit | None, error_ms: float, alpha: float
 ) -> tuple[str, ...]:
@@ -357,10 +366,7 @@ def _collect_warnings(
             f"{_join(fit.dropped)}"
         )
     elif fit.dropped:
-        warnings.append(
-            f"not estimable, because {empty} of {cells.possible} combinations of levels have no data, "
-            f"and left out of the model: {_join(fit.dropped)}"
-        )
+        warnings.append(phrase_left_out(cells, fit.dropped))
     elif empty:
         warnings.append(f"{empty} of {cells.possible} combinations of levels have no data")
     if error_ms == 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
@@ -120,6 +121,11 @@ class ErrorEngine:
         return self.by_counts and not is_saturated(self.problem.matrix) and not is_walked(self.problem)
 
     @property
+    def unit(self) -> Literal["trial", "build"]:
+        """What observations belong to that are no replicates of each other."""
+        return "build" if self.observations.units == "builds" else "trial"
+
+    @property
     def replicates(self) -> int | None:
         """Number of draws; None where nothing is drawn."""
         if self.method not in _DRAWING:
@@ -146,8 +152,9 @@ class ErrorEngine:
             refuse_few_groups(
                 groups,
                 coefficients.shape[1],
-                "trials",
-                "Add trials or choose fewer terms: observations within a trial are no replicates.",
+                self.observations.units,
+                f"Add {self.observations.units} or choose fewer terms: observations within a {self.unit} are "
+                "no replicates.",
             )
         if self.by_counts:
             return self._draw_counts(quantiles, coefficients, self.replicates)

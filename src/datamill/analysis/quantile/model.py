@@ -77,4 +77,5 @@ def fit_quantiles(
         warnings=collect_warnings(engine, fits, dropped, crossings),
         covariate_means=tuple(mean for _, mean in centred),
         blocks=data.blocks,
+        units=observations.units,
     )

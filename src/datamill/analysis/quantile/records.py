@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from datamill.analysis.model_data.cells import Factor
 from datamill.analysis.model_data.coding import Term
@@ -107,6 +107,7 @@ class QuantileModel:
     `crossings` counts the design points (with covariates, the observations) at which a higher
     quantile is fitted below a lower one. `replicates` and `seed` are None where nothing is drawn.
     Covariates count from their means, `covariate_means`. `blocks` names terms that nobody asks about.
+    `trials` counts what observations belong to together, `units`: trials, or builds of several trials.
     """
 
     factors: tuple[Factor, ...]
@@ -129,3 +130,4 @@ class QuantileModel:
     warnings: tuple[str, ...]
     covariate_means: tuple[float, ...] = ()
     blocks: tuple[str, ...] = ()
+    units: Literal["trials", "builds"] = "trials"

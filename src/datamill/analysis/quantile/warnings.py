@@ -52,7 +52,7 @@ def describe_method(engine: ErrorEngine) -> str:
         "distribution of the response",
         "rows": "percentiles of a bootstrap of observations",
         "block": "percentiles of a bootstrap of blocks of successive observations",
-        "cluster": "percentiles of a bootstrap of whole trials"
+        "cluster": f"percentiles of a bootstrap of whole {engine.unit}s"
         + (" (of their counts below each cell's quantile)" if matrix.factorial else "")
         + ", widened by Student's distribution",
     }[engine.method]
@@ -204,17 +204,13 @@ def _warn_of_dependence(engine: ErrorEngine) -> list[str]:
     trials, cells = engine.observations.trials, engine.observations.cells
     if trials is None or not have_several_observations(engine.observations):
         return []
-    warnings = []
-    if engine.observations.units == "builds":
-        warnings.append(
-            "design points have several builds: what is called a trial here is a build, since its executions "
-            "are no replicates"
-        )
+    warnings: list[str] = []
+    unit = engine.unit
     if engine.method not in ("cluster", "block"):
         return [
             *warnings,
-            f"the trials have several observations, which {engine.method} errors take as independent: the "
-            "intervals are too narrow if those of one trial resemble each other",
+            f"the {unit}s have several observations, which {engine.method} errors take as independent: the "
+            f"intervals are too narrow if those of one {unit} resemble each other",
         ]
     decided = {
         quantile: df
@@ -223,23 +219,23 @@ def _warn_of_dependence(engine: ErrorEngine) -> list[str]:
     }
     if decided:
         warnings.append(
-            f"at {_name_quantiles([*decided])} a few trials have most of what lies beyond: errors are known "
-            f"as badly as from {min(decided.values()):.0f} trials, for which intervals are widened"
+            f"at {_name_quantiles([*decided])} a few {unit}s have most of what lies beyond: errors are known "
+            f"as badly as from {min(decided.values()):.0f} {unit}s, for which intervals are widened"
         )
     if not are_trials_nested(engine.observations):
         return [
             *warnings,
-            "trials span several combinations of levels, and count as one each; if their numbers only start "
-            "anew in every combination, number them apart",
+            f"{unit}s span several combinations of levels, and count as one each; if their numbers only "
+            "start anew in every combination, number them apart",
         ]
     size = int(trials.max()) + 1
     of_trial = np.unique(cells.of_row.astype(np.int64) * size + trials) // size
     fewest = int(np.min(np.bincount(of_trial, minlength=cells.counts.size)))
     if fewest < _FEW_TRIALS:
         warnings.append(
-            f"a design point has {fewest} trial{'s' if fewest > 1 else ''}: how much trials differ is hardly "
-            "known, and intervals of quantiles in the tails may be a little too narrow; more trials help, "
-            "more observations within a trial do not"
+            f"a design point has {fewest} {unit}{'s' if fewest > 1 else ''}: how much {unit}s differ is "
+            "hardly known, and intervals of quantiles in the tails may be a little too narrow; more "
+            f"{unit}s help, more observations within a {unit} do not"
         )
     return warnings
 

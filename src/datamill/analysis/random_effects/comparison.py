@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from scipy.special import stdtr
-
-from datamill.analysis.contrast import find_critical
+from datamill.analysis.contrast import Contrast, bound_contrast, find_critical, judge_contrast
 from datamill.analysis.fieller import bound_ratio
 from datamill.analysis.influence import adjust_holm
+from datamill.analysis.random_effects.common_builds import (
+    CommonBuilds,
+    find_common_builds,
+    find_partly_common_builds,
+)
 from datamill.analysis.random_effects.comparison_records import (
     CostToTell,
     VersionAdjustment,
@@ -18,12 +21,14 @@ from datamill.analysis.random_effects.comparison_records import (
     VersionMean,
     VersionVerdict,
 )
-from datamill.analysis.random_effects.records import NestedValues, RepetitionCosts
+from datamill.analysis.random_effects.records import NestedValues
 from datamill.analysis.random_effects.version_means import estimate_version_mean
-from datamill.analysis.records import Interval, Ratio
+from datamill.analysis.records import Ratio
+from datamill.analysis.satterthwaite import combine_freedom
 from datamill.experiment.errors import InputError
 from datamill.experiment.records import Direction
 from datamill.experiment.suggestions import suggest_name
+from datamill.results.costs import RepetitionCosts
 
 #: More builds than this nobody makes to tell two versions apart.
 _MOST_BUILDS = 100_000
@@ -43,10 +48,11 @@ def compare_versions(
     """Compare versions with one baseline (the first, unless named), or each with the one before.
 
     Build means are the independent observations: a difference of two versions has the variance
-    S²_V/l of both (EPEW 2006 equations 16 and 6) and Welch-Satterthwaite degrees of freedom, their ratio
-    Fieller's interval with the same ones. Where a version has a single build its executions stand in for
-    builds, with a warning. Intervals of all pairs hold together (Bonferroni), unless `adjustment` is "none";
-    "holm" detects by Holm's p-values, which needs less.
+    S²_V/l of both (EPEW 2006 equations 16 and 6) and Welch-Satterthwaite degrees of freedom (never
+    more than if builds of both varied alike), their ratio Fieller's interval with the same ones. Of versions
+    that were measured in the same builds each build's own difference is the observation. Where a
+    version has a single build its executions stand in for builds, with a warning. Intervals of all pairs hold
+    together (Bonferroni), unless `adjustment` is "none"; "holm" detects by Holm's p-values, which needs less.
 
     A version is "unchanged" where the whole interval of the ratio lies within 1 ± `threshold`,
     whether or not it holds 1; else "changed" where the difference is detected; else one "cannot tell", with
@@ -66,14 +72,16 @@ def compare_versions(
         pairs = [(mean, base) for mean in means if mean is not base]
     count = 1 if adjustment == "none" else len(pairs)
     level = 1 - (1 - confidence) / count
-    raw = [_judge_difference(version, base) for version, base in pairs]
+    values = {item.version: item for item in versions}
+    common = [find_common_builds(values[version.version], values[base.version]) for version, base in pairs]
+    raw = [judge_contrast(_subtract(*pair, shared)) for pair, shared in zip(pairs, common, strict=True)]
     if adjustment == "holm":
         adjusted = adjust_holm(raw)
     else:
         adjusted = tuple(None if p is None else min(1.0, count * p) for p in raw)
     changes = tuple(
-        _compare_pair(version, base, level, p, confidence, adjustment, threshold, costs)
-        for (version, base), p in zip(pairs, adjusted, strict=True)
+        _compare_pair(version, base, shared, level, p, confidence, adjustment, threshold, costs)
+        for (version, base), shared, p in zip(pairs, common, adjusted, strict=True)
     )
     return VersionComparison(
         response=versions[0].response,
@@ -86,8 +94,14 @@ def compare_versions(
         confidence=confidence,
         adjustment=adjustment,
         n=sum(mean.n for mean in means),
-        method=_name_method(means, len(pairs), adjustment),
-        warnings=(*_warn_of_versions(versions, means), *_warn_of_changes(changes)),
+        method=_name_method(means, len(pairs), adjustment, shared=any(common)),
+        warnings=(
+            *_warn_of_versions(versions, means),
+            *_warn_of_lost_builds(
+                [(values[version.version], values[base.version]) for version, base in pairs]
+            ),
+            *_warn_of_changes(changes),
+        ),
     )
 
 
@@ -123,36 +137,28 @@ def _refuse_what_cannot_be_compared(versions: Sequence[NestedValues], baseline: 
             )
 
 
-def _judge_difference(version: VersionMean, base: VersionMean) -> float | None:
-    """Welch's two-sided p-value; None where neither version varies."""
-    variance = version.variance + base.variance
-    if variance == 0:
-        return None
-    statistic = abs(version.value.estimate - base.value.estimate) / math.sqrt(variance)
-    return min(1.0, 2 * float(stdtr(_find_df(version, base), -statistic)))
+def _subtract(version: VersionMean, base: VersionMean, common: CommonBuilds | None) -> Contrast:
+    estimate = version.value.estimate - base.value.estimate
+    if common is not None:
+        return Contrast(estimate, common.variance, common.df)
+    return Contrast(estimate, version.variance + base.variance, _find_df(version, base))
 
 
 def _find_df(version: VersionMean, base: VersionMean) -> float:
     """Degrees of freedom of the difference (Satterthwaite 1946; Welch 1947), no more than alike builds give.
 
-    Two or three builds that happen to agree would else lend the difference the certainty of a version that has
-    many: Welch's 95% intervals of 2 against 20 builds that vary alike hold in 88% of experiments.
+    Two or three builds that happen to agree would else lend the difference the certainty of a version that
+    has many: Welch's 95% intervals of 2 against 20 builds that vary alike hold in 88% of experiments.
     """
-    alike = _combine_df(1 / version.units, 1 / base.units, version.df, base.df)
-    if version.variance + base.variance == 0:
-        return alike
-    return min(alike, _combine_df(version.variance, base.variance, version.df, base.df))
-
-
-def _combine_df(variance: float, other: float, df: float, other_df: float) -> float:
-    """Satterthwaite's degrees of freedom of the sum of two estimated variances."""
-    share = variance / (variance + other)
-    return 1 / (share**2 / df + (1 - share) ** 2 / other_df)
+    df = version.df, base.df
+    alike = combine_freedom((1 / version.units, 1 / base.units), df)
+    return min(alike, combine_freedom((version.variance, base.variance), df))
 
 
 def _compare_pair(
     version: VersionMean,
     base: VersionMean,
+    common: CommonBuilds | None,
     level: float,
     p: float | None,
     confidence: float,
@@ -160,12 +166,10 @@ def _compare_pair(
     threshold: float,
     costs: RepetitionCosts | None,
 ) -> VersionChange:
-    df = _find_df(version, base)
-    critical = find_critical(level, df)
-    estimate = version.value.estimate - base.value.estimate
-    reach = critical * math.sqrt(version.variance + base.variance)
-    difference = Interval(estimate, estimate - reach, estimate + reach)
-    ratio = _divide(version, base, critical)
+    contrast = _subtract(version, base, common)
+    difference = bound_contrast(contrast, level)
+    covariance = (version.variance + base.variance - contrast.variance) / 2
+    ratio = _divide(version, base, covariance, find_critical(level, contrast.df))
     detected = difference.low > 0 or difference.high < 0
     if adjustment == "holm" and p is not None:
         detected = p < 1 - confidence
@@ -173,13 +177,13 @@ def _compare_pair(
     verdict: VersionVerdict = "unchanged" if within else "changed" if detected else "cannot tell"
     cost = None
     if verdict == "cannot tell":
-        cost = _find_cost(version, base, level, threshold, costs)
+        cost = _find_cost(version, base, covariance, common, level, threshold, costs)
     return VersionChange(
         version=version.version,
         baseline=base.version,
         difference=difference,
         ratio=ratio,
-        df=df,
+        df=contrast.df,
         confidence=level,
         p=p,
         detected=detected,
@@ -188,10 +192,11 @@ def _compare_pair(
         paper_detects=version.paper.low > base.paper.high or version.paper.high < base.paper.low,
         verdict=verdict,
         cost=cost,
+        common_builds=0 if common is None else common.builds,
     )
 
 
-def _divide(version: VersionMean, base: VersionMean, critical: float) -> Ratio | None:
+def _divide(version: VersionMean, base: VersionMean, covariance: float, critical: float) -> Ratio | None:
     if version.value.estimate <= 0 or base.value.estimate <= 0:
         return None
     return bound_ratio(
@@ -199,6 +204,7 @@ def _divide(version: VersionMean, base: VersionMean, critical: float) -> Ratio |
         base.value.estimate,
         numerator_variance=version.variance,
         denominator_variance=base.variance,
+        covariance=covariance,
         critical=critical,
     )
 
@@ -212,7 +218,13 @@ def _place_ratio(ratio: Ratio | None, threshold: float) -> tuple[bool, bool]:
 
 
 def _find_cost(
-    version: VersionMean, base: VersionMean, level: float, threshold: float, costs: RepetitionCosts | None
+    version: VersionMean,
+    base: VersionMean,
+    covariance: float,
+    common: CommonBuilds | None,
+    level: float,
+    threshold: float,
+    costs: RepetitionCosts | None,
 ) -> CostToTell:
     """Builds of each version until the interval of the ratio is narrower than the threshold."""
     if version.value.estimate <= 0 or base.value.estimate <= 0:
@@ -226,12 +238,17 @@ def _find_cost(
     one = (version.spread / base.value.estimate) ** 2
     other = (ratio * base.spread / base.value.estimate) ** 2
 
+    both = 2 * ratio * covariance / base.value.estimate**2 * version.builds
+
     def is_narrow(builds: int) -> bool:
+        if common is not None:
+            left = max(one + other - both, 0.0) / builds
+            return builds > 1 and 2 * find_critical(level, builds - 1) * math.sqrt(left) <= threshold
         ours, theirs = max(builds, version.builds), max(builds, base.builds)
         first, second = one / ours, other / theirs
         df = min(
-            _combine_df(1 / ours, 1 / theirs, ours - 1, theirs - 1),
-            _combine_df(first, second, ours - 1, theirs - 1),
+            combine_freedom((1 / ours, 1 / theirs), (ours - 1, theirs - 1)),
+            combine_freedom((first, second), (ours - 1, theirs - 1)),
         )
         return 2 * find_critical(level, df) * math.sqrt(first + second) <= threshold
 
@@ -246,6 +263,9 @@ def _find_cost(
     seconds = None
     if costs is not None:
         seconds = sum(max(high - mean.builds, 0) * _cost_build(mean, costs) for mean in (version, base))
+        if common is not None:
+            # One build serves both.
+            seconds -= max(high - common.builds, 0) * costs.build_s
     return CostToTell(high, seconds)
 
 
@@ -254,10 +274,14 @@ def _cost_build(mean: VersionMean, costs: RepetitionCosts) -> float:
     return costs.build_s + mean.executions * (costs.execution_s + mean.measurements * costs.measurement_s)
 
 
-def _name_method(means: Sequence[VersionMean], pairs: int, adjustment: VersionAdjustment) -> str:
+def _name_method(
+    means: Sequence[VersionMean], pairs: int, adjustment: VersionAdjustment, *, shared: bool
+) -> str:
     levels = {mean.level for mean in means}
     units = "build means" if levels == {"build"} else "means of the outermost level that was repeated"
     text = f"{units} as independent observations, Welch-Satterthwaite; ratio by Fieller's theorem"
+    if shared:
+        text += "; of versions measured in the same builds, each build's own difference is the observation"
     if pairs == 1:
         return text
     how = {
@@ -295,6 +319,21 @@ def _warn_of_versions(versions: Sequence[NestedValues], means: Sequence[VersionM
             "same, and in it each execution"
         )
     return warnings
+
+
+def _warn_of_lost_builds(pairs: Sequence[tuple[NestedValues, NestedValues]]) -> list[str]:
+    """Which versions were measured in the same builds but for some, so that builds are not paired."""
+    found = [(*pair, shared) for pair in pairs if (shared := find_partly_common_builds(*pair)) is not None]
+    if not found:
+        return []
+    version, base, (common, apart) = found[0]
+    more = f" (and likewise {len(found) - 1} further pairs)" if len(found) > 1 else ""
+    return [
+        f"{version.version} and {base.version} have {common} builds in common and {apart} that only one of "
+        f"them has valid data of{more}: builds are taken for independent, and the interval of the difference "
+        "is wider than if each build's own difference were the observation; datamill run --resume DIR "
+        "--retry-failed attempts lost trials again"
+    ]
 
 
 def _warn_of_changes(changes: Sequence[VersionChange]) -> list[str]:

@@ -62,6 +62,7 @@ class VersionChange:
     hold together; the ratio's set excludes 1 exactly where the difference's excludes 0. `p` is adjusted
     and None where nothing varies. `within` says that the whole interval of the ratio lies within the
     threshold, `beyond` that all of it lies outside, and `detected` that the means differ.
+    `common_builds` counts builds that both were measured in, whose own deviations cancel.
     `paper_detects` is the paper's rule: the two intervals of equation 17 do not overlap.
     """
 
@@ -78,6 +79,7 @@ class VersionChange:
     paper_detects: bool
     verdict: VersionVerdict
     cost: CostToTell | None
+    common_builds: int = 0
 
     @property
     def percent(self) -> Interval | None:

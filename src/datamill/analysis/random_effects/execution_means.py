@@ -10,6 +10,9 @@ from datamill._native import nested_means
 from datamill.analysis.model_data.cells import FloatArray, IntArray
 from datamill.analysis.random_effects.records import NestedValues
 
+#: A spread below this many roundings of a value is none.
+_ROUNDINGS = 8.0
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExecutionMeans:
@@ -40,3 +43,9 @@ def average_executions(nested: NestedValues) -> ExecutionMeans:
     # Deviations of equal values are exactly 0, and so is then what they vary by.
     means, within, build_means = nested_means(nested.values - origin, nested.executions, nested.builds)
     return ExecutionMeans(origin, means, within, np.diff(nested.executions), nested.builds, build_means)
+
+
+def is_rounding(spread: float, *nested: NestedValues) -> bool:
+    """Whether a spread of means of these values, in their unit, is no more than their rounding explains."""
+    largest = max(float(np.max(np.abs(item.values))) for item in nested)
+    return spread <= _ROUNDINGS * float(np.finfo(np.float64).eps) * largest

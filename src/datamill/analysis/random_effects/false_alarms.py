@@ -20,11 +20,17 @@ USUAL_SIZES = (1, 10, 15, 20, 25, 30)
 _SMALL_SIZES = (2, 3, 5, 7)
 #: Builds below which groups drawn from them have hardly any that are new.
 _FEW = 20
+#: Distinct pairs of groups below which the answer says how few there are.
+FEW_PAIRS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class AlarmRate:
-    """The share of comparisons that see a difference, with the simulation's 95% interval (Wilson 1927)."""
+    """The share of comparisons that see a difference, with the simulation's 95% interval (Wilson 1927).
+
+    Where there are fewer distinct pairs of groups than comparisons, the interval is that of so many: drawing
+    the same pairs again tells nothing more.
+    """
 
     count: int
     comparisons: int
@@ -40,11 +46,12 @@ class AlarmRow:
     `disjoint`: the two groups share no build; otherwise both were drawn with replacement. `overlap` is the
     paper's rule, that intervals by equation 17 do not overlap (with one build: by the two-level model), and
     `welch` Welch's test of build means. Those with `_executions` take executions as independent, whatever
-    build they are of. None where a rule is undefined.
+    build they are of. None where a rule is undefined. `pairs`: distinct pairs of groups that can be drawn.
     """
 
     builds: int
     disjoint: bool
+    pairs: int
     overlap: AlarmRate | None
     welch: AlarmRate | None
     overlap_executions: AlarmRate | None
@@ -114,14 +121,19 @@ def simulate_false_alarms(
     rows = []
     for index, size in enumerate(wanted):
         overlap = found.single_build if size == 1 else int(found.paper[index])
+        disjoint = bool(found.disjoint[index])
+        pairs = count_pairs(count, size, disjoint=disjoint)
         rows.append(
             AlarmRow(
                 builds=size,
-                disjoint=bool(found.disjoint[index]),
-                overlap=_rate(overlap, comparisons),
-                welch=_rate_p(found.welch_t[index], found.welch_df[index], alpha),
-                overlap_executions=_rate(int(found.executions[index]), comparisons) if repeated else None,
-                welch_executions=_rate_p(found.execution_t[index], found.execution_df[index], alpha)
+                disjoint=disjoint,
+                pairs=pairs,
+                overlap=_rate(overlap, comparisons, pairs),
+                welch=_rate_p(found.welch_t[index], found.welch_df[index], alpha, pairs),
+                overlap_executions=_rate(int(found.executions[index]), comparisons, pairs)
+                if repeated
+                else None,
+                welch_executions=_rate_p(found.execution_t[index], found.execution_df[index], alpha, pairs)
                 if repeated
                 else None,
             )
@@ -154,22 +166,31 @@ def choose_sizes(builds: int) -> tuple[int, ...]:
     return tuple(sorted(sizes))
 
 
-def _rate_p(statistics: FloatArray, df: FloatArray, alpha: float) -> AlarmRate | None:
+def count_pairs(builds: int, size: int, *, disjoint: bool) -> int:
+    """Distinct pairs of groups of `size` builds: without a build in both, or each drawn with replacement."""
+    if disjoint:
+        return math.comb(builds, size) * math.comb(builds - size, size) // 2
+    groups = math.comb(builds + size - 1, size)
+    return groups * (groups + 1) // 2
+
+
+def _rate_p(statistics: FloatArray, df: FloatArray, alpha: float, pairs: int) -> AlarmRate | None:
     if np.isnan(statistics).any():
         return None
     p = 2 * stdtr(df, -np.abs(statistics))
-    return _rate(int((p < alpha).sum()), len(statistics))
+    return _rate(int((p < alpha).sum()), len(statistics), pairs)
 
 
-def _rate(count: int, comparisons: int) -> AlarmRate | None:
+def _rate(count: int, comparisons: int, pairs: int) -> AlarmRate | None:
     """A share with Wilson's interval; None for the kernel's mark of what is undefined."""
     if count < 0:
         return None
     z = float(ndtri(0.975))
     share = count / comparisons
-    middle = (share + z * z / (2 * comparisons)) / (1 + z * z / comparisons)
-    spread = math.sqrt(share * (1 - share) / comparisons + (z / (2 * comparisons)) ** 2)
-    reach = z * spread / (1 + z * z / comparisons)
+    n = min(comparisons, pairs)
+    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+    spread = math.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2)
+    reach = z * spread / (1 + z * z / n)
     return AlarmRate(count, comparisons, share, max(0.0, middle - reach), min(1.0, middle + reach))
 
 
@@ -184,6 +205,13 @@ def _list_warnings(nested: NestedValues, rows: Sequence[AlarmRow]) -> tuple[str,
             f"{count}: both are drawn with replacement from the same builds. One build then stands several "
             "times in a group and in both, so that these rows tell how the rules fare if these builds were "
             "all there are, not how they fare on new ones, and with few builds they distort"
+        )
+    few = [row for row in rows if row.pairs < FEW_PAIRS]
+    if few:
+        spelled = ", ".join(f"{row.pairs} of groups of {row.builds}" for row in few)
+        warnings.append(
+            f"{count} builds make few distinct pairs of groups ({spelled}), which the comparisons repeat: "
+            "their intervals are those of as many comparisons as there are pairs"
         )
     if count < _FEW:
         warnings.append(

@@ -16,6 +16,7 @@ from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.random_effects.comparison_records import VersionMean
 from datamill.analysis.random_effects.segmentation import cut_series, find_needed_penalty
 from datamill.analysis.records import Interval, Ratio
+from datamill.analysis.satterthwaite import combine_freedom
 from datamill.experiment.errors import InputError
 
 #: Series without a change that are drawn to find how much a change must explain: most and fewest, and how
@@ -308,7 +309,7 @@ def _average_versions(series: _Series, chosen: Sequence[int]) -> tuple[float, fl
     most = float(np.sum(series.own))
     if total == 0:
         return mean, 0.0, most
-    df = 1 / float(np.sum((parts / total) ** 2 / (series.prior_df + series.own[picked])))
+    df = combine_freedom(parts, series.prior_df + series.own[picked])
     return mean, total / float(np.sum(mass)) ** 2, min(df, most)
 
 
@@ -321,7 +322,7 @@ def _subtract(
     total = variance + base_variance
     most = float(np.sum(series.own))
     if total > 0:
-        df = min(most, 1 / ((variance / total) ** 2 / df + (base_variance / total) ** 2 / base_df))
+        df = min(most, combine_freedom((variance, base_variance), (df, base_df)))
     critical = find_critical(confidence, df)
     estimate, reach = mean - base_mean, critical * math.sqrt(total)
     ratio = None

@@ -25,10 +25,10 @@ class BuildImpact:
     """How much it matters which build is measured.
 
     `factor` is the standard deviation of execution means from different builds over that of execution means
-    from the same build, 1 where builds do not matter; `between_sd` and `within_sd` are the two, in the unit.
-    `bootstrap` is the same factor with an interval from bootstrap draws of builds, as in the paper; None with
-    fewer than 5 builds. `variation_percent` is the standard deviation of builds in percent of the mean
-    (Figure 1 of the paper). Each is None where it cannot be known, and `reason` says why.
+    from the same build, 1 where builds do not matter, less by chance only; `between_sd` and `within_sd` are
+    the two, in the unit. `bootstrap` is the same factor with an interval from bootstrap draws of builds, as
+    in the paper; None with fewer than 5 builds. `variation_percent` is the standard deviation of builds in
+    percent of the mean (Figure 1 of the paper). Each is None where it cannot be known; `reason` says why.
     """
 
     factor: Interval | None
@@ -70,15 +70,17 @@ def estimate_impact(nested: NestedValues, confidence: float = 0.95, *, seed: int
     drawn = draw_components(averaged, found.squares, seed)
     # The mean square of executions expects σ²_B + σ²_E/n, the variance of execution means of one build.
     same = sum((part * drawn[level] for level, part in found.squares[1].expects.items()), np.zeros(1))
-    low, high = np.quantile(np.sqrt(1 + np.maximum(drawn["build"], 0.0) / same), tails)
+    # Below 1 as the estimate may be: without an impact chance takes both there half of the time.
+    low, high = np.quantile(np.sqrt(np.maximum(1 + drawn["build"] / same, 0.0)), tails)
     bootstrap = None
     if nested.build_count >= _FEWEST_BUILDS:
         known = np.where(np.isnan(draws), np.inf, draws)
         ends = np.quantile(known, tails, method="inverted_cdf")
         if np.isfinite(ends).all():
             bootstrap = Interval(factor, float(ends[0]), float(ends[1]))
-    bounds = Interval(factor, min(float(low), factor), max(float(high), factor))
-    return BuildImpact(bounds, bootstrap, between, within, variation, "", seed)
+    return BuildImpact(
+        Interval(factor, float(low), float(high)), bootstrap, between, within, variation, "", seed
+    )
 
 
 def _give_up(reason: str, seed: int) -> BuildImpact:

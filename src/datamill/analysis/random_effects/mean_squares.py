@@ -129,6 +129,20 @@ def solve_components(squares: Sequence[MeanSquare]) -> dict[Level, float]:
     return {square.level: solved[square.level] for square in squares}
 
 
+def compute_paper_variance(found: NestedSquares) -> float:
+    """Variance of the mean in EPEW 2006, equation 17: each mean square over the number of all its units.
+
+    A level that was not repeated has no mean square: what it adds cannot be seen.
+    """
+    executions = found.builds * found.executions
+    units: dict[Level, float] = {
+        "build": found.builds,
+        "execution": executions,
+        "measurement": executions * found.measurements,
+    }
+    return sum(square.value / units[square.level] for square in found.squares)
+
+
 def _describe_top(
     averaged: ExecutionMeans, squares: Sequence[MeanSquare], inverse_sums: FloatArray
 ) -> tuple[int, float, float]:

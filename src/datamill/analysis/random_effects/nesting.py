@@ -19,6 +19,8 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.suggestions import suggest_name
 from datamill.results.table import leave_out_put_aside
 
+#: Variances of values beyond these are no floating-point numbers.
+_SMALLEST, _LARGEST = 1e-130, 1e130
 #: Factors whose levels say by themselves what they are.
 _PLAIN_NAMES = ("package", "file", "benchmark")
 
@@ -45,11 +47,16 @@ class NestingColumns:
 class NestedVersions:
     """The nested values of each version of one response, in the order of the versions.
 
-    `excluded` counts rows of the response that were judged invalid, warm-up among them.
+    `excluded` counts rows of the response that were judged invalid, warm-up among them. `first` says why the
+    first version is the first, `interleaved` that rows of versions alternate, so that the order of first
+    rows may be none. `notes` are warnings about columns that are not used.
     """
 
     versions: tuple[NestedValues, ...]
     excluded: int
+    first: str = "the first in the data"
+    interleaved: bool = False
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +133,18 @@ def _gather_plain(
     unit = _find_unit(table, places["unit"], places["version"], response, version_names, versions, source)
     builds = _number_labels(table, places["build"], lines, "")[1]
     executions = _number_labels(table, places["execution"], lines, "")[1]
+    notes = _warn_of_unused_columns(table, places)
     when = None
     if places["measurement"]:
         when = read_numbers(table[places["measurement"]], places["measurement"], lines)
-        _refuse_repeated(versions, builds, executions, when, places, lines)
+        _refuse_repeated(versions, builds, executions, when, places, lines, notes)
     nested = _nest(response, unit, version_names, versions, builds, executions, when, values)
-    return NestedVersions(nested, 0)
+    return NestedVersions(
+        nested,
+        0,
+        interleaved=bool(np.any(np.diff(versions) < 0)),
+        notes=notes,
+    )
 
 
 def _gather_tidy(
@@ -171,8 +184,11 @@ def _gather_tidy(
     if "measurement" in valid.columns and not valid["measurement"].null_count():
         when = read_numbers(valid["measurement"], "measurement", lines)
         _refuse_repeated(versions, builds, executions, when, {"execution": "trial_id"}, lines)
-    nested = _nest(response, unit, names, versions, builds, executions, when, values)
-    return NestedVersions(nested, rows.height - valid.height)
+    nested = _nest(response, unit, names, versions, builds, executions, when, values, source)
+    place = "the first in the experiment's order"
+    if not any(name in levels for name in list_tidy_factors(valid)):
+        place = "the first by its name, for a table by itself does not tell the experiment's order"
+    return NestedVersions(nested, rows.height - valid.height, place)
 
 
 def _refuse_missing(table: pl.DataFrame, places: Mapping[str, str], source: str) -> None:
@@ -192,6 +208,23 @@ def _refuse_missing(table: pl.DataFrame, places: Mapping[str, str], source: str)
             raise InputError(
                 f'column "{column}" is named twice', where=source, remedy="Name it for one purpose only."
             )
+
+
+def _warn_of_unused_columns(table: pl.DataFrame, places: Mapping[str, str]) -> tuple[str, ...]:
+    """Columns that may be those of builds or executions under another name, where these are missing."""
+    missing = [role for role in ("build", "execution") if not places[role]]
+    known = {*places.values(), "response"}
+    # A column with one value tells nothing apart.
+    unused = [name for name in table.columns if name not in known and table[name].n_unique() > 1]
+    if not missing or not unused:
+        return ()
+    told = " and ".join(f"the one that tells {role}s apart with --{role}" for role in missing)
+    absent = " and ".join(f"{role}s" for role in missing)
+    several = len(unused) > 1
+    return (
+        f"there is no column of {absent}, and column{'s' if several else ''} {', '.join(unused)} "
+        f"{'are' if several else 'is'} not used: if there is such a column among them, name {told}",
+    )
 
 
 def _choose_response(table: pl.DataFrame, wanted: str, source: str) -> tuple[str, NDArray[np.bool_]]:
@@ -305,6 +338,7 @@ def _refuse_repeated(
     when: FloatArray,
     places: Mapping[str, str],
     lines: Lines,
+    notes: Sequence[str] = (),
 ) -> None:
     """Refuse one measurement that stands there twice: counted twice it would pass for more evidence."""
     order = np.lexsort((when, executions, builds, versions))
@@ -315,6 +349,8 @@ def _refuse_repeated(
         at = int(np.argmax(same))
         row = int(max(order[at], order[at + 1]))
         missing = "" if places.get("execution") else " If executions differ, add a column execution."
+        # Of builds that pass for one, measurements of the same number meet.
+        missing = "".join(f" {note[:1].upper()}{note[1:]}." for note in notes) or missing
         raise InputError(
             f"measurement {when[row]:g} of the same execution stands there twice",
             where=lines.locate(row),
@@ -331,8 +367,18 @@ def _nest(
     executions: IntArray,
     when: FloatArray | None,
     values: FloatArray,
+    source: str = "",
 ) -> tuple[NestedValues, ...]:
-    """Order values by version, build, execution and measurement, and note where each begins."""
+    """Order values by version, build, execution and measurement, and note where each begins.
+
+    With a `source` a number is the same build of it in all versions.
+    """
+    largest = float(np.max(np.abs(values)))
+    if largest != 0 and not _SMALLEST < largest < _LARGEST:
+        raise InputError(
+            f"values of {response} are up to {largest:.2g}: their squares are beyond what can be counted",
+            remedy="Give them in another unit.",
+        )
     keys = (executions, builds, versions) if when is None else (when, executions, builds, versions)
     # lexsort keeps the order of rows where keys are equal.
     order = np.lexsort(keys)
@@ -346,6 +392,7 @@ def _nest(
         new_build = np.append(True, build[1:] != build[:-1])
         new_execution = new_build | np.append(True, execution[1:] != execution[:-1])
         starts = np.flatnonzero(new_execution)
+        firsts = np.flatnonzero(new_build[starts])
         found.append(
             NestedValues(
                 version=name,
@@ -353,7 +400,8 @@ def _nest(
                 unit=unit,
                 values=values[part],
                 executions=np.append(starts, len(build)).astype(np.int64),
-                builds=np.append(np.flatnonzero(new_build[starts]), len(starts)).astype(np.int64),
+                builds=np.append(firsts, len(starts)).astype(np.int64),
+                build_names=tuple(f"{source}#{at}" for at in build[starts[firsts]]) if source else (),
             )
         )
     return tuple(found)

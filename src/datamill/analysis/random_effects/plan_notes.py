@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from datamill.analysis.random_effects.plan_records import PlanBasis, PlanGoal, PlannedRepetition
-from datamill.analysis.random_effects.planner import LEVELS, Planner
-from datamill.analysis.random_effects.records import Level, NestedValues
+from datamill.analysis.random_effects.planner import Planner
+from datamill.analysis.random_effects.records import LEVELS, PLURALS, Level, NestedValues
 from datamill.analysis.random_effects.within_executions import MeasurementOrder
 from datamill.experiment.errors import InputError
 
 #: A pilot with fewer builds says little of how they vary.
 _FEW = 5
-_PLURALS: dict[Level, str] = {"build": "builds", "execution": "executions", "measurement": "measurements"}
 #: What one of a level is of.
 _WHOLES: dict[Level, str] = {"build": "version", "execution": "build", "measurement": "execution"}
 _BELOW: dict[Level, str] = {"build": "executions", "execution": "measurements", "measurement": ""}
@@ -31,20 +30,20 @@ def list_notes(basis: PlanBasis, goal: PlanGoal) -> tuple[str, ...]:
         if level == known[-1]:
             if len(known) > 1:
                 notes.append(
-                    f"{_PLURALS[level]} do not vary: one is enough, and its optimum number is the least"
+                    f"{PLURALS[level]} do not vary: one is enough, and its optimum number is the least"
                 )
             continue
-        found = f"no variance between {_PLURALS[level]} was found beyond what {_BELOW[level]} explain"
+        found = f"no variance between {PLURALS[level]} was found beyond what {_BELOW[level]} explain"
         if level == known[0]:
             notes.append(
-                f"{found}: more of these serve as well, and {_PLURALS[level]} are as few as Student's t "
+                f"{found}: more of these serve as well, and {PLURALS[level]} are as few as Student's t "
                 "makes worth while"
             )
         else:
-            notes.append(f"{found}: it is cheaper to repeat {_BELOW[level]} than {_PLURALS[level]}")
+            notes.append(f"{found}: it is cheaper to repeat {_BELOW[level]} than {PLURALS[level]}")
     for level in LEVELS:
         if level not in basis.components and level in basis.unknown and level != _outermost(basis):
-            notes.append(f"{_PLURALS[level]} are not planned, and stay at one each: {basis.unknown[level]}")
+            notes.append(f"{PLURALS[level]} are not planned, and stay at one each: {basis.unknown[level]}")
     if goal.kind == "detect":
         notes.append(
             "both versions are taken to vary alike, and to be compared by Student's t of build means"
@@ -64,9 +63,9 @@ def list_warnings(basis: PlanBasis, best: PlannedRepetition) -> tuple[str, ...]:
         higher = _outermost(basis)
         assert higher is not None
         warnings.append(
-            f"with one {higher} nothing is known of how {_PLURALS[higher]} differ: the plan is for this "
+            f"with one {higher} nothing is known of how {PLURALS[higher]} differ: the plan is for this "
             f"{higher} only, and may be far too small for the {_WHOLES[higher]}. Measure a pilot of "
-            f"{_FEW} {_PLURALS[higher]} or more, then plan again"
+            f"{_FEW} {PLURALS[higher]} or more, then plan again"
         )
     elif 0 < basis.builds < _FEW:
         warnings.append(
@@ -76,7 +75,7 @@ def list_warnings(basis: PlanBasis, best: PlannedRepetition) -> tuple[str, ...]:
     top = {"build": best.builds, "execution": best.executions, "measurement": best.measurements}[basis.top]
     if top < _FEW and any(value > 0 for value in basis.components.values()):
         warnings.append(
-            f"an interval of {top} {_PLURALS[basis.top]} rests on their means being normal, and by chance "
+            f"an interval of {top} {PLURALS[basis.top]} rests on their means being normal, and by chance "
             "comes out much wider or narrower than predicted"
         )
     return tuple(warnings)
@@ -114,8 +113,8 @@ def refuse_goal(planner: Planner, goal: PlanGoal) -> InputError:
     if goal.kind == "time":
         least = planner.describe((levels.outer[0], levels.middle[0], levels.inner[0]), goal)
         return InputError(
-            f"the time is too short: {least.builds} builds with {least.executions} executions of "
-            f"{least.measurements} measurements take {least.time:.4g}",
+            f"the time is too short: {_spell(least)} take {least.time:.4g} in the unit of the costs, "
+            "seconds or, with --costs, operations",
             where="--time",
             remedy="Give more time, or allow fewer of them.",
         )
@@ -128,8 +127,16 @@ def refuse_goal(planner: Planner, goal: PlanGoal) -> InputError:
         else "there is no test"
     )
     return InputError(
-        f"no plan within bounds reaches this: with {most.builds} builds of {most.executions} executions of "
-        f"{most.measurements} measurements {reached}",
+        f"no plan within bounds reaches this: with {_spell(most)} {reached}",
         where=f"--{goal.kind.replace('_', '-')}",
         remedy="Ask for less, or allow more by --builds, --executions, --measurements.",
     )
+
+
+def _spell(planned: PlannedRepetition) -> str:
+    parts = (
+        (planned.builds, "build"),
+        (planned.executions, "execution"),
+        (planned.measurements, "measurement"),
+    )
+    return " × ".join(f"{count} {name}{'' if count == 1 else 's'}" for count, name in parts)

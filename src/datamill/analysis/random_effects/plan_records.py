@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from datamill.analysis.random_effects.plan_search import Bounds
-from datamill.analysis.random_effects.records import Level, RepetitionCosts
+from datamill.analysis.random_effects.records import LEVELS, Level
+from datamill.results.costs import RepetitionCosts
 
 #: What a plan is for: an interval of this half-width, the best that fits into a time, or a difference to see.
 GoalKind = Literal["half_width", "time", "detect"]
@@ -42,8 +43,7 @@ class PlanBasis:
     @property
     def top(self) -> Level:
         """The level whose repetitions are the independent observations: the outermost that is known."""
-        levels: tuple[Level, ...] = ("build", "execution", "measurement")
-        return next(level for level in levels if level in self.components)
+        return next(level for level in LEVELS if level in self.components)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from datamill.analysis.model_data.cells import FloatArray, IntArray
 Counts = tuple[int, int, int]
 #: Least and largest number of repetitions.
 Bounds = tuple[int, int]
-#: Cells of one block of the search, and outer counts that give the first good plan.
-_BLOCK, _FIRST = 1 << 20, 64
+#: Combinations of counts that are looked at together, and outer counts that give the first good plan.
+_AT_ONCE, _FIRST = 1 << 20, 64
 #: What rounding of a quotient may be off by.
 _SLACK = 1e-12
 
@@ -263,7 +263,7 @@ def _search(
 
 
 def _cut(first: int, last: int, rows: int) -> Iterator[IntArray]:
-    """Whole numbers from first to last, in pieces of which each makes no block that is too large."""
-    step = max(1, _BLOCK // rows)
+    """Whole numbers from first to last, in pieces that are not too large to be looked at together."""
+    step = max(1, _AT_ONCE // rows)
     for start in range(first, last + 1, step):
         yield np.arange(start, min(start + step, last + 1))

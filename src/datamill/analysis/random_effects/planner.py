@@ -22,12 +22,12 @@ from datamill.analysis.random_effects.plan_search import (
     find_narrowest,
 )
 from datamill.analysis.random_effects.power import allow_variance, compute_power
-from datamill.analysis.random_effects.records import Level, RepetitionCosts
+from datamill.analysis.random_effects.records import LEVELS
 from datamill.experiment.errors import InputError
+from datamill.results.costs import RepetitionCosts
 
 #: What a level without cost is counted at, as a share of the others, so that plans stay finite.
 _FREE = 1e-6
-LEVELS: tuple[Level, ...] = ("build", "execution", "measurement")
 
 
 class Planner:

@@ -29,8 +29,9 @@ from datamill.analysis.random_effects.plan_records import (
     WidthCurve,
 )
 from datamill.analysis.random_effects.plan_search import Counts
-from datamill.analysis.random_effects.planner import LEVELS, Planner
-from datamill.analysis.random_effects.records import Level, RepetitionCosts, VarianceEstimate
+from datamill.analysis.random_effects.planner import Planner
+from datamill.analysis.random_effects.records import LEVELS, Level, VarianceEstimate
+from datamill.results.costs import RepetitionCosts
 
 _DRAWS = 4000
 
@@ -241,7 +242,7 @@ def trace_widths(
         first, last = planner.levels.outer
         fitting = [int(count) for count in outer if first <= count <= last]
         described = [planner.describe((count, middle, inner), width) for count in fitting]
-        others.append((f"{plan.basis.top}s as in the pilot", described))
+        others.append((f"more {plan.basis.top}s like the pilot's", described))
     # Also at the times of the other way, which the best one never takes longer than.
     looked_at = sorted(
         {*map(float, times), own * (1 + 1e-9), *(item.time * (1 + 1e-9) for _, way in others for item in way)}

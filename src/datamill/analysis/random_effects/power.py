@@ -63,36 +63,6 @@ def allow_variance(builds: FloatArray, difference: float, alpha: float, power: f
     return allowed
 
 
-def count_builds_to_detect(
-    build_variance: float,
-    difference: float,
-    *,
-    alpha: float = 0.05,
-    power: float = 0.9,
-    most: int = 100_000,
-) -> int | None:
-    """Return the fewest builds of each of two versions that see a difference; None if `most` do not.
-
-    `build_variance` is the variance of the mean of one build: σ²_V + σ²_B/m + σ²_E/(mn).
-    """
-    low, high = 2, 2
-
-    def is_enough(builds: int) -> bool:
-        return bool(
-            build_variance
-            <= allow_variance(np.array([float(builds)]), difference, alpha, power)[0] * (1 + 1e-12)
-        )
-
-    while not is_enough(high):
-        if high >= most:
-            return None
-        low, high = high, min(2 * high, most)
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if is_enough(middle) else (middle + 1, high)
-    return high
-
-
 def _compute_tails(df: FloatArray, shift: FloatArray, alpha: float) -> FloatArray:
     critical = stdtrit(df, 1 - alpha / 2)
     # The lower tail is not a number where it is below 1e-18.

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from datamill.analysis.model_data.cells import FloatArray, IntArray
 from datamill.analysis.records import Interval
 
 #: The levels of repetition, outermost first.
 Level = Literal["build", "execution", "measurement"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+PLURALS: dict[Level, str] = {"build": "builds", "execution": "executions", "measurement": "measurements"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,6 +21,7 @@ class NestedValues:
     `values` (N) hold executions one after the other, each in the order of its measurements;
     execution e is `values[executions[e]:executions[e + 1]]`, and build k has the executions from
     `builds[k]` up to `builds[k + 1]`: `executions` (E + 1) and `builds` (B + 1) are offsets.
+    `build_names` (B) say which builds are those of another version; without names none is.
     """
 
     version: str
@@ -27,6 +30,7 @@ class NestedValues:
     values: FloatArray
     executions: IntArray
     builds: IntArray
+    build_names: tuple[str, ...] = ()
 
     @property
     def build_count(self) -> int:
@@ -89,18 +93,3 @@ class VarianceEstimate:
     variation: tuple[Share, ...]
     method: str
     warnings: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RepetitionCosts:
-    """What repetition takes, in seconds of the machine's time.
-
-    `build_s` for one more build, `execution_s` for one more execution of it without its measurements (start,
-    warm-up, and what a trial takes around it), `measurement_s` for one more measurement in an execution:
-    w + n measurements of equation 18 are `execution_s + n * measurement_s`. `source` says how they are known.
-    """
-
-    build_s: float
-    execution_s: float
-    measurement_s: float
-    source: str

@@ -13,9 +13,7 @@ from scipy.optimize import minimize
 from datamill.analysis.model_data.cells import FloatArray, IntArray
 from datamill.analysis.random_effects.execution_means import ExecutionMeans
 from datamill.analysis.random_effects.mean_squares import compute_mean_squares, solve_components
-from datamill.analysis.random_effects.records import Level
-
-_LEVELS: tuple[Level, ...] = ("build", "execution", "measurement")
+from datamill.analysis.random_effects.records import LEVELS, Level
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +96,10 @@ def fit_reml(averaged: ExecutionMeans) -> RemlFit:
     free = [builds > 1, executions > builds, n > executions and bool(averaged.within_ss.sum() > 0)]
     if scale == 0 or not any(free):
         mean = float(averaged.build_means.mean())
-        return RemlFit(dict.fromkeys(_LEVELS, 0.0), mean, 0.0, -math.inf)
+        return RemlFit(dict.fromkeys(LEVELS, 0.0), mean, 0.0, -math.inf)
     if not free[1] and not free[2]:
         variance = float(np.var(averaged.means, ddof=1))
-        components = dict(zip(_LEVELS, (variance, 0.0, 0.0), strict=True))
+        components = dict(zip(LEVELS, (variance, 0.0, 0.0), strict=True))
         return RemlFit(components, float(averaged.means.mean()), variance / builds, math.nan)
     likelihood = _Likelihood(
         means=averaged.means / scale,
@@ -125,7 +123,7 @@ def fit_reml(averaged: ExecutionMeans) -> RemlFit:
     criterion, variances = best
     _, _, mean, mean_variance = likelihood.evaluate(variances)
     return RemlFit(
-        components=dict(zip(_LEVELS, (float(value) * scale**2 for value in variances), strict=True)),
+        components=dict(zip(LEVELS, (float(value) * scale**2 for value in variances), strict=True)),
         mean=mean * scale,
         mean_variance=mean_variance * scale**2,
         criterion=criterion + 2 * (n - 1) * math.log(scale),
@@ -142,7 +140,7 @@ def _find_scale(averaged: ExecutionMeans) -> float:
 def _guess_variances(averaged: ExecutionMeans) -> FloatArray:
     """Variances by mean squares, where a search may start."""
     solved = solve_components(compute_mean_squares(averaged).squares)
-    return np.array([solved.get(level, 0.0) for level in _LEVELS])
+    return np.array([solved.get(level, 0.0) for level in LEVELS])
 
 
 def _fit_inside(

@@ -15,15 +15,16 @@ from typing import Literal
 
 import numpy as np
 from scipy.stats import norm
-from scipy.stats import t as student
 
+from datamill.analysis.contrast import find_critical
 from datamill.analysis.random_effects.execution_means import average_executions
 from datamill.analysis.random_effects.mean_squares import (
     NestedSquares,
     compute_mean_squares,
+    compute_paper_variance,
     solve_components,
 )
-from datamill.analysis.random_effects.records import Level, NestedValues, VarianceEstimate
+from datamill.analysis.random_effects.records import PLURALS, Level, NestedValues, VarianceEstimate
 from datamill.analysis.random_effects.reml import fit_reml
 from datamill.analysis.random_effects.shares import bound_shares
 from datamill.analysis.records import Interval
@@ -33,7 +34,6 @@ from datamill.experiment.errors import InputError
 VarianceMethod = Literal["means", "reml"]
 #: With fewer units at the top level than these an interval hardly says anything.
 _FEW = 5
-_PLURALS: dict[Level, str] = {"build": "builds", "execution": "executions", "measurement": "measurements"}
 
 
 def estimate_variances(
@@ -45,7 +45,7 @@ def estimate_variances(
     the independent observations. `seed` is that of the shares' intervals. Of EPEW 2006, equations 14 to 17.
 
     Raises:
-        InputError: there is one measurement only.
+        InputError: there is one measurement only, or values are too large to be squared.
     """
     if len(nested.values) < 2:
         raise InputError(
@@ -53,18 +53,24 @@ def estimate_variances(
             remedy="Measure at least two executions, better of several builds.",
         )
     averaged = average_executions(nested)
-    found = compute_mean_squares(averaged)
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = compute_mean_squares(averaged)
+    if not all(math.isfinite(item.value) for item in found.squares):
+        raise InputError(
+            f"{nested.response} of {nested.version} has values too large to be squared",
+            remedy="Give them in a larger unit.",
+        )
     solved = solve_components(found.squares)
     components = {level: max(value, 0.0) for level, value in solved.items()}
     top = found.squares[0]
     center, variance, df = found.top_mean, top.value / found.top_count, found.top_df
-    name = f"unweighted means of {_PLURALS[top.level]}"
+    name = f"unweighted means of {PLURALS[top.level]}"
     if method == "reml":
         fit = fit_reml(averaged)
         components = {level: fit.components[level] for level in components}
         center, variance, df = fit.mean, fit.mean_variance, float(found.top_count - 1)
         name = "restricted maximum likelihood"
-    margin = float(student.ppf((1 + confidence) / 2, df)) * math.sqrt(variance)
+    margin = find_critical(confidence, df) * math.sqrt(variance)
     mean = averaged.origin + center
     shares = bound_shares(averaged, found.squares, components, confidence, seed)
     return VarianceEstimate(
@@ -90,15 +96,8 @@ def estimate_variances(
 
 
 def _bound_as_paper(mean: float, found: NestedSquares, confidence: float) -> Interval:
-    """The asymptotic interval of equation 17: every mean square over the number of all its units."""
-    builds, executions = found.builds, found.builds * found.executions
-    units: dict[Level, float] = {
-        "build": builds,
-        "execution": executions,
-        "measurement": executions * found.measurements,
-    }
-    variance = sum(item.value / units[item.level] for item in found.squares)
-    margin = float(norm.ppf((1 + confidence) / 2)) * math.sqrt(variance)
+    """The asymptotic interval of equation 17."""
+    margin = float(norm.ppf((1 + confidence) / 2)) * math.sqrt(compute_paper_variance(found))
     return Interval(mean, mean - margin, mean + margin)
 
 
@@ -117,7 +116,7 @@ def _list_warnings(nested: NestedValues, found: NestedSquares, solved: dict[Leve
         )
     elif found.top_count < _FEW:
         warnings.append(
-            f"there are {found.top_count} {_PLURALS[top]} only: with {found.top_df:.2g} degrees of freedom "
+            f"there are {found.top_count} {PLURALS[top]} only: with {found.top_df:.2g} degrees of freedom "
             "the interval is wide, and its width itself is uncertain"
         )
     if all(item.value == 0 for item in found.squares):
@@ -129,7 +128,7 @@ def _list_warnings(nested: NestedValues, found: NestedSquares, solved: dict[Leve
     for square in found.squares[:-1]:
         if solved[square.level] < 0:
             warnings.append(
-                f"{_PLURALS[square.level]} differ by less than chance below them explains: their variance is "
+                f"{PLURALS[square.level]} differ by less than chance below them explains: their variance is "
                 "estimated as 0"
             )
     return tuple(warnings)

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 from scipy.special import ndtri
 
 from datamill.analysis.contrast import find_critical
 from datamill.analysis.random_effects.comparison_records import VersionMean
-from datamill.analysis.random_effects.execution_means import average_executions
-from datamill.analysis.random_effects.mean_squares import NestedSquares, compute_mean_squares
-from datamill.analysis.random_effects.records import Level, NestedValues
+from datamill.analysis.random_effects.execution_means import average_executions, is_rounding
+from datamill.analysis.random_effects.mean_squares import compute_mean_squares, compute_paper_variance
+from datamill.analysis.random_effects.records import NestedValues
 from datamill.analysis.records import Interval
 from datamill.experiment.errors import InputError
-
-#: A spread below this many roundings of a value is none.
-_ROUNDINGS = 8.0
 
 
 def estimate_version_mean(values: NestedValues, confidence: float) -> VersionMean:
@@ -39,11 +35,10 @@ def estimate_version_mean(values: NestedValues, confidence: float) -> VersionMea
         )
     top = found.squares[0]
     mean = averaged.origin + found.top_mean
-    rounding = _ROUNDINGS * float(np.finfo(np.float64).eps) * float(np.max(np.abs(values.values)))
-    alike = math.sqrt(top.value) <= rounding
+    alike = is_rounding(math.sqrt(top.value), values)
     variance = 0.0 if alike else top.value / found.top_count
     reach = find_critical(confidence, found.top_df) * math.sqrt(variance)
-    paper = 0.0 if alike else _find_paper_variance(found)
+    paper = 0.0 if alike else compute_paper_variance(found)
     paper_reach = float(ndtri((1 + confidence) / 2)) * math.sqrt(paper)
     return VersionMean(
         version=values.version,
@@ -59,17 +54,3 @@ def estimate_version_mean(values: NestedValues, confidence: float) -> VersionMea
         variance=variance,
         spread=math.sqrt(variance * found.top_count),
     )
-
-
-def _find_paper_variance(found: NestedSquares) -> float:
-    """The variance of the mean in EPEW 2006 equation 17: each mean square over all units of its level.
-
-    A level that was not repeated has no mean square: what it adds cannot be seen.
-    """
-    executions = found.builds * found.executions
-    units: dict[Level, float] = {
-        "build": found.builds,
-        "execution": executions,
-        "measurement": executions * found.measurements,
-    }
-    return sum(square.value / units[square.level] for square in found.squares)

@@ -5,10 +5,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.special import stdtrit
 
 from datamill.analysis.fieller import bound_ratio
 from datamill.analysis.model_data.cells import FloatArray
-from datamill.analysis.sequential.boundaries import find_anytime_critical, find_stopped_critical
+from datamill.analysis.sequential.boundaries import (
+    find_anytime_critical,
+    find_stopped_critical,
+    widen_for_skewness,
+)
 from datamill.results.decisions import LookInterval
 
 #: Departures from equality that rounding explains.
@@ -34,7 +39,9 @@ def bound_relative_difference(
 
     For the true ratio ρ of means, other − ρ · baseline has mean zero in every round, whatever noise both
     share. The interval holds every ρ, less 1, for which Student's statistic of these differences stays
-    below `find_anytime_critical`: Fieller's set with a critical value that holds at all looks together.
+    below `find_anytime_critical`: Fieller's set with a critical value that holds at all looks together. One
+    bound is wider where differences at the estimate are skewed (`widen_for_skewness`): skewness cancels where
+    both packages have it alike, and makes early looks err where only one has.
     Values that come in steps may all be too high or too low by one, and by half of one if rounded: the
     interval is wider by a step.
     """
@@ -43,24 +50,46 @@ def bound_relative_difference(
     if middle == 0:
         return LookInterval(name, n, None, None, None, 1 - alpha)
     critical = float(find_anytime_critical(np.array([n]), alpha)[0])
+    estimate = above / middle
     spread = np.cov(baseline, other) / n
-    ratio = None
-    if math.isfinite(critical):
+
+    def bound(reach: float) -> tuple[float | None, float | None]:
+        if not math.isfinite(reach):
+            return None, None
         ratio = bound_ratio(
             above,
             middle,
             numerator_variance=float(spread[1, 1]),
             denominator_variance=float(spread[0, 0]),
             covariance=float(spread[0, 1]),
-            critical=critical,
+            critical=reach,
         )
-    if ratio is None or ratio.low is None or ratio.high is None:
-        return LookInterval(name, n, above / middle - 1, None, None, 1 - alpha)
+        return (None, None) if ratio is None else (ratio.low, ratio.high)
+
+    skewness = _find_skewness((other - estimate * baseline) / middle)
+    low, high = bound(critical)
+    far_low, far_high = bound(_widen(critical, skewness, n))
+    low, high = (low, far_high) if skewness > 0 else (far_low, high)
+    if low is None or high is None:
+        return LookInterval(name, n, estimate - 1, None, None, 1 - alpha)
     # One clock cuts both means in the same direction, rounding by half a step each: a step is enough.
-    coarse = max(steps[1], abs(ratio.estimate) * steps[0]) / abs(middle)
-    return LookInterval(
-        name, n, ratio.estimate - 1, ratio.low - 1 - coarse, ratio.high - 1 + coarse, 1 - alpha
-    )
+    coarse = max(steps[1], abs(estimate) * steps[0]) / abs(middle)
+    return LookInterval(name, n, estimate - 1, low - 1 - coarse, high - 1 + coarse, 1 - alpha)
+
+
+def _widen(critical: float, skewness: float, n: int) -> float:
+    return float(widen_for_skewness(np.array(critical), np.array(skewness), np.array(float(n))))
+
+
+def _find_skewness(values: FloatArray) -> float:
+    """Fisher's skewness, corrected for few values; 0 of fewer than three or of equal ones."""
+    n = values.size
+    departures = values - values.mean()
+    variance = float((departures**2).mean())
+    if n < 3 or variance < _ROUNDING**2:
+        return 0.0
+    biased = float((departures**3).mean()) / variance**1.5
+    return float(biased * math.sqrt(n * (n - 1)) / (n - 2))
 
 
 def bound_stopped_mean(
@@ -68,13 +97,18 @@ def bound_stopped_mean(
 ) -> LookInterval:
     """Bound a mean by an interval that is valid where one stops at its width; `values` (R ≥ 2) are rounds.
 
-    A `step` of the values that hides how much they vary (`Rounds.steps`) makes it so much wider.
+    A `step` of the values that hides how much they vary (`Rounds.steps`) makes it so much wider, and skewness
+    makes it wider on the side where long tails are.
     """
     n = values.size
     mean = float(values.mean())
-    critical = float(find_stopped_critical(np.array([n]), confidence)[0])
-    reach = critical * float(values.std(ddof=1)) / math.sqrt(n) + step
-    return LookInterval(name, n, mean, mean - reach, mean + reach, confidence)
+    error = float(values.std(ddof=1)) / math.sqrt(n)
+    reach = float(find_stopped_critical(np.array([n]), confidence)[0]) * error + step
+    skewness = _find_skewness(values / mean) if mean else 0.0
+    quantile = float(stdtrit(n - 1, (1 + confidence) / 2))
+    more = (_widen(quantile, skewness, n) - quantile) * error
+    below, above = (reach, reach + more) if skewness * mean > 0 else (reach + more, reach)
+    return LookInterval(name, n, mean, mean - below, mean + above, confidence)
 
 
 def excludes_zero(interval: LookInterval) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from datamill.analysis.sequential.doubts import find_pair, list_doubts
 from datamill.analysis.sequential.intervals import (
     bound_relative_difference,
     bound_stopped_mean,
@@ -60,15 +61,8 @@ def decide_look(
         decision="go on" if cause == "not yet" else "stop",
         cause=cause,
         reason=_phrase_cause(experiment, rule, cause, intervals, trials, elapsed_s),
-        warnings=_list_warnings(rounds, intervals),
+        warnings=list_doubts(experiment, rounds, cause, intervals),
     )
-
-
-def find_pair(experiment: Experiment) -> tuple[str, str]:
-    """Return the baseline (the first package unless stated) and the other one of two packages."""
-    names = [package.name for package in experiment.packages]
-    baseline = experiment.baseline or names[0]
-    return baseline, next(name for name in names if name != baseline)
 
 
 def _look_at_pair(
@@ -121,7 +115,10 @@ def _phrase_cause(
         return f"{name} has changed: {_phrase_difference(intervals[0])}"
     if cause == "no difference":
         limit = _percent(rule.detect or 0)
-        return f"{name} does not differ by {limit} or more: {_phrase_difference(intervals[1])}"
+        return (
+            f"{name} does not differ by {limit} or more: {_phrase_difference(intervals[1])} (either side "
+            f"errs with probability {_percent(1 - rule.power)}, since power is {_percent(rule.power)})"
+        )
     if cause == "precise":
         return (
             f"every mean of {name} is known to ±{_percent(rule.half_width or 0)}: {_phrase_widths(intervals)}"
@@ -137,18 +134,20 @@ def _phrase_cause(
             f"the time allowed ({format_duration(rule.max_time_s)}) leaves no room for another batch after "
             f"{format_duration(elapsed_s)}, and the rule was not met: {so_far}"
         )
-    return f"not yet: {so_far}"
+    fewest = min((interval.rounds for interval in intervals), default=0)
+    early = f" (no rule stops before {FEWEST_ROUNDS} rounds)" if fewest < FEWEST_ROUNDS else ""
+    return f"not yet{early}: {so_far}"
 
 
 def _phrase_difference(interval: LookInterval) -> str:
     if interval.estimate is None:
         return f"{interval.name} cannot be expressed as a share, since the baseline's mean is zero"
-    seen = f"{interval.name} {100 * interval.estimate:+.3g}%"
+    seen = f"{interval.name} {_signed(interval.estimate)}"
     level = f"{100 * interval.confidence:.4g}% sequential interval"
     if interval.low is None or interval.high is None:
         return f"{seen}, {level} not bounded yet, n = {interval.rounds} rounds"
-    low, high = 100 * interval.low, 100 * interval.high
-    return f"{seen}, {level} {low:+.3g}% to {high:+.3g}%, n = {interval.rounds} rounds"
+    bounds = f"{_signed(interval.low)} to {_signed(interval.high)}"
+    return f"{seen}, {level} {bounds}, n = {interval.rounds} rounds"
 
 
 def _phrase_widths(intervals: Sequence[LookInterval]) -> str:
@@ -160,28 +159,12 @@ def _phrase_widths(intervals: Sequence[LookInterval]) -> str:
     return ", ".join(parts)
 
 
+def _signed(share: float) -> str:
+    sign = "−" if share < 0 else "+"
+    return f"{sign}{_percent(abs(share))}"
+
+
 def _percent(share: float) -> str:
-    return f"{100 * share:.3g}%"
-
-
-def _list_warnings(rounds: Rounds, intervals: Sequence[LookInterval]) -> tuple[str, ...]:
-    warnings = []
-    complete = min((interval.rounds for interval in intervals), default=0)
-    if complete < len(rounds.numbers):
-        lost = len(rounds.numbers) - complete
-        warnings.append(
-            f"{lost} of {len(rounds.numbers)} rounds lack a valid observation of some design point and take "
-            "no part in the rule; if trials are lost because of what they measure, its guarantees do not hold"
-        )
-    warnings += [
-        f"the values of {package} come in steps of {step:.3g}, which hide how much they vary: intervals are "
-        "wider by a step, which no further round makes less"
-        for package, step in zip(rounds.packages, rounds.steps, strict=False)
-        if step > 0
-    ]
-    if any(interval.low is not None and interval.low == interval.high for interval in intervals):
-        warnings.append(
-            "rounds do not differ at all, so that the rule saw no error to judge by; true of a deterministic "
-            "response, suspicious otherwise"
-        )
-    return tuple(warnings)
+    # From 1000% on, .3g would write exponents.
+    percent = 100 * share
+    return f"{percent:.0f}%" if abs(percent) >= 999.5 else f"{percent:.3g}%"

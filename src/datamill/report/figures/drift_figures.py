@@ -16,6 +16,8 @@ _MOST_POINTS = 3000
 #: Trials behind each place of the running median, as a share of all.
 _WINDOW_SHARE = 0.1
 _MOST_BLOCKS = 100
+#: Between the outermost marks and the frame, in pixels.
+_PADDING = 8
 _REFERENCE = "reference"
 _REFERENCE_COLOR = "#666666"
 
@@ -45,8 +47,14 @@ def draw_drift(drift: Drift, response: str, unit: str) -> Figure:
         groups.append(_REFERENCE)
         colors.append(_REFERENCE_COLOR)
         shapes.append("diamond")
-    x = {"field": "place", "type": "quantitative", "title": "place in the run", "scale": {"nice": False}}
-    y = {"field": "deviation", "type": "quantitative", "title": title}
+    # Zooming clips marks to the frame: without padding those at its edge would be cut.
+    x = {
+        "field": "place",
+        "type": "quantitative",
+        "title": "place in the run",
+        "scale": {"nice": False, "zero": False, "padding": _PADDING},
+    }
+    y = {"field": "deviation", "type": "quantitative", "title": title, "scale": {"padding": _PADDING}}
     legend = {"title": None, "orient": "top"}
     points: Chart = {
         "mark": {"type": "point", "filled": True, "size": 26, "opacity": 0.7},

@@ -13,8 +13,9 @@ from datamill.report.figures.figure import INK, Figure
 _MOST_LOOKS = 300
 #: Fewer looks than this show where each one was.
 _FEW_LOOKS = 40
-#: Intervals beyond this many times the goal would hide it.
+#: Intervals beyond this many times the goal would hide it, and those of the last look are shown whole.
 _MOST_GOALS = 6.0
+_AROUND_LAST = 1.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +52,12 @@ def draw_monitoring(
         if point.trials in kept
     ]
     bounds = [bound for point in points for bound in (point.low, point.high) if bound is not None]
-    reach = _MOST_GOALS * goal + max((abs(point.estimate) for point in points[-len(series) :]), default=0.0)
-    low = max(min([*bounds, -goal]), -reach) - 0.2 * goal
-    high = min(max([*bounds, goal]), reach) + 0.2 * goal
+    latest = [point for point in points if point.trials == looks[-1]]
+    last = [abs(bound) for point in latest for bound in (point.low, point.high) if bound is not None]
+    reach = _MOST_GOALS * goal + max((abs(point.estimate) for point in latest), default=0.0)
+    reach = max(reach, _AROUND_LAST * max(last, default=0.0))
+    low = max(min([*bounds, -goal]), -reach) - 0.02 * reach
+    high = min(max([*bounds, goal]), reach) + 0.02 * reach
     color: dict[str, Any] = {
         "field": "series",
         "type": "nominal",

@@ -144,7 +144,9 @@ def draw_alarms(alarms: FalseAlarms) -> Figure:
     labels = [label for label in rules.values() if any(row["rule"] == label for row in rows)]
     marks = [choose_mark(at) for at in range(len(labels))]
     x = alt.X(
-        "builds:Q", title="builds of each version", axis=alt.Axis(values=[row.builds for row in alarms.rows])
+        "builds:Q",
+        title="builds of each version",
+        axis=alt.Axis(values=[row.builds for row in alarms.rows], format="d"),
     )
     y = alt.Y("alarms:Q", title="false alarms (%)", scale=alt.Scale(domainMin=0, nice=True))
     color = alt.Color(

@@ -16,7 +16,7 @@ def draw_screening(screening: Screening, response: str, scale: Scale) -> Figure:
     factors = list(dict.fromkeys(effect.factor for effect in screening.effects))
     packages = [error.package for error in screening.errors]
     values = [_describe(effect, relative, scale) for effect in screening.effects]
-    unit = "%" if relative else scale.unit
+    unit = "% of the mean" if relative else scale.unit
     title = f"change of {response} from the low to the high level" + (f" ({unit})" if unit else "")
     marks = [choose_mark(index) for index in range(len(packages))]
     y: Chart = {

@@ -9,6 +9,7 @@ import altair as alt
 import numpy as np
 
 from datamill.analysis.random_effects.execution_means import average_executions
+from datamill.analysis.random_effects.records import LEVELS, PLURALS
 from datamill.analysis.random_effects.version_variances import VersionVariances
 from datamill.experiment.errors import InputError
 from datamill.report.figures.charts import choose_mark
@@ -19,7 +20,6 @@ from datamill.report.numbers import Scale, name_confidence
 _MOST_DOTS, _MOST_VERSIONS = 3000, 6
 _MOST_BARS = 30
 _WIDTH = 760
-_LEVELS = {"build": "builds", "execution": "executions", "measurement": "measurements"}
 _KINDS = ("of the mean (uncertainty)", "of a single measurement (variation)")
 
 
@@ -108,8 +108,8 @@ def draw_shares(versions: Sequence[VersionVariances]) -> Figure:
                 {
                     "version": item.nested.version,
                     "kind": kind,
-                    "level": _LEVELS[share.level],
-                    "place": list(_LEVELS).index(share.level),
+                    "level": PLURALS[share.level],
+                    "place": LEVELS.index(share.level),
                     "share": 100 * share.estimate,
                     "low": 100 * share.low,
                     "high": 100 * share.high,
@@ -131,8 +131,8 @@ def draw_shares(versions: Sequence[VersionVariances]) -> Figure:
             alt.Y("version:N", sort=names, title=None),
             alt.Color(
                 "level:N",
-                sort=list(_LEVELS.values()),
-                scale=alt.Scale(domain=list(_LEVELS.values()), range=colors),
+                sort=list(PLURALS.values()),
+                scale=alt.Scale(domain=list(PLURALS.values()), range=colors),
                 title="between",
                 legend=alt.Legend(orient="bottom"),
             ),

@@ -65,7 +65,13 @@ def view_drift(
         draw_drift(shown, analysis.response.name, scale.unit),
         draw_blocks(shown, analysis.response.name, scale.unit),
     )
-    sentences = phrase_drift(drift, analysis.response.name, scale, within_blocks=analysis.blocked is not None)
+    sentences = phrase_drift(
+        drift,
+        analysis.response.name,
+        scale,
+        within_blocks=analysis.blocked is not None,
+        asked_blocks=experiment.order == "interleaved" or experiment.block != "none",
+    )
     return DriftView(
         sentences=sentences,
         warning=" ".join(sentences[:2]) if drift.kind != "none" else "",
@@ -74,10 +80,13 @@ def view_drift(
     )
 
 
-def phrase_drift(drift: Drift, name: str, scale: Scale, *, within_blocks: bool) -> tuple[str, ...]:
+def phrase_drift(
+    drift: Drift, name: str, scale: Scale, *, within_blocks: bool, asked_blocks: bool = False
+) -> tuple[str, ...]:
     """What drift was found, and what it does to the answer, a sentence each.
 
-    `within_blocks` says that the answer compares within blocks.
+    `within_blocks` says that the answer compares within blocks, `asked_blocks` that the experiment
+    wanted some.
     """
     change = _spell_size(drift.trend.change, drift, scale)
     references = int(drift.order.reference.sum())
@@ -104,12 +113,12 @@ def phrase_drift(drift: Drift, name: str, scale: Scale, *, within_blocks: bool) 
         )
     return (
         found,
-        _phrase_consequence(drift, scale, within_blocks=within_blocks),
+        _phrase_consequence(drift, scale, within_blocks=within_blocks, asked_blocks=asked_blocks),
         *([basis.strip()] if basis else []),
     )
 
 
-def _phrase_consequence(drift: Drift, scale: Scale, *, within_blocks: bool) -> str:
+def _phrase_consequence(drift: Drift, scale: Scale, *, within_blocks: bool, asked_blocks: bool) -> str:
     if not drift.latest:
         return (
             "The mean is over all of this, so that it describes no one state of the machine; find out what "
@@ -126,8 +135,12 @@ def _phrase_consequence(drift: Drift, scale: Scale, *, within_blocks: bool) -> s
             f"{drift.earliest} ran earlier than {drift.latest}, by {100 * drift.imbalance:.0f}% of the run "
             f"on average: up to {size} of the difference between packages may be drift."
         )
+    turns = f"Packages took turns, so that their comparison is hardly touched (by {size} at most)"
+    if asked_blocks:
+        # Its blocks could not be used, of which a warning of its own says why, or there was one only.
+        return f"{turns}, but drift adds to the noise: find out what changed meanwhile."
     return (
-        f"Packages took turns, so that their comparison is hardly touched (by {size} at most), but drift "
+        f"{turns}, but drift "
         'adds to the noise: order = "interleaved" or block = "hour" take most of it out of the comparison.'
     )
 

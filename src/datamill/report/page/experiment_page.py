@@ -70,6 +70,8 @@ class ReportPage:
 
     html: str
     answer: Answer
+    survivors: tuple[str, ...] = ()
+    """Factors that a screening found to move the response."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +172,8 @@ def write_report(
         confidence=name_confidence(experiment.confidence),
         planned=format_count(trials.planned),
         order=phrase_order(experiment),
-        references=sum(trial.purpose == "reference" for trial in design.trials),
+        references=_count_purpose("reference", design, table, trials),
+        calibrations=_count_purpose("calibration", design, table, trials),
         ended=format_count(trials.ended),
         trial_counts=tabulate_trials(trials),
         exclusions=tabulate_exclusions(table, [response.name for response in experiment.responses]),
@@ -183,7 +186,14 @@ def write_report(
         machines=tabulate_machines(trials),
         responses=tabulate_responses(experiment),
     )
-    return ReportPage(html, answer)
+    return ReportPage(html, answer, () if screening is None else screening.survivors)
+
+
+def _count_purpose(purpose: str, design: Design, table: pl.DataFrame, trials: TrialSummary) -> int:
+    """Count the trials of a purpose: those planned, or where not all were needed those that ran."""
+    if trials.not_needed:
+        return table.filter(pl.col("purpose") == purpose)["trial_id"].n_unique()
+    return sum(trial.purpose == purpose for trial in design.trials)
 
 
 def _gather_evidence(experiment: Experiment, analysis: ResponseAnalysis) -> _Evidence:

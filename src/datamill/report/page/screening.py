@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
+from datamill.analysis.linear.model import phrase_left_out
 from datamill.analysis.response import ResponseAnalysis
 from datamill.analysis.screening import (
     SMALLEST_SHARE,
@@ -49,6 +50,9 @@ class ScreeningView:
     aliases: tuple[str, ...]
     warnings: tuple[str, ...]
     method: str
+    survivors: tuple[str, ...]
+    left_out: tuple[str, str] | None = None
+    """What the model of all factors says of interactions that it had to leave out, and how to say it here."""
 
 
 def view_screening(design: Design, analysis: ResponseAnalysis) -> ScreeningView:
@@ -59,13 +63,7 @@ def view_screening(design: Design, analysis: ResponseAnalysis) -> ScreeningView:
         analysis.unit, max((abs(effect.effect.estimate) for effect in screening.effects), default=0.0)
     )
     structure = find_observed_aliases(analysis.observations.cells, list_screened(design))
-    warnings = [*screening.warnings]
-    found = analysis.observations.cells.counts.size
-    if found < design.points:
-        warnings.append(
-            f"{design.points - found} of {design.points} design points have no data: main effects are not as "
-            "free of each other as was planned"
-        )
+    warnings = list_screening_warnings(design, analysis, screening, structure)
     return ScreeningView(
         sentences=phrase_screening(screening, name, scale),
         rule=_phrase_rule(screening),
@@ -74,17 +72,56 @@ def view_screening(design: Design, analysis: ResponseAnalysis) -> ScreeningView:
         aliases=() if structure is None else _phrase_aliases(structure),
         warnings=tuple(finish_sentence(warning) for warning in warnings),
         method=f"{screening.method}; n = {format_count(screening.n)}",
+        survivors=tuple(screening.survivors),
+        left_out=_shorten_left_out(analysis),
     )
+
+
+def _shorten_left_out(analysis: ResponseAnalysis) -> tuple[str, str] | None:
+    """A screening leaves out most interactions by its design: their number says enough."""
+    names = () if analysis.model is None else analysis.model.not_estimable
+    if not names:
+        return None
+    count = f"{format_count(len(names))} interaction{'s' if len(names) > 1 else ''}"
+    return (
+        finish_sentence(phrase_left_out(analysis.observations.cells, names)),
+        f"{count} of factors cannot be estimated from the points of a screening and "
+        f"{'are' if len(names) > 1 else 'is'} left out of the model; what is aliased is on the report page.",
+    )
+
+
+def list_screening_warnings(
+    design: Design, analysis: ResponseAnalysis, screening: Screening, structure: AliasStructure | None
+) -> tuple[str, ...]:
+    """Return what limits a screening's answer; `structure` is that of the points that have data."""
+    lost = design.points - analysis.observations.cells.counts.size
+    if not lost:
+        return screening.warnings
+    text = (
+        f"{lost} of {design.points} design points have no data: main effects are not as free of each other "
+        "and of interactions as was planned"
+    )
+    partial = None if structure is None else structure.main_with_interaction
+    if partial is not None:
+        text += (
+            f", and what is taken for the effect of a factor may in part be that of an interaction (at worst "
+            f"{partial.first} and {partial.second}, with a correlation of {partial.correlation:.2f})"
+        )
+    return (*screening.warnings, text)
 
 
 def answer_by_screening(answer: Answer, view: ScreeningView) -> Answer:
     """Return the answer of an experiment whose question is which factors move its response."""
+    said, shorter = view.left_out or ("", "")
     return replace(
         answer,
         headline=view.sentences[0],
         details=(*view.sentences[1:], answer.headline, *answer.details),
         mattered=(),
-        warnings=(*view.warnings, *answer.warnings),
+        warnings=(
+            *view.warnings,
+            *(shorter if warning == said else warning for warning in answer.warnings),
+        ),
         method=view.method,
     )
 
@@ -145,6 +182,10 @@ def _phrase_size(effect: FactorEffect, screening: Screening, scale: Scale) -> st
     return format_interval(effect.effect, scale, screening.confidence, signed=True)
 
 
+def _is_relative(screening: Screening) -> bool:
+    return all(effect.percent is not None for effect in screening.effects)
+
+
 def _phrase_rule(screening: Screening) -> str:
     return (
         f"A factor survives when its effect on some package is detected: p, adjusted for all "
@@ -163,7 +204,8 @@ def _phrase_effect(factor: str, screening: Screening, scale: Scale) -> str:
     effect = _find_detected(factor, screening)
     size = _phrase_size(effect, screening, scale)
     whose = f" for {effect.package}" if len(screening.errors) > 1 else ""
-    return f"{factor} by {size}{whose} from {effect.low} to {effect.high}"
+    share = "" if effect.percent is None else " of the mean"
+    return f"{factor} by {size}{share}{whose} from {effect.low} to {effect.high}"
 
 
 def _phrase_reach(factor: str, screening: Screening) -> str:
@@ -203,7 +245,7 @@ def _tabulate(screening: Screening, structure: AliasStructure | None, scale: Sca
         "high",
         "judgement",
         "not to be told from",
-        "change from low to high",
+        "change from low to high" + (", of the mean" if _is_relative(screening) else ""),
         "p (Holm)",
     )
     return TableView(headers, tuple(rows), text_columns=6 if several else 5, strong=tuple(strong))

@@ -53,7 +53,8 @@ def view_stopping(experiment: Experiment, trials: TrialSummary) -> StoppingView 
     ]
     if trials.not_needed:
         sentences.append(
-            f"{format_count(trials.not_needed)} further trials had been planned and were not needed."
+            f"{format_count(trials.not_needed)} further trials had been planned and were not "
+            + ("run." if last.cause in ("max_trials", "max_time") else "needed.")
         )
     sentences += [finish_sentence(warning[:1].upper() + warning[1:]) for warning in last.warnings]
     return StoppingView(
@@ -73,18 +74,28 @@ def states_means(experiment: Experiment, trials: TrialSummary) -> bool:
 def qualify_answer(answer: Answer, experiment: Experiment, unit: str, trials: TrialSummary) -> Answer:
     """Let the answer of a sequential experiment be the one that stopping does not spoil.
 
-    With `detect` the headline is the verdict of the rule, with `half_width` the means get the intervals that
-    are valid where it stopped; the plain ones are said to be too sure.
+    With `detect` the headline is the verdict of the rule, and its doubts come next; with `half_width` the
+    means get the intervals that are valid where it stopped; the plain ones are said to be too sure.
     """
     rule = experiment.until
     if rule is None or not trials.decisions:
         return answer
     last = trials.decisions[-1]
     response = experiment.responses[0]
-    warnings = (*answer.warnings, *map(finish_sentence, (_FIXED, *last.warnings)))
+    doubts = tuple(finish_sentence(warning) for warning in last.warnings)
+    warnings = (*answer.warnings, finish_sentence(_FIXED))
     if rule.detect is not None:
         headline = phrase_verdict(rule, last, response.name, response.direction)
-        return replace(answer, headline=headline, warnings=warnings, method=_name_method(rule))
+        # They limit the verdict itself: right behind it, not among all warnings.
+        beside = (f"Warning: {doubt}" for doubt in doubts)
+        return replace(
+            answer,
+            headline=headline,
+            details=(*beside, *answer.details),
+            warnings=warnings,
+            method=_name_method(rule),
+        )
+    warnings += doubts
     means = tuple(_phrase_mean(interval, response.name, unit) for interval in last.intervals)
     if len(experiment.packages) == 1 and means:
         return replace(answer, headline=means[0], warnings=warnings, method=_name_method(rule))
@@ -145,11 +156,11 @@ def _name_method(rule: StoppingRule) -> str:
     if rule.half_width is not None:
         return (
             "intervals of means over rounds, by Student's t, widened by 1 + 2/√n for having stopped at their "
-            "width (after Chow and Robbins 1965)"
+            "width (after Chow and Robbins 1965), and for skewness on one side (Hall 1992)"
         )
     return (
         "confidence sequence for the ratio of means over rounds: Fieller's set with the critical values of "
-        "an anytime-valid t-test (Lai 1976)"
+        "an anytime-valid t-test (Lai 1976), widened for skewness on one side (Hall 1992)"
     )
 
 

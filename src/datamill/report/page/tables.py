@@ -184,7 +184,7 @@ def tabulate_level_means(analysis: ResponseAnalysis, scale: Scale) -> TableView 
 def tabulate_trials(trials: TrialSummary) -> TableView:
     """Counts of trials by outcome."""
     counts = (
-        ("planned", trials.planned),
+        ("needed" if trials.not_needed else "planned", trials.planned),
         ("completed", trials.completed),
         ("of these excluded", trials.excluded),
         ("failed", trials.failed),

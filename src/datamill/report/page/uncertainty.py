@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from datamill.analysis.random_effects.nesting import NestingColumns, gather_nested
+from datamill.analysis.random_effects.records import PLURALS
 from datamill.analysis.random_effects.version_variances import VersionVariances, analyze_version
 from datamill.analysis.records import PackageMean
 from datamill.analysis.response import ResponseAnalysis
@@ -20,7 +21,7 @@ from datamill.report.figures.variance_figures import draw_builds, draw_shares
 from datamill.report.figures.views import FigureView, start_view
 from datamill.report.numbers import Scale, format_count, format_to_error, name_confidence
 from datamill.report.page.tables import TableView
-from datamill.report.verbs.variance_answer import PLURALS, phrase_variances, spell_percent
+from datamill.report.verbs.variance_answer import phrase_variances, spell_percent
 
 #: Versions (packages, or design points of several factors) that the section looks at.
 _MOST_VERSIONS = 30

@@ -15,6 +15,7 @@ from datamill.report.numbers import (
     name_confidence,
 )
 from datamill.report.verbs.anova_answer import state_answer
+from datamill.report.verbs.anova_scale import choose_model_scale, scale_model, scale_quantile_effects
 from datamill.report.verbs.anova_sections import (
     format_blocks,
     format_checks,
@@ -41,19 +42,23 @@ def format_anova(
     reduced: bool = False,
 ) -> str:
     """Lay out a model for a terminal of 100 columns: estimates, tests, equation, shares, checks, warnings.
+    Numbers are in the unit with the prefix that suits the mean; the heading names it.
 
     Terms with one degree of freedom show their coefficient (half the change from the low to the high
     level, or a covariate's slope); factors with more levels show each level's deviation from the grand
     mean on lines of its own. With `reduced` the table has mean squares and p-values alone.
     """
-    unit = f" ({observations.unit})" if observations.unit else ""
+    said = state_answer(observations, model, checks, quantiles)
+    scale = choose_model_scale(model, observations.unit)
+    model = scale_model(model, scale.factor)
+    unit = f" ({scale.unit})" if scale.unit else ""
     if reduced:
         squares = [_format_square(row.mean_sq) for row in model.terms]
         table = format_reduced(model, [*squares, _format_square(model.error_ms)])
     else:
         table = _lay_out(_list_rows(model))
     lines = []
-    for sentence in state_answer(observations, model, checks, quantiles):
+    for sentence in said:
         lines += wrap(sentence, "  ")
     lines += ["", f"Analysis of variance of {observations.response}{unit}", "", *table, ""]
     lines += _format_equation(observations.response, model)
@@ -63,7 +68,7 @@ def format_anova(
     if checks is not None:
         lines += ["", *format_checks(checks)]
     if quantiles is not None and checks is not None:
-        lines += ["", *format_quantiles(model, quantiles, checks)]
+        lines += ["", *format_quantiles(model, scale_quantile_effects(quantiles, scale.factor), checks)]
     return "\n".join([*lines, "", *_format_notes(observations, model, checks)])
 
 

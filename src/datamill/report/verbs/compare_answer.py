@@ -22,6 +22,7 @@ from datamill.report.numbers import (
     format_count,
     format_fixed,
     format_interval,
+    format_mean_count,
     format_percent,
     format_to_error,
     name_confidence,
@@ -62,7 +63,7 @@ def name_verdict(verdict: VersionVerdict, threshold: float) -> str:
     return "changed" if verdict == "changed" else "cannot tell yet"
 
 
-def judge_direction(change: VersionChange, direction: Direction | None) -> str:
+def judge_direction(change: VersionChange | ChangePoint, direction: Direction | None) -> str:
     """Whether the change is `better` or `worse`; empty where nobody said which way is better."""
     if direction is None or change.difference.estimate == 0:
         return ""
@@ -89,9 +90,8 @@ def phrase_change(change: VersionChange, comparison: VersionComparison, scale: S
         size = _phrase_size(change.difference, change.ratio, scale, level, change.baseline, exact=True)
         better = _tail(judge_direction(change, comparison.direction))
         within = f"; that is within ±{limit}" if change.within else ""
-        return (
-            f"{change.version}: {name} was {size} as measured{better}{within}; neither version varied at all."
-        )
+        still = "it was the same in every build" if change.common_builds else "neither version varied at all"
+        return f"{change.version}: {name} was {size} as measured{better}{within}; {still}."
     if change.verdict == "changed":
         size = _phrase_size(change.difference, change.ratio, scale, level, change.baseline)
         better = _tail(judge_direction(change, comparison.direction))
@@ -149,18 +149,11 @@ def _say_what_is_told(change: VersionChange, cost: CostToTell, means: Mapping[st
     return f" Those there are would do for a threshold of about {percent.high - percent.low:.2g}%."
 
 
-def phrase_size_of_change(
-    difference: Interval, ratio: Ratio | None, comparison: VersionComparison, scale: Scale, base: str
-) -> str:
-    """By how much a mean is higher or lower than another one, with its interval."""
-    return _phrase_size(difference, ratio, scale, comparison.confidence, base)
-
-
 def describe_nesting(mean: VersionMean) -> str:
     """`10 × 5 × 100` builds, executions and measurements; with a sign for "about" where numbers differ."""
     parts = [format_count(mean.builds)]
     for number in (mean.executions, mean.measurements):
-        parts.append(format_count(round(number)) if abs(number - round(number)) < 1e-9 else f"~{number:.3g}")
+        parts.append(format_mean_count(number, f"~{number:.3g}"))
     return " × ".join(parts)
 
 
@@ -172,7 +165,7 @@ def phrase_basis(comparison: VersionComparison) -> str:
     mean = comparison.means[0]
     parts = [f"{format_count(mean.builds)} build{'s' if mean.builds > 1 else ''}"]
     for number, name in ((mean.executions, "execution"), (mean.measurements, "measurement")):
-        shown = format_count(round(number)) if abs(number - round(number)) < 1e-9 else f"about {number:.3g}"
+        shown = format_mean_count(number, f"about {number:.3g}")
         parts.append(f"{shown} {name}{'s' if number > 1 else ''}")
     return f"n = {' of '.join(parts)} for each version"
 
@@ -273,14 +266,11 @@ def _phrase_change_point(
         change.difference, change.ratio, scale, comparison.confidence, "that of the versions before",
         exact=change.difference.low == change.difference.high,
     ).removesuffix("'s")  # fmt: skip
-    worse = ""
-    if comparison.direction is not None:
-        good = (change.difference.estimate > 0) == (comparison.direction == "higher")
-        worse = f", which is {'better' if good else 'worse'}"
+    better = _tail(judge_direction(change, comparison.direction))
     segment = next(item for item in history.segments if item.first == change.at)
     last = history.means[segment.last].version
     upto = "" if segment.last == segment.first else f" up to {last}"
-    return f"From {change.version}{upto}, {comparison.response} is {size}{worse}."
+    return f"From {change.version}{upto}, {comparison.response} is {size}{better}."
 
 
 def _phrase_lone(item: LoneVersion, comparison: VersionComparison, scale: Scale) -> str:

@@ -18,6 +18,7 @@ def format_comparison_json(
     history: VersionHistory | None = None,
     notes: Sequence[str] = (),
     excluded: int = 0,
+    basis: str = "",
 ) -> str:
     """Write a comparison of versions as a JSON object; differences are version minus baseline."""
     content: dict[str, Any] = {
@@ -31,6 +32,9 @@ def format_comparison_json(
         "confidence": comparison.confidence,
         "adjust": comparison.adjustment,
         "consecutive": comparison.consecutive,
+        "baseline": None
+        if comparison.consecutive
+        else {"version": comparison.changes[0].baseline, "reason": basis},
         "method": comparison.method,
         "versions": [_spell_mean(mean) for mean in comparison.means],
         "changes": [_spell_change(change, comparison) for change in comparison.changes],
@@ -62,7 +66,7 @@ def _spell_change(change: VersionChange, comparison: VersionComparison) -> dict[
         "version": change.version,
         "baseline": change.baseline,
         "verdict": change.verdict,
-        "direction": judge_direction(change, comparison.direction) or None,
+        "direction": (judge_direction(change, comparison.direction) or None) if change.detected else None,
         "detected": change.detected,
         "within_threshold": change.within,
         "beyond_threshold": change.beyond,
@@ -72,6 +76,7 @@ def _spell_change(change: VersionChange, comparison: VersionComparison) -> dict[
         "confidence": change.confidence,
         "p": change.p,
         "paper_detects": change.paper_detects,
+        "common_builds": change.common_builds,
         "cost_to_tell": None
         if cost is None
         else {"builds": cost.builds, "seconds": cost.seconds, "reason": cost.reason or None},

@@ -37,10 +37,12 @@ def format_comparison(
     history: VersionHistory | None = None,
     notes: Sequence[str] = (),
     excluded: int = 0,
+    basis: str = "",
 ) -> str:
     """Lay out a comparison of versions for a terminal of 100 columns; the first lines are the answer.
 
-    `notes` are warnings about the data besides those of the comparison, `excluded` counts rows left out.
+    `notes` are warnings about the data besides those of the comparison, `excluded` counts rows left out,
+    and `basis` says why the baseline is the one it is.
     """
     scale = scale_comparison(comparison)
     lines: list[str] = []
@@ -49,7 +51,7 @@ def format_comparison(
     unit = f" ({scale.unit})" if scale.unit else ""
     lines += ["", f"Mean {comparison.response}{unit} of each version"]
     lines += _lay_out_means(comparison, scale)
-    lines += ["", _name_changes(comparison)]
+    lines += ["", *wrap(_name_changes(comparison, basis))]
     lines += _lay_out_changes(comparison, scale)
     joint = ""
     if len(comparison.changes) > 1 and comparison.adjustment != "none":
@@ -88,10 +90,10 @@ def list_warnings(
     return tuple(dict.fromkeys((*comparison.warnings, *notes, *beside)))
 
 
-def _name_changes(comparison: VersionComparison) -> str:
+def _name_changes(comparison: VersionComparison, basis: str) -> str:
     if comparison.consecutive:
         return "Each version against the one before"
-    return f"Each version against {comparison.changes[0].baseline}"
+    return f"Each version against {comparison.changes[0].baseline}{f' ({basis})' if basis else ''}"
 
 
 def _lay_out_means(comparison: VersionComparison, scale: Scale) -> list[str]:

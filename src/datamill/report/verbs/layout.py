@@ -14,7 +14,7 @@ def wrap(text: str, indent: str = "") -> list[str]:
     return textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_on_hyphens=False)
 
 
-def lay_out_table(rows: Sequence[tuple[str, ...]], left: int = 0) -> list[str]:
+def lay_out_table(rows: Sequence[Sequence[str]], left: int = 0) -> list[str]:
     """A table, its first row a header; the first `left` columns are names, the others numbers."""
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
     lines = []

@@ -27,6 +27,7 @@ def format_alarms_json(alarms: FalseAlarms) -> str:
             {
                 "builds": row.builds,
                 "disjoint": row.disjoint,
+                "pairs": row.pairs,
                 "overlap": _spell(row.overlap),
                 "welch": _spell(row.welch),
                 "overlap_executions": _spell(row.overlap_executions),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datamill.analysis.random_effects.false_alarms import AlarmRate, AlarmRow, FalseAlarms
+from datamill.analysis.random_effects.false_alarms import FEW_PAIRS, AlarmRate, AlarmRow, FalseAlarms
 from datamill.report.numbers import count_decimals, format_count, name_confidence
 from datamill.report.verbs.layout import wrap
 
@@ -30,9 +30,11 @@ def phrase_alarms(alarms: FalseAlarms) -> str:
     first, last = rows[0], rows[-1]
     parts = []
     if first.builds == 1 and first.overlap is not None:
-        parts.append(f"in {_percent(first.overlap)} of the comparisons with one build of each")
+        one = f"one build of each{_note_pairs(first)}"
+        parts.append(f"in {_percent(first.overlap)} of the comparisons with {one}")
     if last.welch is not None:
-        many = f"in {_percent(last.welch)} with {last.builds} of each by Welch's test of build means"
+        each = f"{last.builds} of each{_note_pairs(last)}"
+        many = f"in {_percent(last.welch)} with {each} by Welch's test of build means"
         if last.welch_executions is not None:
             many += f", or {_percent(last.welch_executions)} if executions are taken as independent"
         parts.append(many)
@@ -42,6 +44,13 @@ def phrase_alarms(alarms: FalseAlarms) -> str:
         f"{alarms.response} of {alarms.version} seems to differ from itself {', and '.join(parts)}; "
         f"{100 * alarms.alpha:.3g}% would be right."
     )
+
+
+def _note_pairs(row: AlarmRow) -> str:
+    """How few distinct pairs of groups there are, where that is all that the comparisons repeat."""
+    if row.pairs >= FEW_PAIRS:
+        return ""
+    return f" (only {format_count(row.pairs)} distinct pair{'' if row.pairs == 1 else 's'})"
 
 
 def explain_alarms(alarms: FalseAlarms) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from datamill.analysis.random_effects.plan_records import Plan, PlannedRepetition
+from datamill.analysis.random_effects.records import LEVELS
 from datamill.report.verbs.plan_text import PlanNotes, list_replication
 
 
@@ -34,12 +35,12 @@ def format_plan_json(notes: PlanNotes, plan: Plan) -> str:
             for item in plan.alternatives
         ],
         "mean": basis.mean,
-        "variances": {level: basis.components.get(level) for level in ("build", "execution", "measurement")},
+        "variances": {level: basis.components.get(level) for level in LEVELS},
         "unknown": dict(basis.unknown),
         "pilot": {
             "builds": basis.builds,
-            "executions": basis.executions,
-            "measurements": basis.measurements,
+            "executions": _clear(basis.executions),
+            "measurements": _clear(basis.measurements),
         }
         if basis.builds
         else None,
@@ -72,6 +73,11 @@ def _spell(planned: PlannedRepetition) -> dict[str, Any]:
         "half_width": _finite(planned.half_width),
         "power": planned.power,
     }
+
+
+def _clear(mean: float) -> float:
+    """A harmonic mean of counts without what rounding did to it: 10, not 9.999999999999998."""
+    return float(f"{mean:.12g}")
 
 
 def _finite(value: float | None) -> float | None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from datamill.analysis.random_effects.plan_records import Plan, PlannedRepetition
-from datamill.analysis.random_effects.records import Level
+from datamill.analysis.random_effects.records import LEVELS, PLURALS
+from datamill.design.batches import FEWEST_ROUNDS
 from datamill.experiment.quantities import format_duration
 from datamill.report.numbers import choose_scale, finish_sentence, format_count, name_confidence
-from datamill.report.verbs.layout import wrap
-
-_PLURALS: dict[Level, str] = {"build": "builds", "execution": "executions", "measurement": "measurements"}
+from datamill.report.verbs.layout import lay_out_table, wrap
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +18,8 @@ class PlanNotes:
     """What a plan is about.
 
     `timed`: costs are seconds; otherwise multiples of a measured operation. `variances` says where they come
-    from; `warmup` and `measurements` are those of the pilot's experiment, 0 if it says nothing of them.
+    from; `warmup` and `measurements` are those of the pilot's experiment, 0 if it says nothing of them, and
+    `randomise_builds` whether it drew what may differ between builds.
     """
 
     response: str
@@ -31,19 +30,20 @@ class PlanNotes:
     excluded: int = 0
     warmup: int = 0
     measurements: int = 0
+    randomise_builds: bool = False
 
 
 def format_plan(notes: PlanNotes, plan: Plan) -> str:
     """Lay out a plan for a terminal of 100 columns; it begins with the answer."""
     lines = wrap(phrase_plan(notes, plan))
-    lines += ["", *_lay_out(_list_rows(notes, plan)), ""]
+    lines += ["", *lay_out_table(_list_rows(notes, plan), left=1), ""]
     lines += wrap(_phrase_variances(notes, plan), "  ")
     if optimum := _phrase_optimum(plan):
         lines += wrap(optimum, "  ")
     lines += wrap(_phrase_costs(notes, plan), "  ")
     lines += wrap(
         "The half-width is the one to expect (root mean square) of Student's interval with "
-        f"{_PLURALS[plan.basis.top]} as the independent observations. Method: exact search over all whole "
+        f"{PLURALS[plan.basis.top]} as the independent observations. Method: exact search over all whole "
         f"numbers.{_phrase_method(plan)}",
         "  ",
     )
@@ -112,7 +112,7 @@ def _phrase_range(plan: Plan) -> str:
     )
     if low == high:
         return ""
-    return f"; {low} to {high} {_PLURALS[plan.basis.top]}, as the pilot's variances are themselves uncertain"
+    return f"; {low} to {high} {PLURALS[plan.basis.top]}, as the pilot's variances are themselves uncertain"
 
 
 def spell_counts(planned: PlannedRepetition) -> str:
@@ -177,24 +177,12 @@ def _list_rows(notes: PlanNotes, plan: Plan) -> list[tuple[str, ...]]:
     return rows
 
 
-def _lay_out(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
-    lines = [
-        "  ".join(
-            cell.rjust(width) if index else cell.ljust(width)
-            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
-    return [lines[0], "-" * max(map(len, lines)), *lines[1:]]
-
-
 def _phrase_variances(notes: PlanNotes, plan: Plan) -> str:
     parts = []
-    for level, symbol in (("build", "σ²_V"), ("execution", "σ²_B"), ("measurement", "σ²_E")):
-        value = plan.basis.components.get(level)  # type: ignore[call-overload]
+    for level, symbol in zip(LEVELS, ("σ²_V", "σ²_B", "σ²_E"), strict=True):
+        value = plan.basis.components.get(level)
         spelled = "not known" if value is None else f"{value:.4g} (sd {_spell_sd(notes, value)})"
-        parts.append(f"{_PLURALS[level]} ({symbol}) {spelled}")  # type: ignore[index]
+        parts.append(f"{PLURALS[level]} ({symbol}) {spelled}")
     unit = f" in {notes.unit} squared" if notes.unit else ""
     return f"Variances between {', '.join(parts)}{unit}: {notes.variances}."
 
@@ -272,6 +260,8 @@ def list_replication(notes: PlanNotes, plan: Plan) -> list[str]:
         lines.append(f"measurements = {measurements}")
         if notes.warmup:
             lines.append(f"warmup = {notes.warmup}")
+    if notes.randomise_builds:
+        lines.append("randomise_builds = true")
     goal, mean = plan.goal, plan.basis.mean
     if goal.kind != "time" and mean:
         percent = f"{100 * goal.value / abs(mean):.3g}%"
@@ -281,6 +271,10 @@ def list_replication(notes: PlanNotes, plan: Plan) -> list[str]:
             else f'detect = "{percent}", alpha = {goal.alpha:g}, power = {goal.power:g}'
         )
         versions = 2 if goal.kind == "detect" else 1
-        lines += ["# or grow it until it suffices, at the latest after so many trials:"]
-        lines += [f"# until = {{ {rule} }}", f"# max_trials = {2 * versions * best.builds * best.executions}"]
+        of = "" if versions == 2 else " of a package"
+        lines += [f"# or grow it until it suffices, at the latest after so many trials{of}:"]
+        # A round is one build with all its executions or, of one build, one execution.
+        rounds, each = (best.builds, best.executions) if best.builds > 1 else (best.executions, 1)
+        most = versions * max(2 * rounds, FEWEST_ROUNDS) * each
+        lines += [f"# until = {{ {rule} }}", f"# max_trials = {most}"]
     return lines

@@ -15,9 +15,10 @@ def format_quantiles_json(observations: Described, model: QuantileModel) -> str:
     """Write a model as JSON.
 
     Keys: `schema` (1); `response`, `unit`, `n`, `trials` (null where each observation is one),
-    `cells`, `smallest_cell`, `excluded`, `saturated`, `errors`, `method`, `confidence`, `alpha`,
-    `replicates`, `seed`; `factors` (name, levels, low first); `covariates`, `covariate_means` (where
-    the model counts them from); `quantiles`: for each `quantile`, `objective`, `unique`,
+    `units` ("builds" where `trials` counts these), `cells`, `smallest_cell`, `excluded`,
+    `saturated`, `errors`, `method`, `confidence`, `alpha`, `replicates`, `seed`; `factors` (name,
+    levels, low first); `covariates`, `covariate_means` (where the model counts them from);
+    `quantiles`: for each `quantile`, `objective`, `unique`,
     `flat_width`, `extreme`, `coefficients` (name, term, estimate, low, high, standard_error, p,
     p_is_bound; the intercept first, its term null) and `terms` (term, df, block, p, p_is_bound,
     p_adjusted, detected, and for main effects with more than two levels `levels`);
@@ -32,6 +33,7 @@ def format_quantiles_json(observations: Described, model: QuantileModel) -> str:
         "unit": observations.unit,
         "n": model.n,
         "trials": model.trials,
+        "units": model.units,
         "cells": model.cells,
         "smallest_cell": model.smallest_cell,
         "excluded": observations.excluded,

@@ -53,7 +53,7 @@ def format_quantiles(observations: Described, model: QuantileModel) -> str:
 
 
 def _describe_data(observations: Described, model: QuantileModel) -> list[str]:
-    trials = "" if model.trials is None else f" in {format_count(model.trials)} trials"
+    trials = "" if model.trials is None else f" in {format_count(model.trials)} {model.units}"
     sizes = (
         f"{format_count(model.cells)} design points, the smallest with {format_count(model.smallest_cell)}"
     )

@@ -13,7 +13,7 @@ from datamill.report.numbers import (
     name_confidence,
     scale_by_power,
 )
-from datamill.report.verbs.layout import wrap
+from datamill.report.verbs.layout import lay_out_table, wrap
 from datamill.report.verbs.tests_text import ResponseNotes, list_notes
 
 _MOST_ROWS = 200
@@ -136,7 +136,7 @@ def _lay_out(summary: DistributionSummary, scale: Scale) -> list[str]:
         sd = "-" if group.sd is None else format_fixed(group.sd * scale.factor, decimals)
         cv = "-" if group.cv is None else f"{100 * group.cv:.3g}%"
         means.append([*start, *_spell_interval(group.mean, group.mean_interval, scale, decimals), sd, cv])
-    return [*_align(numbers, len(names)), "", *_align(means, len(names))]
+    return [*lay_out_table(numbers, len(names)), "", *lay_out_table(means, len(names))]
 
 
 def _spell_interval(value: float, interval: Interval | None, scale: Scale, decimals: int) -> tuple[str, str]:
@@ -148,19 +148,6 @@ def _spell_interval(value: float, interval: Interval | None, scale: Scale, decim
         format_fixed(item * scale.factor, places) for item in (interval.low, value, interval.high)
     )
     return middle, f"{low} to {high}"
-
-
-def _align(rows: list[list[str]], left: int) -> list[str]:
-    """A table, its first row a header; the first `left` columns are names."""
-    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        cells = [
-            cell.ljust(width) if index < left else cell.rjust(width)
-            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return [lines[0], "-" * max(map(len, lines)), *lines[1:]]
 
 
 def _choose_decimals(summary: DistributionSummary, scale: Scale) -> int:

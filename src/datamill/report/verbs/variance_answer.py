@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 
-from datamill.analysis.random_effects.records import Level, Share, VarianceEstimate
+from datamill.analysis.random_effects.records import LEVELS, PLURALS, Level, Share, VarianceEstimate
 from datamill.analysis.random_effects.version_variances import VersionVariances
-from datamill.report.numbers import Scale, choose_scale, format_count, format_interval, name_confidence
+from datamill.report.numbers import (
+    Scale,
+    choose_scale,
+    format_count,
+    format_interval,
+    format_mean_count,
+    name_confidence,
+    scale_by_power,
+)
 
 #: More versions than this are summed up in one sentence.
 _MOST_VERSIONS = 3
-PLURALS: dict[Level, str] = {"build": "builds", "execution": "executions", "measurement": "measurements"}
 #: A share that is known no better than this does not say what to repeat.
 _TELLING = 0.5
 #: Taking away less than this share of a variance is no help.
 _LITTLE = 0.1
+#: Beyond these no prefix suits, and a power of ten stands before the unit.
+_SMALLEST, _LARGEST = 1e-3, 1e6
 _INNER: dict[Level, str] = {"build": "", "execution": " of each build", "measurement": " in each execution"}
 
 
 def choose_variance_scale(versions: Sequence[VersionVariances]) -> Scale:
-    """Scale that suits the means of all versions."""
-    return choose_scale(versions[0].nested.unit, max(abs(item.estimate.mean.estimate) for item in versions))
+    """Scale that suits the means of all versions, or what they vary by where that is more."""
+    unit = versions[0].nested.unit
+    sizes = [abs(item.estimate.mean.estimate) for item in versions]
+    sizes += [math.sqrt(max(item.estimate.components.values())) for item in versions]
+    scale = choose_scale(unit, max(sizes))
+    told = max(sizes) * scale.factor
+    return scale_by_power(unit, max(sizes)) if told > 0 and not _SMALLEST < told < _LARGEST else scale
 
 
 def phrase_variances(versions: Sequence[VersionVariances], scale: Scale) -> list[str]:
@@ -44,7 +59,7 @@ def phrase_uncertainty(estimate: VarianceEstimate) -> str:
     level = next(iter(estimate.mean_squares))
     about = "" if "build" not in estimate.unknown else " about this one build"
     if not estimate.uncertainty:
-        missing = [item for item in ("build", "execution", "measurement") if item in estimate.unknown]
+        missing = [item for item in LEVELS if item in estimate.unknown]
         which = " and ".join(PLURALS[item] for item in missing if item != level)
         return (
             f"Which level makes the mean of {estimate.response} uncertain cannot be told: {PLURALS[level]} "
@@ -105,7 +120,7 @@ def spell_numbers(estimate: VarianceEstimate) -> str:
 
 
 def _spell_mean_count(number: float) -> str:
-    return format_count(round(number)) if abs(number - round(number)) < 1e-9 else f"{number:.1f}"
+    return format_mean_count(number, f"{number:.1f}")
 
 
 def phrase_impact(item: VersionVariances) -> str:
@@ -115,7 +130,11 @@ def phrase_impact(item: VersionVariances) -> str:
         return ""
     factor = impact.factor
     shown = f"{factor.estimate:.2f} ({level} interval {factor.low:.2f} to {factor.high:.2f})"
-    matter = "it matters which build is measured" if factor.low > 1 else "builds are not seen to matter"
+    matter = "it matters which build is measured"
+    if factor.low <= 1:
+        matter = (
+            "no impact is seen" if factor.estimate > 1 else "no impact is seen (1 is none, less is chance)"
+        )
     sentence = f"The impact factor of compilation is {shown}: {matter}"
     if impact.variation_percent is not None and factor.low > 1:
         percent = impact.variation_percent

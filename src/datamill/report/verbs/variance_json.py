@@ -14,7 +14,9 @@ from datamill.report.verbs.variance_answer import choose_variance_scale, phrase_
 from datamill.report.verbs.variance_text import collect_variance_warnings, phrase_method
 
 
-def format_variances_json(versions: Sequence[VersionVariances], excluded: int, seed: int) -> str:
+def format_variances_json(
+    versions: Sequence[VersionVariances], excluded: int, seed: int, notes: Sequence[str] = ()
+) -> str:
     """Write the variances of versions as a JSON object; shares are fractions, variances in the unit squared.
 
     Keys: `schema` (1); `answer`, sentences; `response`, `unit`, `excluded`, `confidence`, `seed`, `method`;
@@ -49,7 +51,7 @@ def format_variances_json(versions: Sequence[VersionVariances], excluded: int, s
             }
             for item in versions
         ],
-        "warnings": list(collect_variance_warnings(versions)),
+        "warnings": [*notes, *collect_variance_warnings(versions)],
     }
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
 

@@ -14,6 +14,7 @@ from datamill.report.numbers import (
     count_decimals,
     format_count,
     format_fixed,
+    format_mean_count,
     format_to_error,
     name_confidence,
 )
@@ -28,8 +29,11 @@ from datamill.report.verbs.variance_answer import (
 _MOST_VERSIONS = 30
 
 
-def format_variances(versions: Sequence[VersionVariances], excluded: int) -> str:
-    """Lay out the variances of versions for a terminal of 100 columns; the first lines are the answer."""
+def format_variances(versions: Sequence[VersionVariances], excluded: int, notes: Sequence[str] = ()) -> str:
+    """Lay out the variances of versions for a terminal of 100 columns; the first lines are the answer.
+
+    `notes` are warnings about the data besides those of the estimates.
+    """
     scale = choose_variance_scale(versions)
     shown = versions[:_MOST_VERSIONS]
     first = versions[0].estimate
@@ -52,6 +56,8 @@ def format_variances(versions: Sequence[VersionVariances], excluded: int) -> str
     if len(versions) > len(shown):
         lines.append(f"… and {len(versions) - len(shown)} further versions; --json has them all.")
     lines += ["", *list_notes(versions, excluded)]
+    for note in notes:
+        lines += wrap(f"Warning: {note}.", "  ")
     return "\n".join(lines)
 
 
@@ -111,8 +117,8 @@ def _lay_out_means(versions: Sequence[VersionVariances], scale: Scale) -> list[s
             (
                 estimate.version,
                 format_count(estimate.builds),
-                _spell_count(estimate.executions),
-                _spell_count(estimate.measurements),
+                format_mean_count(estimate.executions, f"{estimate.executions:.2f}"),
+                format_mean_count(estimate.measurements, f"{estimate.measurements:.2f}"),
                 format_count(estimate.n),
                 *_spell_interval(estimate.mean, scale),
                 f"{estimate.df:.3g}",
@@ -120,10 +126,6 @@ def _lay_out_means(versions: Sequence[VersionVariances], scale: Scale) -> list[s
             )
         )
     return [*lay_out_table(rows, left=1), "l builds, m executions of each, n measurements in each execution."]
-
-
-def _spell_count(number: float) -> str:
-    return format_count(round(number)) if abs(number - round(number)) < 1e-9 else f"{number:.2f}"
 
 
 def _spell_interval(value: Interval, scale: Scale) -> tuple[str, str]:
@@ -136,15 +138,14 @@ def _spell_interval(value: Interval, scale: Scale) -> tuple[str, str]:
 
 def _lay_out_levels(versions: Sequence[VersionVariances], scale: Scale) -> list[str]:
     level = name_confidence(versions[0].estimate.confidence)
-    rows = [("version", "level", "S²", "SD", "% of mean", "uncertainty", level, "variation", level)]
+    rows = [("level", "S²", "SD", "% of mean", "uncertainty", level, "variation", level)]
     for item in versions:
         estimate = item.estimate
         uncertainty = {share.level: share for share in estimate.uncertainty}
         variation = {share.level: share for share in estimate.variation}
-        for place, (name, variance) in enumerate(estimate.components.items()):
+        for name, variance in estimate.components.items():
             rows.append(
                 (
-                    estimate.version if place == 0 else "",
                     name,
                     _spell_square(estimate.mean_squares[name], scale),
                     _spell_figures(math.sqrt(variance) * scale.factor),
@@ -153,11 +154,20 @@ def _lay_out_levels(versions: Sequence[VersionVariances], scale: Scale) -> list[
                     *_spell_share(variation.get(name)),
                 )
             )
-    return lay_out_table(rows, left=2)
+    lines = lay_out_table(rows, left=1)
+    if len(versions) == 1:
+        return lines
+    # A name of any length stands on a line of its own: the table has no room beside it.
+    head, rest = lines[:2], iter(lines[2:])
+    for item in versions:
+        head.append(f"{item.estimate.version}:")
+        head += [next(rest) for _ in item.estimate.components]
+    return head
 
 
 def _spell_square(value: float, scale: Scale) -> str:
-    return f"{value * scale.factor**2:.4g}"
+    square = value * scale.factor**2
+    return format_fixed(square, count_decimals(square, 4)) if 1e-3 <= square < 1e7 else f"{square:.4g}"
 
 
 def _spell_figures(value: float) -> str:
@@ -166,7 +176,10 @@ def _spell_figures(value: float) -> str:
 
 def _spell_relative(deviation: float, estimate: VarianceEstimate) -> str:
     mean = abs(estimate.mean.estimate)
-    return f"{100 * deviation / mean:.3g}%" if mean else "-"
+    if not mean:
+        return "-"
+    percent = 100 * deviation / mean
+    return f"{_spell_figures(percent) if percent < 1e6 else f'{percent:.3g}'}%"
 
 
 def _spell_share(share: Share | None) -> tuple[str, str]:

@@ -1,0 +1,119 @@
+"""What limits a decision of a sequential experiment: lost, few, dependent, coarse or equal rounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import ndtr
+
+from datamill.analysis.model_data.cells import FloatArray
+from datamill.analysis.sequential.rounds import Rounds
+from datamill.experiment.records import Experiment
+from datamill.results.decisions import Cause, LookInterval
+
+#: Rounds from which runs that are slow one time in ten have hardly all been missed (0.9^30 is 4%).
+_SHOWS_RARE = 30
+_RARE = 0.1
+#: Level of the test for autocorrelation, and rounds from which it is made: fewer tell nothing.
+_DEPENDENCE_LEVEL = 0.01
+_FEWEST_SUCCESSIVE = 8
+#: Autocorrelation beyond which no factor of width is worth naming.
+_NEARLY_ALIKE = 0.95
+
+
+def find_pair(experiment: Experiment) -> tuple[str, str]:
+    """Return the baseline (the first package unless stated) and the other one of two packages."""
+    names = [package.name for package in experiment.packages]
+    baseline = experiment.baseline or names[0]
+    return baseline, next(name for name in names if name != baseline)
+
+
+def list_doubts(
+    experiment: Experiment, rounds: Rounds, cause: Cause, intervals: Sequence[LookInterval]
+) -> tuple[str, ...]:
+    """Say what limits a decision, each in a sentence without its full stop."""
+    doubts = [*_doubt_lost(rounds, intervals), *_doubt_few(cause, intervals)]
+    for name, series in _list_series(experiment, rounds):
+        doubts += _doubt_dependence(name, series)
+    doubts += [
+        f"the values of {package} come in steps of {step:.3g}, which hide how much they vary: intervals are "
+        "wider by a step, which no further round makes less"
+        for package, step in zip(rounds.packages, rounds.steps, strict=False)
+        if step > 0
+    ]
+    if any(interval.low is not None and interval.low == interval.high for interval in intervals):
+        doubts.append(
+            "rounds do not differ at all, so that the rule saw no error to judge by; true of a deterministic "
+            "response, suspicious otherwise"
+        )
+    return tuple(doubts)
+
+
+def measure_dependence(values: FloatArray) -> tuple[float, float]:
+    """Return the autocorrelation of successive values (R ≥ 4) and the one-sided p that it is not above zero.
+
+    The mean and variance of the coefficient are those of independent normal values (Moran, "Some theorems on
+    time series II", Biometrika 35, 1948); it is taken as normal. Equal values give 0 and 1.
+    """
+    n = values.size
+    departures = values - values.mean()
+    squares = float(departures @ departures)
+    if squares <= 0:
+        return 0.0, 1.0
+    coefficient = float(departures[1:] @ departures[:-1]) / squares
+    spread = (n - 2) / (n * math.sqrt(n - 1))
+    return coefficient, float(ndtr(-(coefficient + 1 / n) / spread))
+
+
+def _doubt_lost(rounds: Rounds, intervals: Sequence[LookInterval]) -> list[str]:
+    complete = min((interval.rounds for interval in intervals), default=0)
+    if complete == len(rounds.numbers):
+        return []
+    lost = len(rounds.numbers) - complete
+    return [
+        f"{lost} of {len(rounds.numbers)} rounds lack a valid observation of some design point and take "
+        "no part in the rule; if trials are lost because of what they measure, its guarantees do not hold"
+    ]
+
+
+def _doubt_few(cause: Cause, intervals: Sequence[LookInterval]) -> list[str]:
+    """Rare slow runs may all have been missed; only where the rule was met does that matter."""
+    fewest = min((interval.rounds for interval in intervals), default=0)
+    if cause not in ("changed", "no difference", "precise") or fewest >= _SHOWS_RARE:
+        return []
+    return [
+        f"it stopped after {fewest} rounds: if runs are slow only now and then, so few may not have met one, "
+        f"and the answer may be wrong much more often than stated (of runs that are slow one time in "
+        f"{1 / _RARE:.0f}, {100 * (1 - _RARE) ** fewest:.0f}% of such experiments meet none); let "
+        f"[replication] begin with {_SHOWS_RARE} where that is to be expected"
+    ]
+
+
+def _list_series(experiment: Experiment, rounds: Rounds) -> list[tuple[str, FloatArray]]:
+    """What the rule takes for independent, by name."""
+    if experiment.until is None or experiment.until.detect is None:
+        return [(package, rounds.of_package(package)) for package in rounds.packages]
+    baseline, other = find_pair(experiment)
+    first, second = rounds.of_pair(baseline, other)
+    if not first.size or not first.mean():
+        return []
+    return [(f"{other} against {baseline}", second - second.mean() / first.mean() * first)]
+
+
+def _doubt_dependence(name: str, series: FloatArray) -> list[str]:
+    if series.size < _FEWEST_SUCCESSIVE or np.ptp(series) <= 0:
+        return []
+    coefficient, p = measure_dependence(series)
+    if p >= _DEPENDENCE_LEVEL:
+        return []
+    known = min(coefficient, _NEARLY_ALIKE)
+    factor = math.sqrt((1 + known) / (1 - known))
+    least = "at least " if known < coefficient else ""
+    return [
+        f"successive rounds of {name} resemble each other (autocorrelation {coefficient:.2f}, p = {p:.2g}), "
+        "and the rule takes them for independent: its interval is too narrow and errs more often than "
+        f"stated; it should be {least}about {factor:.1f} times as wide if likeness fades from round to round "
+        "by this factor. Look for what changes slowly: heat, other load, the machine's state"
+    ]

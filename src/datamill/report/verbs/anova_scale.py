@@ -1,0 +1,68 @@
+"""Models in a unit that suits their size, as a table shows them: nanoseconds rather than 3e-09 seconds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from datamill.analysis.quantile.records import QuantileModel
+from datamill.analysis.records import Interval, LevelEffect, LinearModel
+from datamill.report.numbers import Scale, choose_scale
+
+
+def choose_model_scale(model: LinearModel, unit: str) -> Scale:
+    """Scale that suits the mean; values without a unit, or in one of a transform, stay as they are."""
+    if not unit or model.transform:
+        return Scale(1.0, unit)
+    return choose_scale(unit, model.mean.estimate)
+
+
+def scale_model(model: LinearModel, factor: float) -> LinearModel:
+    """The model of values that are `factor` times as large, in what tables show of it."""
+    square, gain = factor**2, model.block_gain
+    return replace(
+        model,
+        mean=_scale(model.mean, factor),
+        coefficients=tuple(
+            replace(item, value=_scale(item.value, factor), standard_error=item.standard_error * factor)
+            for item in model.coefficients
+        ),
+        terms=tuple(
+            replace(
+                row,
+                sum_sq=row.sum_sq * square,
+                mean_sq=row.mean_sq * square,
+                effects=tuple(_scale_effect(effect, factor) for effect in row.effects),
+            )
+            for row in model.terms
+        ),
+        error_ss=model.error_ss * square,
+        error_ms=model.error_ms * square,
+        total_ss=model.total_ss * square,
+        block_gain=None
+        if gain is None
+        else replace(gain, sum_sq=gain.sum_sq * square, error_ms_without=gain.error_ms_without * square),
+    )
+
+
+def scale_quantile_effects(model: QuantileModel, factor: float) -> QuantileModel:
+    """The coefficients of a quantile model of values that are `factor` times as large."""
+    return replace(
+        model,
+        fits=tuple(
+            replace(
+                fit,
+                coefficients=tuple(
+                    replace(item, value=_scale(item.value, factor)) for item in fit.coefficients
+                ),
+            )
+            for fit in model.fits
+        ),
+    )
+
+
+def _scale(value: Interval, factor: float) -> Interval:
+    return Interval(value.estimate * factor, value.low * factor, value.high * factor)
+
+
+def _scale_effect(effect: LevelEffect, factor: float) -> LevelEffect:
+    return replace(effect, value=_scale(effect.value, factor))
