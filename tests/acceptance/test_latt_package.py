@@ -87,14 +87,22 @@ def test_wakeups_fill_the_life_of_the_load_and_no_work_has_no_work_time(measure)
 
 @pytest.mark.parametrize("load", [["sleep", "1"], ["./load", "20"]])
 def test_latencies_and_work_times_add_up_to_what_the_kernel_accounts(measure, load: list[str]) -> None:
-    metrics = measure("-c", "4", "-b", "65536", "-t", "5000", *load)
-    if "clients_wait_s" not in metrics:
-        pytest.skip("this kernel keeps no account of the time that threads wait for a processor")
-    measured_s = (sum(metrics["latency_us"]) + sum(metrics["work_time_us"])) / 1e6
-    accounted_s = metrics["clients_cpu_s"] + metrics["clients_wait_s"]
-    # The kernel's account also holds what clients do besides: reading, noting, going to sleep.
-    slack_s = 50e-6 * metrics["wakeups"]
-    assert accounted_s == pytest.approx(measured_s, rel=0.1, abs=slack_s)
+    excesses = []
+    for _ in range(5):
+        metrics = measure("-c", "4", "-b", "65536", "-t", "5000", *load)
+        if "clients_wait_s" not in metrics:
+            pytest.skip("this kernel keeps no account of the time that threads wait for a processor")
+        measured_s = (sum(metrics["latency_us"]) + sum(metrics["work_time_us"])) / 1e6
+        accounted_s = metrics["clients_cpu_s"] + metrics["clients_wait_s"]
+        # Nothing that was measured may be missing from the kernel's account, on however busy a machine.
+        assert accounted_s > 0.95 * measured_s
+        # The account also holds what clients do besides (reading, noting, going to sleep), and on a busy
+        # machine the waiting of one that is preempted there; one quiet repetition shows the agreement.
+        slack_s = 50e-6 * metrics["wakeups"]
+        excesses.append((accounted_s - measured_s - slack_s) / measured_s)
+        if excesses[-1] < 0.1:
+            break
+    assert min(excesses) < 0.1, excesses
 
 
 def test_work_takes_longer_the_more_there_is_and_gives_the_same_bytes(measure) -> None:
