@@ -3,6 +3,7 @@
 //! from these types and examples that both languages round-trip.
 
 mod disturbance;
+mod fleet;
 mod noise;
 mod offer;
 mod record;
@@ -10,6 +11,7 @@ mod schemas;
 mod spec;
 
 pub use disturbance::*;
+pub use fleet::*;
 pub use noise::*;
 pub use offer::*;
 pub use record::*;

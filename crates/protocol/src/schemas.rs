@@ -2,15 +2,26 @@
 
 use schemars::{JsonSchema, schema_for};
 
-use crate::{FactorOffer, NoiseFacts, TrialRecord, TrialSpec};
+use crate::{
+    Enrolment, EnrolmentRequest, FactorOffer, Inventory, NoiseFacts, Orders, TrialRecord,
+    TrialSpec, WorkerReport,
+};
 
 /// File names and contents of the schemas.
-pub fn write_schemas() -> [(&'static str, String); 4] {
+pub fn write_schemas() -> [(&'static str, String); 9] {
     [
         ("trial-spec.schema.json", schema_text::<TrialSpec>()),
         ("trial-record.schema.json", schema_text::<TrialRecord>()),
         ("factor-offer.schema.json", schema_text::<FactorOffer>()),
         ("noise.schema.json", schema_text::<NoiseFacts>()),
+        ("inventory.schema.json", schema_text::<Inventory>()),
+        (
+            "enrolment-request.schema.json",
+            schema_text::<EnrolmentRequest>(),
+        ),
+        ("enrolment.schema.json", schema_text::<Enrolment>()),
+        ("orders.schema.json", schema_text::<Orders>()),
+        ("worker-report.schema.json", schema_text::<WorkerReport>()),
     ]
 }
 

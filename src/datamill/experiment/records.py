@@ -35,6 +35,56 @@ class Constraints:
     arch: tuple[str, ...] = ()
     min_memory_bytes: int = 0
     min_cores: int = 0
+    min_clock_khz: int = 0
+    cpu_model: tuple[str, ...] = ()
+    distribution: tuple[str, ...] = ()
+    counters: bool = False
+    workers: tuple[str, ...] = ()
+
+
+#: What distinguishes machines, as dimensions of an experiment's space: coverage and analysis know them by
+#: these names (ICPE 2013 section 3.2).
+HardwareDimension = Literal[
+    "arch", "cpu_model", "clock", "cores", "cache", "memory", "kernel", "distribution", "compiler", "machine"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareCoverage:
+    """How many of a hardware dimension's levels the chosen machines must have.
+
+    Exactly one of `share` (a fraction from 0 to 1 of all levels in the fleet; 0 is one at random) and `count`
+    is set. `where` is its place in the file, for messages.
+    """
+
+    dimension: HardwareDimension
+    share: float | None = None
+    count: int | None = None
+    where: str = field(default="", compare=False)
+
+
+#: When machines of a fleet are rebooted: before each trial, before each block of them, or not at all.
+RebootPolicy = Literal["trial", "block", "never"]
+#: Whether one trial of each package on each architecture goes before the design, instead of it, or not.
+DebugPolicy = Literal["first", "only", "never"]
+
+
+@dataclass(frozen=True, slots=True)
+class FleetChoice:
+    """How an experiment runs on a fleet.
+
+    `block_trials` are the trials of a machine between two reboots, with `reboot` "block". `redundancy` spare
+    workers stand by. With `build_on` "strongest", builds are made once on the strongest worker of an
+    architecture and shipped to the others; "worker" builds where the trial runs.
+    """
+
+    reboot: RebootPolicy = "trial"
+    block_trials: int = 10
+    redundancy: int = 0
+    debug: DebugPolicy = "first"
+    build_on: Literal["worker", "strongest"] = "worker"
+    public: bool = False
+    most_attempts: int = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +221,8 @@ class Experiment:
     order: TrialOrder = "random"
     block: BlockCondition = "none"
     reference: Reference | None = None
+    coverage: tuple[HardwareCoverage, ...] = ()
+    fleet: FleetChoice = FleetChoice()
 
     @property
     def choices(self) -> tuple[FactorChoice, ...]:

@@ -1,0 +1,1 @@
+"""Emulated machines: a worker of your own that may be rebooted and whose power may be cut."""

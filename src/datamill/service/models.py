@@ -1,0 +1,356 @@
+"""What the coordinator knows, as tables. The database is the only truth; messages only carry it.
+
+The lifecycles in `docs/lifecycles/` are enforced here: by constraints, and by the triggers of the migration
+`guards`. Times are seconds since the Unix epoch.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+
+class WorkerState(models.TextChoices):
+    """What a worker is doing, as far as the coordinator knows."""
+
+    IDLE = "idle", "idle"
+    BUSY = "busy", "busy"  # an attempt is leased to it
+    SILENT = "silent", "silent"  # it missed a deadline and has not been heard of since
+    DRAINED = "drained", "drained"  # gets no further trials: by its owner, or for failing too often
+    REMOVED = "removed", "removed"  # its credentials are void; its trials stay
+
+
+class ExperimentState(models.TextChoices):
+    """How far an experiment is."""
+
+    DEBUGGING = "debugging", "debugging"  # one trial for each architecture and package, before the design
+    HELD = "held", "held"  # waits for a person: a debug trial failed, or a package is quarantined
+    RUNNING = "running", "running"
+    COMPLETED = "completed", "completed"  # every trial ended; some may have been given up
+    CANCELLED = "cancelled", "cancelled"
+
+
+class TrialState(models.TextChoices):
+    """How far a trial is."""
+
+    WAITING = "waiting", "waiting"  # of an experiment that debugs or is held, or for the build it needs
+    PLANNED = "planned", "planned"  # may be leased
+    LEASED = "leased", "leased"  # an attempt is under way
+    COUNTED = "counted", "counted"  # has the record that counts
+    GIVEN_UP = "given_up", "given up"  # no attempt will be made any more, and none counts
+    CANCELLED = "cancelled", "cancelled"
+
+
+class AttemptState(models.TextChoices):
+    """How far an attempt at a trial is."""
+
+    LEASED = "leased", "leased"  # ordered; the worker may not know yet
+    TAKEN = "taken", "taken"  # in the worker's journal
+    COUNTED = "counted", "counted"  # its record is the trial's
+    LATE = "late", "late"  # its record is kept and not counted: another attempt's was there first
+    FAULTY = "faulty", "faulty"  # ended with a failure of the host, or a report that cannot be used
+    REFUSED = "refused", "refused"  # the worker would not or could not make it
+    LOST = "lost", "lost"  # its deadline passed, or the machine went down in it
+    CANCELLED = "cancelled", "cancelled"
+
+
+class TrialPurpose(models.TextChoices):
+    """What a trial of the fleet is for."""
+
+    DESIGN = "design", "design"
+    DEBUG = "debug", "debug"
+    BUILD = "build", "build"  # makes a build on one worker that others measure
+
+
+#: States in which an attempt holds its worker.
+OPEN_ATTEMPTS = (AttemptState.LEASED, AttemptState.TAKEN)
+#: States in which a trial has ended.
+ENDED_TRIALS = (TrialState.COUNTED, TrialState.GIVEN_UP, TrialState.CANCELLED)
+
+
+class StoredFile(models.Model):
+    """A file in the store, by its content: what users brought with experiments, what attempts produced."""
+
+    sha256 = models.CharField(max_length=64, primary_key=True)
+    size_bytes = models.BigIntegerField()
+    kind = models.CharField(max_length=16)  # package, load, factor, artifact, build
+    stored_unix_s = models.FloatField()
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT)
+
+
+class Quarantine(models.Model):
+    """A package that must not be leased: too many workers went down under it."""
+
+    sha256 = models.CharField(max_length=64)
+    reason = models.TextField()
+    since_unix_s = models.FloatField()
+    lifted_unix_s = models.FloatField(null=True)
+
+    class Meta:
+        """A package is in quarantine once at a time."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["sha256"], condition=Q(lifted_unix_s__isnull=True), name="one_quarantine_a_package"
+            )
+        ]
+
+
+class ApiKey(models.Model):
+    """A user's credential for the API: only its digest is kept."""
+
+    sha256 = models.CharField(max_length=64, primary_key=True)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
+    name = models.CharField(max_length=64)
+    made_unix_s = models.FloatField()
+    revoked_unix_s = models.FloatField(null=True)
+
+
+class Worker(models.Model):
+    """A machine that joined."""
+
+    worker_id = models.CharField(max_length=16, primary_key=True)
+    name = models.CharField(max_length=64, unique=True)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT)
+    state = models.CharField(max_length=8, choices=WorkerState.choices, default=WorkerState.IDLE)
+    state_reason = models.TextField(default="")
+    public_key = models.CharField(max_length=64, unique=True)
+    api_key_sha256 = models.CharField(max_length=64, unique=True)
+    inventory = models.BinaryField()  # Inventory as JSON, the latest that it reported
+    hardware = models.JSONField()  # level by hardware dimension; see design/hardware.py
+    policy = models.BinaryField()  # Policy as JSON
+    boot_id = models.CharField(max_length=64, default="")
+    clock_offset_s = models.FloatField(default=0.0)  # its clock less the coordinator's, when last heard of
+    joined_unix_s = models.FloatField()
+    heard_unix_s = models.FloatField()
+    orders_sequence = models.BigIntegerField(default=0)
+    orders_sent_sequence = models.BigIntegerField(default=0)
+    receipts = models.JSONField(default=list)  # attempts of the latest reports, for the next orders
+
+    class Meta:
+        """States are those of the lifecycle; the publisher finds whom to write to."""
+
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(state__in=WorkerState.values), name="worker_state"),
+            models.CheckConstraint(
+                condition=Q(orders_sent_sequence__lte=models.F("orders_sequence")), name="worker_orders"
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["worker_id"],
+                condition=Q(orders_sent_sequence__lt=models.F("orders_sequence")),
+                name="worker_unsent",
+            ),
+            models.Index(fields=["state"], name="worker_by_state"),
+        ]
+
+
+class EnrolmentToken(models.Model):
+    """Lets one machine join, once: only its digest is kept."""
+
+    sha256 = models.CharField(max_length=64, primary_key=True)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
+    made_unix_s = models.FloatField()
+    expires_unix_s = models.FloatField()
+    used_unix_s = models.FloatField(null=True)
+    worker = models.OneToOneField(Worker, null=True, on_delete=models.PROTECT)
+
+    class Meta:
+        """A used token names whom it let in."""
+
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(used_unix_s__isnull=True, worker__isnull=True)
+                | Q(used_unix_s__isnull=False, worker__isnull=False),
+                name="token_used_by_someone",
+            )
+        ]
+
+
+class Experiment(models.Model):
+    """An experiment that was submitted."""
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT)
+    name = models.CharField(max_length=128)
+    public = models.BooleanField(default=False)
+    state = models.CharField(max_length=10, choices=ExperimentState.choices)
+    state_reason = models.TextField(default="")
+    text = models.TextField()  # the experiment file, as given
+    head = models.BinaryField()  # BundleHead as JSON: packages, loads and factors by SHA-256
+    design = models.BinaryField()  # the fleet's design without its trials, as JSON
+    reboot = models.CharField(max_length=8)  # trial, block, never
+    most_attempts = models.IntegerField(default=4)
+    submitted_unix_s = models.FloatField()
+    ended_unix_s = models.FloatField(null=True)
+
+    class Meta:
+        """An experiment has ended exactly when it says when."""
+
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(state__in=ExperimentState.values), name="experiment_state"),
+            models.CheckConstraint(
+                condition=Q(state__in=["completed", "cancelled"], ended_unix_s__isnull=False)
+                | Q(state__in=["debugging", "held", "running"], ended_unix_s__isnull=True),
+                name="experiment_ended",
+            ),
+        ]
+
+
+class Spare(models.Model):
+    """A worker that stands by for an experiment: gets trials of another that is lost."""
+
+    experiment = models.ForeignKey(Experiment, on_delete=models.CASCADE)
+    worker = models.ForeignKey(Worker, on_delete=models.PROTECT)
+
+    class Meta:
+        """A worker stands by once."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["experiment", "worker"], name="one_spare_place")
+        ]
+
+
+class Trial(models.Model):
+    """One planned execution of a package at a design point on one worker."""
+
+    experiment = models.ForeignKey(Experiment, on_delete=models.PROTECT)
+    trial_id = models.CharField(max_length=24)
+    purpose = models.CharField(max_length=8, choices=TrialPurpose.choices, default=TrialPurpose.DESIGN)
+    worker = models.ForeignKey(Worker, on_delete=models.PROTECT)
+    position = models.BigIntegerField()  # order among all trials of the experiment
+    block = models.CharField(max_length=64, default="")
+    package_sha256 = models.CharField(max_length=64)
+    reboot = models.BooleanField(default=False)  # whether its machine is rebooted before it
+    state = models.CharField(max_length=9, choices=TrialState.choices)
+    attempts = models.IntegerField(default=0)
+    needs = models.ForeignKey("self", null=True, on_delete=models.PROTECT)  # the build that it measures
+    plan = models.BinaryField()  # PlannedTrial as JSON
+
+    class Meta:
+        """The next trial of a worker is found by one look at an index."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["experiment", "trial_id"], name="one_trial_an_id"),
+            models.CheckConstraint(condition=Q(state__in=TrialState.values), name="trial_state"),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["worker", "experiment", "position"],
+                condition=Q(state="planned"),
+                name="trial_next_of_worker",
+            ),
+            models.Index(fields=["experiment", "state"], name="trial_by_state"),
+        ]
+
+
+class Attempt(models.Model):
+    """One attempt at a trial, by one worker."""
+
+    trial = models.ForeignKey(Trial, on_delete=models.PROTECT)
+    number = models.IntegerField()
+    key = models.CharField(max_length=64, unique=True)  # EXPERIMENT.TRIAL.ATTEMPT
+    worker = models.ForeignKey(Worker, on_delete=models.PROTECT)
+    state = models.CharField(max_length=9, choices=AttemptState.choices)
+    reason = models.TextField(default="")
+    leased_unix_s = models.FloatField()
+    deadline_unix_s = models.FloatField()
+    taken_unix_s = models.FloatField(null=True)
+    ended_unix_s = models.FloatField(null=True)
+    outcome = models.CharField(max_length=9, default="")  # of its record
+    record = models.BinaryField(null=True)  # TrialRecord as JSON, as it arrived
+    rebooted = models.BooleanField(default=False)
+
+    class Meta:
+        """One running trial per worker; one record that counts per trial; what counts has a record."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["trial", "number"], name="one_attempt_a_number"),
+            models.UniqueConstraint(
+                fields=["worker"],
+                condition=Q(state__in=["leased", "taken"]),
+                name="one_open_attempt_a_worker",
+            ),
+            models.UniqueConstraint(
+                fields=["trial"], condition=Q(state__in=["leased", "taken"]), name="one_open_attempt_a_trial"
+            ),
+            models.UniqueConstraint(
+                fields=["trial"], condition=Q(state="counted"), name="one_counted_attempt_a_trial"
+            ),
+            models.CheckConstraint(condition=Q(state__in=AttemptState.values), name="attempt_state"),
+            models.CheckConstraint(
+                condition=~Q(state__in=["counted", "late"]) | Q(record__isnull=False),
+                name="counted_has_record",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["leased", "taken"], ended_unix_s__isnull=True)
+                | (~Q(state__in=["leased", "taken"]) & Q(ended_unix_s__isnull=False)),
+                name="attempt_ended",
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["deadline_unix_s"],
+                condition=Q(state__in=["leased", "taken"]),
+                name="attempt_by_deadline",
+            ),
+            models.Index(fields=["worker", "-id"], name="attempt_of_worker"),
+        ]
+
+
+class Artifact(models.Model):
+    """A file that an attempt produced."""
+
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE)
+    name = models.CharField(max_length=255)
+    file = models.ForeignKey(StoredFile, on_delete=models.PROTECT)
+
+    class Meta:
+        """Names are those of files in one folder."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["attempt", "name"], name="one_artifact_a_name")
+        ]
+
+
+class OutputPiece(models.Model):
+    """A piece of what a script of a debug trial printed, while it ran."""
+
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE)
+    number = models.BigIntegerField()
+    phase = models.CharField(max_length=16)
+    text = models.TextField()
+
+    class Meta:
+        """A piece that arrives twice is one."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["attempt", "number"], name="one_output_piece_a_number")
+        ]
+
+
+class Event(models.Model):
+    """What happened, for ever: who, what package, where, when. The database refuses changes.
+
+    Nothing refers to other tables, so that the account outlives what it tells of.
+    """
+
+    unix_s = models.FloatField()
+    kind = models.CharField(max_length=32)
+    user = models.CharField(max_length=150, default="")
+    worker_id = models.CharField(max_length=16, default="")
+    experiment_id = models.BigIntegerField(null=True)
+    attempt = models.CharField(max_length=64, default="")
+    package_sha256 = models.CharField(max_length=64, default="")
+    detail = models.TextField(default="")  # one sentence
+
+    class Meta:
+        """Looked up by experiment and by worker."""
+
+        indexes: ClassVar = [
+            models.Index(fields=["experiment_id", "id"], name="event_of_experiment"),
+            models.Index(fields=["worker_id", "id"], name="event_of_worker"),
+        ]

@@ -1,0 +1,114 @@
+"""Django's settings of the coordinator.
+
+Two environment variables say where its state is, set by `datamill serve` before Django is loaded:
+`DATAMILL_SERVICE_DATA`, the folder for what is not in the database, and `DATAMILL_SERVICE_DATABASE`, a URL:
+ `sqlite:///FILE`, `sqlite://` (in memory, for tests and simulations), or
+`postgres://USER:PASSWORD@HOST:PORT/NAME`.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from datamill.experiment.errors import InputError
+
+DATA_VARIABLE = "DATAMILL_SERVICE_DATA"
+DATABASE_VARIABLE = "DATAMILL_SERVICE_DATABASE"
+
+
+def parse_database_url(url: str) -> dict[str, Any]:
+    """Return Django's description of a database.
+
+    Raises:
+        InputError: when the URL names none that the coordinator can use.
+    """
+    parts = urlsplit(url)
+    if parts.scheme == "sqlite":
+        return {
+            "ENGINE": "django.db.backends.sqlite3",
+            "NAME": unquote(parts.path[1:]) if parts.path.strip("/") else ":memory:",
+            "OPTIONS": {
+                # Writers wait for each other instead of failing half-way.
+                "transaction_mode": "IMMEDIATE",
+                "timeout": 30,
+                "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;",
+            },
+        }
+    if parts.scheme in ("postgres", "postgresql") and parts.path.strip("/"):
+        return {
+            "ENGINE": "django.db.backends.postgresql",
+            "NAME": unquote(parts.path[1:]),
+            "USER": unquote(parts.username or ""),
+            "PASSWORD": unquote(parts.password or ""),
+            "HOST": unquote(parts.hostname or ""),
+            "PORT": str(parts.port or ""),
+            "OPTIONS": dict(parse_qsl(parts.query)),
+            "CONN_HEALTH_CHECKS": True,
+        }
+    raise InputError(
+        f"the coordinator cannot use this database: {parts.scheme or url}",
+        where="--database",
+        remedy="Name postgres://USER:PASSWORD@HOST:PORT/NAME, or leave it out for SQLite in the data folder.",
+    )
+
+
+DATA_FOLDER = Path(os.environ.get(DATA_VARIABLE, "."))
+DATABASES = {"default": parse_database_url(os.environ.get(DATABASE_VARIABLE, "sqlite://"))}
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django_htmx",
+    "datamill.service",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+
+def _read_secret() -> str:
+    """The key of sessions: made by `datamill serve`, kept in the data folder."""
+    file = DATA_FOLDER / "session-key"
+    return file.read_text(encoding="ascii") if file.is_file() else os.urandom(32).hex()
+
+
+SECRET_KEY = _read_secret()
+ROOT_URLCONF = "datamill.service.urls"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+LOGIN_URL = "/login"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "/login"
+STATIC_URL = "/static/"
+USE_TZ = True
+TIME_ZONE = "UTC"
+# Workers and browsers name the coordinator as they reach it: by address, by name, through a tunnel.
+ALLOWED_HOSTS = ["*"]
+SESSION_COOKIE_SAMESITE = "Lax"
+X_FRAME_OPTIONS = "DENY"
+DATA_UPLOAD_MAX_MEMORY_SIZE = 4 << 20
+FILE_UPLOAD_MAX_MEMORY_SIZE = 4 << 20
