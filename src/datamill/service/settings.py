@@ -2,7 +2,7 @@
 
 Two environment variables say where its state is, set by `datamill serve` before Django is loaded:
 `DATAMILL_SERVICE_DATA`, the folder for what is not in the database, and `DATAMILL_SERVICE_DATABASE`, a URL:
- `sqlite:///FILE`, `sqlite://` (in memory, for tests and simulations), or
+`sqlite:///FILE`, `sqlite://` (in memory, for tests and simulations), or
 `postgres://USER:PASSWORD@HOST:PORT/NAME`.
 """
 
