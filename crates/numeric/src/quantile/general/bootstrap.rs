@@ -117,7 +117,7 @@ fn refit(
         }
         // A row that was not drawn holds the fit up: see whether the rows drawn determine it.
         match Prepared::new(original.clone(), values, Some(weights)) {
-            Ok(own) => out.extend(own.fit(tau).coefficients),
+            Ok(own) => out.extend(own.fit(&[tau]).remove(0).coefficients),
             Err(_) => out.extend(std::iter::repeat_n(f64::NAN, original.columns())),
         }
     }

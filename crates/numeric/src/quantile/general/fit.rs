@@ -10,8 +10,10 @@ use super::centring::Shifts;
 use super::frame::{DependentColumn, Frame, solve_exactly};
 use super::levels::{Level, Spread, build_levels, choose_lasting};
 use super::matrix::CellMatrix;
-use super::passes::sum_loss;
-use super::refine::{BAND_WIDTH, BELOW, Goal, Solution, Start, choose_independent, refine};
+use super::passes::sum_losses;
+use super::refine::{
+    BAND_WIDTH, BELOW, Goal, Search, Solution, Start, choose_independent, refine, refine_together,
+};
 use crate::draws::scramble;
 
 /// Why no fit was made.
@@ -140,20 +142,34 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    /// Solves for one quantile; `tau` lies strictly between 0 and 1. The basic rows are those of the first level.
-    pub fn fit(&self, tau: f64) -> GeneralFit {
-        let (solution, iterations) = self.solve(tau);
-        let all = &self.levels[0];
-        let coefficients = self.polish(&solution);
-        let objective = sum_loss(all, &coefficients, tau);
-        GeneralFit {
-            coefficients: self.restore(coefficients),
-            objective,
-            certified: solution.certified,
-            not_unique: solution.not_unique,
-            iterations,
-            basis: solution.basis,
-        }
+    /// Solves for quantiles strictly between 0 and 1. The basic rows are those of the first level.
+    pub fn fit(&self, quantiles: &[f64]) -> Vec<GeneralFit> {
+        let found = self.solve_together(quantiles);
+        let coefficients: Vec<Vec<f64>> = found
+            .iter()
+            .map(|(solution, _)| self.polish(solution))
+            .collect();
+        let asked: Vec<(&[f64], f64)> = coefficients
+            .iter()
+            .zip(quantiles)
+            .map(|(coefficients, &tau)| (&coefficients[..], tau))
+            .collect();
+        let losses = sum_losses(&self.levels[0], &asked);
+        found
+            .into_iter()
+            .zip(coefficients)
+            .zip(losses)
+            .map(
+                |(((solution, iterations), coefficients), objective)| GeneralFit {
+                    coefficients: self.restore(coefficients),
+                    objective,
+                    certified: solution.certified,
+                    not_unique: solution.not_unique,
+                    iterations,
+                    basis: solution.basis,
+                },
+            )
+            .collect()
     }
 
     /// Names the basic rows as the data do.
@@ -170,50 +186,83 @@ impl<'a> Prepared<'a> {
 
     /// The optimum over all rows, and the exchanges that it took.
     pub fn solve(&self, tau: f64) -> (Solution, usize) {
-        let mut iterations = 0;
+        self.solve_together(&[tau]).remove(0)
+    }
+
+    /// The same for several quantiles, which go from level to level together.
+    fn solve_together(&self, quantiles: &[f64]) -> Vec<(Solution, usize)> {
         let coarsest = self.levels.len() - 1;
-        let level = &self.levels[coarsest];
-        let mut basis = self.choose_basis(level, tau);
-        let goal = |last| Goal {
+        let goal = |tau, at| Goal {
             tau,
-            last,
+            last: at == 0,
             width: BAND_WIDTH,
             tilt: None,
         };
-        let frame = &self.frame;
-        let mut solution = refine(
-            frame,
-            level,
-            None,
-            &goal(coarsest == 0),
-            &basis,
-            &mut iterations,
-        );
+        let mut found: Vec<(Solution, usize)> = quantiles
+            .par_iter()
+            .map(|&tau| {
+                let level = &self.levels[coarsest];
+                let basis = self.choose_basis(level, tau);
+                let mut iterations = 0;
+                let goal = goal(tau, coarsest);
+                let solution = refine(&self.frame, level, None, &goal, &basis, &mut iterations);
+                (solution, iterations)
+            })
+            .collect();
         for at in (0..coarsest).rev() {
-            let small = &self.levels[at + 1];
-            let spread = Spread::new(small, &solution.coefficients);
-            basis = solution
-                .basis
-                .iter()
-                .map(|&row| small.in_next[row] as usize)
-                .collect();
-            let start = Start {
-                coefficients: &solution.coefficients,
-                limits: &|width| spread.limits(tau, width),
-                narrowed: false,
-            };
-            solution = refine(
-                frame,
-                &self.levels[at],
-                Some(&start),
-                &goal(at == 0),
-                &basis,
-                &mut iterations,
-            );
+            found = self.solve_next(found, quantiles, at, &goal);
         }
-        // In the order of the rows, so that the path to the basis leaves no trace in the last digit.
-        solution.basis.sort_unstable();
-        (solution, iterations)
+        for (solution, _) in &mut found {
+            // In the order of the rows, so that the path to the basis leaves no trace in the last digit.
+            solution.basis.sort_unstable();
+        }
+        found
+    }
+
+    /// From the optima over a level to those over the next larger one.
+    fn solve_next<'g>(
+        &self,
+        found: Vec<(Solution, usize)>,
+        quantiles: &[f64],
+        at: usize,
+        goal: &dyn Fn(f64, usize) -> Goal<'g>,
+    ) -> Vec<(Solution, usize)> {
+        let (level, small) = (&self.levels[at], &self.levels[at + 1]);
+        let spreads: Vec<Spread<'_>> = found
+            .iter()
+            .map(|(solution, _)| Spread::new(small, &solution.coefficients))
+            .collect();
+        let limits: Vec<_> = spreads
+            .iter()
+            .zip(quantiles)
+            .map(|(spread, &tau)| move |width| spread.limits(tau, width))
+            .collect();
+        let starts: Vec<Start<'_>> = found
+            .iter()
+            .zip(&limits)
+            .map(|((solution, _), limits)| Start {
+                coefficients: &solution.coefficients,
+                limits,
+                narrowed: false,
+            })
+            .collect();
+        let mut searches: Vec<Search<'_>> = found
+            .iter()
+            .zip(&starts)
+            .zip(quantiles)
+            .map(|(((solution, _), start), &tau)| {
+                let basis = solution.basis.iter();
+                let basis = basis.map(|&row| small.in_next[row] as usize).collect();
+                Search::new(level, start, goal(tau, at), basis)
+            })
+            .collect();
+        refine_together(&self.frame, level, &mut searches);
+        let ended: Vec<(Solution, usize)> = searches.into_iter().map(Search::end).collect();
+        ended
+            .into_iter()
+            .zip(&found)
+            .map(|((solution, taken), (_, before))| (solution, taken + before))
+            .collect()
     }
 
     /// Coefficients of the centred matrix that reproduce the basic observations to the last digits.
@@ -386,7 +435,7 @@ pub fn fit_general(
 ) -> Result<Vec<GeneralFit>, GeneralError> {
     check_quantiles(quantiles)?;
     let prepared = Prepared::new(matrix, values, weights)?;
-    let mut fits: Vec<GeneralFit> = quantiles.par_iter().map(|&tau| prepared.fit(tau)).collect();
+    let mut fits = prepared.fit(quantiles);
     prepared.restore_rows(&mut fits);
     Ok(fits)
 }

@@ -271,11 +271,20 @@ impl<'a> CellMatrix<'a> {
     /// Rows of one cell times the vector that was folded, from row `first` on.
     #[inline(always)]
     fn evaluate_run(&self, folded: &[f64], first: usize, out: &mut [f64]) {
-        out.fill(folded[0]);
-        for (slot, &own) in folded.iter().enumerate().skip(1) {
-            let centre = self.centres[slot - 1];
-            let values = &self.products[slot - 1][first..];
-            for (out, &value) in out.iter_mut().zip(values) {
+        let [constant, first_own, others @ ..] = folded else {
+            out.fill(folded[0]);
+            return;
+        };
+        let centre = self.centres[0];
+        for (out, &value) in out.iter_mut().zip(&self.products[0][first..]) {
+            *out = constant + first_own * (value - centre);
+        }
+        for ((own, centre), values) in others
+            .iter()
+            .zip(&self.centres[1..])
+            .zip(&self.products[1..])
+        {
+            for (out, &value) in out.iter_mut().zip(&values[first..]) {
                 *out += own * (value - centre);
             }
         }

@@ -6,11 +6,13 @@
 
 use std::borrow::Cow;
 
+use rayon::prelude::*;
+
 use super::arrays::dot;
 use super::cross_products::weighted_cross_products;
 use super::frame::{Frame, solve_exactly};
 use super::levels::{Level, Limits};
-use super::passes::{cut_band, find_wrong};
+use super::passes::{NewFit, cut_bands, find_wrong};
 use super::walk::{Stop, Walk};
 
 /// How far below tau the problem is solved first: so the solution is the limit from below where tau has many.
@@ -104,68 +106,196 @@ pub(super) fn refine(
     let Some(start) = start else {
         return walk_over(frame, level, goal, basis, iterations);
     };
-    let old = level.matrix.fold(start.coefficients);
-    let least = 64.0 * f64::EPSILON * frame.magnitude(start.coefficients);
-    let mut basis = basis.to_vec();
-    let mut width = goal.width;
-    'band: loop {
-        if width >= WIDEST {
-            return walk_over(frame, level, goal, &basis, iterations);
-        }
-        let limits = (start.limits)(width).at_least(least);
-        let (mut rows, mut above) = cut_band(level, &old, &limits);
-        if rows.len() == level.rows() {
-            return walk_over(frame, level, goal, &basis, iterations);
-        }
-        let mut added: Vec<u32> = Vec::new();
-        let mut missing: Vec<u32> = basis
-            .iter()
-            .map(|&row| row as u32)
-            .filter(|row| rows.binary_search(row).is_err())
-            .collect();
-        loop {
-            add_rows(level, &missing, &old, &limits, &mut rows, &mut above);
-            added.extend(&missing);
-            added.sort_unstable();
-            let band = level.take_band(&rows, above.clone());
-            let inner: Vec<usize> = basis
-                .iter()
-                .map(|&row| {
-                    rows.binary_search(&(row as u32))
-                        .expect("basic rows are in the band")
-                })
-                .collect();
-            let mut solution = search_band(frame, &band, start, goal, &inner, iterations);
-            basis = solution
-                .basis
-                .iter()
-                .map(|&row| rows[row] as usize)
-                .collect();
-            if solution.stop != Stop::Optimal && band.partial {
-                width *= if solution.stop == Stop::Widen {
-                    2.0
-                } else {
-                    WIDEST
-                };
-                continue 'band;
-            }
-            if rows.len() < level.rows() {
-                let new = level.matrix.fold(&solution.coefficients);
-                let magnitude = frame.magnitude(&solution.coefficients);
-                missing = find_wrong(level, &old, &new, &limits, magnitude);
-                missing.retain(|row| added.binary_search(row).is_err());
-                if missing.len() > rows.len() / 2 + 100 {
-                    width *= 2.0;
-                    continue 'band;
-                }
-                if !missing.is_empty() {
-                    continue;
-                }
-            }
-            solution.basis = basis;
-            return solution;
+    let mut searches = [Search::new(level, start, *goal, basis.to_vec())];
+    refine_together(frame, level, &mut searches);
+    let [search] = searches;
+    let (solution, taken) = search.end();
+    *iterations += taken;
+    solution
+}
+
+/// A search for an optimum over the rows of one level.
+pub(super) struct Search<'s> {
+    start: &'s Start<'s>,
+    goal: Goal<'s>,
+    basis: Vec<usize>,
+    /// The fit that it begins with.
+    old: Vec<f64>,
+    width: f64,
+    iterations: usize,
+    stage: Stage,
+}
+
+enum Stage {
+    /// The band is to be cut, of the width that is due.
+    Cut,
+    /// The optimum over the band is to be found.
+    Walk(OpenBand),
+    /// All rows are to be checked against a solution, whose basis is the search's.
+    Check(OpenBand, Solution),
+    Ended(Solution),
+}
+
+/// The rows that may change their side, and what the others add up to.
+struct OpenBand {
+    limits: Limits,
+    rows: Vec<u32>,
+    above: Vec<f64>,
+    /// Rows beyond the limits that were taken in.
+    added: Vec<u32>,
+    /// Rows that are to be taken in.
+    missing: Vec<u32>,
+}
+
+impl<'s> Search<'s> {
+    pub fn new(level: &Level<'_>, start: &'s Start<'s>, goal: Goal<'s>, basis: Vec<usize>) -> Self {
+        Self {
+            start,
+            goal,
+            basis,
+            old: level.matrix.fold(start.coefficients),
+            width: goal.width,
+            iterations: 0,
+            stage: Stage::Cut,
         }
     }
+
+    /// The optimum and the exchanges that it took, of a search that has ended.
+    pub fn end(self) -> (Solution, usize) {
+        match self.stage {
+            Stage::Ended(solution) => (solution, self.iterations),
+            _ => unreachable!("searches are ended together"),
+        }
+    }
+
+    fn walk_over_all(&mut self, frame: &Frame, level: &Level<'_>) {
+        let solution = walk_over(frame, level, &self.goal, &self.basis, &mut self.iterations);
+        self.stage = Stage::Ended(solution);
+    }
+
+    /// The optimum over the band.
+    fn walk(&mut self, frame: &Frame, level: &Level<'_>, mut open: OpenBand) {
+        add_rows(level, &self.old, &mut open);
+        let band = level.take_band(&open.rows, open.above.clone());
+        let inner: Vec<usize> = self
+            .basis
+            .iter()
+            .map(|&row| {
+                let place = open.rows.binary_search(&(row as u32));
+                place.expect("basic rows are in the band")
+            })
+            .collect();
+        let (goal, iterations) = (&self.goal, &mut self.iterations);
+        let mut solution = search_band(frame, &band, self.start, goal, &inner, iterations);
+        let named = |&row: &usize| open.rows[row] as usize;
+        self.basis = solution.basis.iter().map(named).collect();
+        if solution.stop != Stop::Optimal && band.partial {
+            let widen = solution.stop == Stop::Widen;
+            self.width *= if widen { 2.0 } else { WIDEST };
+            self.stage = Stage::Cut;
+        } else if open.rows.len() < level.rows() {
+            self.stage = Stage::Check(open, solution);
+        } else {
+            solution.basis.clone_from(&self.basis);
+            self.stage = Stage::Ended(solution);
+        }
+    }
+
+    /// Goes on after all rows were checked: those in `wrong` are on the wrong side.
+    fn take_in(&mut self, mut wrong: Vec<u32>) {
+        let Stage::Check(mut open, mut solution) = std::mem::replace(&mut self.stage, Stage::Cut)
+        else {
+            unreachable!("only a solution is checked")
+        };
+        wrong.retain(|row| open.added.binary_search(row).is_err());
+        if wrong.len() > open.rows.len() / 2 + 100 {
+            self.width *= 2.0;
+        } else if wrong.is_empty() {
+            solution.basis.clone_from(&self.basis);
+            self.stage = Stage::Ended(solution);
+        } else {
+            open.missing = wrong;
+            self.stage = Stage::Walk(open);
+        }
+    }
+}
+
+/// Carries searches over one level to their ends, so that all of them read the rows in the same passes.
+pub(super) fn refine_together(frame: &Frame, level: &Level<'_>, searches: &mut [Search<'_>]) {
+    loop {
+        cut_those_due(frame, level, searches);
+        searches.par_iter_mut().for_each(|search| {
+            if matches!(search.stage, Stage::Walk(_))
+                && let Stage::Walk(open) = std::mem::replace(&mut search.stage, Stage::Cut)
+            {
+                search.walk(frame, level, open);
+            }
+        });
+        let fits: Vec<NewFit<'_>> = searches
+            .iter()
+            .filter_map(|search| match &search.stage {
+                Stage::Check(open, solution) => Some(NewFit {
+                    band: (&search.old, &open.limits),
+                    folded: level.matrix.fold(&solution.coefficients),
+                    magnitude: frame.magnitude(&solution.coefficients),
+                }),
+                _ => None,
+            })
+            .collect();
+        let found = find_wrong(level, &fits);
+        searches
+            .iter_mut()
+            .filter(|search| matches!(search.stage, Stage::Check(..)))
+            .zip(found)
+            .for_each(|(search, wrong)| search.take_in(wrong));
+        if searches
+            .iter()
+            .all(|search| matches!(search.stage, Stage::Ended(_)))
+        {
+            return;
+        }
+    }
+}
+
+/// Cuts the bands that are due; a search whose band would be all rows ends with a walk over them.
+fn cut_those_due(frame: &Frame, level: &Level<'_>, searches: &mut [Search<'_>]) {
+    let mut due: Vec<(&mut Search<'_>, Limits)> = searches
+        .par_iter_mut()
+        .filter(|search| matches!(search.stage, Stage::Cut))
+        .filter_map(|search| {
+            if search.width >= WIDEST {
+                search.walk_over_all(frame, level);
+                return None;
+            }
+            let least = 64.0 * f64::EPSILON * frame.magnitude(search.start.coefficients);
+            let limits = (search.start.limits)(search.width).at_least(least);
+            Some((search, limits))
+        })
+        .collect();
+    let bands: Vec<_> = due
+        .iter()
+        .map(|(search, limits)| (&search.old[..], limits))
+        .collect();
+    let cut = cut_bands(level, &bands);
+    due.par_drain(..)
+        .zip(cut)
+        .for_each(|((search, limits), (rows, above))| {
+            if rows.len() == level.rows() {
+                search.walk_over_all(frame, level);
+                return;
+            }
+            let basic = search.basis.iter().map(|&row| row as u32);
+            let missing = basic
+                .filter(|row| rows.binary_search(row).is_err())
+                .collect();
+            search.stage = Stage::Walk(OpenBand {
+                limits,
+                rows,
+                above,
+                added: Vec::new(),
+                missing,
+            });
+        });
 }
 
 /// The optimum over a band: near a better fit first when the band has many rows.
@@ -330,30 +460,25 @@ fn walk_over(
     }
 }
 
-/// Takes rows out of the sum of those above and puts them among those that may change.
-fn add_rows(
-    level: &Level<'_>,
-    missing: &[u32],
-    old: &[f64],
-    limits: &Limits,
-    rows: &mut Vec<u32>,
-    above: &mut [f64],
-) {
+/// Takes the missing rows out of the sum of those above and puts them among those that may change.
+fn add_rows(level: &Level<'_>, old: &[f64], open: &mut OpenBand) {
     let mut row = vec![0.0; level.matrix.columns()];
-    for &index in missing {
+    for &index in &open.missing {
         let at = index as usize;
         let mut fitted = [0.0];
         level.matrix.evaluate(old, at..at + 1, &mut fitted);
         let cell = level.matrix.cell_of(at);
-        if level.value(at) - fitted[0] > limits.of(cell).1 {
+        if level.value(at) - fitted[0] > open.limits.of(cell).1 {
             level.matrix.copy_row(at, &mut row);
-            for (sum, value) in above.iter_mut().zip(&row) {
+            for (sum, value) in open.above.iter_mut().zip(&row) {
                 *sum -= level.weight(at) * value;
             }
         }
     }
-    rows.extend(missing);
-    rows.sort_unstable();
+    open.added.extend(&open.missing);
+    open.added.sort_unstable();
+    open.rows.append(&mut open.missing);
+    open.rows.sort_unstable();
 }
 
 /// The first p rows in the order given that are independent; fewer when there are not p.
