@@ -1,9 +1,11 @@
 //! What this machine is, what it is set to, and what else goes on on it.
 
+mod arm_core;
 mod change;
 mod disturbance;
 mod factors;
 mod fault;
+mod inventory;
 mod journal;
 mod kernel_log;
 mod noise;
@@ -25,6 +27,7 @@ pub use disturbance::HostLook;
 pub use factors::{
     FileSetting, HostFactor, HostLevels, LevelError, host_factors, lacks_level, offer_factors,
 };
+pub use inventory::{InventoryParts, counters_can_be_read, read_inventory};
 pub use journal::{Entry, Journal, JournalContent, JournalError, PlannedChange};
 pub use kernel_log::KernelLog;
 pub use noise::measure_noise;
@@ -110,7 +113,7 @@ fn online_cores() -> u32 {
 }
 
 fn cpu_model(cpuinfo: &str) -> Option<String> {
-    MODEL_FIELDS.iter().find_map(|wanted| {
+    let named = MODEL_FIELDS.iter().find_map(|wanted| {
         cpuinfo.lines().find_map(|line| {
             let (field, value) = line.split_once(':')?;
             let value = value.trim();
@@ -118,7 +121,8 @@ fn cpu_model(cpuinfo: &str) -> Option<String> {
             let names_a_model = !value.is_empty() && value.parse::<u64>().is_err();
             (field.trim() == *wanted && names_a_model).then(|| value.to_owned())
         })
-    })
+    });
+    named.or_else(|| arm_core::name_arm_cores(cpuinfo))
 }
 
 fn memory_bytes(meminfo: &str) -> Option<u64> {
@@ -139,10 +143,10 @@ mod tests {
     }
 
     #[test]
-    fn a_64_bit_arm_processor_without_a_name_is_unknown() {
+    fn a_64_bit_arm_processor_is_named_by_its_core() {
         let cpuinfo =
             "processor\t: 0\nBogoMIPS\t: 50.00\nCPU implementer\t: 0x41\nCPU part\t: 0xd0b\n";
-        assert_eq!(cpu_model(cpuinfo), None);
+        assert_eq!(cpu_model(cpuinfo).as_deref(), Some("ARM Cortex-A76"));
     }
 
     #[test]

@@ -1,9 +1,13 @@
 //! The committed schemas and examples agree with the types.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use datamill_protocol::{TrialRecord, TrialSpec, write_schemas};
+use datamill_protocol::{
+    Enrolment, EnrolmentRequest, FactorOffer, Inventory, NoiseFacts, Orders, TrialRecord,
+    TrialSpec, WorkerReport, write_schemas,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -23,24 +27,41 @@ fn the_committed_schemas_are_those_of_the_types() {
     }
 }
 
+/// Reads a file as a type, writes it again, and compares.
+type RoundTrip = fn(&Path);
+
+/// What an example's name begins with, and its way through the type.
+const KINDS: [(&str, RoundTrip); 9] = [
+    ("trial-spec", round_trip::<TrialSpec>),
+    ("trial-record", round_trip::<TrialRecord>),
+    ("factor-offer", round_trip::<FactorOffer>),
+    ("noise", round_trip::<NoiseFacts>),
+    ("inventory", round_trip::<Inventory>),
+    ("enrolment-request", round_trip::<EnrolmentRequest>),
+    ("enrolment", round_trip::<Enrolment>),
+    ("orders", round_trip::<Orders>),
+    ("worker-report", round_trip::<WorkerReport>),
+];
+
 #[test]
 fn every_example_survives_a_round_trip() {
-    let mut specs = 0;
-    let mut records = 0;
+    let mut seen = BTreeSet::new();
     for entry in fs::read_dir(protocol_folder().join("examples")).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        if name.starts_with("trial-spec") {
-            specs += 1;
-            round_trip::<TrialSpec>(&path);
-        } else if name.starts_with("trial-record") {
-            records += 1;
-            round_trip::<TrialRecord>(&path);
-        } else {
-            panic!("{name} is an example of nothing");
-        }
+        let kind = KINDS
+            .iter()
+            .filter(|(kind, _)| name.starts_with(kind))
+            .max_by_key(|(kind, _)| kind.len());
+        let (kind, round_trip) = kind.unwrap_or_else(|| panic!("{name} is an example of nothing"));
+        round_trip(&path);
+        seen.insert(*kind);
     }
-    assert!(specs >= 1 && records >= 2);
+    let schemas = write_schemas();
+    let wanted = schemas
+        .iter()
+        .map(|(name, _)| name.trim_end_matches(".schema.json"));
+    assert_eq!(seen, wanted.collect());
 }
 
 #[test]

@@ -5,11 +5,14 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use datamill_protocol::{BuildFacts, BuildPolicy, Failure, FailureKind, IsolationKind, Phase};
+use datamill_protocol::{
+    BuildFacts, BuildPolicy, Failure, FailureKind, IsolationKind, Phase, TrialSpec,
+};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use crate::digest::hash_parts;
+use crate::factors::Levels;
 use crate::inside::Assignment;
 use crate::phases::interrupted;
 use crate::scratch::{UnfinishedFolder, remove_tree};
@@ -21,7 +24,9 @@ use crate::world::{
 };
 
 /// Subfolder of a stored build with its layers.
-const LAYERS: &str = "layers";
+pub const LAYERS: &str = "layers";
+/// File of a stored build with what was seen when it was made.
+pub const BUILD_FACTS: &str = "build.json";
 
 /// A stored build.
 pub struct SharedBuild {
@@ -71,8 +76,9 @@ pub fn obtain_shared_build(
     kind: IsolationKind,
     worker: &Path,
 ) -> Result<SharedBuild, BuildError> {
-    let builds = Path::new(&assignment.spec.cache_dir).join("builds");
-    let key = build_key(assignment, kind);
+    let builds = builds_folder(assignment.spec);
+    let package = &assignment.package.key;
+    let key = name_build(package, assignment.spec, assignment.levels, kind);
     let folder = builds.join(&key);
     if let Some(found) = read_stored(&folder) {
         return Ok(found);
@@ -94,7 +100,7 @@ pub fn obtain_shared_build(
     let facts = make_build(assignment, kind, worker, &layers, &key)?;
     remove_tree(&layers.with_extension("work")).map_err(storing())?;
     let text = serde_json::to_vec_pretty(&facts).map_err(|error| storing()(error.into()))?;
-    fs::write(unfinished.path().join("build.json"), text).map_err(storing())?;
+    fs::write(unfinished.path().join(BUILD_FACTS), text).map_err(storing())?;
     unfinished.finish(&folder).map_err(storing())?;
     Ok(SharedBuild {
         layers: folder.join(LAYERS),
@@ -102,11 +108,17 @@ pub fn obtain_shared_build(
     })
 }
 
-fn build_key(assignment: &Assignment<'_>, kind: IsolationKind) -> String {
-    let seed = assignment.spec.build_seed;
+/// Folder of the stored builds.
+pub fn builds_folder(spec: &TrialSpec) -> PathBuf {
+    Path::new(&spec.cache_dir).join("builds")
+}
+
+/// Identity of the build of a package, by its key in the cache, that a trial in one kind of world measures.
+pub fn name_build(package: &str, spec: &TrialSpec, levels: &Levels, kind: IsolationKind) -> String {
+    let seed = spec.build_seed;
     let hash = hash_parts(&[
-        &assignment.package.key,
-        &assignment.levels.compiler.canonical_text(),
+        package,
+        &levels.compiler.canonical_text(),
         &seed.map_or_else(String::new, |seed| seed.to_string()),
         &format!("{kind:?}"),
         env!("CARGO_PKG_VERSION"),
@@ -115,7 +127,7 @@ fn build_key(assignment: &Assignment<'_>, kind: IsolationKind) -> String {
 }
 
 fn read_stored(folder: &Path) -> Option<SharedBuild> {
-    let text = fs::read(folder.join("build.json")).ok()?;
+    let text = fs::read(folder.join(BUILD_FACTS)).ok()?;
     let facts: BuildFacts = serde_json::from_slice(&text).ok()?;
     Some(SharedBuild {
         layers: folder.join(LAYERS),

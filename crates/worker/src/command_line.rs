@@ -1,8 +1,11 @@
 //! The command line.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use datamill_fleet::{JoinRequest, RunOptions};
+
+use crate::fleet::FleetOptions;
 use crate::restore::RestoreOptions;
 
 /// What `--help` prints.
@@ -16,8 +19,9 @@ Usage:
   datamill-worker build-package SPEC.json
       Unpacks the trial's package and makes its shared build, unless both are
       there already, and prints what is known of the build.
-  datamill-worker inventory
-      Prints what this machine is.
+  datamill-worker inventory [--fleet [--state DIR]]
+      Prints what this machine is; --fleet adds what a fleet wants to know of it:
+      clock, caches, distribution, compilers, counters, isolation and factors.
   datamill-worker noise [--seconds N]
       Measures for N seconds (10) how quiet this machine is, and prints what it saw.
   datamill-worker factors [--user FOLDER]... [--ask NAME=LEVEL]...
@@ -28,6 +32,16 @@ Usage:
       Undoes what a killed worker left of its changes to this machine, and tells
       it. --dry-run only tells; --forget gives up what cannot be undone; --json
       tells it as JSON.
+  datamill-worker join URL [--token TOKEN] [--name NAME] [--state DIR]
+      [--policy FILE] [--reboot-command COMMAND] [--once]
+      Makes this machine a worker of the coordinator at URL, unless it is one
+      already, and serves trials until it is told to end. TOKEN is what
+      `datamill worker token` prints. FILE says what the owner of this machine
+      allows; it is copied to DIR/fleet/policy.toml. COMMAND reboots the machine
+      where an experiment wants that and the policy allows it.
+  datamill-worker serve-trials [--state DIR] [--once]
+      Serves trials as the worker that this machine has joined as: for systemd
+      or init. --once leaves when one attempt has been reported.
   datamill-worker --version | --help
 
 Options of run-trial and build-package:
@@ -73,6 +87,26 @@ pub enum Command {
     },
     /// Describe this machine.
     Inventory,
+    /// Describe this machine as a fleet wants to know it.
+    FleetInventory(FleetOptions),
+    /// Become a worker of a fleet, and serve.
+    Join {
+        /// How to serve.
+        options: FleetOptions,
+        /// Whom, and how to be called.
+        request: JoinRequest,
+    },
+    /// Serve the fleet that was joined before.
+    ServeTrials(FleetOptions),
+    /// Run the trial that the agent took; for the worker's own use.
+    RunLeased {
+        /// How to serve afterwards.
+        options: FleetOptions,
+        /// How it was started.
+        run: RunOptions,
+        /// Process that must have started this one.
+        parent: Option<u32>,
+    },
     /// Measure how quiet this machine is.
     Noise {
         /// For how long.
@@ -95,6 +129,9 @@ pub enum Command {
     Version,
 }
 
+/// Verbs of a member of a fleet, and the one that they share with others.
+const FLEET_VERBS: [&str; 4] = ["inventory", "join", "serve-trials", "run-leased"];
+
 /// Understands the arguments behind the program's name.
 pub fn parse_command_line(arguments: Vec<OsString>) -> Result<Command, String> {
     let mut arguments = arguments.into_iter();
@@ -106,6 +143,9 @@ pub fn parse_command_line(arguments: Vec<OsString>) -> Result<Command, String> {
     let mut user = Vec::new();
     let mut options = RestoreOptions::default();
     let mut seconds = 10.0;
+    if FLEET_VERBS.iter().any(|fleet| verb == *fleet) {
+        return parse_fleet_command(&verb, arguments.collect());
+    }
     let takes_spec = verb == "run-trial" || verb == "build-package";
     while let Some(argument) = arguments.next() {
         if argument == "--help" || argument == "-h" {
@@ -164,7 +204,6 @@ pub fn parse_command_line(arguments: Vec<OsString>) -> Result<Command, String> {
             spec: spec()?,
             parent,
         }),
-        Some("inventory") => Ok(Command::Inventory),
         Some("noise") => Ok(Command::Noise { seconds }),
         Some("factors") => Ok(Command::Factors { asked, user }),
         Some("restore") => Ok(Command::Restore(options)),
@@ -173,6 +212,77 @@ pub fn parse_command_line(arguments: Vec<OsString>) -> Result<Command, String> {
         Some("--version" | "-V") => Ok(Command::Version),
         _ => Err(format!("`{}` is not a command", verb.display())),
     }
+}
+
+fn parse_fleet_command(verb: &OsStr, given: Vec<OsString>) -> Result<Command, String> {
+    let mut options = FleetOptions::default();
+    let mut request = JoinRequest::default();
+    let mut run = RunOptions::default();
+    let (mut parent, mut is_fleet) = (None, false);
+    let joins = verb == "join";
+    let runs = verb == "run-leased";
+    let mut given = given.into_iter();
+    while let Some(argument) = given.next() {
+        let mut value = |what: &str| {
+            given
+                .next()
+                .filter(|value| !value.is_empty())
+                .ok_or_else(|| format!("{} needs {what}", argument.display()))
+        };
+        match argument.to_str() {
+            Some("--help" | "-h") => return Ok(Command::Help),
+            Some("--fleet") if verb == "inventory" => is_fleet = true,
+            Some("--state") => {
+                let folder = PathBuf::from(value("a folder")?);
+                let folder = std::path::absolute(&folder).map_err(|error| error.to_string())?;
+                options.state = Some(folder);
+            }
+            Some("--once") if verb != "inventory" => options.once = true,
+            Some("--has-run") if verb == "serve-trials" => options.has_run = true,
+            Some("--token") if joins => request.token = Some(text(value("a token")?)?),
+            Some("--name") if joins => request.name = Some(text(value("a name")?)?),
+            Some("--policy") if joins => request.policy = Some(value("a file")?.into()),
+            Some("--reboot-command") if joins => {
+                request.reboot_command = Some(text(value("a command")?)?);
+            }
+            Some("--lock") if runs => run.lock = Some(number(value("a descriptor")?)?),
+            Some("--child-of") if runs => {
+                run.is_child = true;
+                parent = Some(number(value("a process")?)?);
+            }
+            Some(url) if joins && request.url.is_empty() && !url.starts_with('-') => {
+                request.url = url.to_owned();
+            }
+            _ => return Err(format!("`{}` is not understood here", argument.display())),
+        }
+    }
+    match verb.to_str() {
+        Some("inventory") if is_fleet => Ok(Command::FleetInventory(options)),
+        Some("inventory") if options == FleetOptions::default() => Ok(Command::Inventory),
+        Some("inventory") => Err("--state goes with --fleet here".to_owned()),
+        Some("join") if request.url.is_empty() => {
+            Err("join needs the address of a coordinator, such as https://HOST:PORT".to_owned())
+        }
+        Some("join") => Ok(Command::Join { options, request }),
+        Some("run-leased") => Ok(Command::RunLeased {
+            options,
+            run,
+            parent,
+        }),
+        _ => Ok(Command::ServeTrials(options)),
+    }
+}
+
+fn text(value: OsString) -> Result<String, String> {
+    value
+        .into_string()
+        .map_err(|value| format!("`{}` is not UTF-8", value.display()))
+}
+
+fn number<T: std::str::FromStr>(value: OsString) -> Result<T, String> {
+    let text = text(value)?;
+    text.parse()
+        .map_err(|_| format!("`{text}` is not a number that is understood here"))
 }
 
 #[cfg(test)]

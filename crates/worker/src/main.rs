@@ -8,9 +8,12 @@ mod descendants;
 mod digest;
 mod environment;
 mod factors;
+mod fleet;
 mod inside;
 mod interrupt;
+mod isolation_look;
 mod keeper;
+mod leased_trial;
 mod metrics;
 mod package;
 mod page_cache;
@@ -19,6 +22,7 @@ mod preparation;
 mod restore;
 mod scratch;
 mod setup;
+mod shipped_build;
 mod spec_file;
 mod trial;
 mod trouble;
@@ -30,12 +34,14 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use datamill_fleet::RunOptions;
 use datamill_protocol::{Outcome, TrialRecord};
 use rustix::fs::Mode;
 use rustix::process::{Signal, set_parent_process_death_signal, umask};
 use serde::Serialize;
 
 use command_line::{Command, HELP, parse_command_line};
+use fleet::FleetOptions;
 use interrupt::Interrupt;
 use restore::RestoreOptions;
 
@@ -73,6 +79,14 @@ fn main() -> ExitCode {
         }) => run_trial(&spec, record.as_deref(), parent),
         Ok(Command::BuildPackage { spec, parent }) => build_package(&spec, parent),
         Ok(Command::Inventory) => print_json(&datamill_host::read_host_facts()),
+        Ok(Command::FleetInventory(options)) => print_json(&fleet::fleet_inventory(&options)),
+        Ok(Command::Join { options, request }) => serve(fleet::join_fleet(&options, &request)),
+        Ok(Command::ServeTrials(options)) => serve(fleet::serve_trials(&options)),
+        Ok(Command::RunLeased {
+            options,
+            run,
+            parent,
+        }) => run_leased(&options, run, parent),
         Ok(Command::Noise { seconds }) => print_json(&datamill_host::measure_noise(seconds)),
         Ok(Command::Factors { asked, user }) => print_offers(&asked, &user),
         Ok(Command::Restore(options)) => restore(options),
@@ -108,6 +122,18 @@ fn run_trial(spec: &Path, record: Option<&Path>, parent: Option<u32>) -> io::Res
         Outcome::Lost if interrupt.is_pending() => INTERRUPTED,
         _ => NOT_COMPLETED,
     })
+}
+
+/// What cannot be used ends like bad input.
+fn serve(served: Result<u8, String>) -> io::Result<u8> {
+    Ok(served.unwrap_or_else(|cause| refuse(&cause)))
+}
+
+fn run_leased(options: &FleetOptions, run: RunOptions, parent: Option<u32>) -> io::Result<u8> {
+    if parent.is_some() {
+        prepare_process(parent)?;
+    }
+    serve(fleet::run_leased_trial(options, run))
 }
 
 fn build_package(spec: &Path, parent: Option<u32>) -> io::Result<u8> {

@@ -59,6 +59,15 @@ pub fn restore(options: RestoreOptions) -> Result<bool, String> {
     Ok(report.is_restored || !report.given_up.is_empty())
 }
 
+/// Undoes what is in the journal, without a word unless something is left; the error tells what.
+pub fn restore_quietly() -> Result<(), String> {
+    let report = undo(&Host::here(), false).map_err(|error| error.to_string())?;
+    if report.is_restored {
+        return Ok(());
+    }
+    Err(report.restored.troubles().join(" "))
+}
+
 fn foresee(host: &Host) -> Result<Report, JournalError> {
     let content = Journal::peek(host)?;
     let would_undo = foresee_restore(&content, &host.boot_id());

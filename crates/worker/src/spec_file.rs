@@ -16,6 +16,12 @@ pub fn read_spec(path: &Path) -> Result<(TrialSpec, Levels), String> {
 
 fn parse_spec(text: &[u8]) -> Result<(TrialSpec, Levels), String> {
     let spec: TrialSpec = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+    let levels = check_spec(&spec)?;
+    Ok((spec, levels))
+}
+
+/// Checks a specification and understands its levels; the error is one sentence that names the field.
+pub fn check_spec(spec: &TrialSpec) -> Result<Levels, String> {
     if spec.schema != SCHEMA_VERSION {
         return Err(format!(
             "schema: version {} is not the {SCHEMA_VERSION} of this worker",
@@ -28,7 +34,7 @@ fn parse_spec(text: &[u8]) -> Result<(TrialSpec, Levels), String> {
         ("output_dir", &spec.output_dir),
     ];
     let folders = folders.map(|(field, folder)| (field.to_owned(), folder));
-    let archives = shipped(&spec);
+    let archives = shipped(spec);
     let paths = archives
         .iter()
         .map(|(field, path, _)| (format!("{field}.path"), *path));
@@ -40,7 +46,7 @@ fn parse_spec(text: &[u8]) -> Result<(TrialSpec, Levels), String> {
             ));
         }
     }
-    check_folders_apart(&spec)?;
+    check_folders_apart(spec)?;
     for (field, _, sha256) in &archives {
         let is_digest = |sha256: &String| {
             sha256.len() == 64
@@ -71,9 +77,9 @@ fn parse_spec(text: &[u8]) -> Result<(TrialSpec, Levels), String> {
     if spec.warmup > 0 && spec.measurements == 0 {
         return Err("warmup: it counts measurements, and measurements asks for none".to_owned());
     }
-    let levels = Levels::parse(&spec)?;
-    levels.world.check_against(&spec)?;
-    Ok((spec, levels))
+    let levels = Levels::parse(spec)?;
+    levels.world.check_against(spec)?;
+    Ok(levels)
 }
 
 /// What comes with the experiment: field, path and digest of each archive or folder.

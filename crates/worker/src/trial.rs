@@ -368,7 +368,8 @@ fn outcome(parts: &TrialParts) -> Outcome {
     }
 }
 
-fn unix_ns() -> u64 {
+/// The clock, nanoseconds since the Unix epoch.
+pub fn unix_ns() -> u64 {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();

@@ -109,6 +109,11 @@ impl Levels {
     }
 }
 
+/// Whether this host has a level of a built-in factor; the error says why not.
+pub fn check_level(name: &str, level: &str) -> Result<(), String> {
+    Levels::default().check_level(name, level)
+}
+
 /// What this host offers of every built-in factor.
 pub fn offer_factors() -> Vec<FactorOffer> {
     let groups = [

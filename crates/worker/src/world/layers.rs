@@ -98,7 +98,8 @@ pub fn mounted_files(mounts: &[HostMount]) -> Vec<PathBuf> {
                 .iter()
                 .any(|folder| mount.at.starts_with(folder))
         })
-        .filter(|mount| mount.at.is_file())
+        // A network namespace that has a name is mounted on a file, and nothing can be read there.
+        .filter(|mount| mount.kind != "nsfs" && mount.at.is_file())
         .map(|mount| mount.at.clone())
         .collect()
 }
@@ -150,6 +151,17 @@ mod tests {
                 shown,
             });
         assert_eq!(planned, expected);
+    }
+
+    #[test]
+    fn mounted_files_are_copied_and_namespaces_are_none() {
+        let file = std::env::current_exe().unwrap();
+        let at = file.to_str().unwrap();
+        assert_eq!(
+            mounted_files(&[mount(at, "ext4", false)]),
+            [Path::new(at).to_owned()]
+        );
+        assert!(mounted_files(&[mount(at, "nsfs", false)]).is_empty());
     }
 
     #[test]

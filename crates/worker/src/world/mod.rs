@@ -27,7 +27,7 @@ pub use copy::copy_tree;
 pub use enclosure::{Companion, EncloseError, enclose, enclose_within};
 pub use plain::{clear_scratch, remove_scratch};
 pub use root_filesystem::{RootFilesystem, filesystem_of};
-pub use stacked::impossible_failure;
+pub use stacked::{ROOT_LAYER, impossible_failure};
 
 use crate::trouble::failure;
 

@@ -27,7 +27,7 @@ use crate::trouble::{disk_full, failure, is_full};
 pub const TOOLS: &str = "/.datamill";
 
 /// Name of the layer of the root.
-const ROOT_LAYER: &str = "%2F";
+pub const ROOT_LAYER: &str = "%2F";
 
 /// Builds the world on the trial's scratch folder and makes it this process' root.
 pub fn enter(request: &WorldRequest<'_>, in_user_namespace: bool) -> Result<World, WorldError> {

@@ -1,0 +1,293 @@
+//! The agent: connected, waiting for orders, handing reports in.
+
+use std::collections::BTreeSet;
+use std::future::pending;
+use std::io;
+use std::time::Duration;
+
+use async_nats::Event;
+use datamill_protocol::{Lease, ReportContent};
+use futures_util::StreamExt;
+use tokio::net::UnixStream;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use crate::broker::{Broker, connect};
+use crate::delays::Delays;
+use crate::files::FileClient;
+use crate::folder::FleetFolder;
+use crate::host_lock::HostLock;
+use crate::identity::Identity;
+use crate::machine::Machine;
+use crate::reports::clock_unix_ns;
+use crate::rest::{release_code, watch_connections};
+use crate::seen::Seen;
+use crate::serve::ServeOptions;
+use crate::spool::list_spooled;
+use crate::termination::Termination;
+
+/// Time for last words when the process is told to end.
+const FAREWELL: Duration = Duration::from_secs(10);
+
+/// Why the agent stops being one.
+pub enum Parting {
+    /// An attempt has its receipt, and no more was asked for.
+    Done,
+    /// It was told to end.
+    Interrupted,
+    /// An attempt was taken and is to be run, under the host's lock.
+    Run(HostLock),
+    /// An attempt was taken, and the machine is to be rebooted first.
+    Reboot,
+}
+
+/// The agent of one worker.
+pub struct Agent<'a> {
+    pub(crate) folder: &'a FleetFolder,
+    pub(crate) identity: &'a Identity,
+    pub(crate) machine: &'a dyn Machine,
+    pub(crate) termination: &'a Termination,
+    pub(crate) options: ServeOptions,
+    pub(crate) files: FileClient,
+    pub(crate) seen: Seen,
+    pub(crate) lease: Option<Lease>,
+    /// Refusal of the lease at hand, and whether the broker has it.
+    pub(crate) refusal: Option<(ReportContent, bool)>,
+    pub(crate) unsent: BTreeSet<String>,
+    pub(crate) hello_is_due: bool,
+    pub(crate) was_cut: bool,
+    /// When the next try is due of what did not work.
+    pub(crate) catch_up_at: Option<Instant>,
+    pub(crate) lease_at: Option<Instant>,
+    pub(crate) holder: Option<UnixStream>,
+    pub(crate) delays: Delays,
+    pub(crate) fetches: Delays,
+}
+
+impl<'a> Agent<'a> {
+    /// An agent that is not connected yet.
+    pub fn new(
+        folder: &'a FleetFolder,
+        identity: &'a Identity,
+        machine: &'a dyn Machine,
+        termination: &'a Termination,
+        options: ServeOptions,
+    ) -> io::Result<Self> {
+        let files = FileClient::new(&identity.url, &identity.api_key, identity.ca_pem.as_deref())
+            .map_err(io::Error::other)?;
+        let seed = clock_unix_ns();
+        Ok(Self {
+            folder,
+            identity,
+            machine,
+            termination,
+            options,
+            files,
+            seen: Seen::read(folder)?,
+            lease: None,
+            refusal: None,
+            unsent: list_spooled(folder)?.into_iter().collect(),
+            hello_is_due: true,
+            was_cut: false,
+            catch_up_at: Some(Instant::now()),
+            lease_at: None,
+            holder: None,
+            delays: Delays::new(seed),
+            fetches: Delays::new(seed),
+        })
+    }
+
+    /// Serves until there is a reason to part.
+    pub async fn serve(mut self) -> io::Result<Parting> {
+        if self.termination.is_pending() {
+            return self.part_in_haste().await;
+        }
+        let Some(mut broker) = self.connect_patiently().await? else {
+            return Ok(Parting::Interrupted);
+        };
+        let subject = format!("jobs.{}", self.identity.worker_id);
+        let mut orders = broker
+            .client
+            .subscribe(subject)
+            .await
+            .map_err(io::Error::other)?;
+        loop {
+            if self.termination.is_pending() {
+                timeout(FAREWELL, self.deliver_words(&broker.client))
+                    .await
+                    .ok();
+                return Ok(Parting::Interrupted);
+            }
+            if is_due(self.catch_up_at) {
+                self.catch_up_at = None;
+                match self.catch_up(&broker.client).await {
+                    Ok(()) => {
+                        self.delays.reset();
+                        self.rest()?;
+                    }
+                    Err(cause) => self.try_later(&cause),
+                }
+            }
+            if self.lease.is_some()
+                && self.refusal.is_none()
+                && self.holder.is_none()
+                && self.lease_at.is_none_or(|at| at <= Instant::now())
+            {
+                self.lease_at = None;
+                if let Some(parting) = self.make_attempt(&broker.client).await? {
+                    return Ok(parting);
+                }
+                continue;
+            }
+            if self.options.once && self.options.has_run && self.is_clear()? {
+                return Ok(Parting::Done);
+            }
+            tokio::select! {
+                biased;
+                told = self.termination.wait() => told?,
+                event = broker.events.recv() => match event {
+                    Some(event) => self.note(&event),
+                    None => return Err(io::Error::other("the connection to the broker is closed")),
+                },
+                message = orders.next() => match message {
+                    Some(message) => self.take_orders(&message.payload),
+                    None => return Err(io::Error::other("the connection to the broker is closed")),
+                },
+                () = wait_until(self.catch_up_at) => {}
+                () = wait_until(self.lease_at) => {}
+                () = wait_for_end(self.holder.as_ref()) => self.holder = None,
+            }
+        }
+    }
+
+    /// Gives back what waiting does not need.
+    fn rest(&mut self) -> io::Result<()> {
+        self.files.hang_up().map_err(io::Error::other)?;
+        watch_connections()?;
+        if self.lease.is_none() {
+            release_code();
+        }
+        Ok(())
+    }
+
+    /// Connects, however long it takes; none when the process is told to end.
+    async fn connect_patiently(&mut self) -> io::Result<Option<Broker>> {
+        let mut has_failed = false;
+        loop {
+            let cause = tokio::select! {
+                biased;
+                told = self.termination.wait() => {
+                    told?;
+                    return Ok(None);
+                }
+                connected = connect(self.identity, clock_unix_ns()) => match connected {
+                    Ok(broker) => {
+                        if has_failed {
+                            eprintln!("datamill-worker: connected");
+                        }
+                        self.delays.reset();
+                        return Ok(Some(broker));
+                    }
+                    Err(cause) => cause,
+                },
+            };
+            has_failed = true;
+            let delay = self.delays.next();
+            eprintln!(
+                "datamill-worker: {cause}; the next try is in {} s",
+                delay.as_secs_f64().round()
+            );
+            tokio::select! {
+                biased;
+                told = self.termination.wait() => {
+                    told?;
+                    return Ok(None);
+                }
+                () = sleep(delay) => {}
+            }
+        }
+    }
+
+    fn note(&mut self, event: &Event) {
+        match event {
+            Event::Connected if self.was_cut => {
+                eprintln!("datamill-worker: connected again");
+                self.was_cut = false;
+                // What the broker had may be gone with it.
+                self.hello_is_due = true;
+                self.unsent
+                    .extend(list_spooled(self.folder).unwrap_or_default());
+                if let Some((_, is_sent)) = &mut self.refusal {
+                    *is_sent = false;
+                }
+                self.catch_up_at = Some(Instant::now());
+            }
+            Event::Disconnected => {
+                eprintln!("datamill-worker: the connection to the coordinator is lost");
+                self.was_cut = true;
+            }
+            // A try to connect again, which fails while the coordinator is away.
+            Event::ClientError(error) if self.was_cut && error.to_string().contains("IO error") => {
+            }
+            Event::ServerError(_) | Event::ClientError(_) => {
+                eprintln!("datamill-worker: {event}");
+            }
+            _ => {}
+        }
+    }
+
+    pub(crate) fn try_later(&mut self, cause: &str) {
+        let delay = self.delays.next();
+        eprintln!(
+            "datamill-worker: {cause}; the next try is in {} s",
+            delay.as_secs_f64().round()
+        );
+        self.catch_up_at = Some(Instant::now() + delay);
+    }
+
+    /// Whether nothing waits for the coordinator.
+    fn is_clear(&self) -> io::Result<bool> {
+        Ok(self.lease.is_none() && list_spooled(self.folder)?.is_empty())
+    }
+
+    /// Says what must be said, and no more.
+    async fn part_in_haste(&mut self) -> io::Result<Parting> {
+        let words = async {
+            let broker = connect(self.identity, clock_unix_ns()).await?;
+            self.deliver_words(&broker.client).await?;
+            broker
+                .client
+                .flush()
+                .await
+                .map_err(|error| error.to_string())
+        };
+        match timeout(FAREWELL, words).await {
+            Ok(Ok(())) => {}
+            Ok(Err(cause)) => eprintln!("datamill-worker: {cause}; it is told at the next start"),
+            Err(_) => eprintln!(
+                "datamill-worker: the coordinator does not answer; it is told at the next start"
+            ),
+        }
+        Ok(Parting::Interrupted)
+    }
+}
+
+fn is_due(at: Option<Instant>) -> bool {
+    at.is_some_and(|at| at <= Instant::now())
+}
+
+async fn wait_until(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at).await,
+        None => pending().await,
+    }
+}
+
+/// Waits until the other end of a line is gone.
+async fn wait_for_end(line: Option<&UnixStream>) {
+    match line {
+        Some(line) => {
+            line.readable().await.ok();
+        }
+        None => pending().await,
+    }
+}

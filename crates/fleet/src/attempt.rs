@@ -1,0 +1,148 @@
+//! From a lease to the attempt that is taken: files, the host's turn, the journal.
+
+use std::io;
+use std::time::Duration;
+
+use async_nats::Client;
+use datamill_protocol::{Lease, RefusalReason, ReportContent};
+use tokio::net::UnixStream;
+use tokio::time::{Instant, timeout};
+
+use crate::agent::{Agent, Parting};
+use crate::broker::get_orders;
+use crate::files::TransferError;
+use crate::host_lock::{HostLock, holder};
+use crate::journal::{OpenAttempt, Stage};
+use crate::lease::{check_lease, fetch_files, place_lease};
+use crate::live_output::run_with_live_output;
+use crate::machine::Refusal;
+use crate::policy::read_policy;
+use crate::recovery::give_up;
+use crate::reports::{boot_id, make_report};
+use crate::spool::{is_spooled, list_spooled};
+
+/// How often the files of one lease are tried before it is refused: about five minutes.
+const MOST_FETCHES: u32 = 8;
+
+impl Agent<'_> {
+    /// Goes as far with the lease as is possible now.
+    pub(crate) async fn make_attempt(&mut self, client: &Client) -> io::Result<Option<Parting>> {
+        let Some(lease) = self.lease.clone() else {
+            return Ok(None);
+        };
+        let attempt = lease.attempt.clone();
+        let lease = match self.prepare(lease) {
+            Ok(lease) => lease,
+            Err(TransferError::Refused(refusal)) => {
+                self.refuse(&attempt, refusal);
+                return Ok(None);
+            }
+            Err(TransferError::Unreachable(cause)) if self.fetches.tries() >= MOST_FETCHES => {
+                self.refuse(&attempt, Refusal::new(RefusalReason::File, cause));
+                return Ok(None);
+            }
+            Err(TransferError::Unreachable(cause)) => {
+                eprintln!("datamill-worker: {cause}");
+                self.lease_at = Some(Instant::now() + self.fetches.next());
+                return Ok(None);
+            }
+            Err(TransferError::Interrupted) => return Ok(None),
+        };
+        let Some(lock) = self.take_host()? else {
+            return Ok(None);
+        };
+        // The files may have taken hours, and the orders may be others by now.
+        match get_orders(client, &self.identity.worker_id).await {
+            Ok(Some(payload)) => self.take_orders(&payload),
+            Ok(None) => {}
+            Err(cause) => {
+                eprintln!("datamill-worker: {cause}");
+                self.lease_at = Some(Instant::now() + self.fetches.next());
+                return Ok(None);
+            }
+        }
+        if self.lease.as_ref().map(|lease| &lease.attempt) != Some(&attempt) {
+            return Ok(None);
+        }
+        self.take(client, lease, lock).await
+    }
+
+    pub(crate) fn prepare(&self, lease: Lease) -> Result<Lease, TransferError> {
+        let refused = TransferError::Refused;
+        let lease = place_lease(self.folder, lease).map_err(refused)?;
+        let policy = read_policy(&self.folder.policy())
+            .map_err(|cause| refused(Refusal::new(RefusalReason::Policy, cause)))?;
+        check_lease(self.folder, self.identity, self.machine, &policy, &lease).map_err(refused)?;
+        fetch_files(self.folder, &self.files, &lease, self.termination)?;
+        Ok(lease)
+    }
+
+    /// Takes the host's lock, or waits for whoever has it.
+    pub(crate) fn take_host(&mut self) -> io::Result<Option<HostLock>> {
+        if let Some(lock) = HostLock::try_take()? {
+            return Ok(Some(lock));
+        }
+        match holder()? {
+            Some(line) => {
+                line.set_nonblocking(true)?;
+                self.holder = Some(UnixStream::from_std(line)?);
+            }
+            None => self.lease_at = Some(Instant::now() + Duration::from_millis(50)),
+        }
+        Ok(None)
+    }
+
+    pub(crate) async fn take(
+        &mut self,
+        client: &Client,
+        lease: Lease,
+        lock: HostLock,
+    ) -> io::Result<Option<Parting>> {
+        let attempt = lease.attempt.clone();
+        let open = OpenAttempt {
+            stage: Stage::Taken,
+            taken_boot_id: boot_id(),
+            starts: 1,
+            lease,
+        };
+        if let Err(error) = open.write(self.folder) {
+            let message = format!("{}: {error}.", self.folder.journal().display());
+            self.refuse(&attempt, Refusal::new(RefusalReason::Disk, message));
+            return Ok(None);
+        }
+        let taken = make_report(
+            &self.identity.worker_id,
+            ReportContent::Taken {
+                attempt: attempt.clone(),
+            },
+        );
+        // Whether it arrives changes nothing here.
+        let subject = format!("status.{}", self.identity.worker_id);
+        let payload = serde_json::to_vec(&taken)?;
+        client.publish(subject, payload.into()).await.ok();
+        timeout(Duration::from_secs(5), client.flush()).await.ok();
+        if open.lease.reboot {
+            return Ok(Some(Parting::Reboot));
+        }
+        if !open.lease.live_output {
+            return Ok(Some(Parting::Run(lock)));
+        }
+        run_with_live_output(
+            self.folder,
+            self.identity,
+            client,
+            &open,
+            lock,
+            self.termination,
+        )
+        .await?;
+        if !is_spooled(self.folder, &attempt) {
+            give_up(self.folder, &attempt, "The runner went down.")?;
+            OpenAttempt::remove(self.folder)?;
+        }
+        self.lease = None;
+        self.unsent.extend(list_spooled(self.folder)?);
+        self.catch_up_at = Some(Instant::now());
+        Ok(None)
+    }
+}

@@ -1,0 +1,103 @@
+//! Following orders: the latest count, and what they take back is dropped.
+
+use std::io;
+
+use datamill_protocol::{Orders, ReportContent};
+use tokio::time::Instant;
+
+use crate::agent::Agent;
+use crate::lease::{Understood, is_attempt, read_orders, refuse_version};
+use crate::machine::Refusal;
+use crate::seen::Seen;
+use crate::spool::{is_spooled, remove_spooled};
+
+impl Agent<'_> {
+    pub(crate) fn take_orders(&mut self, payload: &[u8]) {
+        let understood = match read_orders(payload) {
+            Ok(understood) => understood,
+            Err(cause) => {
+                eprintln!("datamill-worker: orders that cannot be understood: {cause}");
+                return;
+            }
+        };
+        let sequence = match &understood {
+            Understood::Orders(orders) => orders.sequence,
+            Understood::Newer { sequence, .. } => *sequence,
+        };
+        if sequence < self.seen.sequence {
+            return;
+        }
+        let taken = match understood {
+            Understood::Orders(orders) => self.follow(*orders),
+            Understood::Newer {
+                sequence,
+                attempt,
+                cause,
+            } => {
+                self.lease = None;
+                if let Some(attempt) = attempt {
+                    self.refuse(&attempt, refuse_version(&cause));
+                }
+                self.note_sequence(sequence, &[])
+            }
+        };
+        if let Err(error) = taken {
+            self.try_later(&format!("the state folder cannot be written: {error}"));
+        }
+    }
+
+    pub(crate) fn follow(&mut self, orders: Orders) -> io::Result<()> {
+        // First what must never be undone by older orders.
+        self.note_sequence(orders.sequence, &orders.receipts)?;
+        for attempt in orders.receipts.iter().filter(|attempt| is_attempt(attempt)) {
+            if is_spooled(self.folder, attempt) {
+                remove_spooled(self.folder, attempt)?;
+                self.options.has_run = true;
+            }
+            self.unsent.remove(attempt);
+        }
+        let wanted = orders.lease.filter(|lease| {
+            is_attempt(&lease.attempt)
+                && !is_spooled(self.folder, &lease.attempt)
+                && !self.seen.receipted.contains(&lease.attempt)
+        });
+        let is_same = wanted.as_ref().map(|lease| &lease.attempt)
+            == self.lease.as_ref().map(|lease| &lease.attempt);
+        if !is_same {
+            self.refusal = None;
+            self.lease_at = None;
+            self.holder = None;
+            self.fetches.reset();
+        }
+        self.lease = wanted;
+        Ok(())
+    }
+
+    pub(crate) fn note_sequence(&mut self, sequence: u64, receipts: &[String]) -> io::Result<()> {
+        let next = Seen {
+            sequence,
+            receipted: if receipts.is_empty() {
+                self.seen.receipted.clone()
+            } else {
+                receipts.to_vec()
+            },
+        };
+        if next != self.seen {
+            next.write(self.folder)?;
+            self.seen = next;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn refuse(&mut self, attempt: &str, refusal: Refusal) {
+        eprintln!("datamill-worker: {attempt} is refused: {}", refusal.message);
+        let content = ReportContent::Refused {
+            attempt: attempt.to_owned(),
+            reason: refusal.reason,
+            message: refusal.message,
+        };
+        self.refusal = Some((content, false));
+        self.options.has_run = true;
+        self.catch_up_at = Some(Instant::now());
+    }
+}

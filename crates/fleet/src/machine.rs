@@ -1,0 +1,43 @@
+//! What the agent needs of the program that runs trials.
+
+use std::path::Path;
+
+use datamill_protocol::{Inventory, RefusalReason, TrialRecord, TrialSpec};
+
+/// Why an attempt is not made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// The kind of reason.
+    pub reason: RefusalReason,
+    /// The same in one sentence.
+    pub message: String,
+}
+
+impl Refusal {
+    /// A refusal in words.
+    pub fn new(reason: RefusalReason, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self { reason, message }
+    }
+}
+
+/// How a leased trial ended.
+#[derive(Debug)]
+pub enum TrialEnd {
+    /// With its record; files are in the output folder.
+    Record(Box<TrialRecord>),
+    /// By an interruption, which leaves nothing to tell.
+    Interrupted,
+}
+
+/// The machine, as the program that runs trials knows it.
+pub trait Machine {
+    /// What this machine is and offers; `cache` is where packages and builds go.
+    fn inventory(&self, cache: &Path) -> Inventory;
+
+    /// Whether a specification, its paths filled in, can be carried out here.
+    fn check_spec(&self, spec: &TrialSpec) -> Result<(), Refusal>;
+
+    /// Undoes what a dead worker left of its changes to this host; the error is one sentence.
+    fn restore_host(&self) -> Result<(), String>;
+}

@@ -1,0 +1,136 @@
+//! This program as a member of a fleet: what the agent asks of it, and the leased trial itself.
+
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use datamill_fleet::{
+    FleetFolder, JoinRequest, Machine, Refusal, RunOptions, ServeOptions, agent_arguments,
+    become_worker, free_bytes, join, run_leased, serve,
+};
+use datamill_host::{Host, InventoryParts, read_inventory};
+use datamill_protocol::{Inventory, RefusalReason, TrialSpec};
+use rustix::fs::Mode;
+use rustix::process::umask;
+
+use crate::factors;
+use crate::interrupt::Interrupt;
+use crate::isolation_look::find_isolation;
+use crate::leased_trial::make_attempt;
+use crate::restore::restore_quietly;
+use crate::spec_file::check_spec;
+
+/// How this machine serves a fleet.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FleetOptions {
+    /// State folder; absent: the one of this host.
+    pub state: Option<PathBuf>,
+    /// Leave when an attempt has its receipt.
+    pub once: bool,
+    /// Whether an attempt has ended already; the runner says so.
+    pub has_run: bool,
+}
+
+impl FleetOptions {
+    fn open_folder(&self) -> Result<FleetFolder, String> {
+        let state = self
+            .state
+            .clone()
+            .unwrap_or_else(|| Host::here().state().to_owned());
+        FleetFolder::open(&state)
+            .map_err(|error| format!("the state folder {}: {error}", state.display()))
+    }
+
+    fn serving(&self) -> ServeOptions {
+        ServeOptions {
+            once: self.once,
+            has_run: self.has_run,
+        }
+    }
+}
+
+/// Enrols this machine, unless it has joined before, and serves; returns the exit status, or one sentence.
+pub fn join_fleet(options: &FleetOptions, request: &JoinRequest) -> Result<u8, String> {
+    let folder = options.open_folder()?;
+    let identity = join(&folder, &ThisMachine, request)?;
+    eprintln!(
+        "datamill-worker: this machine is {} ({}) of {}; its state is in {}",
+        identity.name,
+        identity.worker_id,
+        identity.url,
+        folder.state().display()
+    );
+    Ok(serve(&folder, &ThisMachine, options.serving()))
+}
+
+/// Serves trials as the worker that this machine has joined as.
+pub fn serve_trials(options: &FleetOptions) -> Result<u8, String> {
+    let folder = options.open_folder()?;
+    Ok(serve(&folder, &ThisMachine, options.serving()))
+}
+
+/// What this machine tells its fleet of itself.
+pub fn fleet_inventory(options: &FleetOptions) -> Inventory {
+    let state = options
+        .state
+        .clone()
+        .unwrap_or_else(|| Host::here().state().to_owned());
+    // The folder itself need not exist yet.
+    let existing = state.ancestors().find(|path| path.is_dir());
+    ThisMachine.inventory(existing.unwrap_or(Path::new("/")))
+}
+
+/// Runs the trial that the agent took, and becomes the agent again.
+pub fn run_leased_trial(options: &FleetOptions, run: RunOptions) -> Result<u8, String> {
+    umask(Mode::from_raw_mode(0o022));
+    let interrupt = Interrupt::listen().map_err(|error| error.to_string())?;
+    let folder = options.open_folder()?;
+    let ended = run_leased(&folder, run, interrupt.as_fd(), |open, worker| {
+        make_attempt(open, worker, &interrupt)
+    });
+    if let Err(error) = &ended {
+        eprintln!("datamill-worker: {error}");
+    }
+    if run.is_child {
+        return Ok(u8::from(ended.is_err()));
+    }
+    let serving = ServeOptions {
+        has_run: ended.is_ok(),
+        ..options.serving()
+    };
+    Err(become_worker(&agent_arguments(&folder, serving)).to_string())
+}
+
+/// The machine that this process runs on.
+struct ThisMachine;
+
+impl Machine for ThisMachine {
+    fn inventory(&self, cache: &Path) -> Inventory {
+        read_inventory(InventoryParts {
+            worker_version: env!("CARGO_PKG_VERSION").to_owned(),
+            isolation: find_isolation(),
+            factors: factors::offer_factors(),
+            free_disk_bytes: free_bytes(cache).unwrap_or(0),
+            known_compilers: cache
+                .ends_with("fleet/cache")
+                .then(|| cache.join("compilers.json")),
+        })
+    }
+
+    fn check_spec(&self, spec: &TrialSpec) -> Result<(), Refusal> {
+        let refuse = |cause: String| Refusal::new(RefusalReason::Factor, format!("{cause}."));
+        check_spec(spec).map_err(refuse)?;
+        for (name, level) in &spec.levels {
+            if spec.user_factors.iter().any(|factor| factor.name == *name) {
+                continue;
+            }
+            factors::check_level(name, level).map_err(|cause| {
+                refuse(format!("This host has no level {level} of {name}: {cause}"))
+            })?;
+        }
+        Ok(())
+    }
+
+    fn restore_host(&self) -> Result<(), String> {
+        restore_quietly()
+    }
+}

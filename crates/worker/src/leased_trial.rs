@@ -1,0 +1,205 @@
+//! A leased attempt: a trial, a trial of a build made elsewhere, or the build alone.
+
+use std::path::Path;
+
+use datamill_fleet::{OpenAttempt, TrialEnd};
+use datamill_protocol::{
+    BuildFacts, BuildPolicy, Failure, FailureKind, IsolationFacts, IsolationKind, IsolationWanted,
+    Lease, LeaseTask, Outcome, Phase, SCHEMA_VERSION, TrialRecord, TrialSpec, WorkerFacts,
+};
+
+use crate::builds::{builds_folder, name_build};
+use crate::factors::{Levels, add_unread_factors};
+use crate::interrupt::Interrupt;
+use crate::isolation_look::find_isolation;
+use crate::scratch::remove_tree;
+use crate::shipped_build::{BUILD_ARTIFACT, Origin, install_build, pack_build, remove_installed};
+use crate::spec_file::check_spec;
+use crate::trial::{build_shared_package, run_trial, unix_ns};
+use crate::trouble::{Step, failure};
+
+/// Digits of a shipped build's digest that are its identity in records.
+const IDENTITY_DIGITS: usize = 32;
+
+/// Makes the attempt that the agent took; `worker` is the name by which the fleet calls this machine.
+pub fn make_attempt(open: &OpenAttempt, worker: &str, interrupt: &Interrupt) -> TrialEnd {
+    let lease = &open.lease;
+    let record = match check_spec(&lease.spec) {
+        Err(cause) => record_build(&lease.spec, unix_ns(), Err(refused_spec(&cause))),
+        Ok(levels) => {
+            if let Err(error) = remove_installed(&builds_folder(&lease.spec)) {
+                eprintln!("datamill-worker: {error}");
+            }
+            match lease.task {
+                LeaseTask::Build => make_build(&lease.spec, &levels, worker, interrupt),
+                LeaseTask::Trial => make_trial(lease, &levels, interrupt),
+            }
+        }
+    };
+    if record.outcome == Outcome::Lost && interrupt.is_pending() {
+        return TrialEnd::Interrupted;
+    }
+    TrialEnd::Record(Box::new(record))
+}
+
+/// It was checked when it was taken: only another version of the worker can say otherwise since.
+fn refused_spec(cause: &str) -> Failure {
+    failure(
+        Phase::Isolate,
+        FailureKind::Factor,
+        format!("The specification cannot be used: {cause}."),
+        "Install the coordinator's version of datamill-worker on this machine.",
+    )
+}
+
+fn make_trial(lease: &Lease, levels: &Levels, interrupt: &Interrupt) -> TrialRecord {
+    let spec = &lease.spec;
+    let (Some(prebuilt), Some(package)) = (&lease.prebuilt, &spec.package.sha256) else {
+        return run_trial(spec, levels, interrupt);
+    };
+    let kind = wanted_kind(spec.isolation);
+    let place = builds_folder(spec).join(name_build(package, spec, levels, kind));
+    let archive =
+        Path::new(&spec.package.path).with_file_name(format!("{}.tar.gz", prebuilt.sha256));
+    let identity = &prebuilt.sha256[..IDENTITY_DIGITS.min(prebuilt.sha256.len())];
+    match install_build(&archive, identity, &place, kind, &spec.limits, interrupt) {
+        Err(cause) => {
+            let mut record = run_trial(spec, levels, interrupt);
+            record.notices.push(format!(
+                "The package was built here, although a build was sent: {}.",
+                cause.trim_end_matches('.')
+            ));
+            record
+        }
+        Ok(origin) => {
+            let shared = TrialSpec {
+                build: BuildPolicy::Shared,
+                ..spec.clone()
+            };
+            let mut record = run_trial(&shared, levels, interrupt);
+            record
+                .notices
+                .push(format!("The package was built on {}.", origin.worker));
+            // It is another build than this worker's own of the same name.
+            if let Err(error) = remove_tree(&place) {
+                record.notices.push(format!(
+                    "The build from {} could not be removed: {error}.",
+                    origin.worker
+                ));
+            }
+            record
+        }
+    }
+}
+
+fn make_build(
+    spec: &TrialSpec,
+    levels: &Levels,
+    worker: &str,
+    interrupt: &Interrupt,
+) -> TrialRecord {
+    let started_unix_ns = unix_ns();
+    let shared = TrialSpec {
+        build: BuildPolicy::Shared,
+        ..spec.clone()
+    };
+    let built = build_and_pack(spec, &shared, levels, worker, interrupt);
+    let mut record = record_build(spec, started_unix_ns, built);
+    if record.failure.is_some() && interrupt.is_pending() {
+        record.outcome = Outcome::Lost;
+    }
+    record
+}
+
+fn build_and_pack(
+    asked: &TrialSpec,
+    shared: &TrialSpec,
+    levels: &Levels,
+    worker: &str,
+    interrupt: &Interrupt,
+) -> Step<BuildFacts> {
+    let mut facts = build_shared_package(shared, levels, interrupt)?;
+    let stored = builds_folder(shared).join(&facts.id);
+    if facts.reused && asked.build == BuildPolicy::Fresh {
+        // Each build that is asked for is one of its own.
+        remove_tree(&stored).map_err(|error| unpackable(error.to_string()))?;
+        facts = build_shared_package(shared, levels, interrupt)?;
+    }
+    let package = asked.package.sha256.as_deref().unwrap_or_default();
+    let is_plain = facts.id == name_build(package, shared, levels, IsolationKind::Plain);
+    let root = Path::new(&shared.cache_dir).join("packages").join(package);
+    let origin = Origin {
+        worker: worker.to_owned(),
+        is_plain,
+    };
+    let target = Path::new(&shared.output_dir).join(BUILD_ARTIFACT);
+    pack_build(&stored, &root, &origin, &target).map_err(unpackable)?;
+    Ok(facts)
+}
+
+fn unpackable(cause: String) -> Failure {
+    failure(
+        Phase::Setup,
+        FailureKind::BadPackage,
+        cause,
+        "Let setup.sh add files only, or let every worker build for itself: build_on = \"worker\".",
+    )
+}
+
+/// The record of a build alone.
+fn record_build(spec: &TrialSpec, started_unix_ns: u64, built: Step<BuildFacts>) -> TrialRecord {
+    let (build, failure) = match built {
+        Ok(facts) => (Some(facts), None),
+        Err(failure) => (None, Some(failure)),
+    };
+    let outcome = match failure.as_ref().map(|failure| failure.kind) {
+        None => Outcome::Completed,
+        Some(FailureKind::Timeout) => Outcome::TimedOut,
+        Some(_) => Outcome::Failed,
+    };
+    let mut factors = Vec::new();
+    add_unread_factors(&spec.levels, &mut factors);
+    TrialRecord {
+        schema: SCHEMA_VERSION,
+        experiment: spec.experiment.clone(),
+        trial_id: spec.trial_id.clone(),
+        attempt: spec.attempt,
+        package: spec.package.name.clone(),
+        package_sha256: spec.package.sha256.clone(),
+        levels: spec.levels.clone(),
+        seed: spec.seed,
+        worker: WorkerFacts {
+            id: datamill_host::hostname(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        },
+        host: datamill_host::read_host_facts(),
+        isolation: IsolationFacts {
+            kind: wanted_kind(spec.isolation),
+            reason: String::new(),
+        },
+        started_unix_ns,
+        ended_unix_ns: unix_ns(),
+        outcome,
+        failure,
+        build,
+        warmups: Vec::new(),
+        run: None,
+        disturbance: None,
+        collect: None,
+        factors,
+        metrics: Default::default(),
+        archive: None,
+        unrestored: Vec::new(),
+        notices: vec!["The package was built for other workers; nothing was measured.".to_owned()],
+    }
+}
+
+/// The kind of world that a trial gets here.
+fn wanted_kind(wanted: IsolationWanted) -> IsolationKind {
+    match wanted {
+        IsolationWanted::Auto => find_isolation(),
+        IsolationWanted::Overlay => IsolationKind::Overlay,
+        IsolationWanted::UserNamespace => IsolationKind::UserNamespace,
+        IsolationWanted::Plain => IsolationKind::Plain,
+    }
+}

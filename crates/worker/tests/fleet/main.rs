@@ -1,0 +1,8 @@
+//! A worker of a fleet, over the real wire: a broker, HTTP, and the binary.
+
+mod builds;
+mod coordinator;
+mod crashes;
+mod refusals;
+mod trials;
+mod worker;
