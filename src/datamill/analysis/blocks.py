@@ -74,8 +74,13 @@ class BlockFit:
         return acting
 
 
-def fit_blocks(cells: Cells, codes: IntArray, blocks: tuple[str, ...]) -> BlockFit:
+def fit_blocks(
+    cells: Cells, codes: IntArray, blocks: tuple[str, ...], *, groups: IntArray | None = None
+) -> BlockFit:
     """Fit every cell's mean and additive effects of blocks; `codes` (n) are the block of each observation.
+
+    With `groups` (n), such as machines, no block and no cell has observations of two of them: then means are
+    at the average block of their own group.
 
     Raises:
         InputError: there is one block only, blocks and cells change together, so that nothing can be
@@ -89,17 +94,14 @@ def fit_blocks(cells: Cells, codes: IntArray, blocks: tuple[str, ...]) -> BlockF
         raise InputError("there is one block only", remedy="Leave blocks out.")
     if n * b > _LARGEST_MATRIX:
         raise InputError(f"{b} blocks are too many for {n} observations", remedy="Take longer blocks.")
-    columns = np.zeros((n, b - 1))
-    rows = np.flatnonzero(codes > 0)
-    columns[rows, codes[rows] - 1] = 1.0
-    columns -= columns.mean(axis=0)
-    averages = np.zeros((k, b - 1))
+    columns = _code_blocks(codes, b, groups)
+    averages = np.zeros((k, columns.shape[1]))
     np.add.at(averages, cells.of_row, columns)
     averages /= cells.counts[:, None]
     within = columns - averages[cells.of_row]
     q, r = np.linalg.qr(within)
     size = np.abs(np.diag(r))
-    if n - k < b - 1 or size.min() < 1e-8 * max(1.0, float(size.max())):
+    if n - k < columns.shape[1] or size.min() < 1e-8 * max(1.0, float(size.max())):
         raise InputError(
             "blocks and levels changed together, so that they cannot be told apart",
             remedy="Leave blocks out.",
@@ -110,7 +112,7 @@ def fit_blocks(cells: Cells, codes: IntArray, blocks: tuple[str, ...]) -> BlockF
     leverage = 1.0 / cells.counts[cells.of_row] + np.sum(q**2, axis=1)
     residuals = deviations - q @ effects
     alone = np.bincount(codes)[codes] == 1
-    if np.any((leverage > 1 - _NOTHING) & ~alone) or n - k - (b - 1) < 1:
+    if np.any((leverage > 1 - _NOTHING) & ~alone) or n - k - columns.shape[1] < 1:
         raise InputError(
             "some design point has too few observations beside its blocks", remedy="Add replicates."
         )
@@ -128,3 +130,16 @@ def fit_blocks(cells: Cells, codes: IntArray, blocks: tuple[str, ...]) -> BlockF
         counts=np.bincount(cells.of_row.astype(np.int64) * b + codes, minlength=k * b).reshape(k, b),
         blocks=names,
     )
+
+
+def _code_blocks(codes: IntArray, count: int, groups: IntArray | None) -> FloatArray:
+    """Columns of blocks (n × count less the number of groups), of mean 0 in each group."""
+    belongs = np.zeros(codes.size, dtype=np.int64) if groups is None else groups
+    columns = np.zeros((codes.size, count))
+    columns[np.arange(codes.size), codes] = 1.0
+    references = []
+    for group in np.unique(belongs):
+        rows = belongs == group
+        references.append(int(codes[rows].min()))
+        columns[rows] -= columns[rows].mean(axis=0)
+    return np.delete(columns, references, axis=1)

@@ -33,6 +33,7 @@ from datamill.analysis.model_data.coding import Term, list_terms
 from datamill.analysis.model_data.observations import Observations, select_response
 from datamill.analysis.records import AssumptionChecks, Comparison, Influence, LinearModel, PackageMean
 from datamill.analysis.shared_builds import gather_shared_builds
+from datamill.design.machines import MACHINE_FACTOR
 from datamill.design.records import Design
 from datamill.experiment.errors import InputError
 from datamill.experiment.records import Experiment, Response
@@ -98,7 +99,8 @@ def analyze_response(
     levels = {factor.name: factor.levels for factor in design.crossed}
     valid = table.filter((pl.col("response") == response.name) & pl.col("valid"))
     names = [name for name in levels if name not in valid.columns or valid[name].n_unique() > 1]
-    for extra in ("package", "worker"):
+    # On a fleet the worker is the machine under another name.
+    for extra in ("package",) if MACHINE_FACTOR in levels else ("package", "worker"):
         if extra not in names and extra in valid.columns and valid[extra].n_unique() > 1:
             names.append(extra)
     levels.setdefault("package", tuple(package.name for package in experiment.packages))
@@ -264,9 +266,13 @@ def _fit_what_is_possible(cells: Cells, experiment: Experiment, warnings: list[s
 
 
 def _wants_blocks(experiment: Experiment, valid: pl.DataFrame) -> bool:
-    """Whether trials were run in blocks, and in more than one."""
-    asked = experiment.block != "none" or experiment.order == "interleaved"
-    return asked and _BLOCK in valid.columns and valid[_BLOCK].n_unique() > 1
+    """Whether trials were run in blocks, and in more than one of a machine."""
+    asked = (
+        experiment.block != "none" or experiment.order == "interleaved" or experiment.fleet.reboot == "block"
+    )
+    # A machine with a single block is told apart as it is.
+    machines = valid[MACHINE_FACTOR].n_unique() if MACHINE_FACTOR in valid.columns else 1
+    return asked and _BLOCK in valid.columns and valid[_BLOCK].n_unique() > machines
 
 
 def _fit_within_blocks(
@@ -291,6 +297,7 @@ def _fit_within_blocks(
         if by_block.n != cells.n or np.any(codes[:, :-1] != cells.codes[cells.of_row]):
             raise InputError("what stands for one observation was measured in several blocks")
         block = by_block.factors[-1]
+        machines = codes[:, names.index(MACHINE_FACTOR)] if MACHINE_FACTOR in names else None
         term = Term(_BLOCK, (len(names),), len(block.levels) - 1)
         return BlockedModel(
             fit_linear_model(
@@ -302,7 +309,7 @@ def _fit_within_blocks(
                 leave_out_aliased=True,
             ),
             by_block,
-            fit_blocks(cells, codes[:, -1], block.levels),
+            fit_blocks(cells, codes[:, -1], block.levels, groups=machines),
         )
     except InputError as problem:
         warnings.append(

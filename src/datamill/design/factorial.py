@@ -59,6 +59,21 @@ def count_trials(experiment: Experiment, factors: Sequence[DesignFactor]) -> int
     return count + count_reference_trials(experiment, count)
 
 
+def find_missing_error(experiment: Experiment, factors: Sequence[DesignFactor], trials: int) -> str:
+    """Say that so few trials leave nothing to estimate the error from; empty when they are enough."""
+    levels = [len(factor.levels) for factor in factors if factor.role == "factor"]
+    # A design that leaves points out is mostly for main effects: what it cannot tell is not in the model.
+    parameters = count_parameters(
+        levels, experiment.interaction_order if experiment.design.kind == "full" else 1
+    )
+    if trials > parameters:
+        return ""
+    return (
+        f"{trials} trials leave nothing to estimate the error from ({parameters} means and effects): "
+        "there will be no intervals. Raise replicates."
+    )
+
+
 def count_parameters(levels: Sequence[int], order: int) -> int:
     """Return how many parameters a linear model has: the mean, main effects, interactions up to `order`.
 

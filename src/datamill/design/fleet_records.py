@@ -14,8 +14,8 @@ class Candidate:
     """A worker that might take part.
 
     `hardware` has its level in each hardware dimension; `offers` what it has of each factor, less what its
-    owner forbids; `free_s` is the time from now until its trials of other experiments are done. `memory_bytes`,
-    `clock_khz` (0: unknown) and `cores` are exact, for constraints.
+    owner forbids; `free_s` is the time from now until its trials of other experiments are done.
+    `memory_bytes`, `clock_khz` (0: unknown) and `cores` are exact, for constraints.
     """
 
     worker_id: str

@@ -64,12 +64,14 @@ def count_calibration_trials(experiment: Experiment) -> int:
     return CALIBRATION_TRIALS * len(experiment.packages)
 
 
-def plan_calibration_trials(experiment: Experiment, trials: Sequence[PlannedTrial]) -> list[PlannedTrial]:
+def plan_calibration_trials(
+    experiment: Experiment, trials: Sequence[PlannedTrial], *, prefix: str = ""
+) -> list[PlannedTrial]:
     """Return executions with one measurement and no warm-up, at the first design point of each package.
 
-    They have names (`c01`, ...) and seeds of their own, so that the trials of the question are what they are
-    without them. Each stands in for a replicate drawn at random when trials are ordered, and measures another
-    build as far as there are several.
+    They have names (`c01`, ... behind `prefix`) and seeds of their own, so that the trials of the question
+    are what they are without them. Each stands in for a replicate drawn at random when trials are ordered,
+    and measures another build as far as there are several.
     """
     nested = experiment.replication
     if nested is None or not count_calibration_trials(experiment):
@@ -79,7 +81,7 @@ def plan_calibration_trials(experiment: Experiment, trials: Sequence[PlannedTria
         point = next(trial.point for trial in trials if trial.package == package)
         builds = [trial for trial in trials if trial.point == point and trial.execution == 1]
         for number in range(CALIBRATION_TRIALS):
-            trial_id = f"c{len(planned) + 1:02d}"
+            trial_id = f"{prefix}c{len(planned) + 1:02d}"
             drawn = int.from_bytes(rank_by_seed(experiment.seed, "calibration", trial_id), "big")
             planned.append(
                 replace(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import groupby
 
 from datamill.design.coverage import rank_by_seed
@@ -32,7 +31,7 @@ def order_trials(experiment: Experiment, trials: Sequence[PlannedTrial]) -> tupl
 
     if experiment.order == "random":
         ranked = sorted(trials, key=rank)
-        return tuple(replace(trial, order=order) for order, trial in enumerate(ranked, start=1))
+        return tuple(trial.put(order, trial.block) for order, trial in enumerate(ranked, start=1))
     nested = experiment.replication is not None
 
     def place(trial: PlannedTrial) -> tuple[bytes, int]:
@@ -43,5 +42,5 @@ def order_trials(experiment: Experiment, trials: Sequence[PlannedTrial]) -> tupl
     ordered: list[PlannedTrial] = []
     for block, (_, members) in enumerate(groupby(ranked, key=place), start=1):
         for trial in members:
-            ordered.append(replace(trial, order=len(ordered) + 1, block=str(block)))
+            ordered.append(trial.put(len(ordered) + 1, str(block)))
     return tuple(ordered)

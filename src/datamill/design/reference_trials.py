@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from datamill.design.coverage import derive_seed
+from datamill.design.machines import MACHINE_FACTOR
 from datamill.design.nesting import derive_build_seed
 from datamill.design.records import DesignFactor, PlannedTrial
 from datamill.experiment.factors import FACTORS
@@ -30,13 +30,19 @@ def count_among(experiment: Experiment, trials: int) -> int:
 
 
 def insert_reference_trials(
-    experiment: Experiment, factors: Sequence[DesignFactor], trials: Sequence[PlannedTrial]
+    experiment: Experiment,
+    factors: Sequence[DesignFactor],
+    trials: Sequence[PlannedTrial],
+    *,
+    machine: str = "",
+    prefix: str = "",
 ) -> tuple[PlannedTrial, ...]:
     """Return ordered trials with reference trials at the beginning, after every N of them, and at the end.
 
     All reference trials are alike: one package, every factor at its ordinary level if the experiment has
-    that, else at its first, and the first build where builds are shared. They have names (`r01`, ...) and
-    seeds of their own, so that the other trials are what they are without them; only `order` counts all.
+    that, else at its first, and the first build where builds are shared; all on `machine`, where there are
+    several. They have names (`r01`, ... behind `prefix`) and seeds of their own, so that the other trials
+    are what they are without them; only `order` counts all.
     """
     reference = experiment.reference
     if reference is None or not trials:
@@ -44,12 +50,14 @@ def insert_reference_trials(
     levels = {factor.name: _choose_level(factor) for factor in factors}
     if "package" in levels:
         levels["package"] = reference.package
+    if machine:
+        levels[MACHINE_FACTOR] = machine
     count = count_reference_trials(experiment, len(trials))
     build_seed = derive_build_seed(experiment, factors, reference.package, levels, 1)
     nested = experiment.replication or Replication()
 
     def plan(number: int, block: str) -> PlannedTrial:
-        trial_id = f"r{number:0{max(2, len(str(count)))}d}"
+        trial_id = f"{prefix}r{number:0{max(2, len(str(count)))}d}"
         return PlannedTrial(
             trial_id=trial_id,
             order=0,
@@ -71,7 +79,7 @@ def insert_reference_trials(
         planned.append(trial)
         if number % reference.every == 0 or number == len(trials):
             planned.append(plan(1 + len(planned) - number, trial.block))
-    return tuple(replace(trial, order=order) for order, trial in enumerate(planned, start=1))
+    return tuple(trial.put(order, trial.block) for order, trial in enumerate(planned, start=1))
 
 
 def _choose_level(factor: DesignFactor) -> str:

@@ -13,18 +13,11 @@ from datamill.design.records import PlannedTrial
 from datamill.design.trials import name_build
 from datamill.execution.worker import WorkerError, WorkerKilledError
 from datamill.experiment.errors import InputError
-from datamill.experiment.factors import BACKGROUND_LOAD, NO_LOAD
-from datamill.results.bundle import Bundle, BundlePackage
+from datamill.results.bundle import Bundle
 from datamill.results.doubts import judge_disturbances
 from datamill.results.responses import check_response_names, list_wanted_responses
-from datamill.results.trial_record import (
-    SCHEMA_VERSION,
-    PackageSpec,
-    TrialLimits,
-    TrialRecord,
-    TrialSpec,
-    UserFactorSpec,
-)
+from datamill.results.trial_record import TrialRecord, TrialSpec
+from datamill.results.trial_spec import specify_trial
 from datamill.results.validity import count_trials_once, wants_another_attempt
 
 #: Attempts at a trial that fails for reasons of the host, over all runs of the experiment.
@@ -101,48 +94,17 @@ def build_trial_spec(bundle: Bundle, pending: PendingTrial, *, scratch: str = "w
     `scratch` names its folder in the scratch space: the same one for all trials, since a package
     without isolation sees that path, which must not become a hidden factor.
     """
-    experiment, trial = bundle.experiment, pending.trial
-    package = next(item for item in bundle.head.packages if item.name == trial.package)
-    wanted_load = trial.levels.get(BACKGROUND_LOAD, NO_LOAD)
-    load = next((item for item in bundle.head.loads if item.name == wanted_load), None)
-    limits = experiment.limits
-    work = bundle.work.absolute()
-    return TrialSpec(
-        schema=SCHEMA_VERSION,
-        experiment=experiment.name,
-        trial_id=trial.trial_id,
-        attempt=pending.attempt,
-        package=_specify_package(bundle, package),
-        levels={name: level for name, level in trial.levels.items() if name != "package"},
-        isolation=experiment.isolation,
-        build=experiment.build,
-        seed=trial.seed,
-        limits=TrialLimits(
-            setup_timeout_s=limits.setup_timeout_s,
-            run_timeout_s=limits.run_timeout_s,
-            collect_timeout_s=limits.collect_timeout_s,
-            output_bytes=limits.output_bytes,
-            archive_bytes=limits.archive_bytes,
-            package_bytes=limits.package_bytes,
-            package_files=limits.package_files,
-            world_bytes=limits.world_bytes,
-        ),
+    trial, work = pending.trial, bundle.work.absolute()
+    return specify_trial(
+        bundle.experiment,
+        bundle.head,
+        trial,
+        pending.attempt,
+        locate=lambda item: str((bundle.folder / item.file).absolute()),
         scratch_dir=str(work / "scratch" / scratch),
         cache_dir=str(work / "cache"),
         output_dir=str(bundle.artifacts.absolute() / f"{trial.trial_id}.{pending.attempt}"),
-        user_factors=tuple(
-            UserFactorSpec(factor.name, str((bundle.folder / factor.file).absolute()), factor.sha256)
-            for factor in bundle.head.factors
-        ),
-        background=_specify_package(bundle, load) if load is not None else None,
-        build_seed=trial.build_seed,
-        measurements=trial.measurements,
-        warmup=trial.warmup,
     )
-
-
-def _specify_package(bundle: Bundle, package: BundlePackage) -> PackageSpec:
-    return PackageSpec(package.name, str((bundle.folder / package.file).absolute()), package.sha256)
 
 
 def list_shared_builds(bundle: Bundle, pending: Sequence[PendingTrial]) -> list[PendingTrial]:

@@ -10,8 +10,12 @@ from pathlib import Path
 
 from datamill.execution.members import check_member, check_script, list_members
 from datamill.experiment.errors import InputError
+from datamill.experiment.parse_factors import check_user_names
 from datamill.experiment.quantities import format_size
+from datamill.experiment.records import Experiment
+from datamill.experiment.responses import BUILT_IN_UNITS
 from datamill.experiment.suggestions import suggest_name
+from datamill.results.table import TABLE_SCHEMA
 
 FACTOR_FILE = "factor.toml"
 _SCOPES = ("host", "environment")
@@ -68,6 +72,19 @@ def read_user_factor(path: Path) -> UserFactor:
                 remedy=f"Put an executable {verb} in the root of the factor's folder.",
             )
     return factor
+
+
+def check_factor_names(experiment: Experiment, names: tuple[str, ...]) -> None:
+    """Refuse the names of an experiment's own factors where something else bears them already.
+
+    Raises:
+        InputError: for such a name, and for a factor that the experiment names and nobody knows.
+    """
+    taken = dict.fromkeys(TABLE_SCHEMA, "column of the table of results")
+    taken["machine"] = "factor of a fleet"
+    taken |= dict.fromkeys(BUILT_IN_UNITS, "built-in response")
+    taken |= {response.name: "response of the experiment" for response in experiment.responses}
+    check_user_names(experiment.choices, names, taken)
 
 
 def _read_factor_file(path: Path) -> bytes:

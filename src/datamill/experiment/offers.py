@@ -116,6 +116,17 @@ def drop_unavailable_policy(experiment: Experiment, offers: Offers) -> Experimen
     return replace(experiment, nuisance=tuple(kept))
 
 
+def withdraw_build_policy(experiment: Experiment, offers: Offers) -> dict[str, FactorOffer]:
+    """Return offers without the build factors that only a policy names, for packages that build nothing."""
+    return dict(offers) | {
+        choice.name: FactorOffer(
+            choice.name, "build", (), reason="no package has a setup.sh, so nothing is built"
+        )
+        for choice in experiment.nuisance
+        if choice.by_policy and FACTORS[choice.name].build
+    }
+
+
 def explain_unavailable(offer: FactorOffer) -> str:
     """Return in a sentence why a factor, or some levels of it, are not to be had; empty when all are."""
     if offer.reason:

@@ -20,6 +20,11 @@ from datamill.experiment.fields import (
 )
 from datamill.experiment.formula import parse_formula
 from datamill.experiment.parse_factors import parse_factor_sections
+from datamill.experiment.parse_fleet import (
+    parse_constraints,
+    parse_coverage,
+    parse_fleet_choice,
+)
 from datamill.experiment.parse_replication import (
     add_build_chance,
     parse_design_choice,
@@ -30,7 +35,6 @@ from datamill.experiment.parse_replication import (
 from datamill.experiment.quantities import parse_duration, parse_size
 from datamill.experiment.records import (
     BlockCondition,
-    Constraints,
     Experiment,
     Limits,
     Package,
@@ -44,7 +48,7 @@ from datamill.experiment.units import check_unit
 
 _SECTIONS = (
     "experiment", "replication", "reference", "package", "load", "constraints", "factors", "nuisance",
-    "factor", "responses", "limits",
+    "factor", "responses", "limits", "coverage", "fleet",
 )  # fmt: skip
 #: Largest seed: a whole number that JSON readers everywhere keep exactly.
 _LARGEST_SEED = (1 << 53) - 1
@@ -105,7 +109,7 @@ def parse_experiment(text: str, *, name: str) -> Experiment:
             field("seed", int, _seed_from_name(title)), 0, _LARGEST_SEED, source, "experiment", "seed"
         ),
         packages=packages,
-        constraints=_parse_constraints(tables, source),
+        constraints=parse_constraints(tables, source),
         factors=sections.factors,
         nuisance=add_build_chance(replication, sections.factors, sections.nuisance, source),
         loads=loads,
@@ -138,6 +142,8 @@ def parse_experiment(text: str, *, name: str) -> Experiment:
             field("block", str, "none"), get_args(BlockCondition), source, "experiment", "block"
         ),  # type: ignore[arg-type]
         reference=parse_reference(tables, packages, source),
+        coverage=parse_coverage(tables, source),
+        fleet=parse_fleet_choice(tables, source),
     )
     names = [package.name for package in packages]
     if experiment.baseline and experiment.baseline not in names:
@@ -165,34 +171,6 @@ def _parse_packages(tables: Mapping[str, Any], source: Source) -> tuple[Package,
     return packages
 
 
-def _parse_constraints(tables: Mapping[str, Any], source: Source) -> Constraints:
-    table = take_table(tables, "constraints", source)
-    source.check_keys(table, ("arch", "min_memory", "min_cores"), "constraints")
-    arch = table.get("arch", [])
-    if isinstance(arch, str):
-        arch = [arch]
-    if not isinstance(arch, list) or not all(isinstance(name, str) and name for name in arch):
-        raise InputError(
-            "arch must be a list of architectures",
-            where=source.locate("constraints", "arch"),
-            remedy='Write, say, arch = ["x86_64", "aarch64"].',
-        )
-    return Constraints(
-        arch=tuple(arch),
-        min_memory_bytes=parse_size(
-            table.get("min_memory", 0), where=source.locate("constraints", "min_memory")
-        ),
-        min_cores=check_within(
-            take_typed(table, "min_cores", int, 0, source, "constraints"),
-            0,
-            1 << 20,
-            source,
-            "constraints",
-            "min_cores",
-        ),
-    )
-
-
 def _parse_responses(tables: Mapping[str, Any], source: Source) -> tuple[Response, ...]:
     responses = []
     for name, entry in take_table(tables, "responses", source).items():
@@ -211,7 +189,7 @@ def _parse_responses(tables: Mapping[str, Any], source: Source) -> tuple[Respons
             )
         source.check_keys(entry, ("unit", "formula", "direction"), section)
         formula = take_typed(entry, "formula", str, name, source, section)
-        if name in FACTORS or name == "package" or (name in BUILT_IN_UNITS and formula != name):
+        if name in FACTORS or name in ("package", "machine") or (name in BUILT_IN_UNITS and formula != name):
             kind = "built-in response" if name in BUILT_IN_UNITS else "factor"
             raise InputError(
                 f'"{name}" is the name of a {kind}',

@@ -9,6 +9,7 @@ from datamill.experiment.errors import InputError
 _SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
           "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}  # fmt: skip
 _DURATIONS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_CLOCKS = {"Hz": 1e-3, "kHz": 1.0, "MHz": 1e3, "GHz": 1e6}
 _SHARE = re.compile(r"\s*([0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?)\s*(%?)\s*")
 _QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*")
 
@@ -41,6 +42,23 @@ def parse_duration(value: object, *, where: str) -> float:
     if number <= 0:
         raise InputError("a time limit must be above zero", where=where)
     return number * factor
+
+
+def parse_clock(value: object, *, where: str) -> int:
+    """Return kilohertz from a text such as `2 GHz`; a number alone could be any unit's.
+
+    Raises:
+        InputError: when it is no such text.
+    """
+    number, unit = _split_quantity(value, "a clock", '"2 GHz"', where)
+    factor = _CLOCKS.get(unit)
+    if factor is None:
+        raise InputError(
+            f'unknown unit of clock "{unit}"' if unit else f"{value!r} does not say its unit",
+            where=where,
+            remedy=f"Units: {', '.join(_CLOCKS)}.",
+        )
+    return round(number * factor)
 
 
 def parse_share(value: object, *, where: str) -> float:
@@ -102,3 +120,8 @@ def format_size(size_bytes: float) -> str:
             return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
         value /= 1024
     return f"{value:.1f} TiB"
+
+
+def format_clock(clock_khz: float) -> str:
+    """Return a clock in GHz, such as `2.4 GHz`."""
+    return f"{clock_khz / 1e6:.4g} GHz"

@@ -67,6 +67,8 @@ class HardwareCoverage:
 RebootPolicy = Literal["trial", "block", "never"]
 #: Whether one trial of each package on each architecture goes before the design, instead of it, or not.
 DebugPolicy = Literal["first", "only", "never"]
+#: Where builds are made: by the worker that measures them, or by the strongest one of its architecture.
+BuildPlace = Literal["worker", "strongest"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ class FleetChoice:
     block_trials: int = 10
     redundancy: int = 0
     debug: DebugPolicy = "first"
-    build_on: Literal["worker", "strongest"] = "worker"
+    build_on: BuildPlace = "worker"
     public: bool = False
     most_attempts: int = 4
 

@@ -17,12 +17,12 @@ from typing import BinaryIO
 import msgspec
 import polars as pl
 
+from datamill.design.garbage_pause import pause_garbage_collection
 from datamill.design.records import Design, DesignFactor, PlannedTrial
 from datamill.experiment.errors import InputError
 from datamill.experiment.parse import parse_experiment
 from datamill.experiment.records import Experiment
 from datamill.results.decisions import Decision, append_decision, list_needed_trials, read_decisions
-from datamill.results.garbage_pause import pause_garbage_collection
 from datamill.results.log import append_records, read_log
 from datamill.results.table import build_table
 from datamill.results.table_files import read_table_file
@@ -92,6 +92,11 @@ class Bundle:
     head: BundleHead
     experiment: Experiment
     design: Design
+
+    @property
+    def of_fleet(self) -> bool:
+        """Whether a fleet ran the experiment: then this is a copy of what the coordinator has."""
+        return (self.folder / "fleet.json").is_file()
 
     @property
     def log_file(self) -> Path:

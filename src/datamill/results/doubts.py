@@ -202,10 +202,10 @@ class Doubt:
 def judge_disturbances(records: Sequence[TrialRecord]) -> dict[tuple[str, int], tuple[Doubt, ...]]:
     """Return the doubts about each completed attempt that has some, by trial and attempt.
 
-    Like trials are the completed ones at the same levels of the same package. Where these are fewer than
-    five, as when levels are drawn for each trial, they are those that share one level, for each level
-    that five share: what a level brings about by itself is then usual in one of the groups, and raises
-    no doubt. `RULES` states the rules.
+    Like trials are the completed ones at the same levels of the same package on the same machine. Where these
+    are fewer than five, as when levels are drawn for each trial, they are those that share one level, for
+    each level that five share: what a level brings about by itself is then usual in one of the groups, and
+    raises no doubt. `RULES` states the rules.
     """
     judged = [item for item in map(_select, records) if item is not None]
     medians = _find_medians(judged, lambda record: [_name_point(record)])
@@ -239,12 +239,19 @@ def _select(record: TrialRecord) -> _Judged | None:
 
 
 def _name_point(record: TrialRecord) -> tuple[str, ...]:
-    return (record.package, *(f"{name}={level}" for name, level in sorted(record.levels.items())))
+    levels = (f"{name}={level}" for name, level in sorted(record.levels.items()))
+    return (record.package, *_name_machine(record), *levels)
+
+
+def _name_machine(record: TrialRecord) -> tuple[str, ...]:
+    """What tells machines apart: hosts of a fleet may have one name, and yet be unlike."""
+    return (record.worker.id, record.host.arch, record.host.cpu_model)
 
 
 def _list_shared_levels(record: TrialRecord) -> list[tuple[str, ...]]:
     """Return for each level of a trial the group of those that have it; never the name of a point."""
-    return [(record.package, "", f"{name}={level}") for name, level in record.levels.items()]
+    machine = _name_machine(record)
+    return [(record.package, "", *machine, f"{name}={level}") for name, level in record.levels.items()]
 
 
 def _find_medians(

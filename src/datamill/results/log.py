@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
+from datamill.design.garbage_pause import pause_garbage_collection
 from datamill.experiment.errors import InputError
-from datamill.results.garbage_pause import pause_garbage_collection
 from datamill.results.trial_record import READ_VERSIONS, TrialRecord
 
 _DECODER = msgspec.json.Decoder(TrialRecord)

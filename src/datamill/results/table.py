@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from datamill.design.machines import MACHINE_FACTOR, name_block, rename_block
 from datamill.design.records import Design, DesignFactor, PlannedTrial
 from datamill.experiment.errors import InputError
 from datamill.experiment.records import Experiment
 from datamill.experiment.responses import BUILT_IN_UNITS
 from datamill.results.doubts import Doubt, judge_disturbances
+from datamill.results.reboots import explain_missing_reboots
 from datamill.results.responses import evaluate_response, list_built_in_values, list_wanted_responses
 from datamill.results.trial_record import TrialRecord
 from datamill.results.validity import (
@@ -84,8 +86,12 @@ def build_table(experiment: Experiment, design: Design, records: Sequence[TrialR
                 remedy="Do not mix the logs of two experiments.",
             )
     counted = count_trials_once(records)
+    unrebooted = explain_missing_reboots(planned, records)
     exclusions = [
-        explain_exclusion(record, counted) or explain_purpose(planned[record.trial_id]) for record in records
+        explain_exclusion(record, counted)
+        or unrebooted.get((record.trial_id, record.attempt))
+        or explain_purpose(planned[record.trial_id])
+        for record in records
     ]
     wanted = list_wanted_responses(experiment)
     own = {item.response.name: _Series(item.response.unit) for item in wanted}
@@ -214,9 +220,10 @@ def _name_blocks(
 ) -> list[str]:
     """Return the block of each attempt: the hour of the experiment, the boot, or else the planned block.
 
-    Where all ran in one hour, or boot, that divides nothing: with `order = "interleaved"` rounds do.
+    Where all ran in one hour, or boot, that divides nothing: with `order = "interleaved"` rounds do. Blocks
+    of one machine are none of another.
     """
-    planned = [trial.block for trial in trials]
+    planned = [rename_block(trial.levels.get(MACHINE_FACTOR, ""), trial.block) for trial in trials]
     if experiment.block == "hour":
         first = min((record.started_unix_ns for record in records), default=0)
         names = [f"hour {1 + (record.started_unix_ns - first) // _HOUR_NS}" for record in records]
@@ -226,7 +233,12 @@ def _name_blocks(
         names = [f"boot {numbers[record.host.boot_id]}" for record in records]
     else:
         return planned
-    return planned if experiment.order == "interleaved" and len(set(names)) == 1 else names
+    if experiment.order == "interleaved" and len(set(names)) == 1:
+        return planned
+    return [
+        name_block(trial.levels.get(MACHINE_FACTOR, ""), name)
+        for trial, name in zip(trials, names, strict=True)
+    ]
 
 
 def _build_trial_columns(

@@ -12,6 +12,7 @@ from datamill.analysis.distribution.shapes import find_boxes
 from datamill.analysis.linear.diagnostics import gather_diagnostics
 from datamill.analysis.model_data.cells import Cells, gather_cells
 from datamill.analysis.response import ResponseAnalysis
+from datamill.design.machines import MACHINE_FACTOR
 from datamill.report.figures.charts import (
     Box,
     EffectPoint,
@@ -75,7 +76,8 @@ def draw_response_boxes(analysis: ResponseAnalysis, scale: Scale, *, faceted: bo
     cells = analysis.observations.cells
     names = [factor.name for factor in cells.factors]
     column = _choose_column(analysis) if faceted or analysis.package_factor is None else None
-    row = names.index("worker") if faceted and "worker" in names and column != names.index("worker") else None
+    machine = next((name for name in (MACHINE_FACTOR, "worker") if name in names), None) if faceted else None
+    row = names.index(machine) if machine is not None and column != names.index(machine) else None
     x = analysis.package_factor
     if x is None:
         x, column = column, None
@@ -197,7 +199,7 @@ def _choose_column(analysis: ResponseAnalysis) -> int | None:
     found, others = list_influential_factors(analysis)
     for name in (*found, *others, *names):
         fits = name in names and len(factors[names.index(name)].levels) <= _MOST_COLUMNS
-        if fits and name not in ("package", "worker"):
+        if fits and name not in ("package", MACHINE_FACTOR, "worker"):
             return names.index(name)
     return None
 

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from datamill.analysis.machines import compare_machine_by_machine, relate_to_machines
 from datamill.analysis.response import ResponseAnalysis, analyze_response
+from datamill.design.machines import MACHINE_FACTOR
 from datamill.design.nuisance import list_unsettled_factors
 from datamill.design.order import phrase_order
 from datamill.design.records import Design
@@ -27,6 +29,7 @@ from datamill.report.figures.response_figures import (
 from datamill.report.figures.views import FigureView, start_view
 from datamill.report.numbers import finish_sentence, format_count, name_confidence
 from datamill.report.page.answer import phrase_answer, phrase_pair, scale_response, write_answer
+from datamill.report.page.by_machine import MachinesView, qualify_by_machines, view_machines
 from datamill.report.page.diagnosis import Diagnosis, diagnose_model
 from datamill.report.page.doubtful import phrase_doubts, tabulate_doubts
 from datamill.report.page.drift import DriftView, view_drift
@@ -129,20 +132,31 @@ def write_report(
     uncertainty: UncertaintyView | None = None
     others: list[_OtherResponse] = []
     missing: list[str] = []
-    for index, response in enumerate(experiment.responses):
-        rows = table.filter((pl.col("response") == response.name) & pl.col("valid"))
+    machines: MachinesView | None = None
+    related = relate_to_machines(experiment, design, table)
+    shown = related.table
+    for index, response in enumerate(related.experiment.responses):
+        rows = shown.filter((pl.col("response") == response.name) & pl.col("valid"))
         if rows.height == 0:
             missing.append(response.name)
             continue
-        analysis = analyze_response(experiment, design, table, response)
+        analysis = analyze_response(related.experiment, design, shown, response)
+        if reason := related.unchanged.get(response.name):
+            analysis = replace(analysis, warnings=(*analysis.warnings, reason))
         if index == 0:
             evidence = _gather_evidence(experiment, analysis)
-            doubts = phrase_doubts(experiment, design, table, response, analysis)
-            drift = view_drift(experiment, design, table, analysis)
-            uncertainty = view_uncertainty(experiment, design, table, response, scale_response(analysis))
+            doubts = phrase_doubts(related.experiment, design, shown, response, analysis)
+            drift = view_drift(experiment, design, shown, analysis)
+            uncertainty = view_uncertainty(experiment, design, shown, response, scale_response(analysis))
             answer = phrase_answer(
                 experiment, analysis, trials, doubts=doubts, drift="" if drift is None else drift.warning
             )
+            given = experiment.responses[0]
+            by_machine = compare_machine_by_machine(experiment, design, table, given)
+            if by_machine is not None:
+                levels = related.levels.get(given.name)
+                answer = qualify_by_machines(answer, by_machine, relative=levels is not None)
+                machines = view_machines(by_machine, given, levels)
             if experiment.design.kind == "screening":
                 screening = view_screening(design, analysis)
                 answer = answer_by_screening(answer, screening)
@@ -161,6 +175,7 @@ def write_report(
         trials=trials,
         answer=answer,
         evidence=evidence,
+        by_machine=machines,
         drift=drift,
         screening=screening,
         uncertainty=uncertainty,
@@ -184,6 +199,7 @@ def write_report(
         nuisances=tabulate_nuisances(design),
         unsettled=list_unsettled_factors(design.factors),
         machines=tabulate_machines(trials),
+        of_fleet=any(factor.name == MACHINE_FACTOR for factor in design.factors),
         responses=tabulate_responses(experiment),
     )
     return ReportPage(html, answer, () if screening is None else screening.survivors)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datamill.analysis.level_means import LevelDeviation
 from datamill.analysis.records import Interval, TermInfluence
 from datamill.analysis.response import ResponseAnalysis
+from datamill.design.machines import MACHINE_FACTOR
 from datamill.report.numbers import (
     Scale,
     count_decimals,
@@ -60,7 +61,9 @@ def list_influential_factors(analysis: ResponseAnalysis) -> tuple[list[str], lis
         if name != "package"
     }
     detected = [name for name in shares if _list_detected(name, analysis)]
-    return sorted(detected, key=lambda name: -shares[name]), [name for name in shares if name not in detected]
+    # Of machines, whose levels are known to differ, only what they do to other factors is news.
+    hidden = [name for name in shares if name not in detected and name != MACHINE_FACTOR]
+    return sorted(detected, key=lambda name: -shares[name]), hidden
 
 
 def _list_detected(factor: str, analysis: ResponseAnalysis) -> list[TermInfluence]:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from datamill.analysis.machines import RELATIVE_UNIT
 from datamill.analysis.model_data.coding import Term
 from datamill.analysis.records import Interval, LinearModel
 from datamill.analysis.response import ResponseAnalysis
+from datamill.design.machines import MACHINE_FACTOR
 from datamill.design.nuisance import phrase_treatment
 from datamill.design.records import Design
 from datamill.experiment.quantities import format_size
@@ -105,6 +107,10 @@ def tabulate_terms(analysis: ResponseAnalysis, scale: Scale) -> TableView | None
     model = analysis.model if analysis.blocked is None else analysis.blocked.model
     rows, strong = [], []
     for index, item in enumerate(analysis.influence.terms):
+        if analysis.response.unit == RELATIVE_UNIT and _name_term(item.term, model) == MACHINE_FACTOR:
+            taken_out = f"{MACHINE_FACTOR} (taken out: values are relative to it)"
+            rows.append((taken_out, format_share(item.share), "", "", ""))
+            continue
         if item.detected:
             strong.append(index)
         rows.append(

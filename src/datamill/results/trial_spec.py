@@ -1,0 +1,88 @@
+"""From a planned trial to the specification that a worker gets: here or on a fleet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from datamill.design.machines import MACHINE_FACTOR
+from datamill.design.reboots import REBOOT_FACTOR
+from datamill.design.records import PlannedTrial
+from datamill.experiment.factors import BACKGROUND_LOAD, NO_LOAD
+from datamill.experiment.records import Experiment, Limits
+from datamill.results.bundle import BundleFactor, BundleHead, BundlePackage
+from datamill.results.trial_record import SCHEMA_VERSION, PackageSpec, TrialLimits, TrialSpec, UserFactorSpec
+
+#: Factors of a design that no worker sets: a trial has its package and is on its machine.
+UNSET_FACTORS = ("package", MACHINE_FACTOR)
+
+
+def specify_trial(
+    experiment: Experiment,
+    head: BundleHead,
+    trial: PlannedTrial,
+    attempt: int,
+    *,
+    locate: Callable[[BundlePackage | BundleFactor], str],
+    scratch_dir: str = "",
+    cache_dir: str = "",
+    output_dir: str = "",
+) -> TrialSpec:
+    """Return the specification of an attempt at a planned trial.
+
+    `locate` gives the path of a package, load or factor. Paths and folders are empty for a worker of a fleet:
+    it has its own folders and fetches files by their SHA-256.
+    """
+    package = find_package(head, trial)
+    load = find_load(head, trial)
+    return TrialSpec(
+        schema=SCHEMA_VERSION,
+        experiment=experiment.name,
+        trial_id=trial.trial_id,
+        attempt=attempt,
+        package=PackageSpec(package.name, locate(package), package.sha256),
+        levels=list_set_levels(trial),
+        isolation=experiment.isolation,
+        build=experiment.build,
+        seed=trial.seed,
+        limits=_specify_limits(experiment.limits),
+        scratch_dir=scratch_dir,
+        cache_dir=cache_dir,
+        output_dir=output_dir,
+        user_factors=tuple(
+            UserFactorSpec(factor.name, locate(factor), factor.sha256) for factor in head.factors
+        ),
+        background=PackageSpec(load.name, locate(load), load.sha256) if load is not None else None,
+        build_seed=trial.build_seed,
+        measurements=trial.measurements,
+        warmup=trial.warmup,
+    )
+
+
+def find_package(head: BundleHead, trial: PlannedTrial) -> BundlePackage:
+    """Return the package that a trial measures."""
+    return next(item for item in head.packages if item.name == trial.package)
+
+
+def find_load(head: BundleHead, trial: PlannedTrial) -> BundlePackage | None:
+    """Return the load that runs beside a trial; None when none does."""
+    wanted = trial.levels.get(BACKGROUND_LOAD, NO_LOAD)
+    return next((item for item in head.loads if item.name == wanted), None)
+
+
+def list_set_levels(trial: PlannedTrial) -> dict[str, str]:
+    """Return the levels that a worker sets for a trial, by factor; on a fleet it does not set reboots."""
+    unset = (*UNSET_FACTORS, REBOOT_FACTOR) if MACHINE_FACTOR in trial.levels else UNSET_FACTORS
+    return {name: level for name, level in trial.levels.items() if name not in unset}
+
+
+def _specify_limits(limits: Limits) -> TrialLimits:
+    return TrialLimits(
+        setup_timeout_s=limits.setup_timeout_s,
+        run_timeout_s=limits.run_timeout_s,
+        collect_timeout_s=limits.collect_timeout_s,
+        output_bytes=limits.output_bytes,
+        archive_bytes=limits.archive_bytes,
+        package_bytes=limits.package_bytes,
+        package_files=limits.package_files,
+        world_bytes=limits.world_bytes,
+    )
