@@ -69,6 +69,9 @@ class TrialPurpose(models.TextChoices):
 OPEN_ATTEMPTS = (AttemptState.LEASED, AttemptState.TAKEN)
 #: States in which a trial has ended.
 ENDED_TRIALS = (TrialState.COUNTED, TrialState.GIVEN_UP, TrialState.CANCELLED)
+#: States in which an experiment has ended, and those in which it has not.
+ENDED_EXPERIMENTS = (ExperimentState.COMPLETED, ExperimentState.CANCELLED)
+OPEN_EXPERIMENTS = (ExperimentState.DEBUGGING, ExperimentState.HELD, ExperimentState.RUNNING)
 
 
 class StoredFile(models.Model):
@@ -77,8 +80,24 @@ class StoredFile(models.Model):
     sha256 = models.CharField(max_length=64, primary_key=True)
     size_bytes = models.BigIntegerField()
     kind = models.CharField(max_length=16)  # package, load, factor, artifact, build
+    name = models.CharField(max_length=255, default="")  # as it was first brought; packages are chosen by it
     stored_unix_s = models.FloatField()
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT)
+
+
+class FileHolder(models.Model):
+    """Whoever brought a file of the store, all of it: its digest alone is no proof of knowing its content."""
+
+    file = models.ForeignKey(StoredFile, on_delete=models.CASCADE, db_index=False)
+    holder = models.CharField(max_length=24)  # u and the number of a user, or the identity of a worker
+
+    class Meta:
+        """One row for each, found by either."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["file", "holder"], name="one_holding_a_file")
+        ]
+        indexes: ClassVar = [models.Index(fields=["holder", "file"], name="file_of_holder")]
 
 
 class Quarantine(models.Model):
@@ -110,43 +129,50 @@ class ApiKey(models.Model):
 
 
 class Worker(models.Model):
-    """A machine that joined."""
+    """A machine that joined.
+
+    A trial changes its row four times: no index is on what changes, and what is large comes last.
+    """
 
     worker_id = models.CharField(max_length=16, primary_key=True)
-    name = models.CharField(max_length=64, unique=True)
-    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT)
+    name = models.CharField(max_length=64)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, db_index=False)
     state = models.CharField(max_length=8, choices=WorkerState.choices, default=WorkerState.IDLE)
     state_reason = models.TextField(default="")
-    public_key = models.CharField(max_length=64, unique=True)
-    api_key_sha256 = models.CharField(max_length=64, unique=True)
-    inventory = models.BinaryField()  # Inventory as JSON, the latest that it reported
-    hardware = models.JSONField()  # level by hardware dimension; see design/hardware.py
-    policy = models.BinaryField()  # Policy as JSON
+    public_key = models.CharField(max_length=64)
+    api_key_sha256 = models.CharField(max_length=64)
     boot_id = models.CharField(max_length=64, default="")
+    boot_clock_ns = models.BigIntegerField(null=True)  # its clock when this boot was first heard of
+    earlier_boots = models.JSONField(null=True)  # the latest before it: none of them ever comes back
     clock_offset_s = models.FloatField(default=0.0)  # its clock less the coordinator's, when last heard of
     joined_unix_s = models.FloatField()
     heard_unix_s = models.FloatField()
     orders_sequence = models.BigIntegerField(default=0)
     orders_sent_sequence = models.BigIntegerField(default=0)
+    ended_attempts = models.IntegerField(
+        default=0
+    )  # since it was resumed; old ones fade: coordinator/health.py
+    failed_attempts = models.IntegerField(default=0)  # of these, for reasons of the host
+    rests_until_unix_s = models.FloatField(default=0.0)  # gets no lease before: it had no room, or no file
+    hardware_key = models.CharField(max_length=64)  # equal for machines that differ in `machine` alone
     receipts = models.JSONField(default=list)  # attempts of the latest reports, for the next orders
+    hardware = models.JSONField()  # level by hardware dimension; see coordinator/hardware.py
+    policy = models.BinaryField()  # Policy as JSON
+    inventory = models.BinaryField()  # Inventory as JSON, the latest that it reported
 
     class Meta:
-        """States are those of the lifecycle; the publisher finds whom to write to."""
+        """States are those of the lifecycle; names and credentials are one worker's."""
 
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(state__in=WorkerState.values), name="worker_state"),
             models.CheckConstraint(
                 condition=Q(orders_sent_sequence__lte=models.F("orders_sequence")), name="worker_orders"
             ),
+            models.UniqueConstraint(fields=["name"], name="one_worker_a_name"),
+            models.UniqueConstraint(fields=["public_key"], name="one_worker_a_key"),
+            models.UniqueConstraint(fields=["api_key_sha256"], name="one_worker_a_credential"),
         ]
-        indexes: ClassVar = [
-            models.Index(
-                fields=["worker_id"],
-                condition=Q(orders_sent_sequence__lt=models.F("orders_sequence")),
-                name="worker_unsent",
-            ),
-            models.Index(fields=["state"], name="worker_by_state"),
-        ]
+        indexes: ClassVar = [models.Index(fields=["hardware_key"], name="worker_by_hardware")]
 
 
 class EnrolmentToken(models.Model):
@@ -184,6 +210,9 @@ class Experiment(models.Model):
     design = models.BinaryField()  # the fleet's design without its trials, as JSON
     reboot = models.CharField(max_length=8)  # trial, block, never
     most_attempts = models.IntegerField(default=4)
+    hold = models.BooleanField(default=False)  # whether the design waits for its owner after the debug trials
+    #: Whether trials are left that may go, or, once it is cancelled, that are to be cancelled.
+    releasing = models.BooleanField(default=False)
     submitted_unix_s = models.FloatField()
     ended_unix_s = models.FloatField(null=True)
 
@@ -217,17 +246,19 @@ class Spare(models.Model):
 class Trial(models.Model):
     """One planned execution of a package at a design point on one worker."""
 
-    experiment = models.ForeignKey(Experiment, on_delete=models.PROTECT)
+    # The constraints' indexes serve these keys as well; a million trials need no second ones.
+    experiment = models.ForeignKey(Experiment, on_delete=models.PROTECT, db_index=False)
     trial_id = models.CharField(max_length=24)
     purpose = models.CharField(max_length=8, choices=TrialPurpose.choices, default=TrialPurpose.DESIGN)
-    worker = models.ForeignKey(Worker, on_delete=models.PROTECT)
+    worker = models.ForeignKey(Worker, on_delete=models.PROTECT, db_index=False)
     position = models.BigIntegerField()  # order among all trials of the experiment
     block = models.CharField(max_length=64, default="")
     package_sha256 = models.CharField(max_length=64)
     reboot = models.BooleanField(default=False)  # whether its machine is rebooted before it
     state = models.CharField(max_length=9, choices=TrialState.choices)
     attempts = models.IntegerField(default=0)
-    needs = models.ForeignKey("self", null=True, on_delete=models.PROTECT)  # the build that it measures
+    # The build that it measures.
+    needs = models.ForeignKey("self", null=True, on_delete=models.PROTECT, db_index=False)
     plan = models.BinaryField()  # PlannedTrial as JSON
 
     class Meta:
@@ -243,22 +274,27 @@ class Trial(models.Model):
                 condition=Q(state="planned"),
                 name="trial_next_of_worker",
             ),
-            models.Index(fields=["experiment", "state"], name="trial_by_state"),
+            models.Index(fields=["experiment", "state", "id"], name="trial_by_state"),
+            models.Index(fields=["needs"], condition=Q(needs__isnull=False), name="trial_by_build"),
         ]
 
 
 class Attempt(models.Model):
     """One attempt at a trial, by one worker."""
 
-    trial = models.ForeignKey(Trial, on_delete=models.PROTECT)
+    # The constraints' indexes serve these keys as well.
+    trial = models.ForeignKey(Trial, on_delete=models.PROTECT, db_index=False)
     number = models.IntegerField()
-    key = models.CharField(max_length=64, unique=True)  # EXPERIMENT.TRIAL.ATTEMPT
-    worker = models.ForeignKey(Worker, on_delete=models.PROTECT)
+    key = models.CharField(max_length=64)  # EXPERIMENT.TRIAL.ATTEMPT
+    worker = models.ForeignKey(Worker, on_delete=models.PROTECT, db_index=False)
     state = models.CharField(max_length=9, choices=AttemptState.choices)
     reason = models.TextField(default="")
     leased_unix_s = models.FloatField()
     deadline_unix_s = models.FloatField()
     taken_unix_s = models.FloatField(null=True)
+    taken_clock_ns = models.BigIntegerField(
+        null=True
+    )  # the worker's clock then: later reports are of after it
     ended_unix_s = models.FloatField(null=True)
     outcome = models.CharField(max_length=9, default="")  # of its record
     record = models.BinaryField(null=True)  # TrialRecord as JSON, as it arrived
@@ -269,6 +305,7 @@ class Attempt(models.Model):
 
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["trial", "number"], name="one_attempt_a_number"),
+            models.UniqueConstraint(fields=["key"], name="one_attempt_a_key"),
             models.UniqueConstraint(
                 fields=["worker"],
                 condition=Q(state__in=["leased", "taken"]),
@@ -298,6 +335,7 @@ class Attempt(models.Model):
                 name="attempt_by_deadline",
             ),
             models.Index(fields=["worker", "-id"], name="attempt_of_worker"),
+            models.Index(fields=["ended_unix_s"], condition=Q(state="lost"), name="attempt_lost"),
         ]
 
 

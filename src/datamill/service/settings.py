@@ -68,6 +68,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "datamill.service.pages.content_policy.add_content_policy",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -85,7 +86,8 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-            ]
+            ],
+            "builtins": ["datamill.service.pages.tags"],
         },
     }
 ]
@@ -108,7 +110,22 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 # Workers and browsers name the coordinator as they reach it: by address, by name, through a tunnel.
 ALLOWED_HOSTS = ["*"]
+AUTH_PASSWORD_VALIDATORS = [
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 10},
+    },
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
 SESSION_COOKIE_SAMESITE = "Lax"
 X_FRAME_OPTIONS = "DENY"
+# Of a package, load, factor or artifact.
+LARGEST_FILE_BYTES = 4 << 30
+# Of all that a user brought, and of what a worker brought that belongs to no accepted report.
+MOST_USER_BYTES = 256 << 30
+MOST_WORKER_BYTES = 8 << 30
+# Of the disk that files are on, never given to uploads; of a small disk a twentieth.
+RESERVED_BYTES = 1 << 30
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 << 20
 FILE_UPLOAD_MAX_MEMORY_SIZE = 4 << 20

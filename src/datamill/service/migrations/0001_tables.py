@@ -1,5 +1,3 @@
-
-
 import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
@@ -19,12 +17,13 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('number', models.IntegerField()),
-                ('key', models.CharField(max_length=64, unique=True)),
+                ('key', models.CharField(max_length=64)),
                 ('state', models.CharField(choices=[('leased', 'leased'), ('taken', 'taken'), ('counted', 'counted'), ('late', 'late'), ('faulty', 'faulty'), ('refused', 'refused'), ('lost', 'lost'), ('cancelled', 'cancelled')], max_length=9)),
                 ('reason', models.TextField(default='')),
                 ('leased_unix_s', models.FloatField()),
                 ('deadline_unix_s', models.FloatField()),
                 ('taken_unix_s', models.FloatField(null=True)),
+                ('taken_clock_ns', models.BigIntegerField(null=True)),
                 ('ended_unix_s', models.FloatField(null=True)),
                 ('outcome', models.CharField(default='', max_length=9)),
                 ('record', models.BinaryField(null=True)),
@@ -71,6 +70,8 @@ class Migration(migrations.Migration):
                 ('design', models.BinaryField()),
                 ('reboot', models.CharField(max_length=8)),
                 ('most_attempts', models.IntegerField(default=4)),
+                ('hold', models.BooleanField(default=False)),
+                ('releasing', models.BooleanField(default=False)),
                 ('submitted_unix_s', models.FloatField()),
                 ('ended_unix_s', models.FloatField(null=True)),
                 ('owner', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to=settings.AUTH_USER_MODEL)),
@@ -105,8 +106,17 @@ class Migration(migrations.Migration):
                 ('sha256', models.CharField(max_length=64, primary_key=True, serialize=False)),
                 ('size_bytes', models.BigIntegerField()),
                 ('kind', models.CharField(max_length=16)),
+                ('name', models.CharField(default='', max_length=255)),
                 ('stored_unix_s', models.FloatField()),
                 ('owner', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, to=settings.AUTH_USER_MODEL)),
+            ],
+        ),
+        migrations.CreateModel(
+            name='FileHolder',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('holder', models.CharField(max_length=24)),
+                ('file', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, to='datamill.storedfile')),
             ],
         ),
         migrations.CreateModel(
@@ -131,41 +141,47 @@ class Migration(migrations.Migration):
                 ('state', models.CharField(choices=[('waiting', 'waiting'), ('planned', 'planned'), ('leased', 'leased'), ('counted', 'counted'), ('given_up', 'given up'), ('cancelled', 'cancelled')], max_length=9)),
                 ('attempts', models.IntegerField(default=0)),
                 ('plan', models.BinaryField()),
-                ('experiment', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to='datamill.experiment')),
-                ('needs', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, to='datamill.trial')),
+                ('experiment', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, to='datamill.experiment')),
+                ('needs', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, to='datamill.trial')),
             ],
         ),
         migrations.AddField(
             model_name='attempt',
             name='trial',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to='datamill.trial'),
+            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, to='datamill.trial'),
         ),
         migrations.CreateModel(
             name='Worker',
             fields=[
                 ('worker_id', models.CharField(max_length=16, primary_key=True, serialize=False)),
-                ('name', models.CharField(max_length=64, unique=True)),
+                ('name', models.CharField(max_length=64)),
                 ('state', models.CharField(choices=[('idle', 'idle'), ('busy', 'busy'), ('silent', 'silent'), ('drained', 'drained'), ('removed', 'removed')], default='idle', max_length=8)),
                 ('state_reason', models.TextField(default='')),
-                ('public_key', models.CharField(max_length=64, unique=True)),
-                ('api_key_sha256', models.CharField(max_length=64, unique=True)),
-                ('inventory', models.BinaryField()),
-                ('hardware', models.JSONField()),
-                ('policy', models.BinaryField()),
+                ('public_key', models.CharField(max_length=64)),
+                ('api_key_sha256', models.CharField(max_length=64)),
                 ('boot_id', models.CharField(default='', max_length=64)),
+                ('boot_clock_ns', models.BigIntegerField(null=True)),
+                ('earlier_boots', models.JSONField(null=True)),
                 ('clock_offset_s', models.FloatField(default=0.0)),
                 ('joined_unix_s', models.FloatField()),
                 ('heard_unix_s', models.FloatField()),
                 ('orders_sequence', models.BigIntegerField(default=0)),
                 ('orders_sent_sequence', models.BigIntegerField(default=0)),
+                ('ended_attempts', models.IntegerField(default=0)),
+                ('failed_attempts', models.IntegerField(default=0)),
+                ('rests_until_unix_s', models.FloatField(default=0.0)),
+                ('hardware_key', models.CharField(max_length=64)),
                 ('receipts', models.JSONField(default=list)),
-                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to=settings.AUTH_USER_MODEL)),
+                ('hardware', models.JSONField()),
+                ('policy', models.BinaryField()),
+                ('inventory', models.BinaryField()),
+                ('owner', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, to=settings.AUTH_USER_MODEL)),
             ],
         ),
         migrations.AddField(
             model_name='trial',
             name='worker',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to='datamill.worker'),
+            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, to='datamill.worker'),
         ),
         migrations.CreateModel(
             name='Spare',
@@ -189,7 +205,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='attempt',
             name='worker',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to='datamill.worker'),
+            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, to='datamill.worker'),
         ),
         migrations.AddConstraint(
             model_name='experiment',
@@ -203,17 +219,21 @@ class Migration(migrations.Migration):
             model_name='outputpiece',
             constraint=models.UniqueConstraint(fields=('attempt', 'number'), name='one_output_piece_a_number'),
         ),
+        migrations.AddIndex(
+            model_name='fileholder',
+            index=models.Index(fields=['holder', 'file'], name='file_of_holder'),
+        ),
+        migrations.AddConstraint(
+            model_name='fileholder',
+            constraint=models.UniqueConstraint(fields=('file', 'holder'), name='one_holding_a_file'),
+        ),
         migrations.AddConstraint(
             model_name='artifact',
             constraint=models.UniqueConstraint(fields=('attempt', 'name'), name='one_artifact_a_name'),
         ),
         migrations.AddIndex(
             model_name='worker',
-            index=models.Index(condition=models.Q(('orders_sent_sequence__lt', models.F('orders_sequence'))), fields=['worker_id'], name='worker_unsent'),
-        ),
-        migrations.AddIndex(
-            model_name='worker',
-            index=models.Index(fields=['state'], name='worker_by_state'),
+            index=models.Index(fields=['hardware_key'], name='worker_by_hardware'),
         ),
         migrations.AddConstraint(
             model_name='worker',
@@ -223,13 +243,29 @@ class Migration(migrations.Migration):
             model_name='worker',
             constraint=models.CheckConstraint(condition=models.Q(('orders_sent_sequence__lte', models.F('orders_sequence'))), name='worker_orders'),
         ),
+        migrations.AddConstraint(
+            model_name='worker',
+            constraint=models.UniqueConstraint(fields=('name',), name='one_worker_a_name'),
+        ),
+        migrations.AddConstraint(
+            model_name='worker',
+            constraint=models.UniqueConstraint(fields=('public_key',), name='one_worker_a_key'),
+        ),
+        migrations.AddConstraint(
+            model_name='worker',
+            constraint=models.UniqueConstraint(fields=('api_key_sha256',), name='one_worker_a_credential'),
+        ),
         migrations.AddIndex(
             model_name='trial',
             index=models.Index(condition=models.Q(('state', 'planned')), fields=['worker', 'experiment', 'position'], name='trial_next_of_worker'),
         ),
         migrations.AddIndex(
             model_name='trial',
-            index=models.Index(fields=['experiment', 'state'], name='trial_by_state'),
+            index=models.Index(fields=['experiment', 'state', 'id'], name='trial_by_state'),
+        ),
+        migrations.AddIndex(
+            model_name='trial',
+            index=models.Index(condition=models.Q(('needs__isnull', False)), fields=['needs'], name='trial_by_build'),
         ),
         migrations.AddConstraint(
             model_name='trial',
@@ -255,9 +291,17 @@ class Migration(migrations.Migration):
             model_name='attempt',
             index=models.Index(fields=['worker', '-id'], name='attempt_of_worker'),
         ),
+        migrations.AddIndex(
+            model_name='attempt',
+            index=models.Index(condition=models.Q(('state', 'lost')), fields=['ended_unix_s'], name='attempt_lost'),
+        ),
         migrations.AddConstraint(
             model_name='attempt',
             constraint=models.UniqueConstraint(fields=('trial', 'number'), name='one_attempt_a_number'),
+        ),
+        migrations.AddConstraint(
+            model_name='attempt',
+            constraint=models.UniqueConstraint(fields=('key',), name='one_attempt_a_key'),
         ),
         migrations.AddConstraint(
             model_name='attempt',

@@ -1,0 +1,109 @@
+"""What each worker is to do now, as one message: composed from the database whenever it has to be sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+from django.db import transaction
+
+from datamill.service.coordinator.artifacts import BUILD_FILE
+from datamill.service.coordinator.questions import (
+    LeasedTrial,
+    build_lease,
+    decode_planned_trial,
+    list_files,
+    load_questions,
+)
+from datamill.service.coordinator.rows import execute, execute_for, select_rows, update_rows
+from datamill.service.messages import FLEET_SCHEMA_VERSION, FileNeed, Orders
+from datamill.service.models import Worker
+
+_ENCODER = msgspec.json.Encoder()
+#: Time between lease and sending that a deadline need not be told of, in seconds.
+_UNDELAYED_S = 30.0
+_UNSENT = """
+SELECT worker_id, orders_sequence, receipts FROM datamill_worker
+WHERE orders_sent_sequence < orders_sequence ORDER BY worker_id LIMIT %s
+"""
+# By workers that are named: in one query with them, PostgreSQL looks at all open attempts of the fleet.
+_OPEN = """
+SELECT a.worker_id, a.key, a.number, t.purpose, t.reboot, t.plan, t.needs_id, t.experiment_id
+FROM datamill_attempt a JOIN datamill_trial t ON t.id = a.trial_id
+WHERE a.state IN ('leased', 'taken') AND a.worker_id IN {list}
+"""
+_BUILDS = """
+SELECT a.trial_id, f.sha256, f.size_bytes FROM datamill_attempt a
+JOIN datamill_artifact r ON r.attempt_id = a.id AND r.name = '{name}'
+JOIN datamill_storedfile f ON f.sha256 = r.file_id
+WHERE a.state = 'counted' AND a.trial_id IN {{list}}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class UnsentOrders:
+    """Orders that have not gone out: `payload` is the message on the worker's subject."""
+
+    worker_id: str
+    sequence: int
+    payload: bytes
+
+
+def list_unsent_orders(most: int) -> list[UnsentOrders]:
+    """Return the orders that changed since they were last sent, of at most so many workers."""
+    rows = select_rows(_UNSENT, [most])
+    leased = {row[0]: row[1:] for row in select_rows(_OPEN, [row[0] for row in rows])}
+    questions = load_questions(row[6] for row in leased.values())
+    needed = {row[5] for row in leased.values() if row[5] is not None}
+    builds = {
+        trial: FileNeed(sha256, size)
+        for trial, sha256, size in select_rows(_BUILDS.format(name=BUILD_FILE), sorted(needed))
+    }
+    unsent = []
+    for worker_id, sequence, receipts in rows:
+        lease = None
+        if worker_id in leased:
+            key, number, purpose, reboot, plan, needs, experiment_id = leased[worker_id]
+            trial = LeasedTrial(
+                key, number, purpose, bool(reboot), decode_planned_trial(bytes(plan)), builds.get(needs)
+            )
+            lease = build_lease(questions[experiment_id], trial)
+        known = json.loads(receipts) if isinstance(receipts, str) else receipts
+        orders = Orders(FLEET_SCHEMA_VERSION, sequence, tuple(known), lease)
+        unsent.append(UnsentOrders(worker_id, sequence, _ENCODER.encode(orders)))
+    return unsent
+
+
+def list_lease_files(worker_id: str) -> frozenset[str]:
+    """Return the SHA-256 of the files that a worker's open attempt needs: those of its lease, no others."""
+    rows = select_rows(_OPEN, [worker_id])
+    if not rows:
+        return frozenset()
+    _, key, number, purpose, reboot, plan, needs, experiment_id = rows[0]
+    question = load_questions([experiment_id])[experiment_id]
+    builds = select_rows(_BUILDS.format(name=BUILD_FILE), [needs] if needs is not None else [])
+    leased = LeasedTrial(key, number, purpose, bool(reboot), decode_planned_trial(bytes(plan)))
+    return frozenset(item.sha256 for item in list_files(question, leased)) | {row[1] for row in builds}
+
+
+def mark_orders_sent(sent: Sequence[UnsentOrders], now_s: float) -> None:
+    """Note that the broker has orders; those that changed meanwhile stay unsent.
+
+    An attempt whose orders went out late, since the broker was away, gets its whole time from now.
+    """
+    with transaction.atomic():
+        update_rows(Worker, ("orders_sent_sequence",), [(item.worker_id, item.sequence) for item in sent])
+        execute_for(
+            "UPDATE datamill_attempt "
+            "SET deadline_unix_s = deadline_unix_s + %s - leased_unix_s, leased_unix_s = %s "
+            "WHERE state = 'leased' AND leased_unix_s < %s AND worker_id IN {list}",
+            [item.worker_id for item in sent],
+            before=[now_s, now_s, now_s - _UNDELAYED_S],
+        )
+
+
+def mark_all_orders_unsent() -> None:
+    """Have everybody's orders sent again: the broker has forgotten them."""
+    execute("UPDATE datamill_worker SET orders_sequence = orders_sequence + 1 WHERE state <> 'removed'")

@@ -1,0 +1,286 @@
+"""From a plan to the rows of an experiment and its trials."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import count
+
+import msgspec
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from datamill.design.fleet_records import Candidate, FleetPlan
+from datamill.design.reboots import list_reboots
+from datamill.design.records import PlannedTrial
+from datamill.design.trials import name_build
+from datamill.experiment.errors import InputError
+from datamill.experiment.records import Experiment as Asked
+from datamill.results.bundle import BundleHead
+from datamill.service.coordinator.events import EventKind, NewEvent, add_events
+from datamill.service.coordinator.rows import insert_rows, select_rows
+from datamill.service.models import (
+    Experiment,
+    ExperimentState,
+    Quarantine,
+    Spare,
+    Trial,
+    TrialPurpose,
+    TrialState,
+    Worker,
+    WorkerState,
+)
+
+_ENCODER = msgspec.json.Encoder()
+_COLUMNS = (
+    "experiment_id", "trial_id", "purpose", "worker_id", "position", "block", "package_sha256", "reboot",
+    "state", "attempts", "needs_id", "plan",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class NewExperiment:
+    """An experiment to be stored.
+
+    `experiment` is what `text` says with the submitter's options; `hold` lets the design wait for its owner
+    after the debug trials.
+    """
+
+    owner: User
+    text: str
+    experiment: Asked
+    head: BundleHead
+    plan: FleetPlan
+    hold: bool = False
+
+
+def create_experiment(new: NewExperiment, now_s: float) -> int:
+    """Store an experiment with all its trials, and return its number.
+
+    Raises:
+        InputError: when a package is in quarantine, a worker left meanwhile, or there is nothing to do.
+    """
+    asked, plan = new.experiment, new.plan
+    if not plan.design.trials or not plan.chosen:
+        raise InputError("the experiment has no trial that a worker could make", where=asked.name)
+    digests = {item.name: item.sha256 for item in new.head.packages}
+    with transaction.atomic():
+        _check_packages(new)
+        _check_workers(plan)
+        debug = _plan_debug_trials(asked, plan)
+        stored = Experiment.objects.create(
+            owner=new.owner,
+            name=asked.name,
+            public=asked.fleet.public,
+            state=_choose_state(bool(debug), new.hold),
+            state_reason="waits for its owner" if new.hold and not debug else "",
+            text=new.text,
+            head=msgspec.json.encode(new.head),
+            design=msgspec.json.encode(replace(plan.design, trials=())),
+            reboot=asked.fleet.reboot,
+            most_attempts=asked.fleet.most_attempts,
+            hold=new.hold,
+            submitted_unix_s=now_s,
+        )
+        Spare.objects.bulk_create(
+            [Spare(experiment=stored, worker_id=spare.worker_id) for spare in plan.spares]
+        )
+        ready = TrialState.PLANNED if stored.state == ExperimentState.RUNNING else TrialState.WAITING
+        places = {candidate.name: candidate.worker_id for candidate in plan.chosen}
+        rows = _TrialRows(stored.id, asked, digests, places)
+        insert_rows(Trial, _COLUMNS, rows.list_debug(debug, first=-len(debug)))
+        if asked.fleet.debug != "only":
+            needs = _insert_builds(rows, asked, new.head, plan, ready, first=-len(debug))
+            insert_rows(Trial, _COLUMNS, rows.list_design(plan, ready, needs))
+        add_events(
+            [
+                NewEvent(
+                    EventKind.SUBMITTED,
+                    user=new.owner.username,
+                    experiment_id=stored.id,
+                    package_sha256=item.sha256,
+                    detail=f"{asked.name}: package {item.name}, {len(plan.design.trials)} trials in all on "
+                    f"{len(plan.chosen)} workers.",
+                )
+                for item in new.head.packages
+            ],
+            now_s,
+        )
+    return int(stored.id)
+
+
+def _check_packages(new: NewExperiment) -> None:
+    packed = {item.sha256: item.name for item in (*new.head.packages, *new.head.loads)}
+    held = Quarantine.objects.filter(sha256__in=packed, lifted_unix_s__isnull=True).first()
+    if held is not None:
+        raise InputError(
+            f"package {packed[held.sha256]} is in quarantine: {held.reason}",
+            where=new.experiment.name,
+            remedy="Find out why on a machine of your own; an administrator can then lift the quarantine.",
+        )
+
+
+def _check_workers(plan: FleetPlan) -> None:
+    wanted = {candidate.worker_id for candidate in (*plan.chosen, *plan.spares)}
+    gone = Worker.objects.filter(worker_id__in=wanted).exclude(state=WorkerState.REMOVED)
+    missing = wanted - set(gone.values_list("worker_id", flat=True))
+    if missing:
+        names = [item.name for item in (*plan.chosen, *plan.spares) if item.worker_id in missing]
+        raise InputError(
+            f"{', '.join(names)} left the fleet after the plan was made",
+            remedy="Submit the experiment again: it is then planned without.",
+        )
+
+
+def _choose_state(debug: bool, hold: bool) -> ExperimentState:
+    if debug:
+        return ExperimentState.DEBUGGING
+    return ExperimentState.HELD if hold else ExperimentState.RUNNING
+
+
+def _plan_debug_trials(asked: Asked, plan: FleetPlan) -> list[tuple[PlannedTrial, Candidate]]:
+    """Return a trial of each package on each architecture, where it is free first (ICPE 2013 section 6)."""
+    if asked.fleet.debug == "never":
+        return []
+    first: dict[str, Candidate] = {}
+    for candidate in sorted(plan.chosen, key=lambda item: (item.free_s, item.name)):
+        first.setdefault(candidate.hardware.get("arch", ""), candidate)
+    wanted = {(candidate.name, package.name) for candidate in first.values() for package in asked.packages}
+    found: dict[tuple[str, str], PlannedTrial] = {}
+    for trial in plan.design.trials:
+        if len(found) == len(wanted):
+            break
+        key = (trial.levels.get("machine", plan.chosen[0].name), trial.package)
+        if key in wanted and trial.purpose == "question":
+            found.setdefault(key, trial)
+    numbers = count(1)
+    return [
+        (replace(found[key], trial_id=f"debug{next(numbers):02d}"), candidate)
+        for candidate in first.values()
+        for package in asked.packages
+        if (key := (candidate.name, package.name)) in found
+    ]
+
+
+def _insert_builds(
+    rows: _TrialRows, asked: Asked, head: BundleHead, plan: FleetPlan, ready: TrialState, first: int
+) -> dict[tuple[str, ...], int]:
+    """Insert a trial for each build that several workers share; return its row by the name of the build."""
+    if asked.fleet.build_on != "strongest":
+        return {}
+    with_setup = {package.name for package in head.packages if package.has_setup}
+    strongest: dict[str, Candidate] = {}
+    for candidate in sorted(
+        plan.chosen, key=lambda item: (-item.cores, -item.memory_bytes, -item.clock_khz, item.name)
+    ):
+        strongest.setdefault(candidate.hardware.get("arch", ""), candidate)
+    names = _BuildNames(asked, plan)
+    builds: dict[tuple[str, ...], PlannedTrial] = {}
+    for trial in plan.design.trials:
+        if trial.package in with_setup:
+            builds.setdefault(names.name(trial), trial)
+    named = [
+        (replace(trial, trial_id=f"build{number:05d}"), key)
+        for number, (key, trial) in enumerate(builds.items(), start=1)
+    ]
+    insert_rows(Trial, _COLUMNS, rows.list_builds(named, strongest, ready, first=first - len(named)))
+    ids = dict(
+        select_rows(
+            "SELECT trial_id, id FROM datamill_trial WHERE experiment_id = %s AND purpose = 'build'",
+            [rows.experiment_id],
+        )
+    )
+    return {key: ids[trial.trial_id] for trial, key in named}
+
+
+class _BuildNames:
+    """Tells builds of the fleet apart: by architecture, and then as they are told apart on one machine."""
+
+    def __init__(self, asked: Asked, plan: FleetPlan) -> None:
+        self._fresh = asked.build == "fresh"
+        self._only = plan.chosen[0].name
+        self._arch = {candidate.name: candidate.hardware.get("arch", "") for candidate in plan.chosen}
+        factors = tuple(item for item in plan.design.factors if item.name != "machine")
+        self._design = replace(plan.design, trials=(), factors=factors)
+
+    def name(self, trial: PlannedTrial) -> tuple[str, ...]:
+        """Return what tells the build of a trial from others; the architecture comes first."""
+        arch = self._arch[trial.levels.get("machine", self._only)]
+        return (arch, trial.trial_id) if self._fresh else (arch, *name_build(self._design, trial))
+
+
+@dataclass(slots=True)
+class _TrialRows:
+    """Makes rows of trials, one at a time: a million of them must not be in memory twice."""
+
+    experiment_id: int
+    asked: Asked
+    digests: Mapping[str, str]
+    places: Mapping[str, str]
+
+    def list_debug(
+        self, trials: list[tuple[PlannedTrial, Candidate]], first: int
+    ) -> Iterator[tuple[object, ...]]:
+        """Yield rows of debug trials, before all others."""
+        for position, (trial, candidate) in enumerate(trials, start=first):
+            yield self._make(
+                trial, candidate.worker_id, position, TrialPurpose.DEBUG, TrialState.PLANNED, reboot=False
+            )
+
+    def list_builds(
+        self,
+        trials: list[tuple[PlannedTrial, tuple[str, ...]]],
+        strongest: Mapping[str, Candidate],
+        ready: TrialState,
+        first: int,
+    ) -> Iterator[tuple[object, ...]]:
+        """Yield rows of builds that other trials need."""
+        for position, (trial, key) in enumerate(trials, start=first):
+            worker_id = strongest[key[0]].worker_id
+            yield self._make(trial, worker_id, position, TrialPurpose.BUILD, ready, reboot=False)
+
+    def list_design(
+        self, plan: FleetPlan, ready: TrialState, needs: Mapping[tuple[str, ...], int]
+    ) -> Iterator[tuple[object, ...]]:
+        """Yield rows of the design's trials in their order."""
+        only = plan.chosen[0].name
+        names = _BuildNames(self.asked, plan)
+        reboots = list_reboots(self.asked, plan.design)
+        for trial, reboot in zip(plan.design.trials, reboots, strict=True):
+            place = trial.levels.get("machine", only)
+            needed = needs.get(names.name(trial)) if needs else None
+            yield self._make(
+                trial,
+                self.places[place],
+                trial.order,
+                TrialPurpose.DESIGN,
+                ready if needed is None else TrialState.WAITING,
+                reboot=reboot,
+                needs=needed,
+            )
+
+    def _make(
+        self,
+        trial: PlannedTrial,
+        worker_id: str,
+        position: int,
+        purpose: TrialPurpose,
+        state: TrialState,
+        *,
+        reboot: bool,
+        needs: int | None = None,
+    ) -> tuple[object, ...]:
+        return (
+            self.experiment_id,
+            trial.trial_id,
+            purpose.value,
+            worker_id,
+            position,
+            trial.block,
+            self.digests[trial.package],
+            reboot,
+            state.value,
+            0,
+            needs,
+            _ENCODER.encode(trial),
+        )
