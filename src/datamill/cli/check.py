@@ -19,11 +19,12 @@ from datamill.cli.experiment_files import (
     ask_host,
     check_constraints,
     check_design_size,
+    list_fleet_notes,
     read_experiment_file,
     size_design,
 )
 from datamill.cli.replication_text import list_replication_doubts
-from datamill.design.factorial import count_parameters
+from datamill.design.factorial import find_missing_error
 from datamill.design.records import DesignFactor
 from datamill.execution.here import PendingTrial, clear_scratch, list_pending_trials, run_pending_trials
 from datamill.execution.host_lock import lock_host
@@ -69,6 +70,8 @@ def check(file: Path, pilot: bool, allow_trials: int) -> None:
             run_pilot(found, binary, console, lock)
     factors, trials = size_design(found)
     console.print(describe_design(found, factors, trials, estimate_trial_time(found)))
+    for note in list_fleet_notes(experiment):
+        console.print(f"Note: {note}", style="dim", highlight=False, markup=False)
     doubts = (*list_idle_factors(found, factors), *list_doubts(experiment, factors, trials))
     for warning in (*list_lost_factors(read, found), *doubts):
         console.print(f"Warning: {warning}", style="yellow", highlight=False, markup=False)
@@ -109,19 +112,13 @@ def list_doubts(experiment: Experiment, factors: tuple[DesignFactor, ...], trial
     """Return what is allowed and yet may disappoint, one sentence each."""
     doubts = list_replication_doubts(experiment, factors)
     kind = experiment.design.kind
-    levels = [len(factor.levels) for factor in factors if factor.role == "factor"]
-    # A design that leaves points out is mostly for main effects: what it cannot tell is not in the model.
-    parameters = count_parameters(levels, experiment.interaction_order if kind == "full" else 1)
     if kind == "screening" and experiment.replicates == 1:
         doubts.append(
             "one replicate shows no error: effects are judged by Lenth's method, as if most of them were "
             "nothing. replicates = 2 is better."
         )
-    if trials <= parameters:
-        doubts.append(
-            f"{trials} trials leave nothing to estimate the error from ({parameters} means and effects): "
-            "there will be no intervals. Raise replicates."
-        )
+    if few := find_missing_error(experiment, factors, trials):
+        doubts.append(few)
     needed = {
         name: response.name
         for response in experiment.responses

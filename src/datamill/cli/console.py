@@ -2,16 +2,44 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from rich.console import Console
+from rich.segment import Segment
+
+#: What moves cursors, changes titles or hides what follows: all control characters but tabs and ends of
+#: lines, and those that turn the direction of writing round.
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
-def make_console() -> Console:
+def clean_for_terminal(text: str) -> str:
+    """Return a text with nothing in it that a terminal would obey: others may have written it."""
+    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+class CleanConsole(Console):
+    """A console that prints what workers and other users wrote as it is, and obeys none of it."""
+
+    def _render_buffer(self, buffer: Iterable[Segment]) -> str:
+        # All that is printed passes here, with what Rich itself tells the terminal kept apart.
+        return super()._render_buffer(
+            segment if segment.control else Segment(clean_for_terminal(segment.text), segment.style)
+            for segment in buffer
+        )
+
+
+def make_console(*, stderr: bool = False) -> Console:
     """Return a console that wraps lines on a terminal and leaves them whole for a file or a pipe."""
-    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+    return CleanConsole(stderr=stderr, highlight=False, soft_wrap=not sys.stdout.isatty())
+
+
+def make_table_console() -> Console:
+    """Return a console for tables of several columns, wide where it is no terminal."""
+    return CleanConsole(highlight=False, width=None if sys.stdout.isatty() else 160)
 
 
 def name_command() -> str:

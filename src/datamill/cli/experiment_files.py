@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
+import platform
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from datamill.design.eligibility import find_unmet_constraint
 from datamill.design.factorial import choose_factors, count_trials
+from datamill.design.fleet_records import Candidate
 from datamill.design.points import count_points
 from datamill.design.records import DesignFactor
 from datamill.execution.packages import PackageFacts, inspect_package
-from datamill.execution.user_factors import UserFactor, read_user_factor
+from datamill.execution.user_factors import UserFactor, check_factor_names, read_user_factor
 from datamill.execution.worker import read_offers
 from datamill.experiment.errors import InputError
-from datamill.experiment.factors import FACTORS
 from datamill.experiment.offers import (
-    FactorOffer,
     Offers,
     check_offers,
     drop_unavailable_policy,
     list_asked_levels,
+    withdraw_build_policy,
 )
 from datamill.experiment.parse import parse_experiment
-from datamill.experiment.parse_factors import check_user_names
-from datamill.experiment.quantities import format_size
-from datamill.experiment.records import Constraints, Experiment, Package
-from datamill.experiment.responses import BUILT_IN_UNITS
+from datamill.experiment.records import Constraints, Experiment, FleetChoice, Package
 from datamill.experiment.source import Source
 from datamill.results.bundle import BundlePackage, open_bundle
-from datamill.results.table import TABLE_SCHEMA
 from datamill.results.trial_record import HostFacts
 
 EXPERIMENT_FILE = "experiment.toml"
@@ -100,7 +99,7 @@ def read_experiment_file(given: Path) -> ExperimentFile:
         read_user_factor(find(given_path, "the factor", "factor", index))
         for index, given_path in enumerate(experiment.user_factors)
     )
-    _check_user_factors(experiment, factors)
+    check_factor_names(experiment, tuple(factor.name for factor in factors))
     return ExperimentFile(path, text, experiment, packages, loads, factors)
 
 
@@ -120,13 +119,6 @@ def _read_bundled_experiment(folder: Path) -> ExperimentFile:
     return ExperimentFile(path, text, bundle.experiment, packages, loads, factors)
 
 
-def _check_user_factors(experiment: Experiment, factors: tuple[UserFactor, ...]) -> None:
-    taken = dict.fromkeys(TABLE_SCHEMA, "column of the table of results")
-    taken |= dict.fromkeys(BUILT_IN_UNITS, "built-in response")
-    taken |= {response.name: "response of the experiment" for response in experiment.responses}
-    check_user_names(experiment.choices, tuple(factor.name for factor in factors), taken)
-
-
 def ask_host(file: ExperimentFile, binary: Path) -> ExperimentFile:
     """Return the experiment with what this host offers, less what only a policy names and is not here.
 
@@ -137,12 +129,7 @@ def ask_host(file: ExperimentFile, binary: Path) -> ExperimentFile:
     brought = [factor.path for factor in file.user_factors]
     offers = read_offers(binary, list_asked_levels(file.experiment), brought)
     if not any(package.has_setup for package in file.packages):
-        built = {choice.name for choice in file.experiment.nuisance if choice.by_policy}
-        offers |= {
-            name: FactorOffer(name, "build", (), reason="no package has a setup.sh, so nothing is built")
-            for name in built
-            if FACTORS[name].build
-        }
+        offers = withdraw_build_policy(file.experiment, offers)
     check_offers(file.experiment, offers)
     return replace(file, experiment=drop_unavailable_policy(file.experiment, offers), offers=offers)
 
@@ -187,24 +174,73 @@ def check_design_size(file: ExperimentFile, allowed_trials: int) -> None:
 
 
 def check_constraints(constraints: Constraints, host: HostFacts, *, where: str) -> None:
-    """Refuse to run on a machine that the experiment excludes.
+    """Refuse to run on a machine that the experiment excludes, as far as that is known of it.
+
+    Names of workers are of a fleet, of which this machine is none.
 
     Raises:
         InputError: with the constraint that this machine does not meet.
     """
-    problem = ""
-    if constraints.arch and host.arch not in constraints.arch:
-        problem = f"it needs one of {', '.join(constraints.arch)}, and this machine is {host.arch}"
-    elif host.memory_bytes < constraints.min_memory_bytes:
-        problem = (
-            f"it needs {format_size(constraints.min_memory_bytes)} of memory, and this machine has "
-            f"{format_size(host.memory_bytes)}"
-        )
-    elif host.cores < constraints.min_cores:
-        problem = f"it needs {constraints.min_cores} processors, and this machine has {host.cores}"
-    if problem:
+    distribution, clock_khz = read_distribution(), read_clock_khz()
+    here = Candidate(
+        worker_id="",
+        name="",
+        hardware={"arch": host.arch, "cpu_model": host.cpu_model, "distribution": distribution},
+        offers={},
+        memory_bytes=host.memory_bytes,
+        cores=host.cores,
+        clock_khz=clock_khz,
+    )
+    known = replace(
+        constraints,
+        workers=(),
+        counters=False,
+        distribution=constraints.distribution if distribution else (),
+        min_clock_khz=constraints.min_clock_khz if clock_khz else 0,
+    )
+    if problem := find_unmet_constraint(known, here):
         raise InputError(
             f"the experiment may not run here: {problem}",
             where=f"{where}: [constraints]",
             remedy="Run it on another machine, or relax the constraint.",
         )
+
+
+def list_fleet_notes(experiment: Experiment) -> list[str]:
+    """Return what an experiment says about a fleet and is not followed here, a sentence each."""
+    constraints, notes = experiment.constraints, []
+    named = {item.dimension: None for item in experiment.coverage}
+    if named:
+        notes.append(
+            f"[coverage] ({', '.join(named)}) chooses among machines of a fleet, and here is one machine: "
+            "datamill submit follows it."
+        )
+    if experiment.fleet != FleetChoice():
+        notes.append("[fleet] says how the experiment runs on a fleet; here it is not followed.")
+    unchecked = [
+        *(["workers"] if constraints.workers else []),
+        *(["counters"] if constraints.counters else []),
+        *(["distribution"] if constraints.distribution and not read_distribution() else []),
+        *(["min_clock"] if constraints.min_clock_khz and not read_clock_khz() else []),
+    ]
+    if unchecked:
+        notes.append(f"[constraints] {', '.join(unchecked)}: not checked on this machine, only on a fleet.")
+    return notes
+
+
+def read_distribution() -> str:
+    """Return this machine's distribution as a fleet names it, such as `debian 12`; empty when unknown."""
+    try:
+        release = platform.freedesktop_os_release()
+    except OSError:
+        return ""
+    return f"{release.get('ID', '')} {release.get('VERSION_ID', '')}".strip()
+
+
+def read_clock_khz() -> int:
+    """Return the highest clock of any processor here, in kHz; 0 when the kernel does not tell."""
+    clocks = [0]
+    for file in Path("/sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/cpuinfo_max_freq"):
+        with suppress(OSError, ValueError):
+            clocks.append(int(file.read_text()))
+    return max(clocks)

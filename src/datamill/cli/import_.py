@@ -15,6 +15,7 @@ import polars as pl
 
 from datamill.cli.console import name_command
 from datamill.experiment.errors import InputError
+from datamill.experiment.phrases import count_nouns
 from datamill.results.bundle import replace_file
 from datamill.results.foreign.files import STANDARD_INPUT
 from datamill.results.foreign.importing import Imported, count_exclusions, import_files
@@ -262,14 +263,10 @@ def _suggest_analysis(
     return shlex.join([*words, *chosen]), note
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'s' if number != 1 else ''}"
-
-
 def format_summary(summary: ImportSummary) -> str:
     """Return the summary as lines for people."""
     lines = [f"{item.path}: {item.format}" for item in summary.files]
-    lines.append(_count(summary.rows, "row"))
+    lines.append(count_nouns(summary.rows, "row"))
     for name, levels in summary.factors.items():
         shown = ", ".join(levels[:_MOST_LEVELS])
         more = f" and {len(levels) - _MOST_LEVELS} more" if len(levels) > _MOST_LEVELS else ""
@@ -279,9 +276,11 @@ def format_summary(summary: ImportSummary) -> str:
         unit = f" in {units}" if units else ""
         changed = [name for name in item.reported_units if not find_conversion(name).is_none]
         origin = f" (reported in {', '.join(changed)})" if changed else ""
-        values, executions = _count(item.values, "value"), _count(item.executions, "execution")
+        values, executions = count_nouns(item.values, "value"), count_nouns(item.executions, "execution")
         lines.append(f"  response {item.name}{unit}{origin}: {values} of {executions}")
-    lines += [f"  not used: {_count(count, 'row')}: {reason}" for reason, count in summary.left_out.items()]
+    lines += [
+        f"  not used: {count_nouns(count, 'row')}: {reason}" for reason, count in summary.left_out.items()
+    ]
     lines += [f"Note ({item.path}): {note}." for item in summary.files for note in item.notes]
     lines += [f"Note: {note}." for note in summary.notes]
     if summary.table is not None:

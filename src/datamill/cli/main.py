@@ -32,7 +32,15 @@ _VERBS = {
     "compare": "Has performance changed between versions?",
     "import": "Make a table of the results of another tool.",
     "export": "Write a bundle or table for another tool or a paper.",
-    "worker": "Look at this machine, and put it back as it was.",
+    "submit": "Run an experiment on a fleet of machines.",
+    "watch": "Show an experiment of the fleet live.",
+    "fetch": "Take the bundle of an experiment home from the fleet.",
+    "cancel": "End an experiment of the fleet.",
+    "release": "Let an experiment go on after its debug trials.",
+    "trials": "List the trials of an experiment of the fleet.",
+    "workers": "List the machines of the fleet.",
+    "serve": "Run the coordinator of a fleet.",
+    "worker": "Look at this machine, put it back as it was, let it join a fleet.",
 }
 
 
@@ -94,5 +102,8 @@ def _advise(error: OSError, arguments: list[str]) -> str:
 
 
 def _refuse(message: str) -> int:
-    click.echo(f"datamill: {message}", err=True)
+    # Imported late: the library that draws terminals takes a while to load.
+    from datamill.cli.console import clean_for_terminal
+
+    click.echo(f"datamill: {clean_for_terminal(message)}", err=True)
     return EXIT_BAD_INPUT

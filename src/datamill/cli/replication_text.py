@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datamill.design.nesting import count_calibration_trials, is_drawn_build
 from datamill.design.records import DesignFactor
 from datamill.design.reference_trials import count_among
+from datamill.experiment.phrases import count_nouns
 from datamill.experiment.records import Experiment
 
 
@@ -16,10 +17,10 @@ def phrase_replicates(experiment: Experiment) -> str:
     nested = experiment.replication
     if nested is None:
         return f"{experiment.replicates}"
-    text = f"{experiment.replicates} = {_count(nested.builds, 'build')} x "
-    text += f"{_count(nested.executions, 'execution')}{' of each' if nested.builds > 1 else ''}"
+    text = f"{experiment.replicates} = {count_nouns(nested.builds, 'build')} x "
+    text += f"{count_nouns(nested.executions, 'execution')}{' of each' if nested.builds > 1 else ''}"
     if nested.measurements:
-        text += f", {_count(nested.measurements, 'measurement')} in each execution"
+        text += f", {count_nouns(nested.measurements, 'measurement')} in each execution"
         text += f" after {nested.warmup:,} to warm up" if nested.warmup else ""
     return text
 
@@ -69,7 +70,3 @@ def list_replication_doubts(experiment: Experiment, factors: Sequence[DesignFact
     if nested.builds == 1 and nested.randomise_builds:
         doubts.append("randomise_builds draws one build only: chance in compilation needs several builds.")
     return doubts
-
-
-def _count(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -118,8 +118,12 @@ def list_problems(summary: TrialSummary, table: pl.DataFrame, bundle: Bundle) ->
     if bad:
         first = f" ({reasons[0]})" if reasons.len() else ""
         problems.append(
-            f"{bad} of {summary.planned} trials failed{first}; what they printed is in {bundle.artifacts}; "
-            f"attempt them again with datamill run --resume {bundle.folder} --retry-failed."
+            f"{bad} of {summary.planned} trials failed{first}; what they printed is in {bundle.artifacts}"
+            + (
+                "."
+                if bundle.of_fleet
+                else f"; attempt them again with datamill run --resume {bundle.folder} --retry-failed."
+            )
         )
     if summary.excluded:
         names = [response.name for response in bundle.experiment.responses]
@@ -135,7 +139,11 @@ def list_problems(summary: TrialSummary, table: pl.DataFrame, bundle: Bundle) ->
         problems.append(f"{summary.excluded} trials completed but cannot be used: {most}.")
     if summary.ended < summary.planned:
         problems.append(
-            f"{summary.planned - summary.ended} of {summary.planned} trials have not run; continue with "
-            f"datamill run --resume {bundle.folder}."
+            f"{summary.planned - summary.ended} of {summary.planned} trials have "
+            + (
+                "no record on the fleet: they have not run yet, or were given up or cancelled."
+                if bundle.of_fleet
+                else f"not run; continue with datamill run --resume {bundle.folder}."
+            )
         )
     return problems

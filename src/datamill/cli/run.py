@@ -20,6 +20,7 @@ from datamill.cli.experiment_files import (
     ask_host,
     check_constraints,
     check_design_size,
+    list_fleet_notes,
     read_experiment_file,
 )
 from datamill.cli.progress import TrialProgress
@@ -111,6 +112,7 @@ def run(
             if out is not None:
                 raise click.UsageError("--out names a new bundle; it does not go with --resume")
             bundle = open_bundle(resume)
+            check_resumable(bundle)
             check_packages(bundle)
             check_state_folder(factor.name for factor in bundle.design.factors)
             bundle_lock = locks.enter_context(lock_bundle(bundle))
@@ -119,6 +121,8 @@ def run(
             found = ask_host(read_question(file, after_screening, console.print), binary)
             check_design_size(found, allow_trials)
             check_constraints(found.experiment.constraints, read_host_facts(binary), where=str(found.path))
+            for note in list_fleet_notes(found.experiment):
+                console.print(f"Note: {note}", style="dim", highlight=False, markup=False)
             check_state_folder(choice.name for choice in found.experiment.choices)
             folder = out or Path(f"{found.experiment.name}-{datetime.now().astimezone():%Y%m%d-%H%M%S}")
             # Before there is a bundle: one that was refused its host would only be in the way.
@@ -294,6 +298,21 @@ def _make_builds(
     if builds:
         progress.show_stage(f"building: 0 of {len(builds)}")
         make_shared_builds(bundle, builds, worker, show_build)
+
+
+def check_resumable(bundle: Bundle) -> None:
+    """Refuse to continue here what a fleet runs: the machine is a factor of its design.
+
+    Raises:
+        InputError: when the bundle was fetched from a coordinator.
+    """
+    if bundle.of_fleet:
+        raise InputError(
+            "a fleet runs this experiment, and this bundle is a copy",
+            where=str(bundle.folder),
+            remedy="Fetch it again when there is more: datamill fetch. To repeat it on this machine: "
+            f"{name_command()} run {bundle.folder}.",
+        )
 
 
 def check_packages(bundle: Bundle) -> None:

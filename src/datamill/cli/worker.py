@@ -14,6 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from datamill.cli.console import make_console
+from datamill.cli.worker_fleet import join, token
+from datamill.cli.worker_image import image
+from datamill.cli.worker_lab import lab
 from datamill.execution.host_lock import STATE_VARIABLE, lock_host, name_lock
 from datamill.execution.worker import ask_worker, find_worker, read_host_facts, read_offers
 from datamill.experiment.quantities import format_duration, format_size
@@ -25,7 +28,13 @@ EXIT_NOISY = 1
 
 @click.group()
 def worker() -> None:
-    """Look at this machine as the worker sees it, and put it back as it was."""
+    """Look at this machine as the worker sees it, put it back as it was, let it join a fleet."""
+
+
+worker.add_command(join)
+worker.add_command(token)
+worker.add_command(image)
+worker.add_command(lab)
 
 
 @worker.command()

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern, URLResolver
+from django.urls import URLPattern, URLResolver, include, path
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from datamill.service.api.api import api
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("api/", api.urls),
+    path("", include("datamill.service.pages.urls")),
+]

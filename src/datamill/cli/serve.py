@@ -1,0 +1,19 @@
+"""`datamill serve`: run the coordinator of a fleet."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+
+@click.command(
+    add_help_option=False, context_settings={"ignore_unknown_options": True, "allow_extra_args": True}
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def serve(arguments: tuple[str, ...]) -> None:
+    """Run the coordinator of a fleet: web pages, API, and the broker that carries trials to workers."""
+    # The coordinator is a program of its own: commands load without it, and signals reach it directly.
+    sys.stdout.flush()
+    os.execv(sys.executable, [sys.executable, "-m", "datamill.service", *arguments])

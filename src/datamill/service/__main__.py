@@ -1,0 +1,69 @@
+"""`python -m datamill.service`: what `datamill serve` becomes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from urllib.parse import urlsplit
+
+import click
+
+from datamill.experiment.errors import InputError
+
+EXIT_BAD_INPUT = 2
+EXIT_INTERRUPTED = 130
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a coordinator; bad input ends in a clear message and status 2."""
+    try:
+        return _serve(sys.argv[1:] if arguments is None else arguments)
+    except InputError as error:
+        click.echo(f"datamill: {error}", err=True)
+        return EXIT_BAD_INPUT
+    except KeyboardInterrupt:
+        click.echo("datamill: interrupted", err=True)
+        return EXIT_INTERRUPTED
+    except OSError as error:
+        if error.errno is None:
+            raise
+        where = f"{error.filename}: " if error.filename else ""
+        click.echo(f"datamill: {where}{error.strerror}", err=True)
+        return EXIT_BAD_INPUT
+
+
+def _serve(arguments: list[str]) -> int:
+    from datamill.service.serving.data_folder import DataFolder
+    from datamill.service.serving.options import parse_options
+
+    options = parse_options(arguments)
+    # Everything that a coordinator keeps is its owner's alone.
+    os.umask(0o077)
+    folder = DataFolder(options.data)
+    url = folder.database_url(options.database)
+    folder.make_session_key()
+    # The settings read these when they are imported.
+    os.environ["DATAMILL_SERVICE_DATA"] = str(folder.path)
+    os.environ["DATAMILL_SERVICE_DATABASE"] = url
+    os.environ["DJANGO_SETTINGS_MODULE"] = "datamill.service.settings"
+    import django
+
+    django.setup()
+    # After Django: these name its tables.
+    from datamill.service.serving.serve import prepare, serve, show_log
+
+    show_log()
+    return asyncio.run(serve(prepare(options, folder, _name_database(url))))
+
+
+def _name_database(url: str) -> str:
+    """Return a database's URL without its password."""
+    parts = urlsplit(url)
+    if parts.password is None:
+        return url
+    return url.replace(f":{parts.password}@", ":…@", 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The HTTP API: what programs and the client verbs ask the coordinator."""

@@ -1,0 +1,84 @@
+"""The API as a whole: its parts, and what becomes of an error."""
+
+from __future__ import annotations
+
+import logging
+
+from django.http import HttpRequest, HttpResponse
+from ninja import NinjaAPI
+from ninja.errors import AuthenticationError, HttpError, ValidationError
+
+from datamill import __version__
+from datamill.experiment.errors import InputError
+from datamill.service.accounts import DeniedError, NotFoundError
+from datamill.service.api import accounting, experiments, stream, workers
+from datamill.service.api.credentials import EITHER
+from datamill.service.bundles.logs import BundleError
+
+_log = logging.getLogger("datamill.service")
+
+api = NinjaAPI(
+    title="datamill",
+    version=__version__,
+    description="Experiments on a fleet of machines. Errors are `message`, `where`, `remedy`.",
+    auth=EITHER,
+    urls_namespace="api",
+    docs_url=None,
+)
+api.add_router("/experiments", experiments.router)
+api.add_router("/experiments", stream.router)
+api.add_router("/workers", workers.router)
+api.add_router("", accounting.router)
+
+
+def _refuse(
+    request: HttpRequest, status: int, message: str, where: str = "", remedy: str = ""
+) -> HttpResponse:
+    body = {"message": message, "where": where, "remedy": remedy}
+    return api.create_response(request, body, status=status)
+
+
+@api.exception_handler(InputError)
+def refuse_input(request: HttpRequest, problem: InputError) -> HttpResponse:
+    """Answer 404, 403 or 400 with what is wrong, where, and what to do."""
+    status = 404 if isinstance(problem, NotFoundError) else 403 if isinstance(problem, DeniedError) else 400
+    return _refuse(request, status, problem.message, problem.where, problem.remedy)
+
+
+@api.exception_handler(ValidationError)
+def refuse_body(request: HttpRequest, problem: ValidationError) -> HttpResponse:
+    """Answer 422 with the first field that is wrong."""
+    first = problem.errors[0]
+    kind, *parts = (str(part) for part in first["loc"])
+    # Behind "body" stands what the function calls it.
+    where = ".".join(parts[1:] if kind == "body" else parts) or kind
+    return _refuse(request, 422, first["msg"], where, "What a request holds is at /api/openapi.json.")
+
+
+@api.exception_handler(AuthenticationError)
+def refuse_stranger(request: HttpRequest, problem: AuthenticationError) -> HttpResponse:  # noqa: ARG001
+    """Answer 401."""
+    return _refuse(
+        request,
+        401,
+        "the coordinator does not know this key",
+        remedy="Send Authorization: Bearer KEY with a key that has not been revoked.",
+    )
+
+
+@api.exception_handler(HttpError)
+def refuse_request(request: HttpRequest, problem: HttpError) -> HttpResponse:
+    """Answer what the framework found wrong, such as a body that is no JSON."""
+    return _refuse(request, problem.status_code, str(problem))
+
+
+@api.exception_handler(BundleError)
+def report_unsound(request: HttpRequest, problem: BundleError) -> HttpResponse:
+    """Answer 500 with what is amiss: a bundle that would be wrong is not sent."""
+    _log.error("unsound bundle: %s", problem)
+    return _refuse(
+        request,
+        500,
+        f"the coordinator cannot vouch for this bundle, and does not send it: {problem}",
+        remedy="Tell whoever runs the coordinator: its log has the same sentence.",
+    )

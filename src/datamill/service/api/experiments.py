@@ -1,0 +1,212 @@
+"""Experiments: planned, submitted, looked at, cancelled, taken home."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+
+from django.db.models import QuerySet
+from django.http import HttpRequest, StreamingHttpResponse
+from ninja import Path, Query, Router, Status
+
+from datamill.service.accounts import (
+    find_experiment,
+    find_own_experiment,
+    find_user,
+    list_visible_experiments,
+)
+from datamill.service.api.schemas import (
+    EventPage,
+    ExperimentLine,
+    ExperimentOut,
+    Number,
+    Preview,
+    Problem,
+    SubmissionIn,
+    Submitted,
+    TrialPage,
+)
+from datamill.service.bundles.export import prepare_bundle
+from datamill.service.bundles.tar_stream import send_pieces
+from datamill.service.coordinator.experiments import cancel_experiment, release_experiment
+from datamill.service.coordinator.questions import decode_planned_trial
+from datamill.service.models import (
+    Attempt,
+    Event,
+    Experiment,
+    ExperimentState,
+    Trial,
+    TrialState,
+)
+from datamill.service.progress import count_progress, describe_event, name_workers
+from datamill.service.serving.writer import run_as_writer
+from datamill.service.submissions.planning import plan_submission
+from datamill.service.submissions.preview import describe_plan
+from datamill.service.submissions.submitting import submit_experiment
+
+router = Router(tags=["experiments"])
+#: Most trials, events or experiments in one answer.
+MOST_ROWS = 1000
+After = Annotated[int, Query(ge=0, le=2**63 - 1)]
+ExperimentNumber = Annotated[Number, Path()]
+
+
+@router.post("/plan", response={200: Preview, 400: Problem})
+def plan(request: HttpRequest, body: SubmissionIn) -> dict[str, Any]:
+    """Show what would run where, and change nothing."""
+    return describe_plan(plan_submission(body.to_submission(), find_user(request)))
+
+
+@router.post("", response={200: Submitted, 400: Problem, 409: Problem})
+def submit(request: HttpRequest, body: SubmissionIn) -> Status[dict[str, Any]] | dict[str, Any]:
+    """Run an experiment; its files must have been uploaded before."""
+    submission = body.to_submission()
+    planned = plan_submission(submission, find_user(request))
+    if planned.missing:
+        return Status(
+            409,
+            {
+                "message": f"{len(planned.missing)} files of the experiment are not here",
+                "where": submission.file_name,
+                "remedy": "Upload them with PUT /files/SHA256, then submit again.",
+                "missing_files": list(planned.missing),
+            },
+        )
+    accepted = submit_experiment(submission, planned, find_user(request), time.time())
+    return {**describe_plan(planned), "id": accepted}
+
+
+@router.get("", response=list[ExperimentLine])
+def list_experiments(
+    request: HttpRequest, state: ExperimentState | None = None, mine: bool = False, before: After = 0
+) -> list[dict[str, Any]]:
+    """List experiments, the latest first; ask for older ones with `before`, the last one's number."""
+    found = list_visible_experiments(request.user).select_related("owner").defer("text", "head", "design")
+    if state is not None:
+        found = found.filter(state=state)
+    if mine:
+        found = found.filter(owner_id=request.user.pk)
+    if before:
+        found = found.filter(pk__lt=before)
+    return [describe_experiment(item) for item in found.order_by("-pk")[:MOST_ROWS]]
+
+
+@router.get("/{number}", response={200: ExperimentOut, 404: Problem})
+def show(request: HttpRequest, number: ExperimentNumber) -> dict[str, Any]:
+    """Tell how far an experiment is."""
+    experiment = find_experiment(request.user, number)
+    progress = count_progress(experiment, time.time())
+    return {
+        **describe_experiment(experiment),
+        "reboot": experiment.reboot,
+        "trials": progress.trials,
+        "debug_trials": progress.debug_trials,
+        "workers": progress.workers,
+        "finish_s": progress.finish_s,
+    }
+
+
+@router.post("/{number}/cancel", response={200: ExperimentLine, 400: Problem, 403: Problem, 404: Problem})
+def cancel(request: HttpRequest, number: ExperimentNumber) -> dict[str, Any]:
+    """End an experiment; what was measured stays."""
+    find_own_experiment(request.user, number)
+    run_as_writer(cancel_experiment, number, find_user(request), time.time())
+    return describe_experiment(find_experiment(request.user, number))
+
+
+@router.post("/{number}/release", response={200: ExperimentLine, 400: Problem, 403: Problem, 404: Problem})
+def release(request: HttpRequest, number: ExperimentNumber) -> dict[str, Any]:
+    """Let the design of an experiment run that waits for someone to look at its debug trials."""
+    find_own_experiment(request.user, number)
+    run_as_writer(release_experiment, number, find_user(request), time.time())
+    return describe_experiment(find_experiment(request.user, number))
+
+
+@router.get("/{number}/trials", response={200: TrialPage, 404: Problem})
+def list_trials(
+    request: HttpRequest, number: ExperimentNumber, state: TrialState | None = None, after: After = 0
+) -> dict[str, Any]:
+    """List trials in the order in which they were planned."""
+    experiment = find_experiment(request.user, number)
+    trials = Trial.objects.filter(experiment=experiment, pk__gt=after).select_related("worker").order_by("pk")
+    if state is not None:
+        trials = trials.filter(state=state)
+    page = list(trials[: MOST_ROWS + 1])
+    more, page = len(page) > MOST_ROWS, page[:MOST_ROWS]
+    return {"trials": _describe_trials(page), "next": page[-1].pk if more else None}
+
+
+def _describe_trials(trials: list[Trial]) -> list[dict[str, Any]]:
+    latest: dict[int, tuple[str, str]] = {}
+    attempts = Attempt.objects.filter(trial__in=[trial.pk for trial in trials]).order_by("number")
+    for trial_id, outcome, reason in attempts.values_list("trial_id", "outcome", "reason"):
+        latest[trial_id] = (outcome, reason)
+    told = []
+    for trial in trials:
+        plan = decode_planned_trial(bytes(trial.plan))
+        outcome, reason = latest.get(trial.pk, ("", ""))
+        told.append(
+            {
+                "trial_id": trial.trial_id,
+                "purpose": trial.purpose,
+                "position": trial.position,
+                "worker": trial.worker.name,
+                "package": plan.package,
+                "levels": plan.levels,
+                "state": trial.state,
+                "attempts": trial.attempts,
+                "outcome": outcome,
+                "failure": reason,
+            }
+        )
+    return told
+
+
+@router.get("/{number}/events", response={200: EventPage, 404: Problem})
+def list_events(request: HttpRequest, number: ExperimentNumber, after: After = 0) -> dict[str, Any]:
+    """List what happened in an experiment, oldest first."""
+    experiment = find_experiment(request.user, number)
+    return page_events(Event.objects.filter(experiment_id=experiment.pk), after)
+
+
+def page_events(events: QuerySet[Event], after: int) -> dict[str, Any]:
+    """Return a page of events with the names of workers."""
+    found = list(events.filter(pk__gt=after).order_by("pk")[: MOST_ROWS + 1])
+    more, found = len(found) > MOST_ROWS, found[:MOST_ROWS]
+    names = name_workers(found)
+    return {
+        "events": [describe_event(event, names.get(event.worker_id, "")) for event in found],
+        "next": found[-1].pk if more else None,
+    }
+
+
+@router.get("/{number}/bundle", response={200: None, 404: Problem})
+def bundle(request: HttpRequest, number: ExperimentNumber) -> StreamingHttpResponse:
+    """Send the bundle as a tar archive: of an experiment that has not ended, what there is."""
+    return send_bundle(find_experiment(request.user, number))
+
+
+def send_bundle(experiment: Experiment) -> StreamingHttpResponse:
+    """Answer with the bundle of an experiment.
+
+    Raises:
+        BundleError: when the database does not hold what it needs.
+    """
+    prepared = prepare_bundle(experiment, time.time())
+    response = StreamingHttpResponse(send_pieces(prepared.stream()), content_type="application/x-tar")
+    response["Content-Disposition"] = f'attachment; filename="{experiment.name}-{experiment.pk}.tar"'
+    return response
+
+
+def describe_experiment(experiment: Experiment) -> dict[str, Any]:
+    """Return an experiment as a list shows it."""
+    return {
+        "id": experiment.pk,
+        "name": experiment.name,
+        "owner": experiment.owner.username,
+        "public": experiment.public,
+        "state": experiment.state,
+        "state_reason": experiment.state_reason,
+        "submitted_unix_s": experiment.submitted_unix_s,
+        "ended_unix_s": experiment.ended_unix_s,
+    }

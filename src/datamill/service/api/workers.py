@@ -1,0 +1,105 @@
+"""Machines: let in, looked at, drained, resumed, removed."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+
+import msgspec
+from django.db.models import Count
+from django.http import HttpRequest, HttpResponse
+from ninja import Path, Router
+
+from datamill.experiment.errors import InputError
+from datamill.service.accounts import find_own_worker, find_user, find_worker_by_name
+from datamill.service.api.schemas import Problem, WorkerDetail, WorkerOut
+from datamill.service.coordinator.members import drain_worker, resume_worker
+from datamill.service.membership import dismiss_machine, enrol_machine
+from datamill.service.messages import EnrolmentRequest
+from datamill.service.models import Attempt, Worker, WorkerState
+from datamill.service.serving.writer import run_as_writer
+
+router = Router(tags=["workers"])
+#: An inventory with all factors has some 20 kB.
+MOST_REQUEST_BYTES = 1 << 20
+WorkerName = Annotated[str, Path(max_length=64, pattern=r"^[^\x00]*$")]
+
+
+@router.post("/enrol", auth=None, response={200: None, 400: Problem})
+def enrol(request: HttpRequest) -> HttpResponse:
+    """Let a machine join with a token: `EnrolmentRequest` in, `Enrolment` out, as in `protocol/`."""
+    if int(request.headers.get("Content-Length") or 0) > MOST_REQUEST_BYTES:
+        raise InputError("the request is larger than 1 MiB", where="enrolment")
+    try:
+        asked = msgspec.json.decode(request.body, type=EnrolmentRequest)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"the request cannot be read: {error}",
+            where="enrolment",
+            remedy="Install the worker of the coordinator's version of datamill.",
+        ) from None
+    if "\0" in request.body.decode(errors="replace") or "\\u0000" in request.body.decode(errors="replace"):
+        raise InputError("the request holds a NUL", where="enrolment")
+    enrolment = enrol_machine(asked, time.time())
+    return HttpResponse(msgspec.json.encode(enrolment), content_type="application/json")
+
+
+@router.get("", response=list[WorkerOut])
+def list_workers(request: HttpRequest, state: WorkerState | None = None) -> list[dict[str, Any]]:  # noqa: ARG001
+    """List the machines of the fleet, those that were removed only when asked for."""
+    workers = Worker.objects.select_related("owner").defer("inventory", "policy").order_by("name")
+    workers = workers.filter(state=state) if state else workers.exclude(state=WorkerState.REMOVED)
+    return [describe_worker(worker) for worker in workers]
+
+
+@router.get("/{name}", response={200: WorkerDetail, 404: Problem})
+def show(request: HttpRequest, name: WorkerName) -> dict[str, Any]:  # noqa: ARG001
+    """Tell all about a machine."""
+    worker = find_worker_by_name(name)
+    states = Attempt.objects.filter(worker=worker).order_by().values_list("state").annotate(count=Count("pk"))
+    return {
+        **describe_worker(worker),
+        "attempts": dict(states),
+        "inventory": msgspec.json.decode(bytes(worker.inventory)),
+        "policy": msgspec.json.decode(bytes(worker.policy)),
+    }
+
+
+@router.post("/{name}/drain", response={200: WorkerOut, 400: Problem, 403: Problem, 404: Problem})
+def drain(request: HttpRequest, name: WorkerName) -> dict[str, Any]:
+    """Give a machine no further trials; those that it had go elsewhere."""
+    return _change(request, name, drain_worker)
+
+
+@router.post("/{name}/resume", response={200: WorkerOut, 400: Problem, 403: Problem, 404: Problem})
+def resume(request: HttpRequest, name: WorkerName) -> dict[str, Any]:
+    """Give a drained machine trials again."""
+    return _change(request, name, resume_worker)
+
+
+@router.post("/{name}/remove", response={200: WorkerOut, 400: Problem, 403: Problem, 404: Problem})
+def remove(request: HttpRequest, name: WorkerName) -> dict[str, Any]:
+    """Let a machine go for good: its credentials are void, its trials stay."""
+    dismiss_machine(find_own_worker(request.user, name), find_user(request), time.time())
+    return describe_worker(find_worker_by_name(name))
+
+
+def _change(request: HttpRequest, name: str, change: Any) -> dict[str, Any]:
+    find_own_worker(request.user, name)
+    run_as_writer(change, name, find_user(request), time.time())
+    return describe_worker(find_worker_by_name(name))
+
+
+def describe_worker(worker: Worker) -> dict[str, Any]:
+    """Return a machine as a list shows it."""
+    return {
+        "name": worker.name,
+        "worker_id": worker.worker_id,
+        "owner": worker.owner.username,
+        "state": worker.state,
+        "state_reason": worker.state_reason,
+        "hardware": worker.hardware,
+        "clock_offset_s": worker.clock_offset_s,
+        "joined_unix_s": worker.joined_unix_s,
+        "heard_unix_s": worker.heard_unix_s,
+    }

@@ -1,0 +1,1 @@
+"""The message broker: its process, its rights, its streams, and what travels through them."""

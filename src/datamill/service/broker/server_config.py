@@ -1,0 +1,98 @@
+"""The configuration of the nats-server that `datamill serve` starts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from datamill.service.broker.credentials import sign_account, sign_operator, sign_system_account
+from datamill.service.broker.keys import Keys, public_key
+
+#: Largest message, in bytes: the record of a trial, with all its measurements.
+MOST_PAYLOAD_BYTES = 8 << 20
+
+
+@dataclass(frozen=True)
+class BrokerTls:
+    """Files with which the broker proves who it is."""
+
+    certificate: Path
+    key: Path
+
+
+@dataclass(frozen=True)
+class BrokerPlace:
+    """Where the broker listens and keeps its files."""
+
+    folder: Path
+    host: str
+    port: int
+    tls: BrokerTls | None = None
+
+    @property
+    def config_file(self) -> Path:
+        """Return where its configuration is."""
+        return self.folder / "server.conf"
+
+    @property
+    def own_host(self) -> str:
+        """Return the address under which this machine itself reaches it."""
+        return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
+
+    @property
+    def own_url(self) -> str:
+        """Return its address for the coordinator."""
+        return self.url_for_workers.format(host=_bracket(self.own_host))
+
+    @property
+    def url_for_workers(self) -> str:
+        """Return its address for machines that reach the coordinator under whatever name."""
+        return f"{'tls' if self.tls else 'nats'}://{{host}}:{self.port}"
+
+
+def format_server_config(place: BrokerPlace, keys: Keys, revoked: Iterable[str], now_s: float) -> str:
+    """Return the configuration, in the format of nats-server 2.15.
+
+    `sync_interval: always`, for what was acknowledged must outlive a power cut: with the server's default of
+    two minutes, cutting the power lost every message of the last two minutes. A ping a day, for a worker that
+    waits is to have no wake-ups of ours.
+
+    Args:
+        place: where it listens and keeps its files.
+        keys: with those of operator and system account.
+        revoked: public keys of removed workers.
+        now_s: time of the claims, seconds since the Unix epoch.
+    """
+    preload = {
+        keys.account: sign_account(keys, revoked, now_s),
+        public_key(keys.system_seed): sign_system_account(keys, now_s),
+    }
+    lines = [
+        'server_name: "coordinator"',
+        f"listen: {json.dumps(f'{_bracket(place.host)}:{place.port}')}",
+        f"max_payload: {MOST_PAYLOAD_BYTES}",
+        "max_pending: 268435456",
+        "max_connections: 100000",
+        'ping_interval: "24h"',
+        f"log_file: {json.dumps(str(place.folder / 'server.log'))}",
+        f"pid_file: {json.dumps(str(place.folder / 'server.pid'))}",
+        "logfile_size_limit: 8388608",
+        "logfile_max_num: 4",
+        f"jetstream {{ store_dir: {json.dumps(str(place.folder / 'store'))}, sync_interval: always }}",
+        f"operator: {sign_operator(keys)}",
+        f"system_account: {public_key(keys.system_seed)}",
+        "resolver: MEMORY",
+        "resolver_preload: {",
+        *(f"  {account}: {claims}" for account, claims in preload.items()),
+        "}",
+    ]
+    if place.tls:
+        certificate, key = (json.dumps(str(file)) for file in (place.tls.certificate, place.tls.key))
+        lines.append(f"tls {{ cert_file: {certificate}, key_file: {key}, timeout: 10 }}")
+    return "\n".join(lines) + "\n"
+
+
+def _bracket(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

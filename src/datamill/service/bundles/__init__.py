@@ -1,0 +1,1 @@
+"""An experiment of the fleet as a bundle, in the form of a local one."""

@@ -1,0 +1,219 @@
+"""An experiment of the fleet as a bundle: the folder that `datamill run` makes, as a tar archive.
+
+Beside what a local bundle holds there are `fleet.json` (who took part, and how many trials counted),
+`events.jsonl`, and `late.jsonl` and `debug.jsonl` with records that must never count. The last member,
+`complete.json`, is there only when everything before it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from tempfile import SpooledTemporaryFile
+from typing import IO, Any
+
+import msgspec
+
+from datamill.results.bundle import BundleFactor, BundleHead, BundlePackage
+from datamill.service.bundles.design import write_design
+from datamill.service.bundles.logs import ROWS, BundleError, BundleLogs, write_logs
+from datamill.service.bundles.tar_stream import ArchiveMember, write_archive
+from datamill.service.files.store import name_stored_file
+from datamill.service.models import (
+    ENDED_EXPERIMENTS,
+    Artifact,
+    Attempt,
+    Event,
+    Experiment,
+    Spare,
+    Trial,
+    TrialPurpose,
+    TrialState,
+    Worker,
+)
+from datamill.service.progress import describe_event
+
+#: What the archive ends with.
+COMPLETE_FILE = "complete.json"
+_IN_MEMORY_BYTES = 16 << 20
+
+
+@dataclass(slots=True)
+class PreparedBundle:
+    """A bundle that was checked and is ready to be sent; `counted` trials are in its log."""
+
+    experiment: Experiment
+    first: list[ArchiveMember]
+    counted: int
+    standing_sha256: str
+    resources: ExitStack
+
+    def stream(self) -> Iterator[bytes]:
+        """Yield the archive; it ends early when a file is not as it was."""
+        with self.resources:
+            yield from write_archive(self._list_members())
+
+    def _list_members(self) -> Iterator[ArchiveMember]:
+        files = 0
+        left_out: list[str] = []
+        for member in self.first:
+            files += 1
+            yield member
+        for artifact in _list_artifacts(self.experiment, left_out):
+            files += 1
+            yield artifact
+        end = {
+            "files": files,
+            "counted": self.counted,
+            "standing_sha256": self.standing_sha256,
+            "left_out": left_out,
+        }
+        yield _make_member(COMPLETE_FILE, msgspec.json.encode(end))
+
+
+def prepare_bundle(experiment: Experiment, now_s: float) -> PreparedBundle:
+    """Gather what an experiment's bundle holds, and check that each trial that counted is in it exactly once.
+
+    Raises:
+        BundleError: when it is not, or a package is not in the store.
+    """
+    # Counted trials never become fewer, so that all of these must be found below.
+    expected = Trial.objects.filter(
+        experiment=experiment, purpose=TrialPurpose.DESIGN, state=TrialState.COUNTED
+    ).count()
+    with ExitStack() as resources:
+        logs = BundleLogs(_open_spool(resources), _open_spool(resources), _open_spool(resources))
+        write_logs(experiment, logs)
+        design = _open_spool(resources)
+        planned = write_design(experiment, logs.machines, design)
+        _check_counted(experiment, logs, planned, expected)
+        text = experiment.text.encode()
+        head = msgspec.json.decode(bytes(experiment.head), type=BundleHead)
+        digests = {"experiment.toml": hashlib.sha256(text).hexdigest(), "design.json": _digest(design)}
+        head = msgspec.structs.replace(head, sha256=digests)
+        fleet = _describe_fleet(experiment, len(planned), len(logs.counted), now_s)
+        events = _open_spool(resources)
+        _write_events(experiment, events)
+        first = [
+            _make_member("fleet.json", _format(fleet)),
+            _make_member("bundle.json", _format(head)),
+            _make_member("experiment.toml", text),
+            _make_spooled_member("design.json", design),
+            *(_find_package(item) for item in (*head.packages, *head.loads)),
+            *(_find_package(item) for item in head.factors),
+            _make_spooled_member("log.jsonl", logs.log),
+            _make_spooled_member("late.jsonl", logs.late),
+            _make_spooled_member("debug.jsonl", logs.debug),
+            _make_spooled_member("events.jsonl", events),
+        ]
+        standing = "".join(f"{trial} {attempt}\n" for trial, attempt in sorted(logs.standing.items()))
+        digest = hashlib.sha256(standing.encode()).hexdigest()
+        return PreparedBundle(experiment, first, len(logs.counted), digest, resources.pop_all())
+
+
+def _check_counted(experiment: Experiment, logs: BundleLogs, planned: set[str], expected: int) -> None:
+    """Refuse a bundle in which a trial that counted is missing, or one counts that was not planned."""
+    unplanned = logs.counted.keys() - planned
+    if unplanned:
+        raise BundleError(f"trial {min(unplanned)} counted and was never planned")
+    ended = experiment.state in ENDED_EXPERIMENTS
+    found = len(logs.counted)
+    if found < expected or (ended and found > expected):
+        raise BundleError(f"{expected} trials counted, and there are records of {found}")
+
+
+def _describe_fleet(experiment: Experiment, planned: int, counted: int, now_s: float) -> dict[str, Any]:
+    """Return who took part and how far the experiment is."""
+    ids = set(Trial.objects.filter(experiment=experiment).order_by().values_list("worker_id").distinct())
+    ids |= set(
+        Attempt.objects.filter(trial__experiment=experiment).order_by().values_list("worker_id").distinct()
+    )
+    members = Worker.objects.filter(pk__in=[worker_id for (worker_id,) in ids])
+    spares = list(Spare.objects.filter(experiment=experiment).values_list("worker__name", flat=True))
+    workers = [
+        {
+            "name": worker.name,
+            "worker_id": worker.worker_id,
+            "owner": worker.owner.username,
+            "hardware": worker.hardware,
+            "inventory": msgspec.Raw(bytes(worker.inventory)),
+        }
+        for worker in members.select_related("owner").order_by("name")
+    ]
+    levels: dict[str, set[str]] = {}
+    for entry in workers:
+        for name, level in entry["hardware"].items():
+            levels.setdefault(name, set()).add(level)
+    return {
+        "experiment": experiment.pk,
+        "name": experiment.name,
+        "owner": experiment.owner.username,
+        "state": experiment.state,
+        "state_reason": experiment.state_reason,
+        "reboot": experiment.reboot,
+        "submitted_unix_s": experiment.submitted_unix_s,
+        "ended_unix_s": experiment.ended_unix_s,
+        "exported_unix_s": now_s,
+        "planned": planned,
+        "counted": counted,
+        "coverage": {name: sorted(found) for name, found in sorted(levels.items())},
+        "workers": workers,
+        "spares": spares,
+    }
+
+
+def _write_events(experiment: Experiment, file: IO[bytes]) -> None:
+    names = dict(Worker.objects.values_list("pk", "name"))
+    events = Event.objects.filter(experiment_id=experiment.pk).order_by("pk")
+    for event in events.iterator(chunk_size=ROWS):
+        file.write(msgspec.json.encode(describe_event(event, names.get(event.worker_id, ""))) + b"\n")
+
+
+def _list_artifacts(experiment: Experiment, left_out: list[str]) -> Iterator[ArchiveMember]:
+    """Yield what attempts produced, each in the folder of its attempt; note what is not to be had."""
+    rows = (
+        Artifact.objects.filter(attempt__trial__experiment=experiment)
+        .order_by("attempt_id", "name")
+        .values_list("attempt__trial__trial_id", "attempt__number", "name", "file_id", "file__size_bytes")
+    )
+    for trial_id, number, name, digest, size in rows.iterator(chunk_size=ROWS):
+        member = f"artifacts/{trial_id}.{number}/{name}"
+        path = name_stored_file(digest)
+        # Names come from workers: only one that stays in its folder becomes a path.
+        if "/" in name or name in ("", ".", "..") or not path.is_file():
+            left_out.append(member)
+            continue
+        yield ArchiveMember(member, size, path)
+
+
+def _find_package(item: BundlePackage | BundleFactor) -> ArchiveMember:
+    path = name_stored_file(item.sha256)
+    if not path.is_file():
+        raise BundleError(f"{item.file} is no longer in the store")
+    return ArchiveMember(item.file, path.stat().st_size, path)
+
+
+def _open_spool(resources: ExitStack) -> IO[bytes]:
+    return resources.enter_context(SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES))
+
+
+def _make_member(name: str, content: bytes) -> ArchiveMember:
+    return ArchiveMember(name, len(content), content)
+
+
+def _make_spooled_member(name: str, file: IO[bytes]) -> ArchiveMember:
+    return ArchiveMember(name, file.seek(0, 2), file)
+
+
+def _digest(file: IO[bytes]) -> str:
+    file.seek(0)
+    digest = hashlib.sha256()
+    while piece := file.read(1 << 20):
+        digest.update(piece)
+    return digest.hexdigest()
+
+
+def _format(told: Any) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(told)) + b"\n"

@@ -1,0 +1,113 @@
+"""The logs of a bundle: which records may count, and which never must."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import IO
+
+import msgspec
+
+from datamill.experiment.errors import InputError
+from datamill.results.log import decode_record
+from datamill.results.trial_record import TrialRecord
+from datamill.service.models import Attempt, AttemptState, Experiment, TrialPurpose
+
+#: Rows that are read from the database at a time.
+ROWS = 2000
+
+
+class BundleError(Exception):
+    """The database does not hold what a bundle needs: what is wrong must be found, not exported."""
+
+
+@dataclass(slots=True)
+class BundleLogs:
+    """Records sorted by whether they may count.
+
+    `counted` has the attempt of each trial that counted, `machines` who made it. `standing` has the attempt
+    that whoever reads the log finds to stand for its trial: the counted one, else the latest that failed.
+    """
+
+    log: IO[bytes]
+    late: IO[bytes]
+    debug: IO[bytes]
+    counted: dict[str, int] = field(default_factory=dict)
+    machines: dict[str, str] = field(default_factory=dict)
+    standing: dict[str, int] = field(default_factory=dict)
+
+
+def write_logs(experiment: Experiment, logs: BundleLogs) -> None:
+    """Write the record of each attempt into the log, or where it can never count.
+
+    In the log are the records that count, and of other attempts those that did not complete and that came
+    before: so whoever reads the log finds that the same attempts count, by the rule of `results/validity.py`.
+    """
+    mine = Attempt.objects.filter(trial__experiment=experiment)
+    counting = dict(
+        mine.filter(trial__purpose=TrialPurpose.DESIGN, state=AttemptState.COUNTED).values_list(
+            "trial__trial_id", "number"
+        )
+    )
+    rows = (
+        mine.filter(record__isnull=False)
+        .order_by("ended_unix_s", "pk")
+        .values_list(
+            "trial__trial_id", "trial__purpose", "number", "state", "reason", "worker__name", "record"
+        )
+    )
+    for trial_id, purpose, number, state, reason, worker, raw in rows.iterator(chunk_size=ROWS):
+        line = bytes(raw or b"")
+        record = _read_record(line, trial_id, number)
+        if purpose != TrialPurpose.DESIGN:
+            told = {"purpose": purpose, "worker": worker, "state": state, "reason": reason}
+            logs.debug.write(_wrap(trial_id, number, told, line))
+            continue
+        counts = counting.get(trial_id)
+        if counts == number:
+            if record is None:
+                raise BundleError(f"the record of trial {trial_id}, which counts, cannot be read")
+            if trial_id in logs.counted:
+                raise BundleError(f"trial {trial_id} counts twice")
+            logs.counted[trial_id] = number
+            logs.machines[trial_id] = worker
+        elif counts is None and state == AttemptState.COUNTED:
+            continue  # It came while this was written: the next bundle has it.
+        elif (
+            record is None
+            or record.outcome == "completed"
+            or state != AttemptState.FAULTY
+            or (counts is not None and number > counts)
+        ):
+            logs.late.write(
+                _wrap(trial_id, number, {"worker": worker, "state": state, "reason": reason}, line)
+            )
+            continue
+        logs.standing[trial_id] = counts or max(number, logs.standing.get(trial_id, 0))
+        logs.log.write(_as_line(line))
+    missing = counting.keys() - logs.counted.keys()
+    if missing:
+        raise BundleError(f"trial {min(missing)} counts and has no record")
+
+
+def _read_record(line: bytes, trial_id: str, number: int) -> TrialRecord | None:
+    """Return a record if it is one, and of this attempt."""
+    try:
+        record = decode_record(line, where="")
+    except InputError:
+        return None
+    return record if (record.trial_id, record.attempt) == (trial_id, number) else None
+
+
+def _as_line(text: bytes) -> bytes:
+    """Return JSON as one line, with every number as it was written."""
+    return (msgspec.json.format(text, indent=-1) if b"\n" in text else text) + b"\n"
+
+
+def _wrap(trial_id: str, number: int, told: dict[str, str], line: bytes) -> bytes:
+    """Return a line that nobody takes for one of a log, with what arrived in it as it is or as a text."""
+    try:
+        msgspec.json.decode(line)
+        record: msgspec.Raw | str = msgspec.Raw(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        record = line.decode(errors="replace")
+    return _as_line(msgspec.json.encode({"trial_id": trial_id, "attempt": number, **told, "record": record}))

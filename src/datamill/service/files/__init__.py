@@ -1,0 +1,1 @@
+"""Files by their content: what users bring with experiments, what attempts produce."""

@@ -1,0 +1,118 @@
+"""Who may read which file: users what they brought or may see, a worker what its open attempt needs.
+
+A digest is no secret (policies and the account of events name some), so that knowing one gives no right: who
+names a file in an experiment or a report must have brought it, or be allowed to read it anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import msgspec
+from django.contrib.auth.models import User
+from django.db.models import Sum
+
+from datamill.results.bundle import BundleHead
+from datamill.service.accounts import find_user_of_key, is_admin, list_visible_experiments
+from datamill.service.coordinator.orders import list_lease_files
+from datamill.service.files.store import name_holder, name_stored_file
+from datamill.service.kept_secrets import hash_secret
+from datamill.service.models import Artifact, FileHolder, StoredFile, Trial, Worker, WorkerState
+
+_HEAD = msgspec.json.Decoder(BundleHead)
+
+
+@dataclass(frozen=True)
+class FileUser:
+    """Whoever asks for a file: a user, or a worker."""
+
+    label: str
+    user: User | None = None
+    worker_id: str = ""
+
+    @property
+    def is_worker(self) -> bool:
+        """Tell whether it is a worker."""
+        return bool(self.worker_id)
+
+    @property
+    def owner(self) -> User | None:
+        """Return to whom files that are brought belong; those of workers belong to experiments."""
+        return self.user
+
+
+def find_file_user(key: str) -> FileUser | None:
+    """Return whose key this is, None when it is nobody's or void."""
+    user = find_user_of_key(key)
+    if user is not None:
+        return FileUser(name_holder(user), user=user)
+    worker = Worker.objects.filter(api_key_sha256=hash_secret(key)).exclude(state=WorkerState.REMOVED).first()
+    return FileUser(worker.worker_id, worker_id=worker.worker_id) if worker is not None else None
+
+
+def may_read(asking: FileUser, sha256: str) -> bool:
+    """Tell whether a user or worker may read a file of the store.
+
+    Args:
+        asking: who asks.
+        sha256: digest of the file, checked to be one.
+    """
+    if asking.user is not None:
+        return may_user_read(asking.user, sha256)
+    return sha256 in list_lease_files(asking.worker_id)
+
+
+def needs_not_bring(asking: FileUser, sha256: str) -> bool:
+    """Tell whether a file that is in the store counts as brought by this user or worker.
+
+    A worker that named a file which it only read would make an artifact of it.
+    """
+    if asking.user is not None:
+        return may_user_read(asking.user, sha256)
+    return FileHolder.objects.filter(file_id=sha256, holder=asking.worker_id).exists()
+
+
+def may_user_read(user: User, sha256: str) -> bool:
+    """Tell whether a user brought a file, or may see an experiment that it belongs to."""
+    if is_admin(user) or StoredFile.objects.filter(sha256=sha256, owner=user).exists():
+        return True
+    if FileHolder.objects.filter(file_id=sha256, holder=name_holder(user)).exists():
+        return True
+    visible = list_visible_experiments(user)
+    return (
+        Artifact.objects.filter(file_id=sha256, attempt__trial__experiment__in=visible).exists()
+        or Trial.objects.filter(package_sha256=sha256, experiment__in=visible).exists()
+        # Few heads hold the digits, and some of these in a name that someone chose.
+        or any(
+            sha256.encode() in bytes(head) and sha256 in _list_brought(bytes(head))
+            for head in visible.values_list("head", flat=True).iterator()
+        )
+    )
+
+
+def list_unusable_files(user: User, digests: Iterable[str]) -> list[str]:
+    """Return those of the digests whose files a user has to bring before an experiment may name them."""
+    return [
+        sha256
+        for sha256 in dict.fromkeys(digests)
+        if not (name_stored_file(sha256).is_file() and may_user_read(user, sha256))
+    ]
+
+
+def sum_unclaimed_bytes(asking: FileUser) -> int:
+    """Return the bytes of the files that somebody brought and that belong to nothing yet.
+
+    Of a worker these are the files of no report that was accepted; of a user all files count.
+    """
+    held = FileHolder.objects.filter(holder=asking.label)
+    if asking.is_worker:
+        claimed = Artifact.objects.filter(attempt__worker_id=asking.worker_id)
+        held = held.exclude(file_id__in=claimed.values("file_id"))
+    return int(held.aggregate(total=Sum("file__size_bytes", default=0))["total"])
+
+
+def _list_brought(head: bytes) -> set[str]:
+    brought = _HEAD.decode(head)
+    packages = {item.sha256 for item in (*brought.packages, *brought.loads)}
+    return packages | {item.sha256 for item in brought.factors}

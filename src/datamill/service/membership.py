@@ -1,0 +1,66 @@
+"""Machines join and leave: what database, broker and certificate have to do with it, in one place."""
+
+from __future__ import annotations
+
+import time
+
+from django.contrib.auth.models import User
+
+from datamill.experiment.errors import InputError
+from datamill.service.accounts import AccountEventKind, record_account_event
+from datamill.service.broker.access import (
+    get_broker_access,
+    issue_worker_credential,
+    read_fingerprint,
+)
+from datamill.service.broker.credentials import is_user_key
+from datamill.service.coordinator.enrolment import enrol_worker, make_token
+from datamill.service.coordinator.members import remove_worker
+from datamill.service.messages import Enrolment, EnrolmentRequest
+from datamill.service.models import Worker
+from datamill.service.serving.writer import run_as_writer
+
+
+def make_enrolment_token(owner: User, now_s: float, life_s: float) -> str:
+    """Return a token that lets one machine join, once: SECRET.FINGERPRINT of the coordinator's authority."""
+    fingerprint = read_fingerprint()
+    token = run_as_writer(make_token, owner, now_s, life_s)
+    detail = f"lets one machine join within {life_s:.0f} s"
+    record_account_event(AccountEventKind.TOKEN_MADE, owner, detail, now_s=now_s)
+    return f"{token}.{fingerprint}"
+
+
+def enrol_machine(request: EnrolmentRequest, now_s: float) -> Enrolment:
+    """Let a machine join, and return what it needs to know.
+
+    Raises:
+        InputError: when the token is not good any more, the machine joined already, or its worker speaks
+            another version.
+    """
+    access = get_broker_access()
+    # Before there is a worker: its token works once.
+    if not is_user_key(request.public_key):
+        raise InputError(
+            "this is no public key of a worker", where="public_key", remedy="It is an NKEY, U...."
+        )
+    enrolled = run_as_writer(enrol_worker, request, now_s)
+    return Enrolment(
+        worker_id=enrolled.worker_id,
+        name=enrolled.name,
+        nats_urls=access.worker_urls,
+        nats_jwt=issue_worker_credential(enrolled.worker_id, request.public_key),
+        api_key=enrolled.api_key,
+        ca_pem=access.authority_pem,
+        clock_unix_ns=time.time_ns(),
+    )
+
+
+def dismiss_machine(worker: Worker, user: User, now_s: float) -> None:
+    """Remove a worker for good, and have the broker refuse it from now on.
+
+    Raises:
+        InputError: when it is removed already.
+    """
+    run_as_writer(remove_worker, worker.name, user, now_s)
+    # The database says who it was.
+    get_broker_access().on_removal()

@@ -1,0 +1,71 @@
+"""Who may open a page, and what those see who may not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from importlib.metadata import version
+from typing import Any, Concatenate, ParamSpec
+from urllib.parse import urlsplit, urlunsplit
+
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+
+from datamill.experiment.errors import InputError
+from datamill.service.accounts import DeniedError, NotFoundError
+
+P = ParamSpec("P")
+View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
+
+
+def show_page(
+    request: HttpRequest, template: str, context: dict[str, Any], *, section: str = "", status: int = 200
+) -> HttpResponse:
+    """Render a page; `section` is the entry of the menu that it belongs to."""
+    common = {"section": section, "version": version("datamill")}
+    return render(request, f"datamill/{template}", common | context, status=status)
+
+
+def member_page(view: View[P]) -> View[P]:
+    """Let in who is logged in, and answer with a page that explains where a view raises an `InputError`."""
+
+    @wraps(view)
+    def answer(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
+        if not request.user.is_authenticated:
+            return _ask_for_login(request)
+        try:
+            _refuse_nul(request)
+            return view(request, *args, **kwargs)
+        except NotFoundError as error:
+            return refuse(request, error, "Not found", 404)
+        except DeniedError as error:
+            return refuse(request, error, "Not allowed", 403)
+        except InputError as error:
+            return refuse(request, error, "This does not work", 400)
+
+    return answer  # type: ignore[return-value]
+
+
+def _ask_for_login(request: HttpRequest) -> HttpResponseBase:
+    """Send whoever is not logged in to the page where one does; parts of a page send the whole page."""
+    if "HX-Request" not in request.headers:
+        return redirect_to_login(request.get_full_path())
+    here = urlsplit(request.headers.get("HX-Current-URL", "/"))
+    way = redirect_to_login(urlunsplit(("", "", here.path, here.query, "")))["Location"]
+    return HttpResponse(status=204, headers={"HX-Redirect": way})
+
+
+def _refuse_nul(request: HttpRequest) -> None:
+    """PostgreSQL cannot keep or compare a NUL, and nobody means one."""
+    sent = (value for data in (request.GET, request.POST) for _, values in data.lists() for value in values)
+    if "\0" in request.path or any("\0" in value for value in sent):
+        raise InputError("a text holds a NUL character", remedy="Leave it out.")
+
+
+def refuse(request: HttpRequest, error: InputError, title: str, status: int) -> HttpResponse:
+    """Explain why a page is not shown."""
+    return show_page(
+        request, "refused.html", {"error": error, "title": title, "status": status}, status=status
+    )

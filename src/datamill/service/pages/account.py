@@ -1,0 +1,72 @@
+"""The page of one's own account: keys for the API, and the password."""
+
+from __future__ import annotations
+
+import time
+
+from django.contrib import messages
+from django.contrib.auth import update_session_auth_hash
+from django.contrib.auth.forms import PasswordChangeForm
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_GET, require_POST
+
+from datamill.service.accounts import (
+    AccountEventKind,
+    find_user,
+    make_api_key,
+    record_account_event,
+    revoke_api_key,
+)
+from datamill.service.models import ApiKey
+from datamill.service.pages.access import member_page, show_page
+
+_MOST_NAME = 64
+
+
+@require_GET
+@member_page
+def show_account(request: HttpRequest) -> HttpResponse:
+    """Keys and password."""
+    return _show(request)
+
+
+@require_POST
+@member_page
+def make_key(request: HttpRequest) -> HttpResponse:
+    """Make a key and show it: once, since only a digest is kept."""
+    name = request.POST.get("name", "").strip()[:_MOST_NAME] or "my computer"
+    key = make_api_key(find_user(request), name, time.time())
+    response = _show(request, key=key, address=request.build_absolute_uri("/").rstrip("/"))
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+@require_POST
+@member_page
+def revoke_key(request: HttpRequest) -> HttpResponse:
+    """Void the keys of one name."""
+    name = request.POST.get("name", "")
+    if revoke_api_key(find_user(request), name, time.time()):
+        messages.success(request, f'The key "{name}" is void.', extra_tags="good")
+    return redirect("account")
+
+
+@require_POST
+@member_page
+def change_password(request: HttpRequest) -> HttpResponse:
+    """Change the password of whoever knows the old one."""
+    form = PasswordChangeForm(find_user(request), request.POST)
+    if not form.is_valid():
+        return _show(request, password_errors=[str(text) for texts in form.errors.values() for text in texts])
+    user = form.save()
+    update_session_auth_hash(request, user)
+    record_account_event(AccountEventKind.PASSWORD_CHANGED, user)
+    messages.success(request, "The password is changed.", extra_tags="good")
+    return redirect("account")
+
+
+def _show(request: HttpRequest, **extra: object) -> HttpResponse:
+    keys = ApiKey.objects.filter(user=find_user(request)).order_by("-made_unix_s")[:100]
+    context = {"keys": keys, **extra}
+    return show_page(request, "account.html", context, section="account")

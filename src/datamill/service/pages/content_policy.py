@@ -1,0 +1,40 @@
+"""What a page may load and do: nothing but what the coordinator itself serves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from asgiref.sync import iscoroutinefunction
+from django.http import HttpRequest, HttpResponse
+from django.utils.decorators import sync_and_async_middleware
+
+CONTENT_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+
+
+@sync_and_async_middleware
+def add_content_policy(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
+    """Add the headers by which a browser refuses scripts and files of others, whatever text a page shows."""
+    if iscoroutinefunction(get_response):
+
+        async def answer_later(request: HttpRequest) -> HttpResponse:
+            return _add_headers(request, await get_response(request))
+
+        return answer_later
+
+    def answer(request: HttpRequest) -> HttpResponse:
+        return _add_headers(request, get_response(request))
+
+    return answer
+
+
+def _add_headers(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    response.headers.setdefault("Content-Security-Policy", CONTENT_POLICY)
+    response.headers.setdefault("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
+    if request.is_secure():
+        for cookie in response.cookies.values():
+            cookie["secure"] = True
+    return response

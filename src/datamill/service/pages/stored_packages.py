@@ -1,0 +1,157 @@
+"""Packages that pages offer for an experiment: brought through the browser, or stored before."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import UploadedFile
+from django.db.models import Q
+
+from datamill.execution.packages import inspect_package
+from datamill.execution.user_factors import read_user_factor
+from datamill.experiment.errors import InputError
+from datamill.experiment.fields import NAME
+from datamill.experiment.quantities import format_size
+from datamill.experiment.records import Limits
+from datamill.service.accounts import AccountEventKind, record_account_event
+from datamill.service.files.rights import list_unusable_files
+from datamill.service.files.store import (
+    is_sha256,
+    keep_file,
+    name_holder,
+    name_stored_file,
+    record_stored_file,
+)
+from datamill.service.models import StoredFile
+from datamill.service.submissions.planning import FileKind, SubmittedFile
+
+#: Most packages that are offered for choice, the latest ones.
+_MOST_OFFERED = 200
+_ENDINGS = re.compile(r"\.(tar\.gz|tgz|tar)$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenPackage:
+    """A stored file under the name that it has in an experiment."""
+
+    name: str
+    sha256: str
+
+    @property
+    def text(self) -> str:
+        """The choice as a form carries it."""
+        return f"{self.name}@{self.sha256}"
+
+
+def parse_chosen(text: str) -> ChosenPackage | None:
+    """Return the choice that a form carries, None when it is none."""
+    name, _, sha256 = text.partition("@")
+    fine = NAME.fullmatch(name) and is_sha256(sha256)
+    return ChosenPackage(name, sha256) if fine else None
+
+
+def list_stored(user: User, kind: FileKind = "package") -> list[StoredFile]:
+    """Return what a user brought, the latest first."""
+    mine = Q(owner=user) | Q(fileholder__holder=name_holder(user))
+    found = StoredFile.objects.filter(mine, kind=kind).distinct().order_by("-stored_unix_s")
+    return list(found[:_MOST_OFFERED])
+
+
+def store_upload(user: User, upload: UploadedFile[Any]) -> StoredFile:
+    """Check a package or factor that came through the browser, and keep it.
+
+    Raises:
+        InputError: when it is neither, with what it lacks.
+    """
+    given = str(upload.name or "package")
+    if (upload.size or 0) > settings.LARGEST_FILE_BYTES:
+        raise InputError(f"it is larger than {format_size(settings.LARGEST_FILE_BYTES)}", where=given)
+    folder = Path(settings.DATA_FOLDER) / "files"
+    folder.mkdir(parents=True, exist_ok=True)
+    digest = hashlib.sha256()
+    with tempfile.NamedTemporaryFile(dir=folder, prefix="upload-", delete=False) as part:
+        for chunk in upload.chunks():
+            digest.update(chunk)
+            part.write(chunk)
+    path = Path(part.name)
+    try:
+        kind, name = _inspect_upload(path, given)
+        keep_file(path, digest.hexdigest())
+    finally:
+        path.unlink(missing_ok=True)
+    stored = record_stored_file(digest.hexdigest(), kind, user, name)
+    record_account_event(
+        AccountEventKind.PACKAGE_UPLOADED,
+        user,
+        f'{kind} "{name}", {format_size(stored.size_bytes)}',
+        package_sha256=stored.sha256,
+    )
+    return stored
+
+
+def _inspect_upload(path: Path, given: str) -> tuple[FileKind, str]:
+    """Return what an archive is, a package or a factor, and its name."""
+    name = (
+        re.sub(r"[^A-Za-z0-9._+-]+", "-", _ENDINGS.sub("", Path(given).name)).lstrip("._+-")[:64] or "package"
+    )
+    try:
+        factor = read_user_factor(path)
+    except InputError:
+        pass  # Then it should be a package.
+    else:
+        return "factor", factor.name
+    try:
+        inspect_package(name, path, Limits())
+    except InputError as problem:
+        # Where it lies on this machine is of no use to whoever sent it.
+        message = problem.message.replace(str(path), given)
+        raise InputError(message, where=given, remedy=problem.remedy.replace(str(path), given)) from None
+    return "package", name
+
+
+@lru_cache(maxsize=4096)
+def _inspect_stored(sha256: str) -> tuple[int, bool]:
+    """Return how many files a stored package has, and whether a `setup.sh`; its content never changes."""
+    facts = inspect_package("package", name_stored_file(sha256), Limits())
+    return facts.files, facts.has_setup
+
+
+def describe_files(user: User, chosen: Sequence[tuple[FileKind, ChosenPackage]]) -> tuple[SubmittedFile, ...]:
+    """Return stored files as a submission of a user names them.
+
+    Raises:
+        InputError: when one is not in the store for this user, or is no package.
+    """
+    unusable = list_unusable_files(user, [item.sha256 for _, item in chosen])
+    sizes = dict(
+        StoredFile.objects.filter(pk__in=[item.sha256 for _, item in chosen]).values_list(
+            "sha256", "size_bytes"
+        )
+    )
+    described = []
+    for kind, item in chosen:
+        if item.sha256 not in sizes or item.sha256 in unusable:
+            raise InputError(
+                f'{kind} "{item.name}" is not stored here', remedy="Upload it, or choose another one."
+            )
+        files, has_setup = (0, False) if kind == "factor" else _inspect_stored(item.sha256)
+        described.append(
+            SubmittedFile(
+                name=item.name,
+                kind=kind,
+                sha256=item.sha256,
+                bytes=sizes[item.sha256],
+                files=files,
+                has_setup=has_setup,
+            )
+        )
+    return tuple(described)

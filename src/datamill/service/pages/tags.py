@@ -1,0 +1,109 @@
+"""How templates write times, sizes and explained words."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+
+from django import template
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from datamill.experiment.quantities import format_duration, format_size
+from datamill.service.pages.trial_counts import STATE_KINDS, TRIAL_WORDS
+from datamill.service.pages.words import MEANINGS
+
+register = template.Library()
+
+
+@register.filter
+def moment(unix_s: float | None) -> SafeString | str:
+    """A point in time as its distance from now, with the exact time (UTC) behind it."""
+    if not unix_s:
+        return "never"
+    when = datetime.fromtimestamp(unix_s, UTC)
+    distance_s = time.time() - unix_s
+    if abs(distance_s) < 5:
+        words = "just now"
+    elif distance_s < 0:
+        words = f"in {coarse_duration(-distance_s)}"
+    elif distance_s < 30 * 86400:
+        words = f"{coarse_duration(distance_s)} ago"
+    else:
+        words = f"{when:%Y-%m-%d}"
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>', when.isoformat(), f"{when:%Y-%m-%d %H:%M:%S} UTC", words
+    )
+
+
+@register.filter
+def clock_time(unix_s: float | None) -> SafeString | str:
+    """A point in time, exact (UTC)."""
+    if not unix_s:
+        return "never"
+    when = datetime.fromtimestamp(unix_s, UTC)
+    return format_html('<time datetime="{}">{}</time>', when.isoformat(), f"{when:%Y-%m-%d %H:%M:%S}")
+
+
+def coarse_duration(seconds: float) -> str:
+    """A duration in its largest unit, such as `3 h`."""
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+@register.filter
+def duration(seconds: float | None) -> str:
+    """A duration in its two largest units."""
+    return "" if seconds is None else format_duration(seconds)
+
+
+@register.filter
+def size(size_bytes: float | None) -> str:
+    """A size in binary units."""
+    return "" if size_bytes is None else format_size(size_bytes)
+
+
+@register.filter
+def thousands(number: float) -> str:
+    """A whole number in groups of three digits, which do not break apart."""
+    return f"{number:,}".replace(",", "\u202f")
+
+
+@register.filter
+def short_digest(sha256: str) -> str:
+    """The beginning of a digest, enough to tell it from others."""
+    return sha256[:12]
+
+
+@register.simple_tag
+def gloss(key: str, text: str = "") -> SafeString:
+    """A word with a link to its explanation, which also appears when the pointer rests on it."""
+    word = MEANINGS[key]
+    return format_html(
+        '<a class="gloss" href="{}#{}" title="{}">{}</a>',
+        reverse("words"),
+        key,
+        word.short,
+        text or word.title,
+    )
+
+
+@register.simple_tag
+def meaning(key: str) -> str:
+    """The explanation of a word in one line."""
+    return MEANINGS[key].short
+
+
+@register.filter
+def looks(state: str) -> str:
+    """How a state looks: good, live, warn, bad or nothing in particular."""
+    return STATE_KINDS.get(state, "")
+
+
+@register.filter
+def trial_word(state: str) -> str:
+    """What pages call a trial's state."""
+    return TRIAL_WORDS.get(state, state)

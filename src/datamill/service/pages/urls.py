@@ -1,0 +1,69 @@
+"""Addresses of the pages."""
+
+from __future__ import annotations
+
+from django.contrib.auth.views import LogoutView
+from django.urls import path
+from django.views.generic import RedirectView
+
+from datamill.service.pages import (
+    account,
+    audit,
+    experiments,
+    explanations,
+    login,
+    new_experiment,
+    quarantine,
+    trials,
+    users,
+    workers,
+)
+
+urlpatterns = [
+    path("", RedirectView.as_view(pattern_name="experiments", permanent=False), name="home"),
+    path("login", login.ThrottledLogin.as_view(), name="login"),
+    path("logout", LogoutView.as_view(), name="logout"),
+    path("words", explanations.show_words, name="words"),
+    path("experiments", experiments.list_experiments, name="experiments"),
+    path("experiments/new", new_experiment.choose_packages, name="new-packages"),
+    path("experiments/new/upload", new_experiment.upload_packages, name="package-upload"),
+    path("experiments/new/machines", new_experiment.choose_machines, name="new-machines"),
+    path("experiments/new/machines/preview", new_experiment.preview_machines, name="new-machines-preview"),
+    path("experiments/new/space", new_experiment.choose_space, name="new-space"),
+    path("experiments/new/space/preview", new_experiment.preview_space, name="new-space-preview"),
+    path("experiments/new/file", new_experiment.edit_file, name="new-file"),
+    path("experiments/<int:experiment_id>", experiments.show_experiment, name="experiment"),
+    path("experiments/<int:experiment_id>/progress", experiments.show_progress, name="experiment-progress"),
+    path("experiments/<int:experiment_id>/stream", experiments.stream, name="experiment-stream"),
+    path("experiments/<int:experiment_id>/trials", experiments.show_trials, name="experiment-trials"),
+    path("experiments/<int:experiment_id>/events", experiments.show_events, name="experiment-events"),
+    path("experiments/<int:experiment_id>/file", experiments.download_file, name="experiment-file"),
+    path("experiments/<int:experiment_id>/bundle", experiments.download_bundle, name="experiment-bundle"),
+    path("experiments/<int:experiment_id>/fork", experiments.fork, name="experiment-fork"),
+    path("experiments/<int:experiment_id>/cancel", experiments.cancel, name="experiment-cancel"),
+    path("experiments/<int:experiment_id>/release", experiments.release, name="experiment-release"),
+    path("experiments/<int:experiment_id>/trials/<str:trial_id>", trials.show_one_trial, name="trial"),
+    path(
+        "experiments/<int:experiment_id>/trials/<str:trial_id>/<int:number>/record",
+        trials.download_record,
+        name="attempt-record",
+    ),
+    path(
+        "experiments/<int:experiment_id>/trials/<str:trial_id>/<int:number>/files/<path:name>",
+        trials.download_artifact,
+        name="attempt-artifact",
+    ),
+    path("workers", workers.list_workers, name="workers"),
+    path("tokens", workers.make_token, name="token"),
+    path("workers/<str:name>", workers.show_worker, name="worker"),
+    path("workers/<str:name>/<str:change>", workers.change_worker, name="worker-change"),
+    path("quarantine", quarantine.show_quarantine, name="quarantine"),
+    path("quarantine/<str:sha256>/lift", quarantine.lift, name="quarantine-lift"),
+    path("audit", audit.show_audit, name="audit"),
+    path("users", users.list_users, name="users"),
+    path("users/change", users.change_user, name="user-change"),
+    path("account", account.show_account, name="account"),
+    path("account/keys", account.make_key, name="key"),
+    path("account/keys/revoke", account.revoke_key, name="key-revoke"),
+    path("account/password", account.change_password, name="password"),
+]

@@ -1,0 +1,181 @@
+"""How far an experiment is, and what is new about it since someone last looked."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, Max, Min
+
+from datamill.service.models import (
+    ENDED_EXPERIMENTS,
+    ENDED_TRIALS,
+    Attempt,
+    AttemptState,
+    Event,
+    Experiment,
+    OutputPiece,
+    Trial,
+    TrialPurpose,
+    Worker,
+)
+from datamill.service.submissions.trial_estimates import estimate_trial_times, mean_time
+
+#: Most events and pieces of output that are told at once.
+_MOST_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """Up to where someone has been told: the latest event, and the latest piece of output."""
+
+    event: int = 0
+    output: int = 0
+
+    def to_text(self) -> str:
+        """Return the cursor as the identity of a server-sent event."""
+        return f"{self.event}.{self.output}"
+
+
+def parse_cursor(text: str) -> Cursor:
+    """Return the cursor of a `Last-Event-ID`; anything else begins at the beginning."""
+    event, _, output = text.partition(".")
+    if event.isascii() and event.isdigit() and output.isascii() and output.isdigit():
+        most = 2**63 - 1
+        return Cursor(min(int(event), most), min(int(output), most))
+    return Cursor()
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Numbers of trials by state: of the design, of debugging, and of the design by worker's name.
+
+    `finish_s` is the estimated time from now until the last trial ends, None when there is no telling.
+    """
+
+    trials: dict[str, int]
+    debug_trials: dict[str, int]
+    workers: dict[str, dict[str, int]]
+    finish_s: float | None
+
+
+def count_progress(experiment: Experiment, now_s: float) -> Progress:
+    """Return how far an experiment is."""
+    trials: dict[str, int] = defaultdict(int)
+    debug: dict[str, int] = defaultdict(int)
+    workers: dict[str, dict[str, int]] = defaultdict(dict)
+    rows = (
+        Trial.objects.filter(experiment=experiment)
+        .values_list("purpose", "worker__name", "state")
+        .annotate(count=Count("pk"))
+        .order_by("worker__name", "state")
+    )
+    for purpose, worker, state, count in rows:
+        if purpose == TrialPurpose.DESIGN:
+            trials[state] += count
+            workers[worker][state] = count
+        elif purpose == TrialPurpose.DEBUG:
+            debug[state] += count
+    finish_s = _estimate_finish(experiment, workers, now_s)
+    return Progress(dict(trials), dict(debug), dict(workers), finish_s)
+
+
+def _estimate_finish(
+    experiment: Experiment, workers: dict[str, dict[str, int]], now_s: float
+) -> float | None:
+    """Return the time until the slowest worker is done, at the pace that it or its package had so far."""
+    if experiment.state in ENDED_EXPERIMENTS:
+        return 0.0
+    left = {
+        name: sum(count for state, count in states.items() if state not in ENDED_TRIALS)
+        for name, states in workers.items()
+    }
+    if not any(left.values()):
+        return 0.0
+    paces = _measure_paces(experiment, now_s)
+    if not paces:
+        digests = (
+            Trial.objects.filter(experiment=experiment).order_by().values_list("package_sha256", flat=True)
+        )
+        usual = mean_time(estimate_trial_times(list(digests.distinct()), None))
+        return max(left.values()) * usual if usual is not None else None
+    usual = sum(paces.values()) / len(paces)
+    return max(count * paces.get(name, usual) for name, count in left.items())
+
+
+def _measure_paces(experiment: Experiment, now_s: float) -> dict[str, float]:
+    """Return the mean time of a counted trial by worker, from its first lease on, in seconds."""
+    rows = (
+        Attempt.objects.filter(
+            trial__experiment=experiment, trial__purpose=TrialPurpose.DESIGN, state=AttemptState.COUNTED
+        )
+        .values_list("worker__name")
+        .annotate(count=Count("pk"), first=Min("leased_unix_s"), last=Max("ended_unix_s"))
+        .order_by()
+    )
+    return {worker: max(0.0, min(last, now_s) - first) / count for worker, count, first, last in rows}
+
+
+def find_debug_trials(experiment_id: int) -> list[int]:
+    """Return the debug trials of an experiment: the few with output, all there from its beginning."""
+    debug = Trial.objects.filter(experiment_id=experiment_id, purpose=TrialPurpose.DEBUG)
+    return list(debug.values_list("pk", flat=True))
+
+
+def list_changes(
+    experiment_id: int, debug_trials: Sequence[int], cursor: Cursor
+) -> Iterator[tuple[str, dict[str, Any], Cursor]]:
+    """Yield what is new: kind (`event` or `output`), what happened, and the cursor behind it."""
+    pieces = (
+        OutputPiece.objects.filter(attempt__trial__in=debug_trials, pk__gt=cursor.output)
+        .order_by("pk")
+        .values_list(
+            "pk",
+            "attempt__key",
+            "attempt__worker__name",
+            "attempt__trial__trial_id",
+            "number",
+            "phase",
+            "text",
+        )
+    )
+    for pk, key, worker, trial, number, phase, text in pieces[:_MOST_AT_ONCE]:
+        cursor = Cursor(cursor.event, pk)
+        told = {
+            "attempt": key,
+            "worker": worker,
+            "trial": trial,
+            "number": number,
+            "phase": phase,
+            "text": text,
+        }
+        yield "output", told, cursor
+    events = Event.objects.filter(experiment_id=experiment_id, pk__gt=cursor.event).order_by("pk")
+    found = list(events[:_MOST_AT_ONCE])
+    names = name_workers(found)
+    for event in found:
+        cursor = Cursor(event.pk, cursor.output)
+        yield "event", describe_event(event, names.get(event.worker_id, "")), cursor
+
+
+def name_workers(events: Iterable[Event]) -> dict[str, str]:
+    """Return the names of the workers that events speak of, by identity."""
+    ids = {event.worker_id for event in events} - {""}
+    return dict(Worker.objects.filter(pk__in=ids).values_list("pk", "name")) if ids else {}
+
+
+def describe_event(event: Event, worker_name: str = "") -> dict[str, Any]:
+    """Return an event as the API tells it."""
+    return {
+        "id": event.pk,
+        "unix_s": event.unix_s,
+        "kind": event.kind,
+        "user": event.user,
+        "worker": worker_name or event.worker_id,
+        "experiment": event.experiment_id,
+        "attempt": event.attempt,
+        "package_sha256": event.package_sha256,
+        "detail": event.detail,
+    }

@@ -1,0 +1,66 @@
+"""One web server for everything: files, the authority's certificate and health here, all else by Django."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from django.contrib.staticfiles.handlers import ASGIStaticFilesHandler
+from django.core.asgi import get_asgi_application
+from starlette.responses import Response
+
+from datamill.service.files.transfer import FileStore, Receive, Scope, Send
+from datamill.service.serving.body_limits import LimitedBodies
+
+
+class HealthFacts(msgspec.Struct, frozen=True):
+    """What `/api/health` tells: of each part, what is wrong with it, empty when nothing is."""
+
+    status: str
+    version: str
+    broker: str
+    database: str
+    coordinator: str
+    unread_reports: int
+    turns: int
+
+
+class CoordinatorApplication:
+    """The ASGI application of the coordinator.
+
+    Args:
+        authority_pem: certificate that machines which join are to trust; None without TLS.
+        read_health: returns how the parts are.
+    """
+
+    def __init__(self, authority_pem: str | None, read_health: Callable[[], HealthFacts]) -> None:
+        self._authority_pem = authority_pem
+        self._read_health = read_health
+        self._files = FileStore()
+        application: Any = ASGIStaticFilesHandler(get_asgi_application())
+        self._django = LimitedBodies(application)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            return
+        path = scope["path"]
+        if path.startswith("/files/"):
+            await self._files(scope, receive, send)
+        elif path == "/ca.pem":
+            await self._answer_authority()(scope, receive, send)
+        elif path == "/api/health":
+            await self._answer_health()(scope, receive, send)
+        else:
+            await self._django(scope, receive, send)
+
+    def _answer_authority(self) -> Response:
+        if self._authority_pem is None:
+            return Response("this coordinator speaks without TLS\n", 404, media_type="text/plain")
+        return Response(self._authority_pem, media_type="application/x-pem-file")
+
+    def _answer_health(self) -> Response:
+        facts = self._read_health()
+        status = 200 if facts.status == "ok" else 503
+        return Response(msgspec.json.encode(facts), status, media_type="application/json")

@@ -1,0 +1,163 @@
+"""What whoever runs a coordinator may choose."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from datamill import __version__
+from datamill.experiment.errors import InputError
+
+DEFAULT_LISTEN = "127.0.0.1:8642"
+_LOOPBACK = ("127.", "localhost", "::1")
+
+
+@dataclass(frozen=True)
+class ServeOptions:
+    """How a coordinator runs; field by field the options of `datamill serve`."""
+
+    data: Path
+    host: str
+    port: int
+    public_names: tuple[str, ...] = ()
+    tls: bool = False
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
+    tls_authority: Path | None = None
+    database: str = ""
+    nats_urls: tuple[str, ...] = ()
+    nats_account_seed: Path | None = None
+    nats_account: str = ""
+    nats_replicas: int = 1
+    nats_authority: Path | None = None
+    nats_port: int = 0
+
+    @property
+    def on_loopback(self) -> bool:
+        """Tell whether only this machine can reach the coordinator."""
+        return self.host.startswith(_LOOPBACK)
+
+    @property
+    def with_tls(self) -> bool:
+        """Tell whether coordinator and broker speak TLS."""
+        return self.tls or self.tls_certificate is not None or not self.on_loopback
+
+
+def default_data_folder() -> Path:
+    """Return where a coordinator keeps its state unless told otherwise."""
+    base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
+    return Path(base) / "datamill" / "coordinator"
+
+
+def parse_options(arguments: list[str]) -> ServeOptions:
+    """Return what the arguments of `datamill serve` say.
+
+    Raises:
+        InputError: when they contradict each other.
+    """
+    given = _make_parser().parse_args(arguments)
+    host, port = _parse_listen(given.listen)
+    if (given.tls_cert is None) != (given.tls_key is None):
+        raise InputError("certificate and key belong together", where="--tls-cert", remedy="Give both.")
+    if given.tls_ca is not None and given.tls_cert is None:
+        raise InputError("it belongs to a certificate of yours", where="--tls-ca", remedy="Give --tls-cert.")
+    if bool(given.nats) != (given.nats_account_seed is not None):
+        raise InputError(
+            "a broker of yours needs its address and the seed of the account there",
+            where="--nats",
+            remedy="Give --nats URL and --nats-account-seed FILE; leave both out for a broker of our own.",
+        )
+    if not given.nats and (given.nats_replicas != 1 or given.nats_account or given.nats_ca):
+        raise InputError(
+            "this is about a broker of yours", where="--nats-…", remedy="Name it with --nats URL."
+        )
+    return ServeOptions(
+        data=given.data.expanduser(),
+        host=host,
+        port=port,
+        public_names=tuple(given.public_name),
+        tls=given.tls,
+        tls_certificate=given.tls_cert,
+        tls_key=given.tls_key,
+        tls_authority=given.tls_ca,
+        database=given.database,
+        nats_urls=tuple(given.nats),
+        nats_account_seed=given.nats_account_seed,
+        nats_account=given.nats_account,
+        nats_replicas=given.nats_replicas,
+        nats_authority=given.nats_ca,
+        nats_port=given.nats_port,
+    )
+
+
+def _parse_listen(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise InputError(
+            f'"{text}" is no address to listen on',
+            where="--listen",
+            remedy=f"It is HOST:PORT, such as {DEFAULT_LISTEN}, or 0.0.0.0:8642 for all addresses.",
+        )
+    return host, int(port)
+
+
+def _make_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="datamill serve",
+        description="Run the coordinator of a fleet: web pages, API, and the broker that carries trials to "
+        "workers. Ends with Ctrl-C; nothing is lost, however it ends.",
+        epilog="docs/coordinator.md: TLS, PostgreSQL, NATS clusters, backup, upgrade.",
+    )
+    add = parser.add_argument
+    add(
+        "--data",
+        type=Path,
+        default=default_data_folder(),
+        metavar="DIR",
+        help="where its state is (%(default)s)",
+    )
+    add("--listen", default=DEFAULT_LISTEN, metavar="HOST:PORT", help="address of web and API (%(default)s)")
+    add(
+        "--public-name",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a further name or address under which machines reach it, for its certificate; may be repeated",
+    )
+    add("--tls", action="store_true", help="speak TLS on loopback too; other addresses always do")
+    add(
+        "--tls-cert",
+        type=Path,
+        metavar="FILE",
+        help="certificate (chain) of yours instead of our own authority's",
+    )
+    add("--tls-key", type=Path, metavar="FILE", help="its key")
+    add("--tls-ca", type=Path, metavar="FILE", help="whom workers trust; default: the last of the chain")
+    add(
+        "--database",
+        default="",
+        metavar="URL",
+        help="postgres://USER:PASSWORD@HOST:PORT/NAME; default: SQLite",
+    )
+    add("--nats", action="append", default=[], metavar="URL", help="a broker of yours; may be repeated")
+    add("--nats-account-seed", type=Path, metavar="FILE", help="seed (SA…) of the account there")
+    add("--nats-account", default="", metavar="KEY", help="the account (A…) when the seed is its signing key")
+    add("--nats-replicas", type=int, choices=(1, 3, 5), default=1, help="copies of each message there")
+    add(
+        "--nats-ca",
+        type=Path,
+        metavar="FILE",
+        help="authority of that broker's certificate; default: the system's",
+    )
+    add(
+        "--nats-port",
+        type=int,
+        default=0,
+        metavar="PORT",
+        help="port of our own broker; default: the one it had",
+    )
+    parser.add_argument("--version", action="version", version=f"datamill serve {__version__}")
+    return parser

@@ -1,0 +1,1 @@
+"""From what a user submits to an experiment with its trials."""

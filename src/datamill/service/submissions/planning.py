@@ -1,0 +1,233 @@
+"""From what a user submits to an experiment with its plan: which workers, which trials, until when."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from django.conf import settings
+from django.contrib.auth.models import User
+
+from datamill.design.factorial import choose_factors, count_trials
+from datamill.design.fleet_plan import plan_fleet
+from datamill.design.fleet_records import Candidate, FleetPlan, Ineligible
+from datamill.execution.user_factors import check_factor_names
+from datamill.experiment.errors import InputError
+from datamill.experiment.offers import Offers, withdraw_build_policy
+from datamill.experiment.parse import parse_experiment
+from datamill.experiment.quantities import format_size
+from datamill.experiment.records import DebugPolicy, Experiment, RebootPolicy
+from datamill.service.coordinator.hardware import describe_candidate, read_policy
+from datamill.service.coordinator.policies import ShippedFile, find_policy_objection
+from datamill.service.files.rights import list_unusable_files
+from datamill.service.files.store import is_sha256
+from datamill.service.models import Quarantine, Worker, WorkerState
+from datamill.service.submissions.trial_estimates import estimate_trial_times, list_busy_times, mean_time
+
+FileKind = Literal["package", "load", "factor"]
+#: Largest archive that is taken, whatever `[limits]` says.
+MOST_PACKAGE_BYTES: int = settings.LARGEST_FILE_BYTES
+#: Most trials of an experiment: beyond it a typing error is more likely than a plan.
+MOST_TRIALS = 2_000_000
+_MOST_TEXT_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class SubmittedFile:
+    """A package, load or factor that an experiment brings: an archive by its SHA-256, and what is in it."""
+
+    name: str
+    kind: FileKind
+    sha256: str
+    bytes: int
+    files: int = 0
+    has_setup: bool = False
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionOptions:
+    """What was typed beside the file, in place of what `[fleet]` says; None leaves that as it is."""
+
+    reboot: RebootPolicy | None = None
+    debug: DebugPolicy | None = None
+    redundancy: int | None = None
+    public: bool | None = None
+    hold: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """An experiment as a user submits it."""
+
+    text: str
+    file_name: str
+    files: tuple[SubmittedFile, ...]
+    options: SubmissionOptions = field(default_factory=SubmissionOptions)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedSubmission:
+    """A submission with its plan; `missing` are the SHA-256 of files that its user has to bring first."""
+
+    experiment: Experiment
+    plan: FleetPlan
+    missing: tuple[str, ...]
+
+
+def plan_submission(submission: Submission, user: User) -> PlannedSubmission:
+    """Choose workers and trials for a submission.
+
+    Raises:
+        InputError: when the text or a file cannot be used, or no workers give what is asked for.
+    """
+    experiment = read_submission(submission)
+    candidates, excluded = list_candidates(submission, experiment, user)
+    _check_size(submission, experiment, candidates)
+    if not candidates:
+        raise _explain_nobody(excluded)
+    times = estimate_trial_times([item.sha256 for item in _list_packages(submission)], experiment)
+    try:
+        plan = plan_fleet(experiment, candidates, trial_s=mean_time(times))
+    except InputError as problem:
+        where = problem.where
+        if where.startswith("["):
+            where = f"{submission.file_name}: {where}"
+        also = "".join(f"\n{item.name}: {item.reason}" for item in excluded)
+        raise InputError(f"{problem.message}{also}", where=where, remedy=problem.remedy) from problem
+    plan = replace(plan, ineligible=(*excluded, *plan.ineligible))
+    missing = list_unusable_files(user, [item.sha256 for item in submission.files])
+    return PlannedSubmission(experiment, plan, tuple(missing))
+
+
+def read_submission(submission: Submission) -> Experiment:
+    """Return the experiment of a submission, with its options in the place of what the file says.
+
+    Raises:
+        InputError: when the text is no experiment, or its files are not those that come with it.
+    """
+    if len(submission.text.encode()) > _MOST_TEXT_BYTES:
+        raise InputError(
+            f"the experiment file is larger than {format_size(_MOST_TEXT_BYTES)}", where=submission.file_name
+        )
+    experiment = parse_experiment(submission.text, name=submission.file_name)
+    options = submission.options
+    fleet = experiment.fleet
+    changed = {
+        name: value
+        for name in ("reboot", "debug", "redundancy", "public")
+        if (value := getattr(options, name)) is not None
+    }
+    experiment = replace(experiment, fleet=replace(fleet, **changed))
+    _check_files(submission, experiment)
+    return experiment
+
+
+def _check_files(submission: Submission, experiment: Experiment) -> None:
+    """Refuse files that are not those of the experiment, or are too large, before anything is uploaded."""
+    by_kind: dict[str, list[str]] = defaultdict(list)
+    for item in submission.files:
+        by_kind[item.kind].append(item.name)
+        most = min(experiment.limits.package_bytes, MOST_PACKAGE_BYTES)
+        if item.bytes > most:
+            raise InputError(
+                f'{item.kind} "{item.name}" has {format_size(item.bytes)}, and at most {format_size(most)} '
+                "are taken",
+                where=submission.file_name,
+                remedy="Make it smaller"
+                + (
+                    ", or raise [limits] package."
+                    if experiment.limits.package_bytes < MOST_PACKAGE_BYTES
+                    else "; let setup.sh make what is large."
+                ),
+            )
+        if not is_sha256(item.sha256):
+            raise InputError(f'{item.kind} "{item.name}" has no SHA-256', where=submission.file_name)
+    for kind, wanted in (("package", experiment.packages), ("load", experiment.loads)):
+        names = [package.name for package in wanted]
+        if sorted(by_kind[kind]) != sorted(names):
+            raise InputError(
+                f"the experiment has the {kind}s {', '.join(names) or '(none)'}, and there came "
+                f"{', '.join(by_kind[kind]) or '(none)'}",
+                where=submission.file_name,
+            )
+    if len(by_kind["factor"]) != len(experiment.user_factors):
+        raise InputError(
+            f"the experiment brings {len(experiment.user_factors)} factors, and there came "
+            f"{len(by_kind['factor'])}",
+            where=submission.file_name,
+        )
+    check_factor_names(experiment, tuple(by_kind["factor"]))
+    digests = {item.sha256 for item in submission.files}
+    barred = Quarantine.objects.filter(sha256__in=digests, lifted_unix_s=None).first()
+    if barred is not None:
+        name = next(item.name for item in submission.files if item.sha256 == barred.sha256)
+        raise InputError(
+            f'package "{name}" is in quarantine: {barred.reason}',
+            where=submission.file_name,
+            remedy="Correct the package, or ask an administrator to lift the quarantine.",
+        )
+
+
+def list_candidates(
+    submission: Submission, experiment: Experiment, user: User
+) -> tuple[list[Candidate], list[Ineligible]]:
+    """Return the workers that might take part, and those whose state or owner forbids it."""
+    candidates, excluded = [], []
+    busy = list_busy_times()
+    builds = any(item.has_setup for item in _list_packages(submission))
+    shipped = [ShippedFile(item.kind, item.name, item.sha256, item.bytes) for item in submission.files]
+    for worker in Worker.objects.exclude(state=WorkerState.REMOVED).order_by("worker_id"):
+        reason = _find_state_objection(worker) or find_policy_objection(
+            read_policy(worker), user.username, shipped
+        )
+        if reason:
+            excluded.append(Ineligible(worker.name, reason))
+            continue
+        candidate = describe_candidate(worker, busy.get(worker.worker_id, 0.0))
+        if not builds:
+            candidate = replace(candidate, offers=withdraw_build_policy(experiment, candidate.offers))
+        candidates.append(candidate)
+    return candidates, excluded
+
+
+def _find_state_objection(worker: Worker) -> str:
+    if worker.state == WorkerState.DRAINED:
+        return f"it is drained: {worker.state_reason or 'its owner wants it'}"
+    if worker.state == WorkerState.SILENT:
+        return "it missed a deadline and has not been heard of since"
+    return ""
+
+
+def _explain_nobody(excluded: Sequence[Ineligible]) -> InputError:
+    if not excluded:
+        return InputError(
+            "the fleet has no workers",
+            remedy="Let a machine join: datamill worker token here, datamill worker join there.",
+        )
+    reasons = "".join(f"\n{item.name}: {item.reason}" for item in excluded)
+    return InputError(
+        f"no worker of the fleet can run this experiment{reasons}",
+        remedy="Relax what excludes them, or let another machine join.",
+    )
+
+
+def _check_size(submission: Submission, experiment: Experiment, candidates: Sequence[Candidate]) -> None:
+    """Refuse a design that is too large to be meant, before it is made."""
+    offers: Offers = {name: offer for item in candidates for name, offer in item.offers.items()}
+    try:
+        count = count_trials(experiment, choose_factors(experiment, offers))
+    except InputError:
+        return  # The plan explains better what is missing.
+    if count > MOST_TRIALS:
+        raise InputError(
+            f"the design has {count:,} trials on each machine, and a fleet takes {MOST_TRIALS:,}",
+            where=submission.file_name,
+            remedy="Name fewer levels, or lower a coverage or the replicates.",
+        )
+
+
+def _list_packages(submission: Submission) -> list[SubmittedFile]:
+    return [item for item in submission.files if item.kind == "package"]

@@ -1,0 +1,71 @@
+"""What is shown of a plan before it is submitted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from datamill.design.fleet_plan import find_level
+from datamill.design.fleet_records import Candidate, FleetPlan
+from datamill.design.machines import MACHINE_FACTOR
+from datamill.design.nuisance import phrase_treatment
+from datamill.design.records import DesignFactor
+from datamill.experiment.records import Experiment
+from datamill.service.submissions.planning import PlannedSubmission
+
+
+def describe_plan(planned: PlannedSubmission) -> dict[str, Any]:
+    """Return the preview of a plan: who takes part and why, how large it is, until when."""
+    plan, experiment = planned.plan, planned.experiment
+    return {
+        "name": experiment.name,
+        "workers": [{"name": item.name, "why": explain_choice(plan, item)} for item in plan.chosen],
+        "spares": [item.name for item in plan.spares],
+        "ineligible": [{"name": item.name, "reason": item.reason} for item in plan.ineligible],
+        "coverage": {
+            name: {"chosen": list(chosen), "of": list(levels)}
+            for name, (chosen, levels) in plan.coverage.items()
+        },
+        "factors": [
+            {"name": item.name, "levels": list(item.levels), "treatment": explain_treatment(experiment, item)}
+            for item in plan.design.factors
+        ],
+        "points": plan.design.points,
+        "replicates": plan.design.replicates,
+        "trials": len(plan.design.trials),
+        "debug_trials": count_debug_trials(planned),
+        "reboot": experiment.fleet.reboot,
+        "debug": experiment.fleet.debug,
+        "finish_s": plan.finish_s,
+        "warnings": list(plan.warnings),
+        "missing_files": list(planned.missing),
+    }
+
+
+def count_debug_trials(planned: PlannedSubmission) -> int:
+    """Return how many debug trials go before the design: one for each architecture and package."""
+    if planned.experiment.fleet.debug == "never":
+        return 0
+    archs = {item.hardware.get("arch", "") for item in planned.plan.chosen}
+    return len(archs) * len(planned.experiment.packages)
+
+
+def explain_treatment(experiment: Experiment, factor: DesignFactor) -> str:
+    """Return what is done with a factor that the design does not vary, empty for one that it does."""
+    if factor.role == "factor" and len(factor.levels) > 1:
+        return ""
+    return phrase_treatment(factor, nested=experiment.replication is not None)
+
+
+def explain_choice(plan: FleetPlan, worker: Candidate) -> str:
+    """Return what a chosen worker brings to the coverage, in words."""
+    parts = []
+    for dimension in plan.coverage:
+        level = find_level(dimension, worker)
+        if level is None:
+            continue
+        if dimension == MACHINE_FACTOR:
+            parts.append("a machine of its own")
+            continue
+        alone = sum(find_level(dimension, other) == level for other in plan.chosen) == 1
+        parts.append(f"{dimension} {level}" + (" (it alone)" if alone and len(plan.chosen) > 1 else ""))
+    return ", ".join(parts) or "free the earliest of those that may run it"

@@ -1,0 +1,86 @@
+"""Accepting an experiment: its stored files are looked at, then its trials are planned for good."""
+
+from __future__ import annotations
+
+import time
+
+from django.contrib.auth.models import User
+
+from datamill import __version__
+from datamill.execution.packages import inspect_package
+from datamill.execution.user_factors import read_user_factor
+from datamill.experiment.errors import InputError
+from datamill.results.bundle import BUNDLE_FORMAT, BundleFactor, BundleHead, BundlePackage
+from datamill.service.coordinator.submission import NewExperiment, create_experiment
+from datamill.service.files.store import name_stored_file
+from datamill.service.serving.writer import run_as_writer
+from datamill.service.submissions.planning import PlannedSubmission, Submission, SubmittedFile
+
+
+def submit_experiment(submission: Submission, planned: PlannedSubmission, user: User, now_s: float) -> int:
+    """Look at the files of an experiment, enter it with all its trials, and return its number.
+
+    Raises:
+        InputError: when a package, load or factor cannot be used.
+    """
+    head = build_head(submission, planned)
+    new = NewExperiment(
+        owner=user,
+        text=submission.text,
+        experiment=planned.experiment,
+        head=head,
+        plan=planned.plan,
+        hold=submission.options.hold,
+    )
+    return run_as_writer(create_experiment, new, now_s)
+
+
+def build_head(submission: Submission, planned: PlannedSubmission) -> BundleHead:
+    """Return the head of the bundle that the experiment will be, of what its stored files really hold.
+
+    Raises:
+        InputError: when an archive cannot be read, is unsafe, or is larger than allowed when unpacked.
+    """
+    packages: dict[str, list[BundlePackage]] = {"package": [], "load": []}
+    factors = []
+    for item in submission.files:
+        path = name_stored_file(item.sha256)
+        size = path.stat().st_size
+        try:
+            if item.kind == "factor":
+                factor = read_user_factor(path)
+                if factor.name != item.name:
+                    raise InputError(f'the factor is called "{factor.name}", not "{item.name}"')
+                file = f"factors/{item.name}.tar.gz"
+                factors.append(BundleFactor(item.name, file, item.sha256, size, factor.summary))
+                continue
+            facts = inspect_package(item.name, path, planned.experiment.limits, kind=item.kind)
+        except InputError as problem:
+            raise _name_submitted(problem, item, submission) from None
+        packages[item.kind].append(
+            BundlePackage(
+                name=item.name,
+                file=f"{item.kind}s/{item.name}.tar.gz",
+                sha256=item.sha256,
+                bytes=size,
+                files=facts.files,
+                has_setup=facts.has_setup,
+            )
+        )
+    order = [package.name for package in planned.experiment.packages]
+    packages["package"].sort(key=lambda package: order.index(package.name))
+    return BundleHead(
+        format=BUNDLE_FORMAT,
+        datamill=__version__,
+        created_unix_ns=time.time_ns(),
+        experiment_file=submission.file_name,
+        packages=tuple(packages["package"]),
+        loads=tuple(packages["load"]),
+        factors=tuple(factors),
+    )
+
+
+def _name_submitted(problem: InputError, item: SubmittedFile, submission: Submission) -> InputError:
+    """Return a problem of a stored file that names what the user knows: not where it lies here."""
+    where = f'{submission.file_name}: {item.kind} "{item.name}"'
+    return InputError(problem.message, where=where, remedy=problem.remedy)

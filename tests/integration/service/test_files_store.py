@@ -1,0 +1,216 @@
+"""Files of the coordinator: stored whole or not at all, in pieces, and only for those who may have them."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from django.test import override_settings
+from integration.service.databases import use_database
+
+from datamill.service.accounts import make_api_key, make_user
+from datamill.service.files.store import name_stored_file
+from datamill.service.files.transfer import FileStore
+from datamill.service.kept_secrets import hash_secret
+from datamill.service.models import StoredFile, Worker
+
+WORKER_KEY = "key of a worker"
+CONTENT = os.urandom(3_000_000)
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+
+
+@dataclass
+class Store:
+    store: FileStore
+    folder: Path
+    keys: dict[str, str]
+
+    def ask(
+        self, who: str, method: str, sha256: str = SHA256, content: Any = None, **headers: str
+    ) -> httpx.Response:
+        async def run() -> httpx.Response:
+            transport = httpx.ASGITransport(app=self.store)  # type: ignore[arg-type]
+            async with httpx.AsyncClient(transport=transport, base_url="http://coordinator") as client:
+                key = {"Authorization": f"Bearer {self.keys[who]}"} if who else {}
+                told = {name.replace("_", "-"): value for name, value in headers.items()}
+                return await client.request(
+                    method, f"/files/{sha256}", content=content, headers={**key, **told}
+                )
+
+        return asyncio.run(run())
+
+    def parts(self) -> list[Path]:
+        return list((self.folder / "files" / "parts").glob("*"))
+
+
+@pytest.fixture(scope="module")
+def database_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("files") / "database"
+
+
+@pytest.fixture
+def store(tmp_path: Path, database_file: Path) -> Iterator[Store]:
+    use_database(f"sqlite:///{database_file}")
+    quick = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    with override_settings(DATA_FOLDER=tmp_path, LARGEST_FILE_BYTES=10_000_000, PASSWORD_HASHERS=quick):
+        keys = {name: make_api_key(make_user(name, "password"), "key") for name in ("ada", "bob")}
+        keys |= {"root": make_api_key(make_user("root", "password", admin=True), "key")}
+        owner = StoredFile._meta.get_field("owner").related_model.objects.get(username="ada")
+        Worker.objects.create(
+            worker_id="wone",
+            name="one",
+            owner=owner,
+            public_key="U1",
+            api_key_sha256=hash_secret(WORKER_KEY),
+            inventory=b"{}",
+            hardware={},
+            policy=b"{}",
+            joined_unix_s=0,
+            heard_unix_s=0,
+        )
+        yield Store(FileStore(), tmp_path, {**keys, "worker": WORKER_KEY, "nobody": "dmk_wrong"})
+    use_database("sqlite://")
+
+
+def test_a_file_is_stored_under_its_digest_and_read_back(store: Store) -> None:
+    assert store.ask("ada", "HEAD").status_code == 404
+    assert store.ask("ada", "PUT", content=CONTENT).status_code == 201
+    assert name_stored_file(SHA256).read_bytes() == CONTENT
+    told = store.ask("ada", "GET")
+    assert (told.status_code, told.content) == (200, CONTENT)
+    stored = StoredFile.objects.get(sha256=SHA256)
+    assert (stored.size_bytes, stored.kind, stored.owner.username) == (len(CONTENT), "package", "ada")
+    assert store.ask("ada", "PUT", content=CONTENT).status_code == 200
+    assert store.parts() == []
+
+
+def test_ranges_are_answered_so_that_a_download_goes_on_where_it_broke_off(store: Store) -> None:
+    store.ask("ada", "PUT", content=CONTENT)
+    told = store.ask("ada", "GET", Range="bytes=1000000-")
+    assert (told.status_code, told.content) == (206, CONTENT[1_000_000:])
+    assert told.headers["content-range"] == f"bytes 1000000-{len(CONTENT) - 1}/{len(CONTENT)}"
+    assert store.ask("ada", "GET", Range=f"bytes={len(CONTENT)}-").status_code == 416
+
+
+def test_what_has_another_digest_is_not_kept(store: Store) -> None:
+    told = store.ask("ada", "PUT", content=CONTENT[:-1] + b"?")
+    assert (told.status_code, told.headers["upload-offset"]) == (422, "0")
+    assert not name_stored_file(SHA256).exists()
+    assert store.parts() == []
+    assert not StoredFile.objects.exists()
+
+
+def test_an_upload_goes_on_piece_by_piece(store: Store) -> None:
+    size = len(CONTENT)
+    first = store.ask("ada", "PUT", content=CONTENT[:1000], Content_Range=f"bytes 0-999/{size}")
+    assert (first.status_code, first.headers["upload-offset"]) == (202, "1000")
+    assert store.ask("ada", "HEAD").headers["upload-offset"] == "1000"
+    # Another's upload of the same file is another's.
+    assert store.ask("bob", "HEAD").headers["upload-offset"] == "0"
+    gap = store.ask("ada", "PUT", content=CONTENT[2000:], Content_Range=f"bytes 2000-{size - 1}/{size}")
+    assert (gap.status_code, gap.headers["upload-offset"]) == (409, "1000")
+    rest = store.ask("ada", "PUT", content=CONTENT[1000:], Content_Range=f"bytes 1000-{size - 1}/{size}")
+    assert rest.status_code == 201
+    assert name_stored_file(SHA256).read_bytes() == CONTENT
+
+
+def test_what_came_before_a_connection_broke_is_kept_for_the_rest(store: Store) -> None:
+    messages: list[dict[str, Any]] = [
+        {"type": "http.request", "body": CONTENT[:1_500_000], "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return messages.pop(0)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "PUT",
+        "path": f"/files/{SHA256}",
+        "query_string": b"",
+        "headers": [
+            (b"authorization", f"Bearer {store.keys['ada']}".encode()),
+            (b"content-length", str(len(CONTENT)).encode()),
+        ],
+    }
+    asyncio.run(store.store(scope, receive, send))
+    assert store.ask("ada", "HEAD").headers["upload-offset"] == "1500000"
+    size = len(CONTENT)
+    rest = store.ask(
+        "ada", "PUT", content=CONTENT[1_500_000:], Content_Range=f"bytes 1500000-{size - 1}/{size}"
+    )
+    assert rest.status_code == 201
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Content_Length": "5000000000"}, 413),
+        ({"Content_Length": "-1"}, 411),
+        ({"Content_Length": "many"}, 411),
+        ({"Content_Range": "bytes 5-1/7", "Content_Length": "3"}, 400),
+        ({"Content_Range": "bytes 0-2/2", "Content_Length": "3"}, 400),
+        ({"Content_Range": "lines 0-2/3", "Content_Length": "3"}, 400),
+        ({"Content_Range": "bytes 0-2/5000000000", "Content_Length": "3"}, 413),
+    ],
+)
+def test_sizes_that_cannot_be_are_refused_before_anything_is_written(
+    store: Store, headers: dict[str, str], status: int
+) -> None:
+    told = store.ask("ada", "PUT", content=b"abc", **headers)
+    assert told.status_code == status
+    assert set(told.json()) == {"message", "where", "remedy"}
+    assert store.parts() == []
+
+
+def test_a_body_longer_than_it_said_is_refused(store: Store) -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        yield CONTENT
+
+    told = store.ask("ada", "PUT", content=pieces(), Content_Length="10")
+    assert told.status_code == 400
+    assert not name_stored_file(SHA256).exists()
+
+
+def test_a_full_disk_is_told_and_what_came_stays(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("datamill.service.files.transfer._write_whole", fail)
+    told = store.ask("ada", "PUT", content=CONTENT)
+    assert (told.status_code, "No space left" in told.json()["message"]) == (507, True)
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "A" * 64, "a" * 63, "", "a" * 65])
+def test_names_that_are_no_digests_are_no_files(store: Store, name: str) -> None:
+    assert store.ask("root", "GET", name).status_code == 404
+
+
+def test_files_are_for_those_who_brought_them(store: Store) -> None:
+    store.ask("ada", "PUT", content=CONTENT)
+    assert store.ask("", "GET").status_code == 401
+    assert store.ask("nobody", "GET").status_code == 401
+    assert store.ask("bob", "GET").status_code == 404
+    assert store.ask("root", "GET").status_code == 200
+    # A worker has no attempt under way that needs it.
+    assert store.ask("worker", "GET").status_code == 404
+    assert store.ask("ada", "DELETE").status_code == 405
+
+
+def test_a_worker_stores_artifacts_until_it_is_removed(store: Store) -> None:
+    assert store.ask("worker", "PUT", content=CONTENT).status_code == 201
+    stored = StoredFile.objects.get(sha256=SHA256)
+    assert (stored.kind, stored.owner) == ("artifact", None)
+    Worker.objects.update(state="removed")
+    assert store.ask("worker", "HEAD").status_code == 401
