@@ -7,16 +7,15 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from integration.guest import Guest, GuestImage, GuestUnavailableError, build_worker_image, make_disk
 
-from datamill.execution.worker import find_worker
+from datamill.guests import Guest, GuestImage, GuestUnavailableError, build_worker_image, make_disk
 
 
 @pytest.fixture(scope="session")
 def guest_image() -> GuestImage:
     """What guests boot, with the worker in it; skips, with the reason, where guests cannot be made."""
     try:
-        return build_worker_image(find_worker())
+        return build_worker_image()
     except GuestUnavailableError as error:
         pytest.skip(f"no guests here: {error}")
 

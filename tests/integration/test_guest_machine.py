@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 
 import pytest
-from integration.guest import GuestError, make_spec, run_trial
+
+from datamill.guests import GuestError, make_spec, run_trial
 
 RUN = "#!/bin/sh\necho measured\n"
 COLLECT = """#!/bin/sh
@@ -63,7 +64,7 @@ def test_a_script_that_hangs_is_reported_with_what_it_said(start_guest) -> None:
     start = time.monotonic()
     with pytest.raises(GuestError, match="no answer in time; so far: b'on my way"):
         guest.run("echo on my way; sleep 100", timeout_s=3.0)
-    assert time.monotonic() - start < 30
+    assert time.monotonic() - start < 90
 
 
 def test_a_trial_runs_in_a_private_world_inside_a_guest(start_guest) -> None:

@@ -9,7 +9,8 @@ import time
 from collections.abc import Mapping
 
 import pytest
-from integration.guest import Guest, make_spec, write_spec
+
+from datamill.guests import Guest, make_spec, write_spec
 
 SWAP_BYTES = 8 << 20
 #: The guest's kernel starts with the other level of each; the test checks that.

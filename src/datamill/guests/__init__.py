@@ -1,1 +1,35 @@
-"""Emulated machines: a worker of your own that may be rebooted and whose power may be cut."""
+"""Emulated machines: workers of your own that may be rebooted and whose power may be cut.
+
+disk = make_disk(folder / "disk", content=packages)     # packages/NAME/run.sh, ... appear below /var
+with Guest(build_worker_image(), disk) as guest:
+    for spec in specs:
+        guest.reboot()
+        record = run_trial(guest, spec)
+"""
+
+from .disk import make_disk
+from .emulator import MachineModel, choose_model, mix_models
+from .image import GuestImage, build_image, list_with_libraries
+from .machine import Finished, Guest, GuestError
+from .trials import make_spec, put_package, run_trial, write_spec
+from .unavailable import GuestUnavailableError
+from .worker_image import build_worker_image
+
+__all__ = [
+    "Finished",
+    "Guest",
+    "GuestError",
+    "GuestImage",
+    "GuestUnavailableError",
+    "MachineModel",
+    "build_image",
+    "build_worker_image",
+    "choose_model",
+    "list_with_libraries",
+    "make_disk",
+    "make_spec",
+    "mix_models",
+    "put_package",
+    "run_trial",
+    "write_spec",
+]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import base64
+import re
 import secrets
 import shlex
-import shutil
 import socket
 import subprocess
 import time
@@ -14,11 +14,12 @@ from pathlib import Path
 from types import TracebackType
 
 from .disk import copy_disk, replay_writes
+from .emulator import MachineModel, Wiring, build_command, choose_model
 from .image import GuestImage
-from .kernel import GuestUnavailableError
 
 # Emulation needs 1 to 3 s on an idle machine; a loaded one is slower, not broken.
 BOOT_TIMEOUT_S = 120.0
+_READY = re.compile(rb"(?:^|\n)ready ([0-9a-f-]{36})\n")
 
 
 class GuestError(Exception):
@@ -39,35 +40,50 @@ class Finished:
 
 
 class Guest:
-    """An emulated x86-64 machine with one disk, which outlives reboots and power cuts.
+    """An emulated machine with one disk, which outlives reboots and power cuts.
 
-    A guest has no network. Its root is in memory and made anew by each boot; its disk is at /var. Use it as a
+    Its root is in memory, or unchanged below memory, and new at each boot; its disk is at /var. Use it as a
     context manager: it boots on entry and is switched off, without ceremony, on exit.
     """
 
-    def __init__(self, image: GuestImage, disk: Path, *, memory_mib: int = 640, processors: int = 1) -> None:
+    def __init__(
+        self,
+        image: GuestImage,
+        disk: Path,
+        *,
+        model: MachineModel | None = None,
+        memory_mib: int = 640,
+        processors: int = 1,
+        network: bool = False,
+        may_reboot: bool = False,
+        volatile_cache: bool = True,
+    ) -> None:
         """Describe the machine.
 
         Args:
             image: What it boots.
             disk: Its disk, see `make_disk`; the files beside it that begin with its name are the machine's.
+            model: Which machine it is, of the image's architecture; the quickest to emulate if left out.
             memory_mib: Size of its memory.
             processors: Number of its processors.
-
-        Raises:
-            GuestUnavailableError: There is no qemu-system-x86_64 here.
+            network: Whether it has a network, on which this machine is 10.0.2.2.
+            may_reboot: Whether it boots again by itself when it reboots, or goes off.
+            volatile_cache: Whether its disk can lose what was not flushed. That is what `cut_power` needs,
+                and a log that grows with every write until the machine is switched off.
         """
-        qemu = shutil.which("qemu-system-x86_64")
-        if qemu is None:
-            raise GuestUnavailableError("no qemu-system-x86_64 here (Debian: qemu-system-x86)")
-        self._qemu = qemu
         self._image = image
+        self._model = model or choose_model(image.arch)
+        self._network = network
+        self._may_reboot = may_reboot
+        self._volatile_cache = volatile_cache
         self._disk = disk
         self._memory_mib = memory_mib
         self._processors = processors
         self._live, self._log, self._console, self._complaints = (
             disk.with_name(f"{disk.name}.{part}") for part in ("live", "writes", "console", "qemu")
         )
+        self._console_start = 0
+        self._switched_on = 0.0
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._received = b""
@@ -85,12 +101,19 @@ class Guest:
 
     def boot(self) -> None:
         """Switch the machine on and wait until it takes scripts; sets `boot_id` and `boot_time_s`."""
+        self.switch_on()
+        self.wait_until_ready()
+
+    def switch_on(self) -> None:
+        """Switch the machine on; it goes off when the thread that called this ends."""
         if self._process is not None:
             raise GuestError("the guest is on already")
-        start = time.monotonic()
-        copy_disk(self._disk, self._live)
-        self._log.write_bytes(b"")
-        self._console.write_bytes(b"")
+        self._switched_on = time.monotonic()
+        if self._volatile_cache:
+            copy_disk(self._disk, self._live)
+            self._log.write_bytes(b"")
+        # What it says now follows what it said before it was switched off.
+        self._console_start = self._console.stat().st_size if self._console.exists() else 0
         ours, theirs = socket.socketpair()
         with theirs, self._complaints.open("wb") as complaints:
             self._process = subprocess.Popen(
@@ -99,24 +122,67 @@ class Guest:
                 stdout=complaints,
                 stderr=complaints,
                 pass_fds=[theirs.fileno()],
+                # Ctrl-C is for whoever asked for the guest: it is shut down in order.
+                start_new_session=True,
             )
         self._control, self._received = ours, b""
+
+    def wait_until_ready(self) -> None:
+        """Wait until a machine that was switched on takes scripts; sets `boot_id` and `boot_time_s`.
+
+        Raises:
+            GuestError: It does not in time; it is off then.
+        """
+        deadline = self._switched_on + BOOT_TIMEOUT_S
         try:
-            said = self._receive_until(b"ready ", start + BOOT_TIMEOUT_S)
-            self.boot_id = self._receive_until(b"\n", start + BOOT_TIMEOUT_S).decode()
+            said = self._receive_until(b"ready ", deadline)
+            self.boot_id = self._receive_until(b"\n", deadline).decode()
         except BaseException:
             self.cut_power()
             raise
         if said.strip():
             raise GuestError(f"the guest said before it was ready: {said!r}")
-        self.boot_time_s = time.monotonic() - start
+        self.boot_time_s = time.monotonic() - self._switched_on
+
+    @property
+    def is_on(self) -> bool:
+        """Whether the machine is on; it may have switched itself off."""
+        return self._process is not None and self._process.poll() is None
+
+    def forget_boots(self) -> list[str]:
+        """Return the boots that were ready since last asked, oldest first; `boot_id` is then the last."""
+        control = self._on()
+        control.settimeout(0)
+        try:
+            while part := control.recv(1 << 16):
+                self._received += part
+        except BlockingIOError:
+            pass
+        boots = [found.decode() for found in _READY.findall(self._received)]
+        if boots:
+            self.boot_id = boots[-1]
+            self._received = self._received[self._received.rindex(b"ready ") :].partition(b"\n")[2]
+        return boots
+
+    def wait_for_reboot(self, timeout_s: float = BOOT_TIMEOUT_S) -> None:
+        """Wait until a machine that reboots by itself takes scripts again; sets `boot_id`.
+
+        Raises:
+            GuestError: It does not in time, or went off.
+        """
+        deadline = time.monotonic() + timeout_s
+        while not self.forget_boots():
+            if time.monotonic() > deadline or not self.is_on:
+                raise GuestError(f"the guest does not come back.{self._last_words()}")
+            time.sleep(0.05)
 
     def run(self, script: str, timeout_s: float = 60.0) -> Finished:
         """Run a shell script as root in the guest and wait for its end.
 
         Raises:
-            GuestError: It did not end in time, or the machine went off meanwhile.
+            GuestError: It did not end in time, or the machine went off or rebooted meanwhile.
         """
+        self.forget_boots()
         token = secrets.token_hex(12)
         deadline = time.monotonic() + timeout_s
         self._send(token, script, deadline)
@@ -163,7 +229,9 @@ class Guest:
 
     def read_console(self) -> str:
         """Return what the console said since the machine was switched on."""
-        return self._console.read_text(errors="replace")
+        if not self._console.exists():
+            return ""
+        return self._console.read_bytes()[self._console_start :].decode(errors="replace")
 
     def reboot(self) -> None:
         """Shut down in order, as `reboot` does, and boot again: a new kernel in new memory, the same disk."""
@@ -173,7 +241,11 @@ class Guest:
     def power_off(self, timeout_s: float = 60.0) -> None:
         """Shut down in order: everything written is on the disk."""
         process = self._on_process()
-        halt = "sync; swapoff -a; umount /var || mount -o remount,ro /var; poweroff -f\n"
+        # A guest with Debian's programs has no other poweroff.
+        halt = (
+            "b=/bin/busybox; sync; $b swapoff -a\n"
+            "$b umount /var || $b mount -o remount,ro /var; $b poweroff -f\n"
+        )
         try:
             self._send("off", halt, time.monotonic() + timeout_s)
             process.wait(timeout_s)
@@ -182,7 +254,8 @@ class Guest:
             self.cut_power()
             raise GuestError(f"the guest does not switch off.{words}") from None
         self._close()
-        self._live.replace(self._disk)
+        if self._volatile_cache:
+            self._live.replace(self._disk)
         self._remove_parts()
 
     def cut_power(self, *, lose_unflushed: bool = True) -> None:
@@ -196,6 +269,8 @@ class Guest:
         self._process.kill()
         self._process.wait()
         self._close()
+        if not self._volatile_cache:
+            return
         if not lose_unflushed:
             self._live.replace(self._disk)
         elif self._log.stat().st_size:
@@ -203,24 +278,20 @@ class Guest:
         self._remove_parts()
 
     def _command(self, control: int) -> list[str]:
-        # Plain TCG: /dev/kvm may exist and not work. qemu64 is several times faster to emulate than max.
-        return [
-            # Whoever is killed takes his guests with him.
-            *("setpriv", "--pdeathsig", "KILL", self._qemu),
-            *("-accel", "tcg,thread=multi", "-cpu", "qemu64", "-machine", "pc"),
-            *("-m", f"{self._memory_mib}M", "-smp", str(self._processors)),
-            *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
-            *("-kernel", str(self._image.kernel), "-initrd", str(self._image.initramfs)),
-            *("-append", "console=ttyS0 quiet panic=-1"),
-            *("-serial", f"file:{self._console}"),
-            *("-device", "virtio-rng-pci"),
-            *("-blockdev", f"driver=file,node-name=disk,filename={self._live}"),
-            *("-blockdev", f"driver=file,node-name=writes,filename={self._log}"),
-            *("-blockdev", "driver=blklogwrites,node-name=logged,file=disk,log=writes"),
-            *("-device", "virtio-blk-pci,drive=logged"),
-            *("-device", "virtio-serial-pci", "-chardev", f"socket,id=control,fd={control}"),
-            *("-device", "virtserialport,chardev=control,name=control"),
-        ]
+        wiring = Wiring(
+            kernel=self._image.kernel,
+            initramfs=self._image.initramfs,
+            root=self._image.root,
+            disk=self._live if self._volatile_cache else self._disk,
+            write_log=self._log if self._volatile_cache else None,
+            console=self._console,
+            control=control,
+            memory_mib=self._memory_mib,
+            processors=self._processors,
+            network=self._network,
+            may_reboot=self._may_reboot,
+        )
+        return build_command(self._model, wiring)
 
     def _on_process(self) -> subprocess.Popen[bytes]:
         if self._process is None:
@@ -261,6 +332,8 @@ class Guest:
             if not part:
                 raise GuestError(f"the machine went off.{self._last_words()}")
             self._received += part
+            if mark != b"ready " and _READY.search(self._received):
+                raise GuestError(f"the guest rebooted meanwhile.{self._last_words()}")
         before, _, self._received = self._received.partition(mark)
         return before
 

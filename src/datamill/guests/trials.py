@@ -9,25 +9,11 @@ import msgspec
 
 from datamill.results.trial_record import SCHEMA_VERSION, PackageSpec, TrialLimits, TrialRecord, TrialSpec
 
-from .image import GuestImage, build_image, is_static
-from .kernel import GuestUnavailableError
 from .machine import Guest, GuestError
 
-#: Where the worker of a guest keeps what must survive a reboot, and where trials and packages are put.
-STATE = "/var/lib/datamill"
+#: Where trials and packages are put.
 TRIALS = "/var/trials"
 PACKAGES = "/var/packages"
-
-
-def build_worker_image(worker: Path, files: Mapping[str, Path] | None = None) -> GuestImage:
-    """Return the image of a guest with a worker, and more files if need be; see `build_image`.
-
-    Raises:
-        GuestUnavailableError: The worker is not static, as `make setup` builds it, or see `build_image`.
-    """
-    if not is_static(worker):
-        raise GuestUnavailableError(f"{worker} is not static")
-    return build_image({"usr/bin/datamill-worker": worker, **(files or {})})
 
 
 def put_package(guest: Guest, name: str, folder: Path) -> None:

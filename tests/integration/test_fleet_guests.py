@@ -1,0 +1,303 @@
+"""Real machines under emulation, of two architectures, serve a coordinator while everything fails in turn."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from acceptance.conftest import Command
+from acceptance.fleets import LocalFleet, find_bundle
+from integration.service.databases import DatabaseUnavailableError, serve_postgres
+
+from datamill.guests import Guest, GuestError, GuestUnavailableError, build_worker_image, choose_model
+from datamill.guests.lab import LabGuest, add_guest, rewrite_url
+
+MOST_S = 900.0
+FAILED = ("attempt refused", "attempt faulty", "attempt lost")
+#: The second machine has another architecture, the third another processor than the first.
+MACHINES = (("x86_64", "qemu64"), ("aarch64", "cortex-a57"), ("x86_64", "Nehalem"))
+EXPERIMENT = """
+[experiment]
+name = "guests"
+question = "Does address-space layout matter to a shell?"
+replicates = 2
+seed = 11
+[[package]]
+name = "count"
+path = "count"
+[factors]
+aslr = ["on", "off"]
+[coverage]
+machine = "100%"
+[fleet]
+reboot = "trial"
+debug = "never"
+most_attempts = 6
+[responses.rate]
+unit = "op/s"
+formula = "operations / wall_time_s"
+direction = "higher"
+[limits]
+setup_timeout = "30s"
+run_timeout = "120s"
+collect_timeout = "30s"
+"""
+RUNNING = "the trial is running"
+RUN = f"""#!/bin/sh
+echo {RUNNING} >/dev/console
+n=0
+while [ $n -lt 2000 ]; do n=$((n + 1)); done
+sleep 1.5
+"""
+#: At once, before the guest reboots; a repeated one changes nothing.
+FILL = """free=$(df -k /var | tail -1 | awk '{print $4}')
+[ "$free" -lt 8192 ] || fallocate -l $((free - 4096))K /var/filling
+sync
+df -k /var | tail -1
+"""
+COLLECT = """#!/bin/sh
+set -e
+echo '{"operations": 2000}' >metrics.json
+tar czf out.tar.gz metrics.json
+echo out.tar.gz
+"""
+
+
+@dataclass
+class GuestFleet:
+    """A coordinator with PostgreSQL and TLS, and guests that joined it."""
+
+    fleet: LocalFleet
+    guests: dict[str, Guest]
+    started_s: float = field(default_factory=time.monotonic)
+
+    def ask(self, path: str, **parameters: object) -> Any:
+        """Return what the coordinator tells, None when it does not answer."""
+        settings = json.loads((self.fleet.folder / "config/datamill/coordinator.json").read_text())
+        try:
+            answer = httpx.get(
+                f"{self.fleet.url}/api{path}",
+                params={name: str(value) for name, value in parameters.items()},
+                headers={"Authorization": f"Bearer {settings['api_key']}"},
+                verify=False,
+                timeout=20,
+            )
+        except httpx.TransportError:
+            return None
+        return answer.json() if answer.status_code == 200 else None
+
+    def wait(self, what: str, done: Callable[[], bool], most_s: float = MOST_S) -> None:
+        """Wait until something is so; say how long it took."""
+        start_s = time.monotonic()
+        while not done():
+            words = "\n".join(
+                f"{name}: {guest.read_console()[-1500:]}" for name, guest in self.guests.items()
+            )
+            assert time.monotonic() - start_s < most_s, (
+                f"waited for {what}\n{self.fleet.read('serve')[-3000:]}\n{words}"
+            )
+            time.sleep(0.3)
+        self.tell(f"{what}, {time.monotonic() - start_s:.0f} s")
+
+    def tell(self, what: str) -> None:
+        """Note what happened, and when."""
+        print(f"{time.monotonic() - self.started_s:6.1f} s  {what}", flush=True)
+
+    def count(self, experiment: int) -> int:
+        """Return how many trials are counted."""
+        told = self.ask(f"/experiments/{experiment}")
+        return 0 if told is None else int(told["trials"].get("counted", 0))
+
+    def list_events(self, experiment: int | None = None) -> list[dict[str, Any]]:
+        """Return the events of the fleet, or of an experiment."""
+        place = "/events" if experiment is None else f"/experiments/{experiment}/events"
+        events: list[dict[str, Any]] = []
+        after: int | None = 0
+        while after is not None:
+            page = self.ask(place, after=after)
+            if page is None:
+                time.sleep(0.5)
+                continue
+            events += page["events"]
+            after = page["next"]
+        return events
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[GuestFleet]:
+    """Three guests, joined and ready; skips, with the reason, where there can be none."""
+    try:
+        images = {arch: build_worker_image(arch=arch) for arch, _ in MACHINES}
+    except GuestUnavailableError as error:
+        pytest.skip(f"no guests of two architectures here: {error}")
+    with contextlib.ExitStack() as stack:
+        try:
+            database = stack.enter_context(serve_postgres(safe=True))
+        except DatabaseUnavailableError as error:
+            pytest.skip(str(error))
+        command = Command(tmp_path)
+        started = LocalFleet(command, "--tls", "--database", database)
+        stack.callback(started.stop)
+        guests = {}
+        for number, (arch, cpu) in enumerate(MACHINES, start=1):
+            name = f"guest-{number}"
+            made = command("worker", "token", "--quiet")
+            assert made.returncode == 0, made.stderr
+            add_guest(
+                tmp_path / "lab", LabGuest(name, arch, cpu, rewrite_url(started.url)), made.stdout.strip()
+            )
+            guest = Guest(
+                images[arch],
+                tmp_path / "lab" / name / "disk",
+                model=choose_model(arch, cpu),
+                network=True,
+                may_reboot=True,
+            )
+            guests[name] = guest
+            stack.callback(guest.cut_power)
+        whole = GuestFleet(started, guests)
+        for guest in guests.values():
+            guest.switch_on()
+        for guest in guests.values():
+            guest.wait_until_ready()
+        whole.tell(f"booted in {', '.join(f'{guest.boot_time_s:.1f}' for guest in guests.values())} s")
+        whole.wait("all guests joined", lambda: len(whole.ask("/workers") or ()) == len(guests))
+        yield whole
+
+
+def submit(fleet: GuestFleet) -> int:
+    """Submit the experiment and return its number."""
+    folder = fleet.fleet.folder
+    (folder / "count").mkdir()
+    for name, text in (("run.sh", RUN), ("collect.sh", COLLECT)):
+        (folder / "count" / name).write_text(text)
+        (folder / "count" / name).chmod(0o755)
+    (folder / "experiment.toml").write_text(EXPERIMENT)
+    done = fleet.fleet.command("submit", "experiment.toml", "--yes", "--json")
+    assert done.returncode == 0, done.stderr
+    return int(json.loads(done.stdout)["id"])
+
+
+def test_every_trial_is_counted_once_whatever_fails(fleet: GuestFleet, tmp_path: Path) -> None:
+    experiment = submit(fleet)
+    planned = sum(fleet.ask(f"/experiments/{experiment}")["trials"].values())
+    fleet.tell(f"{planned} trials submitted")
+    data = tmp_path / "data"
+
+    fleet.wait("1 trial counted", lambda: fleet.count(experiment) >= 1)
+    cut_in_trial(fleet, "guest-1")
+    fill_disk(fleet, "guest-3", experiment)
+
+    before = fleet.count(experiment)
+    fleet.fleet.serving.kill()
+    fleet.fleet.serving.wait()
+    fleet.tell("the coordinator was killed")
+    fleet.fleet.serve()
+    fleet.wait("the next trial counted", lambda: fleet.count(experiment) > before)
+
+    before = fleet.count(experiment)
+    kill_broker(data)
+    fleet.tell("the broker was killed")
+    fleet.wait("the next trial counted", lambda: fleet.count(experiment) > before)
+
+    kill_broker(data, lose_files=True)
+    fleet.tell("the broker lost its files")
+    fleet.wait("the experiment ended", lambda: ended(fleet, experiment))
+    check(fleet, experiment, planned)
+
+
+def cut_in_trial(fleet: GuestFleet, name: str) -> None:
+    """Cut a guest's power while a trial runs in it, and switch it on again."""
+    guest = fleet.guests[name]
+    seen = guest.read_console().count(RUNNING)
+    fleet.wait(f"a trial runs in {name}", lambda: guest.read_console().count(RUNNING) > seen)
+    guest.cut_power()
+    fleet.tell(f"the power of {name} was cut")
+    guest.boot()
+    fleet.tell(f"{name} is on again")
+
+
+def kill_broker(data: Path, *, lose_files: bool = False) -> None:
+    """Kill the coordinator's nats-server; with `lose_files` as a power cut that loses all that it wrote."""
+    file = data / "nats" / "server.pid"
+    number = int(file.read_text())
+    os.kill(number, signal.SIGSTOP)
+    if lose_files:
+        shutil.rmtree(data / "nats" / "store")
+    os.kill(number, signal.SIGKILL)
+    deadline_s = time.monotonic() + 240
+    while file.read_text() in ("", str(number)):
+        assert time.monotonic() < deadline_s, "the broker was not started again"
+        time.sleep(0.1)
+
+
+def fill_disk(fleet: GuestFleet, name: str, experiment: int) -> None:
+    """Fill a guest's disk until an attempt there fails for it, and make room again."""
+    guest = fleet.guests[name]
+
+    def failed() -> int:
+        return sum(
+            event["kind"] in FAILED and event["worker"] == name for event in fleet.list_events(experiment)
+        )
+
+    before = failed()
+    said = insist(guest, FILL)
+    fleet.tell(f"the disk of {name} is full: {said.strip()}")
+    fleet.wait(f"an attempt failed in {name}", lambda: failed() > before)
+    insist(guest, "rm -f /var/filling; sync")
+    fleet.tell(f"the disk of {name} has room again")
+
+
+def insist(guest: Guest, script: str) -> str:
+    """Run a script in a guest that may reboot at any moment."""
+    for _ in range(10):
+        try:
+            return guest.check(script, timeout_s=30)
+        except GuestError:
+            time.sleep(2)
+    return guest.check(script, timeout_s=30)
+
+
+def ended(fleet: GuestFleet, experiment: int) -> bool:
+    """Whether the experiment is over."""
+    told = fleet.ask(f"/experiments/{experiment}")
+    return told is not None and told["state"] in ("completed", "cancelled")
+
+
+def check(fleet: GuestFleet, experiment: int, planned: int) -> None:
+    """The bundle has each trial once, each in a boot of its own, and the events tell what failed."""
+    done = fleet.fleet.command("fetch", str(experiment))
+    assert done.returncode == 0, done.stderr
+    folder = find_bundle(fleet.fleet.folder, experiment)
+    records = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    completed = Counter(record["trial_id"] for record in records if record["outcome"] == "completed")
+    assert len(completed) == planned, completed
+    assert set(completed.values()) == {1}, completed
+    assert {record["host"]["arch"] for record in records} == {arch for arch, _ in MACHINES}
+    assert len({record["host"]["cpu_model"] for record in records}) == len(MACHINES)
+    # Each trial had a boot of its own.
+    boots = [record["host"]["boot_id"] for record in records if record["outcome"] == "completed"]
+    assert len(set(boots)) == len(boots)
+    kinds = Counter(event["kind"] for event in fleet.list_events())
+    fleet.tell(f"events: {dict(kinds)}")
+    of_experiment = Counter(event["kind"] for event in fleet.list_events(experiment))
+    assert of_experiment["attempt counted"] == planned
+    assert of_experiment["attempt lost"] >= 1
+    assert kinds["worker rebooted"] >= planned
+    assert kinds["coordinator started"] >= 2
+    assert kinds["broker connected"] >= 1
+    assert kinds["broker lost orders"] >= 1
+    assert of_experiment["attempt refused"] + of_experiment["attempt faulty"] >= 1
+    report = fleet.fleet.command("report", str(folder))
+    assert report.returncode == 0, report.stderr
