@@ -1,0 +1,424 @@
+"""A model of the worker's agent (`crates/fleet`), step by step as it touches disk, network and machine."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from random import Random
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from datamill.results.trial_record import WorkerFacts
+from datamill.service.messages import ArtifactFile, Lease, Orders
+from simulation.disk import DiskFullError
+from simulation.made_records import (
+    HOST_TROUBLES,
+    encode_content,
+    encode_record,
+    encode_report,
+    make_inventory,
+    make_lease_record,
+)
+
+if TYPE_CHECKING:
+    from simulation.machine import Machine
+
+#: How often a worker sets out to start one attempt, reboots included.
+MOST_STARTS = 3
+#: How often the files of one lease are tried before it is refused.
+MOST_FETCHES = 8
+#: Longest delay between two tries of what does not work, in seconds.
+LONGEST_DELAY_S = 300.0
+
+Waiting = Generator[float | None, None, None]
+
+
+class PowerCutError(Exception):
+    """The machine goes down on the spot."""
+
+
+class RebootAskedError(Exception):
+    """The agent reboots its machine, in order."""
+
+
+class AgentEndedError(Exception):
+    """The agent's process ended with an error; whoever started it starts it again."""
+
+
+class Journal(msgspec.Struct):
+    """The attempt that was taken and is not reported yet."""
+
+    lease: Lease
+    stage: Literal["taken", "started"]
+    starts: int
+    taken_boot_id: str
+
+
+class Seen(msgspec.Struct):
+    """The newest orders that this worker has seen: older ones are void, also after a crash."""
+
+    sequence: int = 0
+    receipted: tuple[str, ...] = ()
+
+
+class Agent:
+    """One process of the agent, from its start; all that outlives it is on the machine's disk."""
+
+    def __init__(self, machine: Machine, random: Random) -> None:
+        self._machine = machine
+        self._disk = machine.disk
+        self._random = random
+        self._is_hello_due = True
+        self._unsent: set[str] = set()
+        self._lease: Lease | None = None
+        #: Refusal of the lease at hand, and whether the broker has it.
+        self._refusal: tuple[str, bytes] | None = None
+        self._is_refusal_sent = False
+        self._fetches = 0
+        self._tries = 0
+        self._orders_came = True
+
+    def live(self) -> Waiting:
+        """Serve until the process ends; each value is how long it sleeps, None until it is woken."""
+        while True:
+            found = yield from self._recover()
+            if found == "reboot":
+                raise RebootAskedError
+            if found == "run":
+                yield from self._run_leased()
+                continue
+            journal = yield from self._serve()
+            if journal.lease.reboot:
+                raise RebootAskedError
+            yield from self._run_leased()
+
+    # recovery.rs: what a process that starts finds on the disk.
+
+    def _recover(self) -> Generator[float | None, None, Literal["nothing", "run", "reboot"]]:
+        while True:
+            try:
+                return self._try_recover()
+            except DiskFullError:
+                yield self._next_delay_s()
+
+    def _try_recover(self) -> Literal["nothing", "run", "reboot"]:
+        journal = self._read_journal()
+        if journal is None:
+            return "nothing"
+        attempt = journal.lease.attempt
+        if self._is_spooled(attempt):
+            self._remove_journal()
+            return "nothing"
+        if journal.stage == "started":
+            self._give_up(attempt, "The machine went down while the trial ran.")
+            return "nothing"
+        if journal.starts >= MOST_STARTS:
+            self._give_up(attempt, f"The worker set out {MOST_STARTS} times to start the trial.")
+            return "nothing"
+        journal.starts += 1
+        self._write("journal", msgspec.json.encode(journal))
+        is_new = journal.lease.reboot and journal.taken_boot_id == self._machine.boot_id
+        return "reboot" if is_new else "run"
+
+    def _give_up(self, attempt: str, message: str) -> None:
+        self._machine.watch.attempt_given_up(attempt)
+        self._write(f"spool/{attempt}", encode_content("gave_up", {"attempt": attempt, "message": message}))
+        self._remove_journal()
+
+    # durable.rs: nothing is done before what says so is on the disk.
+
+    def _write(self, name: str, content: bytes) -> None:
+        """Write a file so that it is on the disk on return; power may fail just before or just after.
+
+        Raises:
+            DiskFullError: nothing was written.
+        """
+        self._disk.write(name, content)
+        self._sync()
+
+    def _remove_journal(self) -> None:
+        self._disk.remove("journal")
+        self._sync()
+
+    def _sync(self) -> None:
+        if self._machine.chances.strikes("power_cut_at_sync"):
+            raise PowerCutError
+        self._disk.sync()
+        if self._machine.chances.strikes("power_cut_at_sync"):
+            raise PowerCutError
+
+    def _read_journal(self) -> Journal | None:
+        content = self._disk.read("journal")
+        return msgspec.json.decode(content, type=Journal) if content is not None else None
+
+    def _read_seen(self) -> Seen:
+        content = self._disk.read("seen")
+        return msgspec.json.decode(content, type=Seen) if content is not None else Seen()
+
+    def _is_spooled(self, attempt: str) -> bool:
+        return self._disk.read(f"spool/{attempt}") is not None
+
+    def _list_spooled(self) -> list[str]:
+        return sorted(name.removeprefix("spool/") for name in self._disk.list_names("spool/"))
+
+    # agent.rs: connected.
+
+    def _serve(self) -> Generator[float | None, None, Journal]:
+        """Report what there is to report and obey orders, until an attempt is in the journal."""
+        self._lease, self._refusal = None, None
+        while True:
+            self._begin_connection()
+            while not self._machine.reaches_broker():
+                yield self._next_delay_s()
+            self._tries = 0
+            self._machine.connect(self._hear_orders)
+            journal = yield from self._talk()
+            self._machine.disconnect()
+            if journal is not None:
+                return journal
+            yield self._random.uniform(0.1, 1.0)
+
+    def _begin_connection(self) -> None:
+        """What the broker had may be gone with the connection."""
+        self._is_hello_due = True
+        self._unsent = set(self._list_spooled())
+        self._is_refusal_sent = False
+        self._orders_came = True
+
+    def _next_delay_s(self) -> float:
+        whole = min(2.0 ** min(self._tries, 9), LONGEST_DELAY_S)
+        self._tries += 1
+        return whole * self._random.uniform(0.75, 1.0)
+
+    def _hear_orders(self) -> None:
+        self._orders_came = True
+        self._machine.wake()
+
+    def _talk(self) -> Generator[float | None, None, Journal | None]:
+        """Use one connection; return the attempt that was taken, None when the connection is gone."""
+        while self._machine.is_connected():
+            if self._orders_came or self._is_hello_due or self._unsent or self._is_refusal_due():
+                caught_up = yield from self._catch_up()
+                if not caught_up:
+                    yield self._next_delay_s()
+                    continue
+                self._tries = 0
+            if self._lease is not None and self._refusal is None:
+                journal, pause_s = yield from self._make_attempt(self._lease)
+                if journal is not None:
+                    return journal
+                if pause_s:
+                    yield pause_s
+                continue
+            if not self._orders_came:
+                yield None
+        return None
+
+    def _is_refusal_due(self) -> bool:
+        return self._refusal is not None and not self._is_refusal_sent
+
+    def _catch_up(self) -> Generator[float | None, None, bool]:
+        """Say hello if that is due, look at the orders, and hand in what is on the disk."""
+        machine = self._machine
+        if self._is_hello_due:
+            hello = {
+                "inventory": make_inventory(machine.name, machine.describe_host(), machine.clock_unix_ns()),
+                "policy": machine.policy,
+                "attempts": self._list_spooled(),
+            }
+            if not (yield from machine.send_report(self._tell("hello", hello))):
+                return False
+            self._is_hello_due = False
+        self._orders_came = False
+        if not self._take_orders():
+            return False
+        if self._refusal is not None and not self._is_refusal_sent:
+            _, content = self._refusal
+            if not (yield from machine.send_report(self._report(content))):
+                return False
+            self._is_refusal_sent = True
+        for attempt in sorted(self._unsent):
+            content = self._disk.read(f"spool/{attempt}")
+            if content is not None:
+                for sha256, size in machine.list_uploads(attempt):
+                    yield machine.latency_s()
+                    if not machine.upload(sha256, size):
+                        return False
+                if not (yield from machine.send_report(self._report(content))):
+                    return False
+            self._unsent.discard(attempt)
+        return True
+
+    def _take_orders(self) -> bool:
+        """Follow the broker's orders, unless newer ones were seen; False when they cannot be had."""
+        if not self._machine.is_connected():
+            return False
+        payload = self._machine.read_orders()
+        if payload is None:
+            return True
+        orders = msgspec.json.decode(payload, type=Orders)
+        seen = self._read_seen()
+        if orders.sequence < seen.sequence:
+            return True
+        try:
+            newest = Seen(orders.sequence, orders.receipts or seen.receipted)
+            if newest != seen:
+                # First what must never be undone by older orders.
+                self._write("seen", msgspec.json.encode(newest))
+        except DiskFullError:
+            return False
+        for attempt in orders.receipts:
+            if self._is_spooled(attempt):
+                self._machine.watch.receipt_obeyed(self._machine.worker_id, attempt)
+                self._disk.remove(f"spool/{attempt}")
+                self._sync()
+            self._unsent.discard(attempt)
+        lease = orders.lease
+        if lease is not None and (self._is_spooled(lease.attempt) or lease.attempt in newest.receipted):
+            lease = None
+        if (lease and lease.attempt) != (self._lease and self._lease.attempt):
+            self._refusal, self._is_refusal_sent, self._fetches = None, False, 0
+        self._lease = lease
+        return True
+
+    # lease.rs: an attempt is prepared and taken.
+
+    def _make_attempt(self, lease: Lease) -> Generator[float | None, None, tuple[Journal | None, float]]:
+        """Go as far with the lease as is possible now; return the journal once it is taken, else a pause."""
+        machine = self._machine
+        refusal = self._find_refusal(lease)
+        if refusal is None:
+            for need in (*lease.files, *((lease.prebuilt,) if lease.prebuilt else ())):
+                yield machine.latency_s()
+                if not machine.download(need.sha256):
+                    if self._fetches >= MOST_FETCHES:
+                        refusal = ("file", f"{need.sha256} cannot be had")
+                        break
+                    self._fetches += 1
+                    return None, min(2.0**self._fetches, LONGEST_DELAY_S)
+        if refusal is None:
+            # The files may have taken hours, and the orders may be others by now.
+            yield machine.latency_s()
+            if not self._take_orders():
+                return None, 1.0
+            if self._lease is None or self._lease.attempt != lease.attempt:
+                return None, 0.0
+            journal = Journal(lease, "taken", 1, machine.boot_id)
+            try:
+                self._write("journal", msgspec.json.encode(journal))
+            except DiskFullError:
+                refusal = ("disk", "the journal cannot be written")
+        if refusal is not None:
+            reason, message = refusal
+            fields = {"attempt": lease.attempt, "reason": reason, "message": message}
+            self._refusal = (lease.attempt, encode_content("refused", fields))
+            self._is_refusal_sent = False
+            return None, 0.0
+        machine.send_status(self._tell("taken", {"attempt": lease.attempt}))
+        if lease.live_output and not lease.reboot:
+            yield from self._run_leased()
+            if self._read_journal() is not None:
+                try:
+                    self._give_up(lease.attempt, "The runner went down.")
+                except DiskFullError:
+                    raise AgentEndedError from None
+            self._lease, self._unsent = None, set(self._list_spooled())
+            return None, 0.0
+        return journal, 0.0
+
+    def _find_refusal(self, lease: Lease) -> tuple[str, str] | None:
+        policy = self._machine.policy
+        if policy.users and lease.user not in policy.users:
+            return "policy", "this user's experiments do not run here"
+        if lease.reboot and not policy.reboot:
+            return "policy", "this machine is not rebooted"
+        if self._disk.full:
+            return "disk", "no room"
+        return None
+
+    # run_leased.rs: the trial itself.
+
+    def _run_leased(self) -> Waiting:
+        """Run the attempt in the journal and spool its report; what fails here is found by `_recover`."""
+        journal, machine = self._read_journal(), self._machine
+        if journal is None or journal.stage != "taken" or self._is_spooled(journal.lease.attempt):
+            return
+        lease = journal.lease
+        journal.stage = "started"
+        try:
+            self._write("journal", msgspec.json.encode(journal))
+        except DiskFullError:
+            yield 1.0
+            return
+        package = machine.find_package(lease.spec.package.sha256 or "")
+        machine.watch.execution_began(machine.name, machine.worker_id, lease.attempt)
+        started_unix_ns = machine.clock_unix_ns()
+        if lease.live_output:
+            for number in range(self._random.randrange(3)):
+                text = f"line {number}\n"
+                machine.send_status(
+                    self._tell(
+                        "output",
+                        {"attempt": lease.attempt, "phase": "run", "number": number, "text": text},
+                    )
+                )
+        if package.poison:
+            yield package.duration_s / 2
+            machine.chances.struck["poison_package"] += 1
+            raise PowerCutError
+        duration_s = min(package.duration_s, lease.spec.limits.run_timeout_s)
+        yield duration_s
+        trouble: tuple[str, str] | None = None
+        if self._random.random() < machine.host_trouble:
+            trouble = self._random.choice(HOST_TROUBLES)
+        elif self._random.random() < package.failing:
+            trouble = self._random.choice((("run", "exit_status"), ("run", "timeout"), ("setup", "signal")))
+        record = encode_record(
+            make_lease_record(
+                lease,
+                WorkerFacts(machine.fleet_name, "0.1.0"),
+                machine.describe_host(),
+                self._random,
+                started_unix_ns=started_unix_ns,
+                duration_s=duration_s,
+                trouble=trouble,
+            )
+        )
+        artifacts = self._list_artifacts(lease, trouble)
+        content = encode_content(
+            "record",
+            {
+                "attempt": lease.attempt,
+                "record": msgspec.Raw(record),
+                "artifacts": artifacts,
+                "rebooted": journal.taken_boot_id != machine.boot_id,
+                "taken_boot_id": journal.taken_boot_id,
+            },
+        )
+        content, damaged = machine.damage(content)
+        machine.watch.execution_ended(machine.name, machine.worker_id, lease.attempt, record, damaged=damaged)
+        machine.keep_uploads(lease.attempt, [(file.sha256, file.bytes) for file in artifacts])
+        try:
+            self._write(f"spool/{lease.attempt}", content)
+        except DiskFullError:
+            yield 1.0
+            return
+        if not damaged:
+            machine.watch.record_spooled(machine.name, lease.attempt)
+        self._remove_journal()
+
+    def _list_artifacts(self, lease: Lease, trouble: tuple[str, str] | None) -> list[ArtifactFile]:
+        names = ["run.stdout"] if self._random.random() < 0.3 else []
+        if lease.task == "build" and trouble is None:
+            names.append("build.tar.gz")
+        return [
+            ArtifactFile(name, self._random.randbytes(32).hex(), self._random.randrange(1, 10_000))
+            for name in names
+        ]
+
+    def _tell(self, kind: str, fields: dict[str, object]) -> bytes:
+        return self._report(encode_content(kind, fields))
+
+    def _report(self, content: bytes) -> bytes:
+        machine = self._machine
+        return encode_report(machine.worker_id, machine.boot_id, machine.clock_unix_ns(), content)

@@ -1,0 +1,239 @@
+"""The coordinator's process: takes the real turns of `coordinator_loop.py`, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Literal, TypeVar
+
+import msgspec
+from django.db import OperationalError
+
+from datamill.service.coordinator.ingest import ReceivedReport
+from datamill.service.coordinator.orders import UnsentOrders, mark_all_orders_unsent
+from datamill.service.serving.coordinator_loop import work_on
+from simulation.broker import ACK_WAIT_S, Broker, StoredReport
+from simulation.database import CoordinatorCrash, Database, HazardKind
+from simulation.network import Chances, Network
+from simulation.oracle import Oracle
+from simulation.timeline import Happening, Timeline
+
+T = TypeVar("T")
+
+#: Reports of one turn.
+MOST_REPORTS = 500
+#: By how much a turn may come late, in seconds.
+LATEST_TURN_S = 3600.0
+#: Time that the loop waits when the database is away.
+DATABASE_PAUSE_S = 2.0
+#: Status messages that wait for the coordinator.
+MOST_STATUS = 10_000
+#: Differences of clocks that must be told of, with a margin for messages that were late.
+SKEW_S = 120.0
+HAZARDS: tuple[HazardKind, ...] = (
+    "crash_at_statement", "crash_after_commit", "database_restart", "commit_unanswered",
+)  # fmt: skip
+
+
+class _Content(msgspec.Struct):
+    kind: Literal["hello", "taken", "record", "refused", "gave_up", "output"]
+
+
+class _Envelope(msgspec.Struct):
+    """What any report must have; what is wrong further in may concern an attempt that is over."""
+
+    schema: Literal[1]
+    worker_id: str
+    clock_unix_ns: int
+    content: _Content
+
+
+class CoordinatorProcess:
+    """Ingests what came, steps, publishes what is unsent; dies and comes back."""
+
+    def __init__(
+        self,
+        timeline: Timeline,
+        broker: Broker,
+        network: Network,
+        chances: Chances,
+        database: Database,
+        oracle: Oracle,
+        random: Random,
+        batch_delay_s: float,
+        note: Callable[[str], None],
+    ) -> None:
+        self._timeline = timeline
+        self._broker = broker
+        self._network = network
+        self._chances = chances
+        self._database = database
+        self._oracle = oracle
+        self._random = random
+        self._batch_delay_s = batch_delay_s
+        self._note = note
+        self._status: list[ReceivedReport] = []
+        self._round: Happening | None = None
+        self._reports: list[StoredReport] = []
+        self._sent: list[UnsentOrders] = []
+        self._nudged = False
+        self._next_step_s = 0.0
+        self._idle_rounds = 0
+        self._connected_to = 0
+        self.up = False
+        #: Whether the tables may have changed since somebody looked.
+        self.acted = False
+        self.rounds = 0
+
+    def start(self) -> None:
+        if not self.up:
+            self.up, self._connected_to, self._next_step_s = True, 0, 0.0
+            self._note("coordinator starts")
+            self._plan_round(0.0)
+
+    def die(self, back_s: float) -> None:
+        """Lose everything that is not in the database, and start again after a while."""
+        if not self.up:
+            return
+        self.up = False
+        self._status, self._reports, self._sent = [], [], []
+        if self._round is not None:
+            self._round.call_off()
+            self._round = None
+        self._timeline.after(back_s, "coordinator", self.start)
+
+    def hear_status(self, worker_id: str, payload: bytes) -> None:
+        if self.up and self._broker.up and len(self._status) < MOST_STATUS:
+            self._status.append(ReceivedReport(worker_id, payload))
+            self.wake()
+
+    def wake(self) -> None:
+        """Something came or changed: act on it soon."""
+        if self.up:
+            self._plan_round(self._batch_delay_s)
+
+    def call(self, function: Callable[[], T], *, safe: bool = False) -> T | None:
+        """Do what a person asks through the API; None when the coordinator is down or goes down in it.
+
+        `safe` keeps faults away.
+        """
+        if not self.up:
+            return None
+        self.acted = True
+        try:
+            with self._database.hazard(None if safe else self._draw_hazard(), self._random.randrange(1, 25)):
+                return function()
+        except CoordinatorCrash as crash:
+            self._note(f"coordinator dies: {crash}")
+            self.die(self._random.uniform(0.5, 60.0))
+        except OperationalError:
+            self._expect_struck()
+        finally:
+            self._nudged = True
+            self.wake()
+        return None
+
+    def _plan_round(self, delay_s: float) -> None:
+        at_s = self._timeline.now_s + delay_s
+        if self._round is not None and self._round.action is not None:
+            if self._round.at_s <= at_s:
+                return
+            self._round.call_off()
+        self._round = self._timeline.after(delay_s, "coordinator", self._do_round)
+
+    def _do_round(self) -> None:
+        self._round = None
+        if not self.up:
+            return
+        self.acted = True
+        self.rounds += 1
+        try:
+            with self._database.hazard(self._draw_hazard(), self._random.randrange(1, 60)):
+                self._take_turn()
+        except CoordinatorCrash as crash:
+            self._note(f"coordinator dies: {crash}")
+            self.die(self._random.choice((0.5, 5.0, 60.0)))
+        except OperationalError:
+            self._expect_struck()
+            self._plan_round(DATABASE_PAUSE_S)
+
+    def _take_turn(self) -> None:
+        """Do what `CoordinatorLoop._take_turn` does; after an error of the database, the same again."""
+        self._stay_connected()
+        if not self._reports and self._broker.up:
+            self._reports = self._broker.fetch_reports(MOST_REPORTS)
+        batch = self._status + [
+            ReceivedReport(item.subject_worker_id, item.payload) for item in self._reports
+        ]
+        now_s = self._timeline.now_s
+        stepping = bool(batch) or self._nudged or now_s >= self._next_step_s
+        turn = work_on(batch, self._sent, stepping, now_s)
+        for defect in turn.defects:
+            self._oracle.object(f"the coordinator failed: {defect}")
+        self._tell_oracle(batch)
+        reports, self._reports, self._status, self._sent, self._nudged = self._reports, [], [], [], False
+        self._note(f"turn: {len(batch)} reports, step {stepping}, {len(turn.orders)} orders")
+        self._idle_rounds = 0 if batch or turn.orders else self._idle_rounds + 1
+        if turn.pause_s is not None:
+            # Where nothing happens for days, turns come late more and more, as on a machine that sleeps.
+            late_s = min(LATEST_TURN_S, 2.0**self._idle_rounds) if self._idle_rounds > 5 else 0.0
+            self._next_step_s = now_s + max(turn.pause_s, late_s)
+        self._maybe_die("crash_before_ack")
+        if self._broker.up:
+            self._broker.acknowledge(reports)
+        self._maybe_die("crash_before_publish")
+        self._publish(turn.orders)
+        self._maybe_die("crash_before_mark")
+        pause_s = max(self._next_step_s - now_s, 0.0)
+        if self._broker.up and self._broker.waiting:
+            pause_s = min(pause_s, ACK_WAIT_S + 0.1)
+        if self._sent or len(reports) == MOST_REPORTS:
+            pause_s = 0.0
+        self._plan_round(max(pause_s, 0.01))
+
+    def _stay_connected(self) -> None:
+        """Do what `CoordinatorLoop._stay_connected` does."""
+        broker = self._broker
+        if not broker.up or self._connected_to == broker.starts:
+            return
+        mark_all_orders_unsent()
+        self._sent, self._reports = [], []
+        self._connected_to, self._nudged = broker.starts, True
+
+    def _publish(self, unsent: Sequence[UnsentOrders]) -> None:
+        for orders in unsent if self._broker.up else ():
+            self._oracle.orders_published(orders.worker_id, orders.sequence, orders.payload)
+            self._broker.publish_orders(orders.worker_id, orders.sequence, orders.payload)
+            self._note(f"orders {orders.sequence} to {orders.worker_id}: {len(orders.payload)}")
+            self._sent.append(orders)
+
+    def _maybe_die(self, kind: HazardKind) -> None:
+        if self._chances.strikes(kind):  # type: ignore[arg-type]
+            raise CoordinatorCrash(kind)
+
+    def _draw_hazard(self) -> HazardKind | None:
+        for kind in HAZARDS:
+            if self._chances.strikes(kind):  # type: ignore[arg-type]
+                return kind
+        return None
+
+    def _expect_struck(self) -> None:
+        """Go on after an error of the database that was ours; any other is the coordinator's."""
+        if not self._database.struck:
+            raise
+        self._note("the database was restarted")
+
+    def _tell_oracle(self, batch: list[ReceivedReport]) -> None:
+        for received in batch:
+            try:
+                report = msgspec.json.decode(received.payload, type=_Envelope)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                self._oracle.garbage_ingested(received.worker_id_of_subject)
+                continue
+            skew_s = abs(report.clock_unix_ns / 1e9 - self._timeline.now_s)
+            if (
+                report.content.kind == "hello"
+                and report.worker_id == received.worker_id_of_subject
+                and skew_s > SKEW_S
+            ):
+                self._oracle.skewed_hello_ingested(report.worker_id)

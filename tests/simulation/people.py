@@ -1,0 +1,263 @@
+"""Simulated users and administrators: they let machines join, submit, cancel, release, drain and remove."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+import msgspec
+from django.contrib.auth.models import User
+
+from datamill.experiment.errors import InputError
+from datamill.service.coordinator.enrolment import EnrolledWorker, enrol_worker, make_token
+from datamill.service.coordinator.experiments import cancel_experiment, release_experiment
+from datamill.service.coordinator.hardware import describe_candidate
+from datamill.service.coordinator.health import lift_quarantine
+from datamill.service.coordinator.members import drain_worker, remove_worker, resume_worker
+from datamill.service.coordinator.submission import NewExperiment, create_experiment
+from datamill.service.messages import EnrolmentRequest
+from datamill.service.models import Experiment, ExperimentState, StoredFile, Worker, WorkerState
+from simulation.coordinator_process import CoordinatorProcess
+from simulation.database import Database
+from simulation.experiments import Submitted, draw_experiment
+from simulation.machine import Machine, make_public_key
+from simulation.made_records import make_inventory
+from simulation.oracle import Oracle
+from simulation.packages import SimulatedPackage, draw_package
+from simulation.scenario import Scenario
+from simulation.timeline import Timeline
+
+#: Users; the first is an administrator and owns the machines.
+USERS = ("ada", "grace", "kurt")
+#: Times that somebody lets an experiment go on that is held, before giving it up.
+MOST_RELEASES = 2
+
+
+class People:
+    """What people do through the API: each call is one of the coordinator's functions."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        timeline: Timeline,
+        process: CoordinatorProcess,
+        database: Database,
+        oracle: Oracle,
+        packages: dict[str, SimulatedPackage],
+        note: Callable[[str], None],
+    ) -> None:
+        self._scenario = scenario
+        self._timeline = timeline
+        self._process = process
+        self._database = database
+        self._oracle = oracle
+        self._packages = packages
+        self._random: Random = scenario.random("people")
+        self._note = note
+        self._poison_left = scenario.poison
+        self._tokens: dict[str, str] = {}
+        self._released: dict[int, int] = {}
+        self.users = [User.objects.create(username=name, is_staff=name == USERS[0]) for name in USERS]
+        self.owed = scenario.experiments
+
+    # Machines.
+
+    def enrol(self, machine: Machine, *, safe: bool) -> bool:
+        """Let a machine join; return whether it did (the coordinator may go down in it)."""
+        now_s = self._timeline.now_s
+
+        def join() -> EnrolledWorker:
+            # Whoever lost the answer asks again with the same token.
+            if machine.name not in self._tokens:
+                self._tokens[machine.name] = make_token(self.users[0], now_s, 1e6)
+            return enrol_worker(self._make_request(machine, self._tokens[machine.name]), now_s)
+
+        enrolled = self._process.call(join, safe=safe)
+        if enrolled is None:
+            return False
+        machine.worker_id, machine.fleet_name = enrolled.worker_id, enrolled.name
+        return True
+
+    def enrol_badly(self, member: Machine) -> None:
+        """Ask to join with what must not let anybody in: a bad token, or the key of a member."""
+        now_s = self._timeline.now_s
+        wrong = self._random.choice(("expired", "unknown", "used", "identity"))
+
+        def join() -> None:
+            token = make_token(self.users[0], now_s, 0.0 if wrong == "expired" else 3600.0)
+            if wrong == "unknown":
+                token = "guessed"
+            if wrong == "used":
+                token = next(iter(self._tokens.values()), "guessed")
+            request = self._make_request(member, token)
+            if wrong != "identity":
+                stranger = make_public_key(f"stranger {self._random.random()}")
+                request = msgspec.structs.replace(request, public_key=stranger)
+            try:
+                enrol_worker(request, now_s)
+            except InputError:
+                return
+            self._oracle.object(f"a machine joined with a bad token or identity: {wrong}")
+
+        self._process.call(join, safe=True)
+
+    def _make_request(self, machine: Machine, token: str) -> EnrolmentRequest:
+        host = machine.describe_host()
+        return EnrolmentRequest(
+            token=token,
+            name=machine.name,
+            public_key=machine.public_key,
+            inventory=make_inventory(machine.name, host, machine.clock_unix_ns()),
+            policy=machine.policy,
+        )
+
+    def change_member(self, change: str) -> str:
+        """Drain, resume or remove some worker; return its identity when that was done."""
+        wanted = {"resume": (WorkerState.DRAINED,), "drain": (WorkerState.IDLE, WorkerState.BUSY)}
+        rows = Worker.objects.exclude(state=WorkerState.REMOVED).order_by("worker_id")
+        if change in wanted:
+            rows = rows.filter(state__in=wanted[change])
+        workers = list(rows)
+        if not workers:
+            return ""
+        at_work = [worker for worker in workers if worker.state == WorkerState.BUSY]
+        worker = self._random.choice(at_work if at_work and self._random.random() < 0.7 else workers)
+        function = {"drain": drain_worker, "resume": resume_worker, "remove": remove_worker}[change]
+
+        def call() -> bool:
+            try:
+                function(worker.name, self.users[0], self._timeline.now_s)
+            except InputError as refusal:
+                self._note(f"{change} of {worker.name} refused: {refusal}")
+                return False
+            return True
+
+        done = self._process.call(call)
+        self._note(f"{change} {worker.name}: {done}")
+        # It may have gone down with the answer: the table says what became of it.
+        state = self._database.read(
+            "SELECT state FROM datamill_worker WHERE worker_id = ?", (worker.worker_id,)
+        )[0][0]
+        return worker.worker_id if done or (change == "remove" and state == "removed") else ""
+
+    # Experiments.
+
+    def submit(self, *, safe: bool = False) -> bool:
+        """Submit the next experiment; return whether it was stored."""
+        workers = list(
+            Worker.objects.filter(state__in=(WorkerState.IDLE, WorkerState.BUSY)).order_by("worker_id")
+        )
+        if not workers:
+            return False
+        random = self._random
+        random.shuffle(workers)
+        large = len(workers) > 100
+        count = len(workers) // 2 if large else min(len(workers), random.randrange(1, 5))
+        candidates = [describe_candidate(worker, 0.0) for worker in workers]
+        spares = candidates[count : count + random.choice((0, 0, 1, 2))]
+        packages = [
+            draw_package(
+                random,
+                name,
+                poison=self._poison_left and number == 0,
+            )
+            for number, name in enumerate(("one", "two")[: random.randrange(1, 3)])
+        ]
+        now_s = self._timeline.now_s
+        submitted = draw_experiment(random, packages, candidates[:count], spares, self._scenario.most_trials)
+        owner = random.choice(self.users)
+        for package in packages:
+            self._packages[package.sha256] = package
+
+        def store() -> int:
+            for package in packages:
+                StoredFile.objects.get_or_create(
+                    sha256=package.sha256,
+                    defaults={
+                        "size_bytes": package.bytes, "kind": "package", "stored_unix_s": now_s,
+                        "owner": owner,
+                    },
+                )  # fmt: skip
+            return create_experiment(
+                NewExperiment(
+                    owner,
+                    submitted.text,
+                    submitted.experiment,
+                    submitted.head,
+                    submitted.plan,
+                    submitted.hold,
+                ),
+                now_s,
+            )
+
+        known = self._find_newest()
+        try:
+            self._process.call(store, safe=safe)
+        except InputError as refusal:
+            self._note(f"submission refused: {refusal}")
+        # It may have been stored although nobody heard of it.
+        newest = self._find_newest()
+        if newest == known:
+            return False
+        self._poison_left = False
+        self.owed -= 1
+        self._remember(newest, submitted)
+        return True
+
+    def _find_newest(self) -> int:
+        return int(self._database.read("SELECT COALESCE(MAX(id), 0) FROM datamill_experiment")[0][0])
+
+    def _remember(self, experiment_id: int, submitted: Submitted) -> None:
+        fleet = submitted.experiment.fleet
+        self._oracle.experiment_planned(experiment_id, submitted.trial_ids, fleet.most_attempts)
+        self._note(f"experiment {experiment_id}: {len(submitted.plan.design.trials)} trials, {fleet}")
+
+    def cancel(self) -> None:
+        self._decide(
+            cancel_experiment, ExperimentState.RUNNING, ExperimentState.DEBUGGING, ExperimentState.HELD
+        )
+
+    def release(self) -> None:
+        self._decide(release_experiment, ExperimentState.HELD, ExperimentState.DEBUGGING)
+
+    def _decide(self, function: Callable[..., object], *states: ExperimentState) -> None:
+        rows = Experiment.objects.filter(state__in=states).order_by("id")
+        experiments = list(rows.values_list("id", flat=True))
+        if experiments:
+            self._ask(function, self._random.choice(experiments))
+
+    def _ask(self, function: Callable[..., object], experiment_id: int) -> None:
+        def call() -> None:
+            try:
+                function(experiment_id, self.users[0], self._timeline.now_s)
+            except InputError as refusal:
+                self._note(f"{function.__name__} of {experiment_id} refused: {refusal}")
+
+        self._process.call(call)
+        self._note(f"{function.__name__} {experiment_id}")
+
+    def look_after_held(self) -> None:
+        """Let what is held go on, and give it up when that does not help."""
+        held = Experiment.objects.filter(state=ExperimentState.HELD).order_by("id")
+        for experiment_id in list(held.values_list("id", flat=True)):
+            releases = self._released.get(experiment_id, 0)
+            self._released[experiment_id] = releases + 1
+            self._ask(release_experiment if releases < MOST_RELEASES else cancel_experiment, experiment_id)
+
+    def lift_quarantines(self) -> None:
+        """Let packages be leased again that some think harmless."""
+        for (sha256,) in self._database.read(
+            "SELECT sha256 FROM datamill_quarantine WHERE lifted_unix_s IS NULL ORDER BY id"
+        ):
+            if self._random.random() < 0.3:
+                self._process.call(
+                    lambda sha256=sha256: lift_quarantine(sha256, self.users[0], self._timeline.now_s)  # type: ignore[misc]
+                )
+
+    def resume_all(self) -> None:
+        """Let drained workers work again, so that nothing waits for them."""
+        for worker in list(Worker.objects.filter(state=WorkerState.DRAINED).order_by("worker_id")):
+            if self._random.random() < 0.3:
+                self._process.call(
+                    lambda name=worker.name: resume_worker(name, self.users[0], self._timeline.now_s)  # type: ignore[misc]
+                )

@@ -1,0 +1,184 @@
+"""Bugs to plant, one at a time, into the coordinator, the broker or the agent: the oracle must find each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+PLANTS: dict[str, Callable[[], None]] = {}
+
+
+def plant_bug(name: str) -> None:
+    """Plant a bug for the rest of this process; none for an empty name."""
+    if name:
+        PLANTS[name]()
+
+
+def _plant(function: Callable[[], None]) -> Callable[[], None]:
+    PLANTS[function.__name__.removeprefix("_")] = function
+    return function
+
+
+@_plant
+def _late_records_count() -> None:
+    """A record that comes when another counts takes its place."""
+    from datamill.service.coordinator import ledger
+    from datamill.service.models import TrialState
+
+    count = ledger.Ledger.count
+
+    def count_always(self: ledger.Ledger, attempt: ledger.AttemptEntry, *told: Any, **more: Any) -> None:
+        if attempt.trial.state == TrialState.COUNTED:
+            for (guard,) in _read("SELECT name FROM sqlite_master WHERE type = 'trigger'"):
+                _read(f"DROP TRIGGER {guard}")
+            _read(
+                "UPDATE datamill_attempt SET state = 'late' WHERE state = 'counted' AND trial_id = ?",
+                attempt.trial.id,
+            )
+            attempt.trial.state = TrialState.LEASED
+        count(self, attempt, *told, **more)
+
+    ledger.Ledger.count = count_always  # type: ignore[method-assign]
+
+
+@_plant
+def _leases_go_to_two() -> None:
+    """Orders of one worker carry another's lease."""
+    from datamill.service.coordinator.orders import UnsentOrders
+    from datamill.service.messages import Orders
+    from datamill.service.serving import coordinator_loop
+
+    list_unsent = coordinator_loop.list_unsent_orders
+
+    def list_twice(most: int) -> list[UnsentOrders]:
+        unsent = list_unsent(most)
+        orders = [msgspec.json.decode(item.payload, type=Orders) for item in unsent]
+        lease = next((item.lease for item in orders if item.lease is not None), None)
+        return [
+            item
+            if told.lease is not None
+            else UnsentOrders(
+                item.worker_id, item.sequence, msgspec.json.encode(msgspec.structs.replace(told, lease=lease))
+            )
+            for item, told in zip(unsent, orders, strict=True)
+        ]
+
+    coordinator_loop.list_unsent_orders = list_twice
+
+
+@_plant
+def _spool_is_dropped_before_its_receipt() -> None:
+    """The agent forgets a report once the broker took it."""
+    from simulation.agent import Agent
+
+    catch_up = Agent._catch_up
+
+    def forget(self: Agent) -> Any:
+        done = yield from catch_up(self)
+        if done:
+            for attempt in self._list_spooled():
+                self._disk.remove(f"spool/{attempt}")
+        return done
+
+    Agent._catch_up = forget  # type: ignore[method-assign]
+
+
+@_plant
+def _records_are_written_anew() -> None:
+    """A record is stored as Python writes it, not as it came."""
+    from datamill.results.trial_record import TrialRecord
+    from datamill.service.coordinator import ledger
+
+    count = ledger.Ledger.count
+
+    def count_anew(
+        self: ledger.Ledger, attempt: ledger.AttemptEntry, outcome: str, record: bytes, **more: Any
+    ) -> None:
+        anew = msgspec.json.encode(msgspec.json.decode(record, type=TrialRecord))
+        count(self, attempt, outcome, anew, **more)
+
+    ledger.Ledger.count = count_anew  # type: ignore[method-assign]
+
+
+@_plant
+def _deadlines_are_forgotten() -> None:
+    """Nobody looks at deadlines: what is lost stays lost."""
+    from datamill.service.coordinator import step
+
+    step.expire_leases = lambda _now_s: 0
+
+
+@_plant
+def _records_are_not_checked() -> None:
+    """A report of another package, seed or design point counts."""
+    from datamill.service.coordinator import ingest
+
+    ingest.find_fault = lambda _record, **_leased: ""
+
+
+@_plant
+def _anyone_may_report() -> None:
+    """A worker may end another's attempt."""
+    from datamill.service.coordinator import ingest
+
+    def find(self: Any, _worker: Any, key: str) -> Any:
+        return self.ledger.attempts.get(key)
+
+    ingest._Batch._find_attempt = find  # type: ignore[method-assign]
+
+
+@_plant
+def _losses_are_not_told() -> None:
+    """No event tells of lost attempts."""
+    from datamill.service.coordinator import events, ledger
+
+    add_events = ledger.add_events
+
+    def add_some(told: Iterable[events.NewEvent], now_s: float) -> None:
+        add_events([event for event in told if event.kind != events.EventKind.LOST], now_s)
+
+    ledger.add_events = add_some
+
+
+@_plant
+def _reports_are_acknowledged_unread() -> None:
+    """Half of the reports are acknowledged at the broker, receipted, and never stored."""
+    from datamill.service.coordinator import ingest
+    from datamill.service.serving import coordinator_loop
+
+    def skip_records(self: Any, worker: Any, attempt: Any, content: Any) -> None:
+        if attempt.number % 2 == 0:
+            take(self, worker, attempt, content)
+
+    take = ingest._Batch._take_record
+    ingest._Batch._take_record = skip_records  # type: ignore[method-assign]
+    assert coordinator_loop.ingest_reports is ingest.ingest_reports
+
+
+@_plant
+def _drained_workers_are_leased() -> None:
+    """Whoever is drained gets further trials."""
+    from datamill.service.coordinator import dispatch
+
+    dispatch._NEXT = dispatch._NEXT.replace("w.state = 'idle'", "w.state IN ('idle', 'drained')")
+
+
+@_plant
+def _orders_are_not_sent_again() -> None:
+    """A broker that lost everything gets only what is new."""
+    from simulation import coordinator_process
+
+    coordinator_process.mark_all_orders_unsent = lambda: None
+
+
+def _read(sql: str, *values: object) -> Sequence[Any]:
+    from django.db import connection
+
+    return connection.connection.execute(sql, values).fetchall()  # type: ignore[no-any-return]
+
+
+def list_plants() -> Collection[str]:
+    """Return the names of all bugs, sorted."""
+    return sorted(PLANTS)
