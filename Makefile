@@ -27,7 +27,7 @@ PREPARE_OPTIONS = $(if $(FULL),--full) $(if $(XZ),--xz '$(XZ)') $(if $(BZIP2),--
 # Python without the ending.
 SCRIPTS := studies/xz-vs-bzip2/prepare studies/memory-layout/experiment-3-guests $(wildcard studies/*/summarize)
 
-.PHONY: help setup demo test lint bench clean
+.PHONY: help setup demo test nightly lint bench simulate clean
 
 help: ## list the targets
 	@echo 'make setup   everything that the other targets need: .venv/bin/datamill and .venv/bin/datamill-worker'
@@ -35,8 +35,11 @@ help: ## list the targets
 	@echo '             FULL=1                                    the published design: 1800 trials'
 	@echo '             XZ=TARBALL BZIP2=TARBALL CORPUS=FOLDER    where there is no Debian archive'
 	@echo 'make test    all tests, Rust and Python'
+	@echo 'make nightly the same with everything that is random or killed repeated more often; hours'
 	@echo 'make lint    format, linters, types, import order'
 	@echo 'make bench   side-by-side comparisons with other harnesses; Markdown tables'
+	@echo 'make simulate   fleets in virtual time, with faults: docs/simulation.md'
+	@echo '             SEEDS=10000                               as at night'
 	@echo 'make clean   remove what is built; keeps build/, where bundles are'
 
 setup: $(VENV)/.project $(WORKER)
@@ -81,6 +84,10 @@ test: setup
 	cargo test --quiet --workspace --locked
 	$(BIN)/pytest
 
+# What only repetition shows: 10 000 seeds of the simulation, more kills, more examples.
+nightly: export DATAMILL_NIGHTLY := 1
+nightly: test
+
 lint: setup
 	$(BIN)/ruff check . $(SCRIPTS)
 	$(BIN)/ruff format --check . $(SCRIPTS)
@@ -100,6 +107,14 @@ bench: setup
 	$(BIN)/python benches/nested.py
 	$(BIN)/python benches/factor_time.py
 	$(BIN)/python benches/quiet_trials.py
+	$(BIN)/python benches/fleet_throughput.py
+	$(BIN)/python benches/fleet_broker.py
+	$(BIN)/python benches/fleet_planning.py
+	$(BIN)/python benches/fleet_worker.py
+	$(BIN)/python benches/worker_choice.py
+
+simulate: setup
+	PYTHONPATH=tests $(BIN)/python -m simulation --seeds 0..$(or $(SEEDS),200) --jobs $(or $(JOBS),2)
 
 clean:
 	rm -rf $(VENV) $(TARGET) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

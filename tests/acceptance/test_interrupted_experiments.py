@@ -111,7 +111,7 @@ def test_two_commands_cannot_run_one_experiment(datamill, make_experiment, tmp_p
     assert "another datamill is running this experiment" in second.stderr
 
 
-def wait_until(condition, timeout_s: float = 15) -> None:
+def wait_until(condition, timeout_s: float = 90) -> None:
     deadline = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < deadline, "it never happened"

@@ -26,7 +26,7 @@ path = "a"
 [factors]
 niceness = [0, 5]
 """
-RUN = '#!/bin/sh\n[ "$LC_ALL" = C ] && sleep 0.03\nexec sleep 0.01\n'
+RUN = '#!/bin/sh\n[ "$LC_ALL" = C ] && sleep 0.06\nexec sleep 0.01\n'
 
 
 def test_a_screening_names_what_moves_the_package_and_is_followed_by_its_survivors(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
+from free_ports import find_free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 STUDIES = ROOT / "studies"
@@ -146,9 +146,7 @@ def test_the_observer_is_a_variable_of_latt_and_says_when_vmstat_is_missing(tmp_
 
 
 def test_the_client_gets_every_answer_of_the_server_whole_and_times_them(tmp_path: Path) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
+    port = str(find_free_port())
     for name in ("web-server", "web-client"):
         shutil.copytree(STUDIES / "autogroup" / name, tmp_path / name)
         subprocess.run([tmp_path / name / "setup.sh"], cwd=tmp_path / name, check=True)

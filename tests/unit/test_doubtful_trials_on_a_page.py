@@ -1,10 +1,12 @@
 """What a page says of trials that may have been disturbed."""
 
 import html
+from dataclasses import replace
 
 import polars as pl
 from page_study import make_study
 
+from datamill.design.records import DesignFactor
 from datamill.report.page.experiment_page import render_page
 
 
@@ -34,3 +36,14 @@ def test_a_study_without_doubtful_trials_says_that_no_rule_was_broken() -> None:
     page = render_page(*make_study())
     assert "No rule was broken." in page
     assert "may have been disturbed;" not in page
+
+
+def test_what_a_fleet_measured_is_submitted_again_and_not_resumed() -> None:
+    experiment, design, table, summary = make_study(disturbed=1.02)
+    here = html.unescape(render_page(experiment, design, table, summary))
+    assert "datamill submit" not in here
+    machine = DesignFactor("machine", ("lab-1",), 1, build=True, role="nuisance")
+    fleet = replace(design, factors=(*design.factors, machine))
+    page = html.unescape(render_page(experiment, fleet, table, summary))
+    assert "datamill submit ." in page
+    assert "--resume" not in page

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -60,14 +61,15 @@ def test_a_crash_releases_the_host() -> None:
 
 
 def test_whoever_inherits_the_lock_still_holds_the_host() -> None:
-    holder, child = start_holder(1)
+    holder, child = start_holder(600)
     holder.kill()
     holder.wait()
     with pytest.raises(InputError, match="still ending a trial"), lock_host(wait_s=0.1):
         pass
+    threading.Timer(0.5, os.kill, (child, signal.SIGKILL)).start()
     started_s = time.monotonic()
-    with lock_host(wait_s=10):
-        assert time.monotonic() - started_s < 8, "as soon as it has ended"
+    with lock_host(wait_s=60):
+        assert time.monotonic() - started_s < 50, "as soon as it has ended"
     assert not Path(f"/proc/{child}/exe").exists()
 
 

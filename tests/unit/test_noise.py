@@ -1,27 +1,17 @@
 """How a host is judged by what its noise was."""
 
-import json
-from pathlib import Path
-
 import msgspec
 import pytest
 
 from datamill.results.noise import NoiseFacts, ProcessorNoise, judge_noise
 from datamill.results.trial_record import DisturbanceFacts
 
-PROTOCOL = Path(__file__).resolve().parent.parent.parent / "protocol"
 QUIET = tuple(1_000_000 + step for step in range(100))
 
 
 def make_facts(*, work: tuple[int, ...] = QUIET, lost_ns: int = 0, **disturbance) -> NoiseFacts:
     processor = ProcessorNoise(0, True, work, 1_000_000_000, 3, lost_ns, lost_ns, (50_000,) * 10)
     return NoiseFacts(1_000_000_000, (processor,), DisturbanceFacts(span_ns=1_000_000_000, **disturbance))
-
-
-def test_python_and_rust_know_the_same_fields_of_noise() -> None:
-    schema = json.loads((PROTOCOL / "noise.schema.json").read_text())
-    assert set(NoiseFacts.__struct_fields__) == set(schema["properties"])
-    assert set(ProcessorNoise.__struct_fields__) == set(schema["$defs"]["ProcessorNoise"]["properties"])
 
 
 def test_a_quiet_host_has_nothing_against_it() -> None:

@@ -1,9 +1,5 @@
 """What a host offers: coverage counts it, and what it does not have is refused with the reason."""
 
-import json
-from dataclasses import fields
-from pathlib import Path
-
 import pytest
 
 from datamill.design.factorial import choose_factors
@@ -18,7 +14,6 @@ from datamill.experiment.offers import (
 )
 from datamill.experiment.parse import parse_experiment
 
-PROTOCOL = Path(__file__).resolve().parent.parent.parent / "protocol"
 HEAD = '[experiment]\nname = "here"\nseed = 5\n[[package]]\nname = "a"\npath = "a"\n'
 
 
@@ -29,13 +24,6 @@ def parse(sections: str):
 def offer(name: str, *levels: str, missing: dict[str, str] | None = None, reason: str = "") -> dict:
     gone = tuple(MissingLevel(level, why) for level, why in (missing or {}).items())
     return {name: FactorOffer(name, "process", levels, gone, reason=reason)}
-
-
-def test_python_and_rust_know_the_same_fields_of_an_offer() -> None:
-    schema = json.loads((PROTOCOL / "factor-offer.schema.json").read_text())
-    assert {field.name for field in fields(FactorOffer)} == set(schema["properties"])
-    missing = schema["$defs"]["MissingLevel"]["properties"]
-    assert {field.name for field in fields(MissingLevel)} == set(missing)
 
 
 def test_coverage_counts_the_levels_of_this_host() -> None:
