@@ -26,6 +26,8 @@ FORGERIES = (
 )  # fmt: skip
 #: More than a worker may send.
 OVERSIZED_BYTES = 9 << 20
+#: Of no experiment: what a worker says falsely of its own attempts, nothing tells from the truth.
+NO_ATTEMPT = "999.p0001-r01.1"
 
 
 class Faults:
@@ -55,8 +57,6 @@ class Faults:
         self._random = random
         #: Machines whose reports nobody can trust to be whole: two of them share an identity.
         self.cloned: set[str] = set()
-        #: Machines that sent a record that they did not make: nothing tells it from a twin's.
-        self.record_forgers: set[str] = set()
 
     def strike(self, kind: FaultKind) -> None:
         """Let a fault happen now, where there is somebody for it to happen to."""
@@ -183,7 +183,7 @@ class Faults:
     def _make_oversized(self, machine: Machine) -> bytes:
         if self._random.random() < 0.5:
             return b" " * OVERSIZED_BYTES
-        return self._report(machine, "gave_up", {"attempt": "1.p0001-r01.1", "message": "x" * 3_000_000})
+        return self._report(machine, "gave_up", {"attempt": NO_ATTEMPT, "message": "x" * 3_000_000})
 
     def _report(self, machine: Machine, kind: str, fields: dict[str, Any], worker_id: str = "") -> bytes:
         return encode_report(
@@ -196,7 +196,7 @@ class Faults:
     def _forge(self, machine: Machine) -> None:
         """Send what claims somebody else's attempt, or one that never was."""
         others = sorted(worker_id for worker_id in self._broker.jobs if worker_id != machine.worker_id)
-        victim, attempt = "w" + "a" * 12, "1.p0001-r01.1"
+        victim, attempt = "w" + "a" * 12, NO_ATTEMPT
         self._random.shuffle(others)
         for worker_id in others:
             lease = msgspec.json.decode(self._broker.jobs[worker_id][1], type=Orders).lease
@@ -227,8 +227,6 @@ class Faults:
             "foreign output": ("output", {"attempt": attempt, "phase": "run", "number": 0, "text": FORGED}),
         }  # fmt: skip
         content = contents.get(kind, contents["foreign gave_up"])
-        if kind == "foreign record":
-            self.record_forgers.add(machine.name)
         payload = self._report(
             machine, *content, worker_id=victim if kind == "foreign worker_id" else machine.worker_id
         )

@@ -263,9 +263,7 @@ class World:
         self._ask_coordinator()
         honest = self._list_honest()
         self.oracle.cloned = {
-            machine.worker_id
-            for machine in self.machines
-            if machine.name in self.faults.cloned | self.faults.record_forgers
+            machine.worker_id for machine in self.machines if machine.name in self.faults.cloned
         }
         self.oracle.check_end(
             {machine.name: machine.worker_id for machine in honest},
