@@ -8,12 +8,11 @@ use super::arrays::{all_finite, dot};
 use super::cell_order::CellOrder;
 use super::centring::Shifts;
 use super::frame::{DependentColumn, Frame, solve_exactly};
+use super::independent_rows::choose_independent;
 use super::levels::{Level, Spread, build_levels, choose_lasting};
 use super::matrix::CellMatrix;
 use super::passes::sum_losses;
-use super::refine::{
-    BAND_WIDTH, BELOW, Goal, Search, Solution, Start, choose_independent, refine, refine_together,
-};
+use super::refine::{BAND_WIDTH, BELOW, Goal, Search, Solution, Start, refine, refine_together};
 use crate::draws::scramble;
 
 /// Why no fit was made.

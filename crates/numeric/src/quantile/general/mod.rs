@@ -53,6 +53,7 @@ mod cross_products;
 mod crossings;
 mod fit;
 mod frame;
+mod independent_rows;
 mod levels;
 mod matrix;
 mod passes;
