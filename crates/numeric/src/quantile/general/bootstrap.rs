@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use rayon::prelude::*;
 
+use super::band_limits::Spread;
 use super::fit::{GeneralError, Prepared, check_quantiles};
-use super::levels::{Level, Spread};
+use super::levels::Level;
 use super::matrix::CellMatrix;
 use super::refine::{Goal, Solution, Start, refine};
 use crate::draws::Draws;

@@ -5,11 +5,12 @@ use std::borrow::Cow;
 use rayon::prelude::*;
 
 use super::arrays::{all_finite, dot};
+use super::band_limits::Spread;
 use super::cell_order::CellOrder;
 use super::centring::Shifts;
 use super::frame::{DependentColumn, Frame, solve_exactly};
 use super::independent_rows::choose_independent;
-use super::levels::{Level, Spread, build_levels, choose_lasting};
+use super::levels::{Level, build_levels, choose_lasting};
 use super::matrix::CellMatrix;
 use super::passes::sum_losses;
 use super::refine::{BAND_WIDTH, BELOW, Goal, Search, Solution, Start, refine, refine_together};

@@ -1,11 +1,10 @@
-//! Nested subsets of the rows, from a few thousand to all, and how wide the band of rows near a fit is.
+//! Nested subsets of the rows, from a few thousand to all.
 
 use std::borrow::Cow;
-use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::arrays::ROWS_AT_A_TIME;
+use super::arrays::{ROWS_AT_A_TIME, wide};
 use super::matrix::CellMatrix;
 use crate::draws::scramble;
 
@@ -13,8 +12,6 @@ use crate::draws::scramble;
 const BITS_A_LEVEL: u32 = 3;
 /// Rows of every cell that are in all subsets.
 const KEPT_OF_CELL: u32 = 4;
-/// Cells are told apart in the width of the band when they have at least this many rows on average.
-const ROWS_FOR_OWN_BAND: usize = 64;
 
 /// A subset of the rows, and what the others add up to.
 pub(super) struct Level<'a> {
@@ -39,7 +36,10 @@ impl<'a> Level<'a> {
         values: Cow<'a, [f64]>,
         weights: Option<Cow<'a, [f64]>>,
     ) -> Self {
-        let total = matrix.sum_rows(|row, _| weights.as_ref().map_or(1.0, |weights| weights[row]));
+        let total = match &weights {
+            Some(weights) => matrix.sum_rows(|row, _| weights[row]),
+            None => matrix.sum_rows(|_, _| 1.0),
+        };
         let above = vec![0.0; matrix.columns()];
         Self {
             matrix,
@@ -92,18 +92,21 @@ impl<'a> Level<'a> {
         let mut out = vec![0.0; self.rows()];
         out.par_chunks_mut(ROWS_AT_A_TIME)
             .enumerate()
-            .for_each(|(chunk, out)| {
-                let start = chunk * ROWS_AT_A_TIME;
-                self.fill_residuals(folded, start, out);
-            });
+            .for_each(|(chunk, out)| self.fill_residuals(folded, chunk * ROWS_AT_A_TIME, out));
         out
     }
 
     /// Residuals of the rows from `start` on.
-    fn fill_residuals(&self, folded: &[f64], start: usize, out: &mut [f64]) {
-        self.matrix.evaluate(folded, start..start + out.len(), out);
-        for (out, value) in out.iter_mut().zip(&self.values[start..]) {
-            *out = (value - self.origin) - *out;
+    pub(super) fn fill_residuals(&self, folded: &[f64], start: usize, out: &mut [f64]) {
+        fill_residuals(self, folded, start, out);
+    }
+}
+
+wide! {
+    fn fill_residuals(level: &Level<'_>, folded: &[f64], start: usize, out: &mut [f64]) {
+        level.matrix.evaluate(folded, start..start + out.len(), out);
+        for (out, value) in out.iter_mut().zip(&level.values[start..]) {
+            *out = (value - level.origin) - *out;
         }
     }
 }
@@ -201,138 +204,4 @@ pub(super) fn build_levels<'a>(
         levels.push(level);
     }
     levels
-}
-
-/// Lower and upper end of the band, for each cell or for all together.
-#[derive(Clone)]
-pub(super) struct Limits {
-    by_group: Vec<(f64, f64)>,
-}
-
-impl Limits {
-    /// The same distance on both sides, in units that may differ by cell.
-    pub fn around(units: &[f64], distance: f64) -> Self {
-        Self {
-            by_group: units
-                .iter()
-                .map(|unit| (-unit * distance, unit * distance))
-                .collect(),
-        }
-    }
-
-    /// Limits no nearer than `least`.
-    pub fn at_least(mut self, least: f64) -> Self {
-        for (low, high) in &mut self.by_group {
-            (*low, *high) = (low.min(-least), high.max(least));
-        }
-        self
-    }
-
-    pub fn of(&self, cell: usize) -> (f64, f64) {
-        self.by_group[if self.by_group.len() == 1 { 0 } else { cell }]
-    }
-
-    pub(super) fn by_cell(&self, cells: usize) -> Vec<(f64, f64)> {
-        if self.by_group.len() == 1 {
-            vec![self.by_group[0]; cells]
-        } else {
-            self.by_group.clone()
-        }
-    }
-
-    /// Half the distance between the limits, or the whole of it on the side that has an end; never 0.
-    pub fn half_widths(&self) -> Vec<f64> {
-        let own = |&(low, high): &(f64, f64)| match (low.is_finite(), high.is_finite()) {
-            (true, true) => (high - low) / 2.0,
-            (true, false) => -low,
-            (false, true) => high,
-            (false, false) => 0.0,
-        };
-        let widths: Vec<f64> = self.by_group.iter().map(own).collect();
-        let some = widths.iter().copied().fold(0.0, f64::max);
-        let some = if some > 0.0 { some } else { 1.0 };
-        widths
-            .into_iter()
-            .map(|width| if width > 0.0 { width } else { some })
-            .collect()
-    }
-}
-
-/// Residuals of a subset at a fit to it, by group: they say how wide the band has to be.
-pub(super) struct Spread<'l> {
-    level: &'l Level<'l>,
-    folded: Vec<f64>,
-    /// Group after group; empty where groups stand together in the level, as they are quickly found again.
-    held: Vec<f64>,
-    /// Where each group begins, and the end.
-    starts: Vec<usize>,
-}
-
-impl<'l> Spread<'l> {
-    /// Cells are groups when they are large, else all rows are one.
-    pub fn new(level: &'l Level<'l>, coefficients: &[f64]) -> Self {
-        let (rows, cells) = (level.rows(), level.matrix.cells());
-        let folded = level.matrix.fold(coefficients);
-        let (held, starts) = if cells == 1 || cells * ROWS_FOR_OWN_BAND > rows {
-            (Vec::new(), vec![0, rows])
-        } else if let Some(starts) = level.matrix.starts() {
-            (Vec::new(), starts.to_vec())
-        } else {
-            let order = level.matrix.order_by_cell();
-            let residuals = level.residuals_of(&folded);
-            (order.sort(&residuals), order.starts().to_vec())
-        };
-        Self {
-            level,
-            folded,
-            held,
-            starts,
-        }
-    }
-
-    /// Residuals of the group that stands in the range.
-    fn copy_group(&self, range: Range<usize>) -> Vec<f64> {
-        if self.held.is_empty() {
-            let mut out = vec![0.0; range.len()];
-            self.level
-                .fill_residuals(&self.folded, range.start, &mut out);
-            return out;
-        }
-        self.held[range].to_vec()
-    }
-
-    /// Limits of the band that is `width` standard errors of the fitted quantile wide.
-    pub fn limits(&self, tau: f64, width: f64) -> Limits {
-        let (rows, columns) = (self.level.rows() as f64, self.level.matrix.columns() as f64);
-        let even = rows / (self.starts.len() - 1) as f64;
-        let by_group = (self.starts.windows(2))
-            .map(|own| {
-                let mut group = self.copy_group(own[0]..own[1]);
-                let size = group.len() as f64;
-                let below = group.iter().filter(|&&residual| residual < 0.0).count() as f64;
-                let above = group.iter().filter(|&&residual| residual <= 0.0).count() as f64;
-                let leverage = (columns / rows * (even / size).max(1.0)).min(1.0);
-                let reach = (width * (tau * (1.0 - tau) * leverage).sqrt() * size).ceil() + 2.0;
-                let mut at = |place: f64| {
-                    *group
-                        .select_nth_unstable_by(place as usize, f64::total_cmp)
-                        .1
-                };
-                let (low, high) = (below - reach, above + reach);
-                (
-                    if low < 0.0 {
-                        f64::NEG_INFINITY
-                    } else {
-                        at(low)
-                    },
-                    if high >= size {
-                        f64::INFINITY
-                    } else {
-                        at(high)
-                    },
-                )
-            })
-            .collect();
-        Limits { by_group }
-    }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::arrays::{ROWS_AT_A_TIME, Runs, add_in_pairs, add_up, all_finite, dot};
+use super::arrays::{ROWS_AT_A_TIME, Runs, add_in_pairs, add_up, all_finite, dot, wide};
 use super::cell_order::CellOrder;
 
 /// Rows whose fit is held at a time.
@@ -397,7 +397,7 @@ impl<'a> CellMatrix<'a> {
                         self.for_each_row(start..start + weights.len(), |row, cell| {
                             weights[row - start] = weigh(row, cell);
                         });
-                        self.add_to_cells(start, weights, &mut sums);
+                        add_rows_to_cells(self, start, weights, &mut sums);
                     }
                     return sums;
                 }
@@ -489,5 +489,11 @@ impl<'a> CellMatrix<'a> {
             .zip(&self.slot_of_column)
             .map(|(size, &slot)| size * largest[slot])
             .collect()
+    }
+}
+
+wide! {
+    fn add_rows_to_cells(matrix: &CellMatrix<'_>, start: usize, weights: &[f64], sums: &mut [f64]) {
+        matrix.add_to_cells(start, weights, sums);
     }
 }

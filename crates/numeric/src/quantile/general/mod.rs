@@ -34,28 +34,34 @@
 //! 4. *Vertex walk* in the narrow band: Barrodale and Roberts' (1973) long steps, priced by steepest edge in
 //!    coordinates in which the columns are orthonormal. Ties are broken by an infinitesimal change of the tied rows
 //!    alone (Wolfe 1963), so that the walk cannot cycle (`walk`).
-//! 5. All rows are checked against the result; those on the wrong side join the band, and 4 is repeated.
+//! 5. All rows are checked against the result, those of a block at once where the covariates' extremes show that none
+//!    can have changed its side (`check`); rows on the wrong side join the band, and 4 is repeated.
 //!
 //! Steps 3 and 4 take the place of the interior point and cross-over of Portnoy and Koenker: from a start so
 //! near they need fewer passes, and they end in a vertex.
 //!
 //! Rows are put in the order of their cells first, where these are large: what a pass takes from tables of cells is
-//! then the same for many rows, and several rows are computed at once (`passes`).
+//! then the same for many rows, and several rows are computed at once (`passes`, `line`).
 //!
 //! Everything is in terms of a matrix by cells and covariates ([`CellMatrix`]), which needs one
 //! multiplication a row and covariate however many columns there are.
 
 mod arrays;
+mod band_limits;
 mod bootstrap;
 mod cell_order;
 mod centring;
+mod check;
 mod cross_products;
 mod crossings;
+mod edge;
 mod fit;
 mod frame;
 mod independent_rows;
 mod levels;
+mod line;
 mod matrix;
+mod optimum;
 mod passes;
 mod rank_tests;
 mod refine;

@@ -10,10 +10,10 @@
 use rayon::prelude::*;
 
 use super::arrays::dot;
+use super::band_limits::Spread;
 use super::cross_products::weighted_cross_products;
 use super::fit::{GeneralError, Prepared, check_quantiles};
 use super::frame::solve_exactly;
-use super::levels::Spread;
 use super::matrix::CellMatrix;
 use super::refine::{BAND_WIDTH, Goal, Solution, Start, Tilt, refine};
 use super::walk::Stop;

@@ -9,11 +9,13 @@ use std::borrow::Cow;
 use rayon::prelude::*;
 
 use super::arrays::dot;
+use super::band_limits::Limits;
+use super::check::{NewFit, find_wrong};
 use super::cross_products::weighted_cross_products;
 use super::frame::{Frame, solve_exactly};
 use super::independent_rows::choose_independent;
-use super::levels::{Level, Limits};
-use super::passes::{NewFit, cut_bands, find_wrong};
+use super::levels::Level;
+use super::passes::{cut_bands, sum_above};
 use super::walk::{Stop, Walk};
 
 /// How far below tau the problem is solved first: so the solution is the limit from below where tau has many.
@@ -316,19 +318,18 @@ fn search_band(
     if scales.len() != band.matrix.cells() {
         scales.truncate(1);
     }
-    let scale = |row: usize| {
-        if scales.len() == 1 {
-            scales[0]
-        } else {
-            scales[band.matrix.cell_of(row)]
-        }
-    };
-    let coefficients = step_towards(frame, band, start.coefficients, goal, &scale);
-    let residuals = band.residuals(&coefficients);
+    let mut units = vec![scales[0]; band.rows()];
+    if scales.len() > 1 {
+        let rows = 0..band.rows();
+        band.matrix
+            .for_each_row(rows, |row, cell| units[row] = scales[cell]);
+    }
+    let coefficients = step_towards(frame, band, start.coefficients, goal, &units);
+    let mut distances = band.residuals(&coefficients);
+    for (distance, unit) in distances.iter_mut().zip(&units) {
+        *distance = distance.abs() / unit;
+    }
     let mut order: Vec<u32> = (0..band.rows() as u32).collect();
-    let distances: Vec<f64> = (residuals.iter().enumerate())
-        .map(|(row, residual)| residual.abs() / scale(row))
-        .collect();
     let distance = |row: &u32| distances[*row as usize];
     let by_distance = |a: &u32, b: &u32| distance(a).total_cmp(&distance(b)).then(a.cmp(b));
     let count = fewest(p);
@@ -356,12 +357,14 @@ fn search_band(
 }
 
 /// A fit nearer to the optimum, by Newton steps with a density estimated from the rows in the band.
+///
+/// `units` say for each row in what its distance from the fit is counted.
 fn step_towards(
     frame: &Frame,
     band: &Level<'_>,
     start: &[f64],
     goal: &Goal<'_>,
-    scale: &dyn Fn(usize) -> f64,
+    units: &[f64],
 ) -> Vec<f64> {
     let p = frame.columns;
     let tilt = goal.tilt.map(super::refine::Tilt::amount);
@@ -369,13 +372,14 @@ fn step_towards(
     let mut best = (f64::INFINITY, start.to_vec());
     let mut curvature = Vec::new();
     for _ in 0..=NEWTON_STEPS {
-        let residuals = band.residuals(&coefficients);
         if curvature.is_empty() {
+            let residuals = band.residuals(&coefficients);
             let weights: Vec<f64> = residuals
                 .iter()
+                .zip(units)
                 .enumerate()
-                .map(|(row, residual)| {
-                    let half = 0.3 * scale(row);
+                .map(|(row, (residual, unit))| {
+                    let half = 0.3 * unit;
                     if residual.abs() < half {
                         band.weight(row) / (2.0 * half)
                     } else {
@@ -389,17 +393,11 @@ fn step_towards(
                 curvature[i * p + i] += 1e-6 * trace / p as f64;
             }
         }
-        let here = band.matrix.sum_rows(|row, _| {
-            if residuals[row] > 0.0 {
-                band.weight(row)
-            } else {
-                0.0
-            }
-        });
+        let above = sum_above(band, &band.matrix.fold(&coefficients));
         let gradient: Vec<f64> = (0..p)
             .map(|i| {
                 let tilt = tilt.as_ref().map_or(0.0, |tilt| tilt[i]);
-                (1.0 - goal.tau) * band.total[i] - band.above[i] - here[i] + tilt
+                (1.0 - goal.tau) * band.total[i] - above[i] + tilt
             })
             .collect();
         let mut in_frame = vec![0.0; p];

@@ -5,8 +5,9 @@
 //! fit) solve `X'a = (1 - tau) X'w`; what they must be for the p basic rows is the dual vector, and the vertex is
 //! optimal when they lie in `[0, w]`.
 
-use super::arrays::dot;
+use super::arrays::{dot, list_flagged};
 use super::crossings::{Crossing, find_turn};
+use super::edge::{Edge, find_largest, flag_crossings, flag_zeros, move_fit};
 use super::frame::{Frame, invert_columns};
 use super::levels::Level;
 use super::matrix::CellMatrix;
@@ -15,14 +16,14 @@ use crate::draws::scramble;
 /// Exchanges after which residuals and inverse are computed afresh.
 const REFRESH_AFTER: usize = 80;
 const EPSILON: f64 = f64::EPSILON;
-/// Rounding of a dual, as a share of the weights, beyond which nothing is certified.
-const LARGEST_SLACK: f64 = 1e-4;
+/// Residuals count as zero up to this share of what was added up for them.
+const ROUNDING: f64 = 32.0 * EPSILON;
 
 /// Rows whose signs may change, and what the others add up to.
 pub(super) struct Walk<'w, 'm> {
-    frame: &'w Frame,
+    pub frame: &'w Frame,
     level: &'w Level<'m>,
-    matrix: &'w CellMatrix<'m>,
+    pub matrix: &'w CellMatrix<'m>,
     /// Observations less the origin.
     values: &'w [f64],
     /// Sum of `w x` over the rows above the fit, here and elsewhere.
@@ -35,13 +36,17 @@ pub(super) struct Walk<'w, 'm> {
     pub signs: Vec<f64>,
     pub residuals: Vec<f64>,
     /// Columns of the inverse of the basic rows in the frame.
-    inverse: Vec<f64>,
+    pub inverse: Vec<f64>,
     basic_rows: Vec<f64>,
     pub coefficients: Vec<f64>,
     pub duals: Vec<f64>,
-    slack: Vec<f64>,
+    pub slack: Vec<f64>,
     /// Where residuals are zero: residuals of an infinitesimal change of the values (Wolfe 1963), else 0.
-    shadows: Vec<f64>,
+    pub shadows: Vec<f64>,
+    /// Whether there are such.
+    tied: bool,
+    /// Scratch: a flag for each row.
+    flags: Vec<u8>,
     magnitude: f64,
     reach: f64,
     pub pivots: usize,
@@ -83,18 +88,20 @@ impl<'w, 'm> Walk<'w, 'm> {
             duals: vec![0.0; p],
             slack: vec![0.0; p],
             shadows: vec![0.0; m],
+            tied: false,
+            flags: vec![0; m],
             magnitude: 0.0,
             reach: f64::INFINITY,
             pivots: 0,
         }
     }
 
-    fn weight(&self, row: usize) -> f64 {
+    pub fn weight(&self, row: usize) -> f64 {
         self.level.weight(row)
     }
 
     fn zero_below(&self, row: usize) -> f64 {
-        32.0 * EPSILON * (self.values[row].abs() + self.magnitude)
+        ROUNDING * (self.values[row].abs() + self.magnitude)
     }
 
     /// Walks to the optimum at `tau`.
@@ -174,6 +181,7 @@ impl<'w, 'm> Walk<'w, 'm> {
         for &index in &self.basis {
             self.signs[index] = f64::NAN;
         }
+        self.tied = false;
         for row in 0..self.matrix.rows() {
             let residual = self.values[row] - self.residuals[row];
             self.residuals[row] = residual;
@@ -192,6 +200,7 @@ impl<'w, 'm> Walk<'w, 'm> {
                     };
                 }
                 self.shadows[row] = self.signs[row] * shadow_of(row);
+                self.tied = true;
             }
         }
         let here = self.matrix.sum_rows(|row, _| {
@@ -222,7 +231,7 @@ impl<'w, 'm> Walk<'w, 'm> {
     }
 
     /// The dual vector, and how far rounding may have moved it.
-    fn price(&mut self, tau: f64) {
+    pub fn price(&mut self, tau: f64) {
         let p = self.basis.len();
         let mut gradient = vec![0.0; p];
         let mut sizes = vec![0.0; p];
@@ -267,69 +276,6 @@ impl<'w, 'm> Walk<'w, 'm> {
         chosen
     }
 
-    /// Whether the dual vector is feasible as far as rounding can tell, and rounding cannot hide much.
-    pub fn is_optimal(&mut self, tau: f64) -> bool {
-        self.price(tau);
-        let weights: Vec<f64> = self.basis.iter().map(|&row| self.weight(row)).collect();
-        let largest = weights.iter().copied().fold(0.0, f64::max);
-        self.duals
-            .iter()
-            .zip(&self.slack)
-            .zip(&weights)
-            .all(|((&dual, &slack), &weight)| {
-                dual >= -slack && dual <= weight + slack && slack <= LARGEST_SLACK * largest
-            })
-    }
-
-    /// Whether another vertex is optimal too: a dual sits on a bound and its edge is not blocked at once.
-    pub fn has_flat_edge(&self) -> bool {
-        let p = self.basis.len();
-        (0..p).any(|k| {
-            let weight = self.weight(self.basis[k]);
-            let side = if self.duals[k] <= self.slack[k] {
-                -1.0
-            } else if self.duals[k] >= weight - self.slack[k] {
-                1.0
-            } else {
-                return false;
-            };
-            let direction: Vec<f64> = self.inverse[k * p..(k + 1) * p]
-                .iter()
-                .map(|value| -side * value)
-                .collect();
-            let folded = self.matrix.fold(&self.frame.leave_frame(&direction));
-            let mut moved = vec![0.0; self.matrix.rows()];
-            self.matrix
-                .evaluate(&folded, 0..self.matrix.rows(), &mut moved);
-            let tiny = 1e-11 * moved.iter().fold(0.0, |size: f64, v| size.max(v.abs()));
-            !(0..moved.len())
-                .any(|row| self.shadows[row] != 0.0 && self.signs[row] * moved[row] > tiny)
-        })
-    }
-
-    /// Magnitudes of the tilt between which this basis stays optimal.
-    pub fn find_range(&self, functional: &[f64], size: f64) -> (f64, f64) {
-        let mut in_frame = vec![0.0; functional.len()];
-        self.frame.row_to_frame(functional, &mut in_frame);
-        let (mut down, mut up) = (f64::INFINITY, f64::INFINITY);
-        for (k, column) in self.inverse.chunks(functional.len()).enumerate() {
-            let speed = dot(column, &in_frame) * size.signum();
-            let weight = self.weight(self.basis[k]);
-            let dual = self.duals[k].clamp(0.0, weight);
-            // Towards zero the dual moves against its speed, away from zero with it.
-            let (back, on) = if speed > 0.0 {
-                (dual, weight - dual)
-            } else {
-                (weight - dual, dual)
-            };
-            if speed != 0.0 {
-                down = down.min(back / speed.abs());
-                up = up.min(on / speed.abs());
-            }
-        }
-        (size.abs() - down, size.abs() + up)
-    }
-
     /// Lets basic row `leaving` go to the side given and takes in the row where the slope turns.
     fn exchange(&mut self, leaving: usize, side: f64) -> Stop {
         let p = self.basis.len();
@@ -348,19 +294,21 @@ impl<'w, 'm> Walk<'w, 'm> {
         let folded = self.matrix.fold(&self.frame.leave_frame(&direction));
         let mut moved = vec![0.0; rows];
         self.matrix.evaluate(&folded, 0..rows, &mut moved);
-        let tiny = 1e-12 * moved.iter().fold(0.0, |size: f64, v| size.max(v.abs()));
+        let tiny = 1e-12 * find_largest(&moved);
 
         let mut missing = violation;
         let mut at_once: Vec<Crossing> = Vec::new();
-        for (row, (&shadow, &moved)) in self.shadows.iter().zip(&moved).enumerate() {
-            let speed = moved * self.signs[row];
-            if shadow != 0.0 && speed > tiny {
-                let step = (shadow / moved).max(0.0);
-                at_once.push(Crossing {
-                    step,
-                    gain: self.weight(row) * speed,
-                    row: row as u32,
-                });
+        if self.tied {
+            for (row, (&shadow, &moved)) in self.shadows.iter().zip(&moved).enumerate() {
+                let speed = moved * self.signs[row];
+                if shadow != 0.0 && speed > tiny {
+                    let step = (shadow / moved).max(0.0);
+                    at_once.push(Crossing {
+                        step,
+                        gain: self.weight(row) * speed,
+                        row: row as u32,
+                    });
+                }
             }
         }
         if let Some((passed, entering)) = find_turn(&mut at_once, &mut missing) {
@@ -389,54 +337,75 @@ impl<'w, 'm> Walk<'w, 'm> {
             return Stop::Widen;
         };
         let step = entering.step;
-        for (residual, moved) in self.residuals.iter_mut().zip(&moved) {
-            *residual -= step * moved;
-        }
+        move_fit(&mut self.residuals, &moved, step);
         for crossing in at_once.iter().chain(&crossings[..passed]) {
             self.set_sign(crossing.row as usize, -self.signs[crossing.row as usize]);
         }
         self.reach = 4.0 * step;
         self.residuals[left] = step * side;
         let stop = self.replace(leaving, side, entering.row as usize);
-        for row in 0..rows {
-            let zero = self.signs[row] != 0.0 && self.residuals[row].abs() <= self.zero_below(row);
-            self.shadows[row] = if zero {
-                self.signs[row] * shadow_of(row)
-            } else {
-                0.0
-            };
-        }
+        self.find_shadows();
         stop
+    }
+
+    /// Gives shadows to the rows whose residuals are zero now, and takes those of others.
+    fn find_shadows(&mut self) {
+        flag_zeros(
+            &self.residuals,
+            &self.signs,
+            self.values,
+            self.magnitude,
+            ROUNDING,
+            &mut self.flags,
+        );
+        let mut zeros = Vec::new();
+        list_flagged(&self.flags, 0, &mut zeros);
+        if self.tied {
+            self.shadows.fill(0.0);
+        }
+        self.tied = !zeros.is_empty();
+        for row in zeros {
+            let row = row as usize;
+            self.shadows[row] = self.signs[row] * shadow_of(row);
+        }
     }
 
     /// The row at which the slope turns upwards, among those with a residual.
     fn search(
-        &self,
+        &mut self,
         moved: &[f64],
         tiny: f64,
         missing: &mut f64,
     ) -> Option<(Vec<Crossing>, usize, Crossing)> {
         let mut reach = self.reach;
+        let mut met = Vec::new();
         for attempt in 0..4 {
             if attempt == 3 {
                 reach = f64::INFINITY;
             }
             let mut crossings = Vec::new();
             let mut gains = 0.0;
-            for (row, (&moved, &sign)) in moved.iter().zip(&self.signs).enumerate() {
-                let speed = moved * sign;
-                if speed > tiny && self.shadows[row] == 0.0 {
-                    let distance = (self.residuals[row] * sign).max(0.0);
-                    if distance <= reach * speed {
-                        let gain = self.weight(row) * speed;
-                        gains += gain;
-                        crossings.push(Crossing {
-                            step: distance / speed,
-                            gain,
-                            row: row as u32,
-                        });
-                    }
-                }
+            let edge = Edge {
+                moved,
+                signs: &self.signs,
+                residuals: &self.residuals,
+                shadows: &self.shadows,
+                tiny,
+            };
+            flag_crossings(&edge, reach, &mut self.flags);
+            met.clear();
+            list_flagged(&self.flags, 0, &mut met);
+            for &row in &met {
+                let at = row as usize;
+                let speed = moved[at] * self.signs[at];
+                let distance = (self.residuals[at] * self.signs[at]).max(0.0);
+                let gain = self.weight(at) * speed;
+                gains += gain;
+                crossings.push(Crossing {
+                    step: distance / speed,
+                    gain,
+                    row,
+                });
             }
             let mut rest = *missing;
             if (gains >= rest * 0.999 || reach == f64::INFINITY)
