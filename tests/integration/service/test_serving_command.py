@@ -95,9 +95,16 @@ def test_a_second_start_finds_the_same_users_keys_and_broker(coordinator: Coordi
     while is_alive(broker):
         assert time.monotonic() < deadline
         time.sleep(0.02)
+    abandoned = coordinator.data / "files" / "parts" / f"{'a' * 64}.u1"
+    abandoned.parent.mkdir(parents=True, exist_ok=True)
+    abandoned.write_bytes(b"half")
+    os.utime(abandoned, (0.0, 0.0))
     coordinator.start()
     coordinator.wait_until_well()
     assert {name: (coordinator.data / name).read_bytes() for name in kept} == before
+    while abandoned.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def test_web_stays_up_and_says_so_while_the_broker_cannot_start(coordinator: Coordinator) -> None:

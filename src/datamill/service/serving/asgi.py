@@ -41,6 +41,10 @@ class CoordinatorApplication:
         application: Any = ASGIStaticFilesHandler(get_asgi_application())
         self._django = LimitedBodies(application)
 
+    def drop_abandoned_uploads(self, now_s: float) -> int:
+        """Throw away uploads that nobody goes on with; return how many there were."""
+        return self._files.drop_abandoned(now_s)
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":

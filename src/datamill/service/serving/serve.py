@@ -9,7 +9,6 @@ import logging
 import signal
 import socket
 import ssl
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,6 +133,7 @@ async def serve(prepared: Prepared) -> int:
         application = CoordinatorApplication(
             prepared.authority_pem, lambda: read_health(working, link, server)
         )
+        working.drop_abandoned_uploads = application.drop_abandoned_uploads
         web = WebServer(_configure_web(application, prepared.tls))
         tasks = {
             asyncio.create_task(working.run(), name="coordinator"),
@@ -292,14 +292,3 @@ async def _check_external_broker(link: BrokerLink, prepared: Prepared) -> None:
             where="--nats",
             remedy="Check that it runs, is reachable, and knows the account of --nats-account-seed.",
         ) from None
-
-
-def show_log() -> None:
-    """Write what the coordinator has to say to the standard error stream."""
-    logging.basicConfig(
-        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname).1s %(name)s: %(message)s"
-    )
-    for name in ("uvicorn", "uvicorn.error", "nats"):
-        logging.getLogger(name).setLevel(logging.WARNING)
-    # With TLS it warns of every connection that the other side closes first.
-    logging.getLogger("asyncio").setLevel(logging.ERROR)
