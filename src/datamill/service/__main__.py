@@ -51,7 +51,8 @@ def _serve(arguments: list[str]) -> int:
 
     django.setup()
     # After Django: these name its tables.
-    from datamill.service.serving.serve import prepare, serve, show_log
+    from datamill.service.serving.log import show_log
+    from datamill.service.serving.serve import prepare, serve
 
     show_log()
     return asyncio.run(serve(prepare(options, folder, _name_database(url))))

@@ -126,12 +126,26 @@ class ArtifactFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bytes: int
 
 
+class Session(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One process of the agent: from its first hello to its goodbye, or to whatever else ended it."""
+
+    number: int
+    id: str
+
+
 class Hello(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="hello"):
     """The worker is there, and has no attempt but those named."""
 
     inventory: Inventory
     policy: Policy
     attempts: tuple[str, ...]
+    session: Session | None = None
+
+
+class Goodbye(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="goodbye"):
+    """The worker's process ends, and with it the session that said hello: it takes no attempt any more."""
+
+    session: Session
 
 
 class Taken(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="taken"):
@@ -181,7 +195,7 @@ class WorkerReport(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     worker_id: str
     boot_id: str
     clock_unix_ns: int
-    content: Hello | Taken | RecordReport | Refused | GaveUp | Output
+    content: Hello | Goodbye | Taken | RecordReport | Refused | GaveUp | Output
 
 
 def jobs_subject(worker_id: str) -> str:

@@ -18,7 +18,13 @@ from nats.js.errors import Error as JetStreamError
 
 from datamill.service.broker.credentials import sign_coordinator
 from datamill.service.broker.keys import Keys, sign
-from datamill.service.broker.streams import DELIVERY_SUBJECT, ensure_consumer, ensure_streams
+from datamill.service.broker.streams import (
+    DELIVERY_SUBJECT,
+    MOST_RESULTS_BYTES,
+    ensure_consumer,
+    ensure_streams,
+    make_room,
+)
 from datamill.service.coordinator.ingest import ReceivedReport
 from datamill.service.coordinator.orders import UnsentOrders
 from datamill.service.messages import jobs_subject
@@ -41,6 +47,7 @@ class BrokerAddress:
     replicas: int = 1
     tls: ssl.SSLContext | None = None
     is_own: bool = False
+    most_results_bytes: int = MOST_RESULTS_BYTES
 
 
 @dataclass(frozen=True)
@@ -131,11 +138,24 @@ class BrokerLink:
         assert self._client is not None
         connection = self.connection
         jetstream = self._client.jetstream(timeout=10)
-        found = await ensure_streams(jetstream, self._address.replicas, is_own=self._address.is_own)
+        address = self._address
+        found = await ensure_streams(
+            jetstream, address.replicas, is_own=address.is_own, most_bytes=address.most_results_bytes
+        )
         await ensure_consumer(jetstream)
         if connection == self.connection and self.connected:
             self.prepared, self.trouble = True, ""
         return found
+
+    async def make_room(self) -> None:
+        """Have the broker forget reports that were acknowledged, where it has many.
+
+        Raises:
+            OSError, nats.errors.Error: when the broker does not answer or cannot.
+        """
+        assert self._client is not None
+        if forgotten := await make_room(self._client.jetstream(timeout=10)):
+            log.info("the broker forgot %s reports that are in the database", forgotten)
 
     @property
     def closed(self) -> bool:
