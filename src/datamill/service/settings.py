@@ -125,6 +125,8 @@ LARGEST_FILE_BYTES = 4 << 30
 # Of all that a user brought, and of what a worker brought that belongs to no accepted report.
 MOST_USER_BYTES = 256 << 30
 MOST_WORKER_BYTES = 8 << 30
+# An upload that has not moved for so long is thrown away: it counts as its user's as long as it is there.
+ABANDONED_UPLOAD_S = 86400.0
 # Of the disk that files are on, never given to uploads; of a small disk a twentieth.
 RESERVED_BYTES = 1 << 30
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 << 20

@@ -107,6 +107,56 @@ def test_what_has_another_digest_is_not_kept(store: Store) -> None:
     assert not StoredFile.objects.exists()
 
 
+def leave_half(store: Store, who: str = "ada") -> Path:
+    """Send the first third of the file; return where it is."""
+    half = {"Content_Range": f"bytes 0-999999/{len(CONTENT)}"}
+    assert store.ask(who, "PUT", content=CONTENT[:1_000_000], **half).status_code == 202
+    (part,) = (part for part in store.parts() if part.stat().st_size == 1_000_000)
+    return part
+
+
+def test_an_upload_that_has_not_moved_for_a_day_is_thrown_away_and_is_nobodys_burden(store: Store) -> None:
+    part = leave_half(store)
+    moved_s = part.stat().st_mtime
+    assert store.store.drop_abandoned(moved_s + 86_000.0) == 0
+    assert store.ask("ada", "HEAD").headers["upload-offset"] == "1000000"
+    with override_settings(MOST_USER_BYTES=len(CONTENT)):
+        other = hashlib.sha256(CONTENT[1:]).hexdigest()
+        assert store.ask("ada", "PUT", other, content=CONTENT[1:]).status_code == 403
+        assert store.store.drop_abandoned(moved_s + 86_401.0) == 1
+        assert store.parts() == []
+        assert store.ask("ada", "PUT", other, content=CONTENT[1:]).status_code == 201
+    # Whoever comes back begins again.
+    assert store.ask("ada", "HEAD").headers["upload-offset"] == "0"
+    assert store.ask("ada", "PUT", content=CONTENT).status_code == 201
+
+
+def test_an_upload_that_goes_on_is_kept_however_long_it_takes(store: Store) -> None:
+    part = leave_half(store)
+    os.utime(part, (0.0, 0.0))
+    rest = {"Content_Range": f"bytes 1000000-{len(CONTENT) - 1}/{len(CONTENT)}"}
+
+    async def send_slowly() -> AsyncIterator[bytes]:
+        yield CONTENT[1_000_000:2_500_000]
+        os.utime(part, (0.0, 0.0))
+        assert store.store.drop_abandoned(1e6) == 0
+        yield CONTENT[2_500_000:]
+
+    rest["Content_Length"] = str(len(CONTENT) - 1_000_000)
+    assert store.ask("ada", "PUT", content=send_slowly(), **rest).status_code == 201
+    assert name_stored_file(SHA256).read_bytes() == CONTENT
+
+
+def test_how_long_an_upload_may_rest_is_a_setting(store: Store) -> None:
+    moved_s = leave_half(store).stat().st_mtime
+    with override_settings(ABANDONED_UPLOAD_S=10.0):
+        assert store.store.drop_abandoned(moved_s + 11.0) == 1
+    # Files of the store itself stay for ever.
+    store.ask("ada", "PUT", content=CONTENT)
+    assert store.store.drop_abandoned(moved_s + 1e9) == 0
+    assert name_stored_file(SHA256).is_file()
+
+
 def test_an_upload_goes_on_piece_by_piece(store: Store) -> None:
     size = len(CONTENT)
     first = store.ask("ada", "PUT", content=CONTENT[:1000], Content_Range=f"bytes 0-999/{size}")

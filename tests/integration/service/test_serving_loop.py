@@ -10,7 +10,12 @@ from datamill.service.coordinator.ingest import Ingested, ReceivedReport, ingest
 from datamill.service.coordinator.orders import list_unsent_orders, mark_orders_sent
 from datamill.service.models import Event, Worker
 from datamill.service.serving import coordinator_loop
-from datamill.service.serving.coordinator_loop import count_sent_orders, raise_sequences, work_on
+from datamill.service.serving.coordinator_loop import (
+    CoordinatorLoop,
+    count_sent_orders,
+    raise_sequences,
+    work_on,
+)
 from datamill.service.serving.database_lock import DatabaseTakenError, hold_database
 from datamill.service.serving.writer import Writer, run_as_writer, set_writer
 
@@ -44,6 +49,18 @@ def test_a_report_that_our_own_defect_cannot_take_stops_no_others(monkeypatch: p
     assert len(turn.defects) == 1
     assert "wnobody" in turn.defects[0]
     assert Event.objects.filter(kind="report refused").count() == 2
+
+
+def test_the_loop_throws_abandoned_uploads_away_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock_s = [100.0]
+    monkeypatch.setattr(coordinator_loop.time, "monotonic", lambda: clock_s[0])
+    loop = CoordinatorLoop(None, None, None, lambda: NOW_S)  # type: ignore[arg-type]
+    looked: list[float] = []
+    loop.drop_abandoned_uploads = lambda now_s: looked.append(now_s) or 1  # type: ignore[func-returns-value]
+    for passed_s in (0.0, 60.0, 3500.0, 3601.0):
+        clock_s[0] = 100.0 + passed_s
+        loop._tidy()
+    assert looked == [NOW_S, NOW_S]
 
 
 @pytest.mark.usefixtures("memory_database")

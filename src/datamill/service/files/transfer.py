@@ -74,6 +74,21 @@ class FileStore:
         response = await self._answer(scope, receive)
         await response(scope, receive, send)
 
+    def drop_abandoned(self, now_s: float) -> int:
+        """Throw away uploads that have not moved for `ABANDONED_UPLOAD_S`; return how many there were.
+
+        To be called in the event loop: between the look at what is under way and the removal nobody begins.
+        """
+        files = Path(settings.DATA_FOLDER) / "files"
+        dropped = 0
+        # Those of browsers are beside the files while they are checked.
+        for part in (*(files / "parts").glob("*"), *files.glob("upload-*")):
+            with contextlib.suppress(OSError):
+                if part not in self._under_way and now_s - part.stat().st_mtime > settings.ABANDONED_UPLOAD_S:
+                    part.unlink()
+                    dropped += 1
+        return dropped
+
     async def _answer(self, scope: Scope, receive: Receive) -> Response:
         headers = Headers(scope=scope)
         sha256 = scope["path"].removeprefix("/files/")

@@ -33,8 +33,12 @@ _MOST_ORDERS = 1000
 _LONGEST_WAIT_S = 30.0
 #: Time from a turn to the next one: a turn costs hardly more for a hundred reports than for one.
 _LEAST_TURN_S = 0.025
+#: Time between two looks at what is left over.
+_TIDY_EVERY_S = 3600.0
 _DATABASE_PAUSE_S = 2.0
 _BROKER_PAUSE_S = 0.5
+#: Time between two looks at how full the stream of reports is.
+_ROOM_EVERY_S = 5.0
 _RECONNECT_S = 20.0
 #: What a database that is away or overwhelmed raises; all else is a defect of ours.
 _DATABASE_AWAY = (OperationalError, InterfaceError)
@@ -66,6 +70,9 @@ class CoordinatorLoop:
         server: BrokerServer | None,
         now_s: Callable[[], float] = time.time,
     ) -> None:
+        #: Throws away uploads that nobody goes on with, given the time; returns how many there were.
+        self.drop_abandoned_uploads: Callable[[float], int] = lambda _now_s: 0
+        self._next_tidying_s = 0.0
         self._writer = writer
         self._link = link
         self._server = server
@@ -126,6 +133,7 @@ class CoordinatorLoop:
         sent, self._sent = self._sent, []
         if nudged and self._server is not None:
             await self._refresh_revocations(self._server)
+        self._tidy()
         turn = await self._work(arrivals, sent, stepping)
         self.turns += 1
         self.reports += len(arrivals)
@@ -142,6 +150,14 @@ class CoordinatorLoop:
                 await asyncio.sleep(_BROKER_PAUSE_S)
         if self._sent or self._link.waiting:
             self._wake.set()
+
+    def _tidy(self) -> None:
+        """Now and then throw away what nobody will come back for."""
+        if time.monotonic() < self._next_tidying_s:
+            return
+        self._next_tidying_s = time.monotonic() + _TIDY_EVERY_S
+        if dropped := self.drop_abandoned_uploads(self._now_s()):
+            log.info("%s uploads that did not go on were thrown away", dropped)
 
     async def _work(self, arrivals: Sequence[Arrival], sent: Sequence[UnsentOrders], stepping: bool) -> Turn:
         """Have the writer do its part, again and again while the database is away."""
@@ -180,6 +196,7 @@ class CoordinatorLoop:
         """Keep the link up, and have orders sent again to a broker that lost them."""
         link = self._link
         seen_s = time.monotonic()
+        next_room_s = 0.0
         while True:
             if link.connected:
                 seen_s = time.monotonic()
@@ -192,6 +209,9 @@ class CoordinatorLoop:
                     found = await link.prepare()
                     await self._send_orders_again(found)
                     self.nudge()
+                if link.prepared and time.monotonic() >= next_room_s:
+                    next_room_s = time.monotonic() + _ROOM_EVERY_S
+                    await link.make_room()
             except BROKER_ERRORS as error:
                 link.trouble = str(error) or repr(error)
                 log.warning("the broker is not well: %s", link.trouble)
