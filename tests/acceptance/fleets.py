@@ -29,6 +29,7 @@ class LocalFleet:
         self.folder = command.folder
         self._options = options
         self._programs: list[subprocess.Popen[bytes]] = []
+        self._by_name: dict[str, subprocess.Popen[bytes]] = {}
         self.port = find_free_port()
         self.scheme = "https" if "--tls" in options else "http"
         self.url = f"{self.scheme}://127.0.0.1:{self.port}"
@@ -66,8 +67,18 @@ class LocalFleet:
             name, "worker", "join", self.url, "--token", token, "--name", name, "--state",
             str(self.folder / f"state-{name}"), *options,
         )  # fmt: skip
+        self._by_name[name] = worker
         self.wait(f"worker {name} to join", lambda: name in [told["name"] for told in self.ask("/workers")])
         return worker
+
+    def program(self, name: str) -> subprocess.Popen[bytes]:
+        """The process of a worker."""
+        return self._by_name[name]
+
+    def start_again(self, name: str) -> None:
+        """Start a worker that joined before and was stopped."""
+        state = str(self.folder / f"state-{name}")
+        self._by_name[name] = self._start(name, "worker", "join", self.url, "--state", state)
 
     def _start(self, log: str, *arguments: str) -> subprocess.Popen[bytes]:
         with (self.folder / f"{log}.log").open("ab") as output:

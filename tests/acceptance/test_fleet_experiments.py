@@ -101,7 +101,9 @@ def test_an_experiment_goes_from_a_file_to_a_report(
 
     listed = datamill("trials", "1", "--json", "--state", "counted")
     trials = [json.loads(line) for line in listed.stdout.splitlines()]
-    assert len([trial for trial in trials if trial["purpose"] == "design"]) == 8
+    assert [trial["purpose"] for trial in trials] == ["design"] * 8
+    listed = datamill("trials", "1", "--json", "--state", "done")
+    assert [json.loads(line)["purpose"] for line in listed.stdout.splitlines()] == ["debug"] * 2
 
     # The packages are there already, and have been timed.
     again = datamill("submit", ".", "--json", "--debug", "never")
@@ -143,7 +145,7 @@ def test_a_design_waits_where_a_debug_trial_fails(
     assert " held " in datamill("watch").stdout
     failed = [json.loads(line) for line in datamill("trials", "1", "--json").stdout.splitlines()]
     assert {(trial["state"], trial["outcome"]) for trial in failed if trial["purpose"] == "debug"} == {
-        ("counted", "failed")
+        ("done", "failed")
     }
     assert {trial["state"] for trial in failed if trial["purpose"] == "design"} == {"waiting"}
     assert datamill("cancel", "1").returncode == 0
@@ -155,3 +157,18 @@ def test_a_design_waits_where_a_debug_trial_fails(
     assert "No trial of its design has ended" in fetched.stdout
     debug = (datamill.folder / "two-loops-1" / "debug.jsonl").read_text()
     assert "exit_status" in debug
+
+
+def test_a_machine_that_leaves_in_order_is_away_at_once(fleet: LocalFleet, datamill: Command) -> None:
+    def find_state() -> str:
+        (state,) = (told["state"] for told in fleet.ask("/workers") if told["name"] == "left")
+        return str(state)
+
+    left = fleet.program("left")
+    left.send_signal(signal.SIGTERM)
+    left.wait(timeout=120)
+    fleet.wait("the machine to be away", lambda: find_state() == "away")
+    shown = datamill("workers")
+    assert any("left" in line and "away" in line for line in shown.stdout.splitlines())
+    fleet.start_again("left")
+    fleet.wait("the machine to be back", lambda: find_state() == "idle")

@@ -46,7 +46,7 @@ PROGRESS: dict[str, Any] = {
     "state": "running",
     "reason": "",
     "trials": {"counted": 6, "given_up": 1, "leased": 1, "planned": 2},
-    "debug_trials": {"counted": 2},
+    "debug_trials": {"done": 2},
     "workers": {"pi": {"counted": 6}},
     "finish_s": 90.0,
 }
@@ -80,7 +80,7 @@ def test_progress_counts_what_ended_and_what_is_left() -> None:
     assert describe_progress(PROGRESS) == (
         "running: 6 of 10 trials counted (1 given up), 3 left, about 1 min 30 s to go"
     )
-    only_debug = {**PROGRESS, "trials": {}, "debug_trials": {"counted": 1, "leased": 1}}
+    only_debug = {**PROGRESS, "trials": {}, "debug_trials": {"done": 1, "leased": 1}}
     assert describe_progress(only_debug) == "running, 1 of 2 debug trials ended"
 
 

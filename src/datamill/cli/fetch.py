@@ -7,13 +7,14 @@ import os
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 import click
 import httpx
 import msgspec
+from rich.console import Console
 from rich.text import Text
 
 from datamill.cli.console import make_console
@@ -26,6 +27,8 @@ from datamill.results.trial_record import TrialRecord
 from datamill.results.validity import count_trials_once
 
 EXIT_ATTENTION = 2
+#: States of experiments that have ended.
+ENDED = ("completed", "cancelled")
 _COMPLETE_FILE = "complete.json"
 _AGAIN = "Type the command again; if it stays so, tell whoever runs the coordinator."
 
@@ -40,7 +43,8 @@ def fetch(number: int, out: Path | None, url: str | None, key: str | None) -> No
     The bundle is a folder like one of datamill run: report, analyze and export work on it. Of an experiment
     that has not ended it holds what there is by now.
 
-    Exit status: 0 when every trial counted and can be used, 2 when something needs your attention.
+    Exit status: 0 when every trial counted and can be used, 2 when something needs your attention. An
+    experiment of debug trials alone has no answer: 0 when all of them completed.
     """
     # Threads that share matrices as small as a design's take longer to meet than to multiply.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -54,24 +58,47 @@ def fetch(number: int, out: Path | None, url: str | None, key: str | None) -> No
             )
         bundle, records, left_out = download_bundle(coordinator, number, folder)
     fleet = msgspec.json.decode((bundle.folder / "fleet.json").read_bytes())
-    console.print(
-        f"{experiment['name']}: {fleet['counted']} of {fleet['planned']} trials counted, in {bundle.folder}/"
-    )
-    if fleet["state"] not in ("completed", "cancelled"):
+    has_design = fleet["planned"] > 0
+    if has_design:
+        told = f"{fleet['counted']} of {fleet['planned']} trials counted"
+    else:
+        told = f"{fleet['debug_completed']} of {fleet['debug_planned']} debug trials completed"
+    console.print(f"{experiment['name']}: {told}, in {bundle.folder}/")
+    if fleet["state"] not in ENDED:
         console.print(
             Text(f"The experiment is still {fleet['state']}: this is what there is by now.", style="yellow")
         )
     for name in left_out:
         console.print(Text(f"Warning: {name} is not to be had any more.", style="yellow"))
+    if not has_design:
+        raise SystemExit(tell_debug_trials(fleet, console))
     if not records:
-        why = "No trial of its design has ended" if fleet["planned"] else "It has debug trials alone"
-        console.print(Text(f"{why}, so there is no answer.", style="yellow"))
+        console.print(Text("No trial of its design has ended, so there is no answer.", style="yellow"))
         raise SystemExit(EXIT_ATTENTION)
     start_drawing()
     # Imported late: figures and statistics take a second to load.
     from datamill.cli.reporting import report_bundle
 
     raise SystemExit(EXIT_ATTENTION if report_bundle(bundle, records, console) else 0)
+
+
+def tell_debug_trials(fleet: Mapping[str, Any], console: Console) -> int:
+    """Say what a bundle of debug trials alone is good for; return the exit status.
+
+    Args:
+        fleet: content of the bundle's `fleet.json`.
+        console: where it is said.
+    """
+    console.print(
+        "It has no design, so there is no answer. "
+        "Records are in debug.jsonl, what scripts printed is in artifacts/."
+    )
+    failed = fleet["debug_planned"] - fleet["debug_completed"]
+    if fleet["state"] == "completed" and not failed:
+        return 0
+    if fleet["state"] in ENDED:
+        console.print(Text(f"Attention: {failed} debug trials did not complete.", style="red"))
+    return EXIT_ATTENTION
 
 
 def download_bundle(

@@ -15,8 +15,9 @@ from datamill.cli.console import make_table_console
 from datamill.cli.coordinator_client import CoordinatorClient, connect
 from datamill.cli.coordinator_settings import coordinator_options
 
-_STATES = ("waiting", "planned", "leased", "counted", "given_up", "cancelled")
-_STYLES = {"counted": "green", "leased": "cyan", "given_up": "red", "cancelled": "dim"}
+#: Debug trials, and builds made for other workers, are done and never count.
+_STATES = ("waiting", "planned", "leased", "counted", "done", "given_up", "cancelled")
+_STYLES = {"counted": "green", "done": "blue", "leased": "cyan", "given_up": "red", "cancelled": "dim"}
 
 
 @click.command()
@@ -25,7 +26,10 @@ _STYLES = {"counted": "green", "leased": "cyan", "given_up": "red", "cancelled":
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 @coordinator_options
 def trials(number: int, state: str | None, as_json: bool, url: str | None, key: str | None) -> None:
-    """List the trials of experiment ID: where each is to run, how far it is, and what went wrong."""
+    """List the trials of experiment ID: where each is to run, how far it is, and what went wrong.
+
+    A trial of the design ends counted; a debug trial, or a build for other workers, is done.
+    """
     with connect(url, key) as coordinator:
         found = list_trials(coordinator, number, state)
         if as_json:

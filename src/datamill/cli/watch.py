@@ -24,9 +24,12 @@ from datamill.experiment.quantities import format_duration
 EXIT_NOT_COMPLETED = 1
 #: Without a terminal a line of progress is printed at most this often.
 _LINE_INTERVAL_S = 10.0
-_ENDED = ("counted", "given_up", "cancelled")
+#: Debug trials are done where those of the design are counted.
+_ENDED = ("counted", "done", "given_up", "cancelled")
 #: What happens to every trial that goes well is in the numbers.
-_USUAL = frozenset({"attempt leased", "attempt taken", "attempt counted", "experiment submitted"})
+_USUAL = frozenset(
+    {"attempt leased", "attempt taken", "attempt counted", "attempt done", "experiment submitted"}
+)
 #: Workers that have a line of their own.
 _MOST_WORKERS = 12
 
@@ -58,12 +61,12 @@ def watch(number: int | None, url: str | None, key: str | None) -> None:
                 state = str(event.content["state"])
         ended = coordinator.get(f"/experiments/{number}")
     trials = ended["trials"] or ended["debug_trials"]
-    what = "trials counted" if ended["trials"] else "debug trials have a record"
+    reached, what = ("counted", "trials counted") if ended["trials"] else ("done", "debug trials done")
     given_up = trials.get("given_up", 0)
     lost = f", {given_up} given up" if given_up else ""
     console.print(
         Text(
-            f"{state}: {trials.get('counted', 0)} of {sum(trials.values())} {what}{lost}",
+            f"{state}: {trials.get(reached, 0)} of {sum(trials.values())} {what}{lost}",
             style="green" if state == "completed" and not given_up else "yellow",
         )
     )

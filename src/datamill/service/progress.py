@@ -19,10 +19,13 @@ from datamill.service.models import (
     OutputPiece,
     Trial,
     TrialPurpose,
+    TrialState,
     Worker,
 )
 from datamill.service.submissions.trial_estimates import estimate_trial_times, mean_time
 
+#: What people are told of a trial or an attempt that has its record and is no part of the answer.
+DONE = "done"
 #: Most events and pieces of output that are told at once.
 _MOST_AT_ONCE = 500
 
@@ -46,6 +49,11 @@ def parse_cursor(text: str) -> Cursor:
         most = 2**63 - 1
         return Cursor(min(int(event), most), min(int(output), most))
     return Cursor()
+
+
+def name_state(purpose: str, state: str) -> str:
+    """Return what people are told of the state of a trial or an attempt: only trials of the design count."""
+    return DONE if state == TrialState.COUNTED and purpose != TrialPurpose.DESIGN else state
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +85,7 @@ def count_progress(experiment: Experiment, now_s: float) -> Progress:
             trials[state] += count
             workers[worker][state] = count
         elif purpose == TrialPurpose.DEBUG:
-            debug[state] += count
+            debug[name_state(purpose, state)] += count
     finish_s = _estimate_finish(experiment, workers, now_s)
     return Progress(dict(trials), dict(debug), dict(workers), finish_s)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 from typing import Any
 
@@ -348,6 +349,50 @@ def test_trials_are_listed_in_pages_with_what_went_wrong(monkeypatch: pytest.Mon
     assert ada.get(f"/experiments/{number}/trials", state="planned")[1]["trials"] == []
     assert ada.get(f"/experiments/{number}/trials", state="nonsense")[0] == 422
     assert find_attempt(f"{number}.{trials[0]['trial_id']}.1").state == "counted"
+
+
+@pytest.mark.usefixtures("database")
+def test_debug_trials_are_done_and_never_called_counted() -> None:
+    ada, root = ApiUser("ada"), ApiUser("root", admin=True)
+    join("one")
+    number = ada.post("/experiments", make_submission(ada.user, debug="first"))[1]["id"]
+    run_to_the_end()
+    _, page = ada.get(f"/experiments/{number}/trials")
+    assert {(trial["purpose"], trial["state"]) for trial in page["trials"]} == {
+        ("debug", "done"),
+        ("design", "counted"),
+    }
+
+    def list_purposes(state: str) -> list[str]:
+        return [
+            trial["purpose"] for trial in ada.get(f"/experiments/{number}/trials", state=state)[1]["trials"]
+        ]
+
+    assert list_purposes("counted") == ["design"] * 4
+    assert list_purposes("done") == ["debug"] * 2
+    _, experiment = ada.get(f"/experiments/{number}")
+    assert (experiment["trials"], experiment["debug_trials"]) == ({"counted": 4}, {"done": 2})
+    told = {kind: root.get("/events", kind=kind)[1]["events"] for kind in ("attempt counted", "attempt done")}
+    assert (len(told["attempt counted"]), len(told["attempt done"])) == (4, 2)
+    assert find_violations() == []
+
+
+@pytest.mark.usefixtures("database")
+def test_pages_do_not_say_of_a_debug_attempt_that_it_counted() -> None:
+    ada = ApiUser("ada")
+    join("one")
+    number = ada.post("/experiments", make_submission(ada.user, debug="only"))[1]["id"]
+    run_to_the_end()
+    browser = Client()
+    browser.force_login(ada.user)
+    trial = Trial.objects.filter(experiment=number).earliest("pk").trial_id
+    for path in (f"/experiments/{number}/trials/{trial}", "/workers/one", f"/experiments/{number}"):
+        answer = browser.get(path)
+        assert answer.status_code == 200, path
+        shown = answer.content.decode()
+        assert ">done<" in shown, path
+        assert not re.search(">(attempt )?counted<", shown), path
+    assert ada.get("/workers/one")[1]["attempts"] == {"done": 2}
 
 
 @pytest.mark.usefixtures("database")

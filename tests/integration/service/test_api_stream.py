@@ -65,7 +65,7 @@ def test_a_stream_tells_output_events_progress_and_the_end_in_order() -> None:
     assert leased.content["worker"] == "one"
     progress = [event.content for event in events if event.kind == "progress"][-1]
     assert progress["trials"] == {"cancelled": 4}
-    assert progress["debug_trials"] == {"cancelled": 1, "counted": 1}
+    assert progress["debug_trials"] == {"cancelled": 1, "done": 1}
     assert (events[-1].kind, events[-1].content["state"]) == ("end", "cancelled")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from django.db.models import QuerySet
 from django.http import HttpRequest, StreamingHttpResponse
@@ -36,9 +36,10 @@ from datamill.service.models import (
     Experiment,
     ExperimentState,
     Trial,
+    TrialPurpose,
     TrialState,
 )
-from datamill.service.progress import count_progress, describe_event, name_workers
+from datamill.service.progress import DONE, count_progress, describe_event, name_state, name_workers
 from datamill.service.serving.writer import run_as_writer
 from datamill.service.submissions.planning import plan_submission
 from datamill.service.submissions.preview import describe_plan
@@ -124,12 +125,19 @@ def release(request: HttpRequest, number: ExperimentNumber) -> dict[str, Any]:
 
 @router.get("/{number}/trials", response={200: TrialPage, 404: Problem})
 def list_trials(
-    request: HttpRequest, number: ExperimentNumber, state: TrialState | None = None, after: After = 0
+    request: HttpRequest,
+    number: ExperimentNumber,
+    state: TrialState | Literal["done"] | None = None,
+    after: After = 0,
 ) -> dict[str, Any]:
     """List trials in the order in which they were planned."""
     experiment = find_experiment(request.user, number)
     trials = Trial.objects.filter(experiment=experiment, pk__gt=after).select_related("worker").order_by("pk")
-    if state is not None:
+    if state == DONE:
+        trials = trials.filter(state=TrialState.COUNTED).exclude(purpose=TrialPurpose.DESIGN)
+    elif state == TrialState.COUNTED:
+        trials = trials.filter(state=state, purpose=TrialPurpose.DESIGN)
+    elif state is not None:
         trials = trials.filter(state=state)
     page = list(trials[: MOST_ROWS + 1])
     more, page = len(page) > MOST_ROWS, page[:MOST_ROWS]
@@ -153,7 +161,7 @@ def _describe_trials(trials: list[Trial]) -> list[dict[str, Any]]:
                 "worker": trial.worker.name,
                 "package": plan.package,
                 "levels": plan.levels,
-                "state": trial.state,
+                "state": name_state(trial.purpose, trial.state),
                 "attempts": trial.attempts,
                 "outcome": outcome,
                 "failure": reason,

@@ -154,7 +154,7 @@ class ExperimentLine(Schema):
 
 
 class TrialOut(Schema):
-    """A trial; `failure` says why its latest attempt did not count."""
+    """A trial; `failure` says why its latest attempt did not count; debug trials and builds end `done`."""
 
     trial_id: str
     purpose: str

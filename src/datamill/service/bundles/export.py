@@ -25,6 +25,7 @@ from datamill.service.models import (
     ENDED_EXPERIMENTS,
     Artifact,
     Attempt,
+    AttemptState,
     Event,
     Experiment,
     Spare,
@@ -131,6 +132,7 @@ def _describe_fleet(experiment: Experiment, planned: int, counted: int, now_s: f
         Attempt.objects.filter(trial__experiment=experiment).order_by().values_list("worker_id").distinct()
     )
     members = Worker.objects.filter(pk__in=[worker_id for (worker_id,) in ids])
+    debug = Trial.objects.filter(experiment=experiment, purpose=TrialPurpose.DEBUG)
     spares = list(Spare.objects.filter(experiment=experiment).values_list("worker__name", flat=True))
     workers = [
         {
@@ -158,6 +160,10 @@ def _describe_fleet(experiment: Experiment, planned: int, counted: int, now_s: f
         "exported_unix_s": now_s,
         "planned": planned,
         "counted": counted,
+        "debug_planned": debug.count(),
+        "debug_completed": Attempt.objects.filter(
+            trial__in=debug, state=AttemptState.COUNTED, outcome="completed"
+        ).count(),
         "coverage": {name: sorted(found) for name, found in sorted(levels.items())},
         "workers": workers,
         "spares": spares,

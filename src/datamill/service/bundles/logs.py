@@ -11,6 +11,7 @@ from datamill.experiment.errors import InputError
 from datamill.results.log import decode_record
 from datamill.results.trial_record import TrialRecord
 from datamill.service.models import Attempt, AttemptState, Experiment, TrialPurpose
+from datamill.service.progress import name_state
 
 #: Rows that are read from the database at a time.
 ROWS = 2000
@@ -59,7 +60,12 @@ def write_logs(experiment: Experiment, logs: BundleLogs) -> None:
         line = bytes(raw or b"")
         record = _read_record(line, trial_id, number)
         if purpose != TrialPurpose.DESIGN:
-            told = {"purpose": purpose, "worker": worker, "state": state, "reason": reason}
+            told = {
+                "purpose": purpose,
+                "worker": worker,
+                "state": name_state(purpose, state),
+                "reason": reason,
+            }
             logs.debug.write(_wrap(trial_id, number, told, line))
             continue
         counts = counting.get(trial_id)

@@ -15,6 +15,7 @@ from datamill.service.models import (
     TrialState,
     WorkerState,
 )
+from datamill.service.progress import DONE
 
 #: How a state looks: good, live, warn, bad or nothing in particular.
 STATE_KINDS: dict[str, str] = {
@@ -27,8 +28,10 @@ STATE_KINDS: dict[str, str] = {
     TrialState.GIVEN_UP: "bad",
     WorkerState.IDLE: "good",
     WorkerState.BUSY: "live",
+    WorkerState.AWAY: "warn",
     WorkerState.SILENT: "bad",
     WorkerState.DRAINED: "warn",
+    DONE: "good",
     "taken": "live",
     "late": "warn",
     "faulty": "bad",

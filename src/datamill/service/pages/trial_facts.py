@@ -11,6 +11,7 @@ from datamill.results.log import decode_record
 from datamill.results.trial_record import Failure, Phase, TrialRecord
 from datamill.service.coordinator.questions import decode_planned_trial
 from datamill.service.models import Artifact, Attempt, OutputPiece, Trial
+from datamill.service.progress import name_state
 
 #: Most pieces of live output that a page shows; the rest is in the artifacts.
 MOST_PIECES = 2000
@@ -73,7 +74,7 @@ def show_trial(trial: Trial) -> ShownTrial:
             (name, level) for name, level in plan.levels.items() if name not in ("package", MACHINE_FACTOR)
         ),
         worker=trial.worker.name,
-        state=trial.state,
+        state=name_state(trial.purpose, trial.state),
         purpose=trial.purpose,
         attempts=trial.attempts,
         block=trial.block,
@@ -83,7 +84,8 @@ def show_trial(trial: Trial) -> ShownTrial:
 def list_attempts(trial: Trial) -> list[ShownAttempt]:
     """Return the attempts at a trial, the latest first."""
     return [
-        show_attempt(attempt) for attempt in trial.attempt_set.select_related("worker").order_by("-number")
+        show_attempt(attempt)
+        for attempt in trial.attempt_set.select_related("worker", "trial").order_by("-number")
     ]
 
 
@@ -93,7 +95,7 @@ def show_attempt(attempt: Attempt) -> ShownAttempt:
     return ShownAttempt(
         number=attempt.number,
         worker=attempt.worker.name,
-        state=attempt.state,
+        state=name_state(attempt.trial.purpose, attempt.state),
         reason=attempt.reason,
         leased_unix_s=attempt.leased_unix_s,
         taken_unix_s=attempt.taken_unix_s,
