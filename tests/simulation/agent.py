@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from datamill.results.trial_record import WorkerFacts
-from datamill.service.messages import ArtifactFile, Lease, Orders
+from datamill.service.messages import ArtifactFile, Lease, Orders, Session
 from simulation.disk import DiskFullError
 from simulation.made_records import (
     HOST_TROUBLES,
@@ -59,6 +59,7 @@ class Seen(msgspec.Struct):
 
     sequence: int = 0
     receipted: tuple[str, ...] = ()
+    sessions: int = 0
 
 
 class Agent:
@@ -69,6 +70,7 @@ class Agent:
         self._disk = machine.disk
         self._random = random
         self._is_hello_due = True
+        self._session: Session | None = None
         self._unsent: set[str] = set()
         self._lease: Lease | None = None
         #: Refusal of the lease at hand, and whether the broker has it.
@@ -91,6 +93,34 @@ class Agent:
             if journal.lease.reboot:
                 raise RebootAskedError
             yield from self._run_leased()
+
+    def leave(self) -> Waiting:
+        """End as a process that is told to: a trial that runs is given up, and what can be said is said."""
+        journal = self._read_journal()
+        try:
+            if journal is not None and journal.stage == "started":
+                # The runner becomes the agent again, which has said nothing yet.
+                if self._is_spooled(journal.lease.attempt):
+                    self._remove_journal()
+                else:
+                    self._give_up(journal.lease.attempt, "The worker was told to end while the trial ran.")
+                self._begin_session()
+                self._is_hello_due = True
+        except DiskFullError:
+            return
+        if not self._machine.reaches_broker():
+            return
+        if self._session is not None:
+            if self._is_hello_due and not (yield from self._say_hello()):
+                return
+            self._machine.watch.session_parted(self._session.id)
+            if not (yield from self._machine.send_report(self._tell("goodbye", {"session": self._session}))):
+                return
+        for attempt in self._list_spooled():
+            content = self._disk.read(f"spool/{attempt}")
+            is_word = content is not None and msgspec.json.decode(content)["kind"] == "gave_up"
+            if content is not None and is_word:
+                yield from self._machine.send_report(self._report(content))
 
     # recovery.rs: what a process that starts finds on the disk.
 
@@ -166,6 +196,7 @@ class Agent:
     def _serve(self) -> Generator[float | None, None, Journal]:
         """Report what there is to report and obey orders, until an attempt is in the journal."""
         self._lease, self._refusal = None, None
+        self._begin_session()
         while True:
             self._begin_connection()
             while not self._machine.reaches_broker():
@@ -177,6 +208,18 @@ class Agent:
             if journal is not None:
                 return journal
             yield self._random.uniform(0.1, 1.0)
+
+    def _begin_session(self) -> None:
+        """Count one more process that says hello; one that cannot be counted leaves without a goodbye."""
+        self._session = None
+        seen = self._read_seen()
+        number = seen.sessions + 1
+        try:
+            self._write("seen", msgspec.json.encode(msgspec.structs.replace(seen, sessions=number)))
+        except DiskFullError:
+            return
+        self._session = Session(number, self._random.randbytes(8).hex())
+        self._machine.watch.session_began(self._machine.worker_id, self._session.id)
 
     def _begin_connection(self) -> None:
         """What the broker had may be gone with the connection."""
@@ -220,15 +263,8 @@ class Agent:
     def _catch_up(self) -> Generator[float | None, None, bool]:
         """Say hello if that is due, look at the orders, and hand in what is on the disk."""
         machine = self._machine
-        if self._is_hello_due:
-            hello = {
-                "inventory": make_inventory(machine.name, machine.describe_host(), machine.clock_unix_ns()),
-                "policy": machine.policy,
-                "attempts": self._list_spooled(),
-            }
-            if not (yield from machine.send_report(self._tell("hello", hello))):
-                return False
-            self._is_hello_due = False
+        if self._is_hello_due and not (yield from self._say_hello()):
+            return False
         self._orders_came = False
         if not self._take_orders():
             return False
@@ -249,6 +285,19 @@ class Agent:
             self._unsent.discard(attempt)
         return True
 
+    def _say_hello(self) -> Generator[float | None, None, bool]:
+        machine = self._machine
+        hello = {
+            "inventory": make_inventory(machine.name, machine.describe_host(), machine.clock_unix_ns()),
+            "policy": machine.policy,
+            "attempts": self._list_spooled(),
+            "session": self._session,
+        }
+        if not (yield from machine.send_report(self._tell("hello", hello))):
+            return False
+        self._is_hello_due = False
+        return True
+
     def _take_orders(self) -> bool:
         """Follow the broker's orders, unless newer ones were seen; False when they cannot be had."""
         if not self._machine.is_connected():
@@ -261,7 +310,7 @@ class Agent:
         if orders.sequence < seen.sequence:
             return True
         try:
-            newest = Seen(orders.sequence, orders.receipts or seen.receipted)
+            newest = Seen(orders.sequence, orders.receipts or seen.receipted, seen.sessions)
             if newest != seen:
                 # First what must never be undone by older orders.
                 self._write("seen", msgspec.json.encode(newest))

@@ -11,6 +11,7 @@ from django.db import OperationalError
 
 from datamill.service.coordinator.ingest import ReceivedReport
 from datamill.service.coordinator.orders import UnsentOrders, mark_all_orders_unsent
+from datamill.service.messages import Session
 from datamill.service.serving.coordinator_loop import work_on
 from simulation.broker import ACK_WAIT_S, Broker, StoredReport
 from simulation.database import CoordinatorCrash, Database, HazardKind
@@ -36,7 +37,8 @@ HAZARDS: tuple[HazardKind, ...] = (
 
 
 class _Content(msgspec.Struct):
-    kind: Literal["hello", "taken", "record", "refused", "gave_up", "output"]
+    kind: Literal["hello", "goodbye", "taken", "record", "refused", "gave_up", "output"]
+    session: Session | None = None
 
 
 class _Envelope(msgspec.Struct):
@@ -230,6 +232,11 @@ class CoordinatorProcess:
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
                 self._oracle.garbage_ingested(received.worker_id_of_subject)
                 continue
+            if report.worker_id == received.worker_id_of_subject:
+                session = report.content.session
+                self._oracle.session_told(
+                    report.worker_id, report.content.kind, session.id if session else ""
+                )
             skew_s = abs(report.clock_unix_ns / 1e9 - self._timeline.now_s)
             if (
                 report.content.kind == "hello"

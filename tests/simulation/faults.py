@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from datamill.service.messages import Orders, Policy
+from datamill.service.messages import Orders, Policy, Session
 from simulation.broker import Broker, Loss
 from simulation.coordinator_process import CoordinatorProcess
 from simulation.machine import Machine
@@ -22,7 +22,8 @@ from simulation.timeline import Timeline
 #: What a hostile worker may send in another's name.
 FORGERIES = (
     "foreign record", "foreign worker_id", "unknown attempt", "foreign hello", "foreign taken",
-    "foreign gave_up", "foreign refused", "foreign output", "stolen message id", "many attempts",
+    "foreign gave_up", "foreign refused", "foreign goodbye", "foreign output", "stolen message id",
+    "many attempts",
 )  # fmt: skip
 #: More than a worker may send.
 OVERSIZED_BYTES = 9 << 20
@@ -123,6 +124,9 @@ class Faults:
                 machine.cut_power()
             case "agent_killed":
                 machine.kill_agent()
+            case "agent_dismissed":
+                longest_s = 5.0 if self._random.random() < 0.5 else 20_000.0
+                machine.dismiss_agent(self._until_mended(longest_s))
             case "disk_full":
                 machine.disk.full = True
                 self._timeline.after(self._until_mended(5000.0), "disk", lambda: self._empty(machine))
@@ -224,6 +228,7 @@ class Faults:
             "foreign taken": ("taken", {"attempt": attempt}),
             "foreign gave_up": ("gave_up", {"attempt": attempt, "message": FORGED}),
             "foreign refused": ("refused", {"attempt": attempt, "reason": "disk", "message": FORGED}),
+            "foreign goodbye": ("goodbye", {"session": Session(self._random.randrange(100), FORGED)}),
             "foreign output": ("output", {"attempt": attempt, "phase": "run", "number": 0, "text": FORGED}),
         }  # fmt: skip
         content = contents.get(kind, contents["foreign gave_up"])

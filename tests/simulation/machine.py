@@ -36,6 +36,8 @@ class Watch(Protocol):
     def receipt_obeyed(self, worker_id: str, attempt: str) -> None: ...
     def attempt_given_up(self, attempt: str) -> None: ...
     def disk_wiped(self, machine: str) -> None: ...
+    def session_began(self, worker_id: str, session: str) -> None: ...
+    def session_parted(self, session: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,7 @@ class Machine:
         self._around = around
         self._random = around.scenario.random("machine", name)
         self._agent: Waiting | None = None
+        self._process = Agent(self, self._random)
         self._sleeping: Happening | None = None
         self._waiting = False
         self._connection: tuple[int, int] | None = None
@@ -115,12 +118,25 @@ class Machine:
         """Kill the agent's process; the machine stays up and starts it again."""
         if self.powered:
             self._stop_agent()
-            boot_id = self.boot_id
-            self._around.timeline.after(
-                self._random.uniform(0.1, 10.0),
-                f"{self.name} starts its agent",
-                lambda: self._start_agent() if self.powered and self.boot_id == boot_id else None,
-            )
+            self._start_agent_later(self._random.uniform(0.1, 10.0))
+
+    def dismiss_agent(self, back_s: float) -> None:
+        """Tell the agent's process to end; somebody starts it again after a while."""
+        if not self.powered or self._agent is None:
+            return
+        leaving = self._process
+        self._stop_agent()
+        self._agent = leaving.leave()
+        self._go_on()
+        self._start_agent_later(back_s)
+
+    def _start_agent_later(self, delay_s: float) -> None:
+        boot_id = self.boot_id
+        self._around.timeline.after(
+            delay_s,
+            f"{self.name} starts its agent",
+            lambda: self._start_agent() if self.powered and self.boot_id == boot_id else None,
+        )
 
     def retire(self) -> None:
         """Switch off for good."""
@@ -148,7 +164,8 @@ class Machine:
 
     def _start_agent(self) -> None:
         if self._agent is None:
-            self._agent = Agent(self, self._random).live()
+            self._process = Agent(self, self._random)
+            self._agent = self._process.live()
             self._go_on()
 
     def _stop_agent(self) -> None:
@@ -176,6 +193,8 @@ class Machine:
             return
         try:
             pause_s = next(self._agent)
+        except StopIteration:
+            self._agent = None
         except PowerCutError:
             self._agent = None
             self.cut_power()

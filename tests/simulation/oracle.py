@@ -68,6 +68,11 @@ class Oracle:
         self._planned: dict[int, tuple[set[str], int]] = {}
         self._skewed: set[str] = set()
         self._garbage: set[str] = set()
+        #: Sessions of workers in the order in which they began; those that truly parted; those told of.
+        self._sessions: dict[str, list[str]] = defaultdict(list)
+        self._parted: set[str] = set()
+        self._greeted: set[str] = set()
+        self._dismissed: set[str] = set()
         self._seen = Seen()
 
     def object(self, sentence: str) -> None:
@@ -111,7 +116,24 @@ class Oracle:
     def disk_wiped(self, machine: str) -> None:
         self._spooled.pop(machine, None)
 
+    def session_began(self, worker_id: str, session: str) -> None:
+        self._sessions[worker_id].append(session)
+
+    def session_parted(self, session: str) -> None:
+        self._parted.add(session)
+
     # What the coordinator is told and tells.
+
+    def session_told(self, worker_id: str, kind: str, session: str) -> None:
+        """A hello or a goodbye of a session is in the database."""
+        if kind == "hello":
+            self._greeted.add(session)
+            if not session:
+                # A worker of an earlier version says no more than that it is there.
+                self._dismissed.difference_update(self._sessions[worker_id])
+        elif kind == "goodbye" and self._greeted.intersection(self._sessions[worker_id][-1:]) == {session}:
+            # No other had begun, and its hello was there before.
+            self._dismissed.add(session)
 
     def experiment_planned(self, experiment_id: int, trials: set[str], most_attempts: int) -> None:
         self._planned[experiment_id] = (trials, most_attempts)
@@ -246,6 +268,31 @@ class Oracle:
             self.object(f"{key} was leased to {worker_id}, which was {seen.workers[worker_id]}")
         if package in seen.quarantined:
             self.object(f"{key} was leased though its package was in quarantine")
+
+    def check_sessions(self) -> None:
+        """Who is away said so, and has not come back; who said so in time is away."""
+        for worker_id, state, told, left_s in self._read(
+            "SELECT worker_id, state, sessions, left_unix_s FROM datamill_worker WHERE state <> 'removed'"
+        ):
+            if worker_id in self.cloned or not told or not msgspec.json.decode(told):
+                continue
+            latest: str = msgspec.json.decode(told)[-1][1]
+            began = self._sessions[worker_id]
+            if latest not in began:
+                self.object(f"{worker_id} has a session {latest!r}, which never began")
+                continue
+            after = began[began.index(latest) + 1 :]
+            if left_s is None:
+                if latest in self._dismissed and not after:
+                    self.object(f"{worker_id} is {state} though it said goodbye in time")
+            elif latest not in self._parted:
+                self.object(f"{worker_id} counts as gone though its session goes on")
+            elif self._greeted.intersection(after):
+                self.object(f"{worker_id} counts as gone though it has said hello since")
+            if state == "away" and left_s is None:
+                self.object(f"{worker_id} is away and has not left")
+            if state == "idle" and left_s is not None:
+                self.object(f"{worker_id} is idle and has left")
 
     def check_events(self) -> None:
         """Read what is new in the account."""

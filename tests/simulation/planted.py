@@ -166,6 +166,22 @@ def _drained_workers_are_leased() -> None:
 
 
 @_plant
+def _any_goodbye_is_heeded() -> None:
+    """A goodbye marks its worker away whichever session it ends."""
+    from datamill.service.coordinator import ledger
+
+    part = ledger.Ledger.part
+
+    def part_always(self: ledger.Ledger, worker: ledger.WorkerEntry, session: Any) -> None:
+        kept = worker.sessions
+        worker.sessions = [(session.number, session.id)]
+        part(self, worker, session)
+        worker.sessions = kept
+
+    ledger.Ledger.part = part_always  # type: ignore[method-assign]
+
+
+@_plant
 def _orders_are_not_sent_again() -> None:
     """A broker that lost everything gets only what is new."""
     from simulation import coordinator_process

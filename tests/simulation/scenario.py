@@ -12,8 +12,9 @@ from typing import Literal
 
 FaultKind = Literal[
     # machines
-    "power_cut", "power_cut_at_sync", "agent_killed", "boot_never_ends", "boot_takes_hours", "disk_full",
-    "clock_skew", "reinstalled", "cloned", "policy_changed", "poison_package", "failing_worker",
+    "power_cut", "power_cut_at_sync", "agent_killed", "agent_dismissed", "boot_never_ends",
+    "boot_takes_hours", "disk_full", "clock_skew", "reinstalled", "cloned", "policy_changed",
+    "poison_package", "failing_worker",
     # network
     "partition", "report_lost", "answer_lost", "report_late", "report_twice", "status_lost", "status_late",
     "upload_failed",
@@ -31,8 +32,9 @@ ALL_FAULTS: tuple[FaultKind, ...] = FaultKind.__args__  # type: ignore[attr-defi
 
 #: Faults that strike at a moment of their own; the value is the mean number in a seed that has them.
 TIMED_FAULTS: dict[FaultKind, float] = {
-    "power_cut": 4, "agent_killed": 3, "disk_full": 3, "clock_skew": 2, "reinstalled": 0.7, "cloned": 0.7,
-    "policy_changed": 1, "partition": 3, "garbage": 4, "forged": 4, "oversized": 1, "long_absence": 0.7,
+    "power_cut": 4, "agent_killed": 3, "agent_dismissed": 3, "disk_full": 3, "clock_skew": 2,
+    "reinstalled": 0.7, "cloned": 0.7, "policy_changed": 1, "partition": 3, "garbage": 4, "forged": 4,
+    "oversized": 1, "long_absence": 0.7,
     "broker_restart": 1.5, "broker_power_cut": 1, "broker_lost_newest": 1, "broker_lost_everything": 1,
     "drain": 2, "resume": 1, "remove": 0.7, "cancel": 0.5, "release": 0.5,
     "late_joiner": 1, "bad_enrolment": 2,

@@ -210,6 +210,7 @@ class World:
             self.process.acted = False
             self.oracle.check_attempts(each_step=every == 1)
             self.oracle.check_events()
+            self.oracle.check_sessions()
         if self.steps % (INVARIANTS_EVERY * every) == 0:
             self._ask_coordinator()
 

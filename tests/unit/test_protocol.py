@@ -69,7 +69,7 @@ def test_there_are_examples_of_each_schema_and_each_kind_of_report() -> None:
     reports = [json.loads(path.read_text()) for path in EXAMPLES if kind_of(path) == "worker-report"]
     told = {cls.__struct_config__.tag for cls in CONTENTS}
     assert {report["content"]["kind"] for report in reports} == told
-    assert len(told) == 6
+    assert len(told) == 7
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -6,7 +6,7 @@ use std::io;
 use std::time::Duration;
 
 use async_nats::Event;
-use datamill_protocol::{Lease, ReportContent};
+use datamill_protocol::{Lease, ReportContent, Session};
 use futures_util::StreamExt;
 use tokio::net::UnixStream;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -22,11 +22,14 @@ use crate::reports::clock_unix_ns;
 use crate::rest::{release_code, watch_connections};
 use crate::seen::Seen;
 use crate::serve::ServeOptions;
+use crate::session::begin_session;
 use crate::spool::list_spooled;
 use crate::termination::Termination;
 
 /// Time for last words when the process is told to end.
 const FAREWELL: Duration = Duration::from_secs(10);
+
+const NO_ANSWER: &str = "the coordinator does not answer";
 
 /// Why the agent stops being one.
 pub enum Parting {
@@ -49,6 +52,8 @@ pub struct Agent<'a> {
     pub(crate) options: ServeOptions,
     pub(crate) files: FileClient,
     pub(crate) seen: Seen,
+    /// This process, as the coordinator knows it.
+    pub(crate) session: Option<Session>,
     pub(crate) lease: Option<Lease>,
     /// Refusal of the lease at hand, and whether the broker has it.
     pub(crate) refusal: Option<(ReportContent, bool)>,
@@ -75,6 +80,11 @@ impl<'a> Agent<'a> {
         let files = FileClient::new(&identity.url, &identity.api_key, identity.ca_pem.as_deref())
             .map_err(io::Error::other)?;
         let seed = clock_unix_ns();
+        let mut seen = Seen::read(folder)?;
+        // A full disk keeps nobody from serving: such a session leaves without a goodbye.
+        let session = begin_session(folder, &mut seen)
+            .map_err(|error| eprintln!("datamill-worker: the session cannot be counted: {error}"))
+            .ok();
         Ok(Self {
             folder,
             identity,
@@ -82,7 +92,8 @@ impl<'a> Agent<'a> {
             termination,
             options,
             files,
-            seen: Seen::read(folder)?,
+            seen,
+            session,
             lease: None,
             refusal: None,
             unsent: list_spooled(folder)?.into_iter().collect(),
@@ -112,9 +123,7 @@ impl<'a> Agent<'a> {
             .map_err(io::Error::other)?;
         loop {
             if self.termination.is_pending() {
-                timeout(FAREWELL, self.deliver_words(&broker.client))
-                    .await
-                    .ok();
+                self.part(&broker.client).await.ok();
                 return Ok(Parting::Interrupted);
             }
             if is_due(self.catch_up_at) {
@@ -139,6 +148,7 @@ impl<'a> Agent<'a> {
                 continue;
             }
             if self.options.once && self.options.has_run && self.is_clear()? {
+                self.part(&broker.client).await.ok();
                 return Ok(Parting::Done);
             }
             tokio::select! {
@@ -252,22 +262,27 @@ impl<'a> Agent<'a> {
     /// Says what must be said, and no more.
     async fn part_in_haste(&mut self) -> io::Result<Parting> {
         let words = async {
-            let broker = connect(self.identity, clock_unix_ns()).await?;
-            self.deliver_words(&broker.client).await?;
-            broker
-                .client
-                .flush()
-                .await
-                .map_err(|error| error.to_string())
+            let connecting = timeout(FAREWELL, connect(self.identity, clock_unix_ns()));
+            let broker = connecting.await.map_err(|_| NO_ANSWER.to_owned())??;
+            self.part(&broker.client).await
         };
-        match timeout(FAREWELL, words).await {
-            Ok(Ok(())) => {}
-            Ok(Err(cause)) => eprintln!("datamill-worker: {cause}; it is told at the next start"),
-            Err(_) => eprintln!(
-                "datamill-worker: the coordinator does not answer; it is told at the next start"
-            ),
+        if let Err(cause) = words.await {
+            eprintln!("datamill-worker: {cause}; it is told at the next start");
         }
         Ok(Parting::Interrupted)
+    }
+
+    /// Says goodbye, and what there is to tell without files.
+    ///
+    /// Goodbye comes first: what ends thereafter makes room for no other attempt.
+    async fn part(&mut self, client: &async_nats::Client) -> Result<(), String> {
+        let words = async {
+            let goodbye = self.say_goodbye(client).await;
+            self.deliver_words(client).await.and(goodbye)
+        };
+        timeout(FAREWELL, words)
+            .await
+            .unwrap_or_else(|_| Err(NO_ANSWER.to_owned()))
     }
 }
 

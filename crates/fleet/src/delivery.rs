@@ -14,10 +14,7 @@ impl Agent<'_> {
     /// Says hello if that is due, asks for the orders, and hands in what is on the disk.
     pub(crate) async fn catch_up(&mut self, client: &Client) -> Result<(), String> {
         if self.hello_is_due {
-            let hello = self.hello()?;
-            let report = make_report(&self.identity.worker_id, hello);
-            self.publish(client, &report).await?;
-            self.hello_is_due = false;
+            self.say_hello(client).await?;
             // Once a start, not once a trial.
             if !self.options.has_run {
                 eprintln!(
@@ -33,11 +30,31 @@ impl Agent<'_> {
         self.deliver_records(client).await
     }
 
+    async fn say_hello(&mut self, client: &Client) -> Result<(), String> {
+        let report = make_report(&self.identity.worker_id, self.hello()?);
+        self.publish(client, &report).await?;
+        self.hello_is_due = false;
+        Ok(())
+    }
+
+    /// Tells that this process ends; its hello goes before, for the coordinator heeds no other's goodbye.
+    pub(crate) async fn say_goodbye(&mut self, client: &Client) -> Result<(), String> {
+        let Some(session) = self.session.clone() else {
+            return Ok(());
+        };
+        if self.hello_is_due {
+            self.say_hello(client).await?;
+        }
+        let report = make_report(&self.identity.worker_id, ReportContent::Goodbye { session });
+        self.publish(client, &report).await
+    }
+
     pub(crate) fn hello(&self) -> Result<ReportContent, String> {
         Ok(ReportContent::Hello {
             inventory: Box::new(self.machine.inventory(&self.folder.cache())),
             policy: read_policy(&self.folder.policy())?,
             attempts: list_spooled(self.folder).map_err(|error| error.to_string())?,
+            session: self.session.clone(),
         })
     }
 

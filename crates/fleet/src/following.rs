@@ -81,6 +81,7 @@ impl Agent<'_> {
             } else {
                 receipts.to_vec()
             },
+            sessions: self.seen.sessions,
         };
         if next != self.seen {
             next.write(self.folder)?;

@@ -29,6 +29,7 @@ mod restart;
 mod run_leased;
 mod seen;
 mod serve;
+mod session;
 mod spool;
 mod termination;
 mod token;

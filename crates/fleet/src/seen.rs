@@ -14,6 +14,9 @@ pub struct Seen {
     pub sequence: u64,
     /// Attempts that had their receipts last: they are never made again.
     pub receipted: Vec<String>,
+    /// Number of the latest session.
+    #[serde(default)]
+    pub sessions: u64,
 }
 
 impl Seen {

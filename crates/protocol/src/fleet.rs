@@ -186,7 +186,7 @@ pub struct FileNeed {
 
 /// What a worker tells the coordinator.
 ///
-/// `hello`, `record`, `refused` and `gave_up` go to `results.WORKER_ID` and are kept by the broker; `taken` and
+/// `hello`, `goodbye`, `record`, `refused` and `gave_up` go to `results.WORKER_ID` and are kept by the broker; `taken` and
 /// `output` go to `status.WORKER_ID` and may be lost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -203,6 +203,16 @@ pub struct WorkerReport {
     pub content: ReportContent,
 }
 
+/// One process of the agent, from its first hello to its end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Session {
+    /// Counted on the worker's disk: higher than that of any session before.
+    pub number: u64,
+    /// Drawn for it: a disk that was put back counts a number twice.
+    pub id: String,
+}
+
 /// What a report tells.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind", deny_unknown_fields)]
@@ -215,6 +225,14 @@ pub enum ReportContent {
         policy: Policy,
         /// Attempts on its disk: taken and not yet reported.
         attempts: Vec<String>,
+        /// The process that says it; absent when its number could not be kept.
+        #[serde(default)]
+        session: Option<Session>,
+    },
+    /// The process that said hello in this session ends in order: it takes no attempt any more.
+    Goodbye {
+        /// The process.
+        session: Session,
     },
     /// The attempt is in the worker's journal and about to begin; silence follows.
     Taken {

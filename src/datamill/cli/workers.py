@@ -17,7 +17,14 @@ from datamill.cli.coordinator_settings import coordinator_options
 from datamill.experiment.errors import InputError
 from datamill.experiment.quantities import format_duration
 
-_STATE_STYLES = {"idle": "green", "busy": "cyan", "silent": "red", "drained": "yellow", "removed": "dim"}
+_STATE_STYLES = {
+    "idle": "green",
+    "busy": "cyan",
+    "away": "yellow",
+    "silent": "red",
+    "drained": "yellow",
+    "removed": "dim",
+}
 
 
 @click.group(invoke_without_command=True)

@@ -18,6 +18,7 @@ class WorkerState(models.TextChoices):
 
     IDLE = "idle", "idle"
     BUSY = "busy", "busy"  # an attempt is leased to it
+    AWAY = "away", "away"  # its process said goodbye, and no other has said hello since
     SILENT = "silent", "silent"  # it missed a deadline and has not been heard of since
     DRAINED = "drained", "drained"  # gets no further trials: by its owner, or for failing too often
     REMOVED = "removed", "removed"  # its credentials are void; its trials stay
@@ -154,6 +155,8 @@ class Worker(models.Model):
     )  # since it was resumed; old ones fade: coordinator/health.py
     failed_attempts = models.IntegerField(default=0)  # of these, for reasons of the host
     rests_until_unix_s = models.FloatField(default=0.0)  # gets no lease before: it had no room, or no file
+    sessions = models.JSONField(null=True)  # of its process, the latest last: none of them begins twice
+    left_unix_s = models.FloatField(null=True)  # when the latest of them said goodbye
     hardware_key = models.CharField(max_length=64)  # equal for machines that differ in `machine` alone
     receipts = models.JSONField(default=list)  # attempts of the latest reports, for the next orders
     hardware = models.JSONField()  # level by hardware dimension; see coordinator/hardware.py

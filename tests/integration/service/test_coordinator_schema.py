@@ -7,9 +7,11 @@ from io import StringIO
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
-from django.db import connection
+from django.db import IntegrityError, connection, transaction
+from integration.service.fleets import START_S, join, submit
 
-from datamill.service.models import Event
+from datamill.service.coordinator.dispatch import lease_trials
+from datamill.service.models import Attempt, Event, Worker
 
 
 def test_the_schema_equals_its_migrations(database: str) -> None:
@@ -25,3 +27,23 @@ def test_a_database_is_empty_whatever_an_earlier_test_left() -> None:
     assert not Event.objects.exists()
     User.objects.create_user("someone")
     Event.objects.create(unix_s=1.0, kind="left behind")
+
+
+@pytest.mark.usefixtures("database")
+def test_a_database_of_before_the_goodbyes_keeps_its_workers_and_its_guards() -> None:
+    worker_id = join().worker_id
+    submit([worker_id])
+    lease_trials(START_S)
+    before = Worker.objects.values("worker_id", "name", "state", "hardware", "receipts").get()
+    try:
+        call_command("migrate", "datamill", "0002_guards", verbosity=0)
+        with pytest.raises(IntegrityError), transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("UPDATE datamill_worker SET state = 'away'")
+    finally:
+        call_command("migrate", "datamill", verbosity=0)
+    assert Worker.objects.values("worker_id", "name", "state", "hardware", "receipts").get() == before
+    assert (Worker.objects.get().sessions, Worker.objects.get().left_unix_s) == (None, None)
+    assert Attempt.objects.get().worker_id == worker_id
+    Worker.objects.update(state="away")
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Worker.objects.update(state="busy")

@@ -236,6 +236,19 @@ impl Coordinator {
         });
     }
 
+    /// Bounds the stream of reports in bytes; beyond it the broker refuses them. -1: no bound.
+    pub fn bound_results(&mut self, bytes: i64) {
+        let client = self.client.clone().unwrap();
+        self.runtime.block_on(async move {
+            let context = async_nats::jetstream::new(client);
+            let stream = context.get_stream("RESULTS").await.unwrap();
+            let mut config = stream.cached_info().config.clone();
+            config.max_bytes = bytes;
+            config.discard = DiscardPolicy::New;
+            context.update_stream(config).await.unwrap();
+        });
+    }
+
     /// The next report of one kind, others in between passed over; in so many seconds of a quiet machine.
     pub fn expect(&mut self, kind: &str, within_s: u64) -> Value {
         let begun = Instant::now();

@@ -11,6 +11,38 @@ use crate::worker::{Folder, Worker, lease, pack};
 const ROUNDS: u64 = 14;
 
 #[test]
+fn a_report_that_a_full_broker_refuses_is_kept_and_told_again() {
+    let folder = Folder::new("full");
+    let Some(mut coordinator) = Coordinator::start(folder.path()) else {
+        return;
+    };
+    let package = pack("#!/bin/sh\nexit 0\n");
+    let bytes = package.len();
+    let digest = coordinator.put(package);
+    let worker = Worker::join(folder.path(), &coordinator, &[]);
+    coordinator.expect("hello", 20);
+    // Less than what is in it: whatever comes is too much.
+    coordinator.bound_results(1);
+    coordinator.order(&[], Some(lease("1.t1.1", &digest, bytes)));
+    let begun = Instant::now();
+    while !worker.said().contains("does not keep the report") {
+        assert!(begun.elapsed() < Duration::from_secs(30) * PATIENCE);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let spooled = folder.path().join("state/fleet/spool/1.t1.1/content.json");
+    assert!(spooled.is_file(), "{}", worker.said());
+    coordinator.bound_results(-1);
+    let report = coordinator.expect("record", 60);
+    assert_eq!(report["content"]["attempt"], "1.t1.1");
+    assert!(spooled.is_file(), "kept until there is a receipt");
+    coordinator.order(&["1.t1.1"], None);
+    while spooled.exists() {
+        assert!(begun.elapsed() < Duration::from_secs(60) * PATIENCE);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
 fn a_worker_that_is_killed_at_any_moment_reports_once_or_gives_up_and_never_runs_twice() {
     let folder = Folder::new("kills");
     let Some(mut coordinator) = Coordinator::start(folder.path()) else {

@@ -231,12 +231,36 @@ fn ctrl_c_ends_a_trial_says_so_and_leaves_nothing() {
         std::thread::sleep(Duration::from_millis(10));
     };
     worker.signal(libc::SIGINT);
+    // It goes before what it did is told: else it would be given another trial.
+    let hello = coordinator.expect("hello", 20);
+    assert_eq!(hello["content"]["attempts"], serde_json::json!(["1.t1.1"]));
+    let goodbye = coordinator.expect("goodbye", 20);
+    assert_eq!(goodbye["content"]["session"], hello["content"]["session"]);
     let report = coordinator.expect("gave_up", 20);
     assert_eq!(report["content"]["attempt"], "1.t1.1");
     assert_eq!(worker.wait(20).code(), Some(130), "{}", worker.said());
     assert!(!std::path::Path::new("/proc").join(script).exists());
     let state = folder.path().join("state/fleet");
     assert!(!state.join("journal.json").exists());
+}
+
+#[test]
+fn a_worker_that_waits_says_goodbye_and_begins_another_session() {
+    let folder = Folder::new("goodbye");
+    let Some(mut coordinator) = Coordinator::start(folder.path()) else {
+        return;
+    };
+    let mut before = 0;
+    for _ in 0..2 {
+        let mut worker = Worker::join(folder.path(), &coordinator, &[]);
+        let session = coordinator.expect("hello", 20)["content"]["session"].clone();
+        assert!(session["number"].as_u64().unwrap() > before, "{session}");
+        before = session["number"].as_u64().unwrap();
+        worker.signal(libc::SIGTERM);
+        let goodbye = coordinator.expect("goodbye", 20);
+        assert_eq!(goodbye["content"]["session"], session);
+        assert_eq!(worker.wait(20).code(), Some(130), "{}", worker.said());
+    }
 }
 
 #[test]

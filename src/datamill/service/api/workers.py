@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from typing import Annotated, Any
 
 import msgspec
@@ -17,6 +18,7 @@ from datamill.service.coordinator.members import drain_worker, resume_worker
 from datamill.service.membership import dismiss_machine, enrol_machine
 from datamill.service.messages import EnrolmentRequest
 from datamill.service.models import Attempt, Worker, WorkerState
+from datamill.service.progress import name_state
 from datamill.service.serving.writer import run_as_writer
 
 router = Router(tags=["workers"])
@@ -56,10 +58,13 @@ def list_workers(request: HttpRequest, state: WorkerState | None = None) -> list
 def show(request: HttpRequest, name: WorkerName) -> dict[str, Any]:  # noqa: ARG001
     """Tell all about a machine."""
     worker = find_worker_by_name(name)
-    states = Attempt.objects.filter(worker=worker).order_by().values_list("state").annotate(count=Count("pk"))
+    attempts: Counter[str] = Counter()
+    rows = Attempt.objects.filter(worker=worker).order_by().values_list("trial__purpose", "state")
+    for purpose, state, count in rows.annotate(count=Count("pk")):
+        attempts[name_state(purpose, state)] += count
     return {
         **describe_worker(worker),
-        "attempts": dict(states),
+        "attempts": dict(attempts),
         "inventory": msgspec.json.decode(bytes(worker.inventory)),
         "policy": msgspec.json.decode(bytes(worker.policy)),
     }

@@ -19,6 +19,7 @@ from datamill.service.coordinator.record_checks import explain_host_failure, fin
 from datamill.service.coordinator.refusals import RefusalBook
 from datamill.service.coordinator.report_forms import (
     GaveUpForm,
+    GoodbyeForm,
     HelloForm,
     OutputForm,
     RecordForm,
@@ -147,7 +148,12 @@ class _Batch:
         saying_hello = {
             worker_id for worker_id, form, _ in decoded if form and isinstance(form.content, HelloForm)
         }
-        ledger.load_attempts("a.state IN ('leased', 'taken') AND a.worker_id IN {list}", sorted(saying_hello))
+        coming_or_going = saying_hello | {
+            worker_id for worker_id, form, _ in decoded if form and isinstance(form.content, GoodbyeForm)
+        }
+        ledger.load_attempts(
+            "a.state IN ('leased', 'taken') AND a.worker_id IN {list}", sorted(coming_or_going)
+        )
         self.machines.load(saying_hello)
         # Workers of other attempts at the same trials take no part; those of the attempts themselves do.
         ledger.load_workers({entry.worker_id for entry in ledger.attempts.values()})
@@ -204,6 +210,10 @@ class _Batch:
             self._note_boot_and_clock(worker, form)
         if isinstance(content, HelloForm):
             self._take_hello(worker, content, form.clock_unix_ns)
+            return
+        if isinstance(content, GoodbyeForm):
+            if worker.state != WorkerState.REMOVED:
+                ledger.part(worker, content.session)
             return
         attempt = self._find_attempt(worker, content.attempt)
         if isinstance(content, TakenForm):
@@ -296,6 +306,7 @@ class _Batch:
         if worker.state == WorkerState.REMOVED:
             self._refuse(worker.worker_id, "it was removed from the fleet")
             return
+        ledger.greet(worker, content.session)
         told = bytes(content.inventory)
         if len(told) > MOST_INVENTORY_BYTES:
             self._refuse(worker.worker_id, f"its inventory has {len(told)} bytes")

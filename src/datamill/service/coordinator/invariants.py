@@ -32,7 +32,7 @@ _RULES = {
         WHERE t.attempts > e.most_attempts""",
     "an idle or silent worker has an open attempt": """
         SELECT w.worker_id FROM datamill_worker w JOIN datamill_attempt a ON a.worker_id = w.worker_id
-        WHERE w.state IN ('idle', 'silent', 'removed') AND a.state IN ('leased', 'taken')""",
+        WHERE w.state IN ('idle', 'away', 'silent', 'removed') AND a.state IN ('leased', 'taken')""",
     "a busy worker has no open attempt": """
         SELECT w.worker_id FROM datamill_worker w WHERE w.state = 'busy' AND NOT EXISTS (
             SELECT 1 FROM datamill_attempt a

@@ -10,6 +10,7 @@ from typing import Any
 from datamill.service.coordinator.events import EventKind, NewEvent, add_events, clean_text
 from datamill.service.coordinator.moves import MovePlanner, describe_move
 from datamill.service.coordinator.rows import execute, execute_for, select_rows, update_rows
+from datamill.service.messages import Session
 from datamill.service.models import (
     OPEN_ATTEMPTS,
     Attempt,
@@ -28,6 +29,10 @@ OWN_ATTEMPTS = 2
 MOST_REMEMBERED = 1000
 #: Receipts that orders name: more than a worker's disk can have reports that they answer.
 MOST_RECEIPTS = 16
+#: Characters of the identity of a session.
+MOST_SESSION_NAME = 64
+#: Sessions of a worker that are remembered, the latest last.
+MOST_SESSIONS = 8
 #: Time without a lease, in seconds, of a worker that had no room for an attempt or could not get its files:
 #: at once it would only fail again, and use up the trial's attempts before anyone could help.
 LEAST_REST_S, MOST_REST_S = 60.0, 3600.0
@@ -47,9 +52,14 @@ JOIN auth_user u ON u.id = e.owner_id
 """
 _WORKERS = """
 SELECT worker_id, state, state_reason, boot_id, clock_offset_s, heard_unix_s, ended_attempts, failed_attempts,
-    receipts, boot_clock_ns, earlier_boots, rests_until_unix_s
+    receipts, boot_clock_ns, earlier_boots, rests_until_unix_s, sessions, left_unix_s
 FROM datamill_worker
 """
+
+
+def _name_session(session: Session) -> tuple[int, str]:
+    """Return a session as it is kept."""
+    return min(max(session.number, 0), 2**53), clean_text(session.id, MOST_SESSION_NAME)
 
 
 @dataclass(slots=True)
@@ -109,8 +119,15 @@ class WorkerEntry:
     boot_clock_ns: int | None
     earlier_boots: list[str]
     rests_until_s: float
+    sessions: list[tuple[int, str]]
+    left_s: float | None
     changed: bool = False
     new_orders: bool = False
+
+    @property
+    def free_state(self) -> WorkerState:
+        """The state of this worker when no attempt holds it."""
+        return WorkerState.IDLE if self.left_s is None else WorkerState.AWAY
 
 
 @dataclass(slots=True)
@@ -157,6 +174,9 @@ class Ledger:
             if isinstance(entry.earlier_boots, str):
                 entry.earlier_boots = json.loads(entry.earlier_boots)
             entry.earlier_boots = entry.earlier_boots or []
+            if isinstance(entry.sessions, str):
+                entry.sessions = json.loads(entry.sessions)
+            entry.sessions = [(number, name) for number, name in entry.sessions or []]
 
     def find_open_attempt(self, worker_id: str) -> AttemptEntry | None:
         """Return the attempt that holds a worker, of those that were read."""
@@ -258,8 +278,45 @@ class Ledger:
         """Note that a worker is there."""
         worker.heard_s, worker.changed = self.now_s, True
         if worker.state == WorkerState.SILENT:
+            worker.state, worker.reason = worker.free_state, ""
+            self.events.append(NewEvent(EventKind.HEARD, worker_id=worker.worker_id))
+
+    def greet(self, worker: WorkerEntry, session: Session | None) -> None:
+        """Note that a session of a worker began; one that is known may have ended since.
+
+        A hello may be repeated, and come behind the goodbye of its session: a session never begins twice. One
+        that is not known is there whatever its number: the disk that counts may have been put back.
+        """
+        if session is not None:
+            began = _name_session(session)
+            if began in worker.sessions:
+                return
+            worker.sessions = [*worker.sessions, began][-MOST_SESSIONS:]
+        worker.left_s, worker.changed = None, True
+        if worker.state == WorkerState.AWAY:
             worker.state, worker.reason = WorkerState.IDLE, ""
             self.events.append(NewEvent(EventKind.HEARD, worker_id=worker.worker_id))
+
+    def part(self, worker: WorkerEntry, session: Session) -> None:
+        """Note that the latest session of a worker ended; the goodbye of any other comes too late.
+
+        The latest is who said hello last and has the highest number: a hello may come behind that of a
+        session which began after it. What was ordered of it and not taken goes back; what it took stays its
+        own, and is reported some day.
+        """
+        ended = _name_session(session)
+        is_latest = worker.sessions[-1:] == [ended] and ended[0] == max(
+            number for number, _ in worker.sessions
+        )
+        if not is_latest or worker.left_s is not None:
+            return
+        worker.left_s, worker.changed = self.now_s, True
+        self.events.append(NewEvent(EventKind.LEFT, worker_id=worker.worker_id))
+        attempt = self._open.get(worker.worker_id)
+        if attempt is not None and attempt.state == AttemptState.LEASED:
+            self.fail(attempt, AttemptState.CANCELLED, "its worker left before it took it", blameless=True)
+        if worker.state == WorkerState.IDLE:
+            worker.state, worker.reason = WorkerState.AWAY, ""
 
     def drain(self, worker: WorkerEntry, reason: str, kind: EventKind = EventKind.DRAINED) -> None:
         """Give a worker no further trials until its owner looked at it."""
@@ -292,7 +349,10 @@ class Ledger:
         reason = clean_text(reason, MOST_REASON)
         attempt.state = state
         self._ended[attempt.id] = (attempt.id, state, reason, self.now_s, outcome, record, rebooted)
-        self._tell(EventKind(f"attempt {state}"), attempt, reason or outcome)
+        # Debug trials and builds are no part of the answer.
+        is_apart = state == AttemptState.COUNTED and attempt.trial.purpose != TrialPurpose.DESIGN
+        kind = EventKind.DONE if is_apart else EventKind(f"attempt {state}")
+        self._tell(kind, attempt, reason or outcome)
         if not was_open:
             return
         self._open.pop(attempt.worker_id, None)
@@ -302,7 +362,7 @@ class Ledger:
             worker.ended += 1
             worker.failed += state in FAILURES
         if worker.state == WorkerState.BUSY:
-            worker.state = WorkerState.IDLE
+            worker.state = worker.free_state
 
     def _tell(self, kind: EventKind, attempt: AttemptEntry, detail: str = "") -> None:
         trial = attempt.trial
@@ -373,6 +433,7 @@ class Ledger:
         columns = (
             "state", "state_reason", "boot_id", "clock_offset_s", "heard_unix_s", "ended_attempts",
             "failed_attempts", "receipts", "boot_clock_ns", "earlier_boots", "rests_until_unix_s",
+            "sessions", "left_unix_s",
         )  # fmt: skip
         plain: list[tuple[object, ...]] = []
         ordered: list[tuple[object, ...]] = []
@@ -384,6 +445,7 @@ class Ledger:
                     worker.worker_id, worker.state, worker.reason, worker.boot_id, worker.clock_offset_s,
                     worker.heard_s, worker.ended, worker.failed, json.dumps(worker.receipts),
                     worker.boot_clock_ns, json.dumps(worker.earlier_boots), worker.rests_until_s,
+                    json.dumps(worker.sessions), worker.left_s,
                 )  # fmt: skip
                 (ordered if worker.new_orders else plain).append(row)
         update_rows(Worker, columns, plain)

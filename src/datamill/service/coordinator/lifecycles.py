@@ -30,10 +30,11 @@ ATTEMPT = (
 )  # fmt: skip
 WORKER = (
     ("", "idle"),
-    ("idle", "busy"), ("idle", "drained"), ("idle", "removed"),
-    ("busy", "idle"), ("busy", "silent"), ("busy", "drained"), ("busy", "removed"),
-    ("silent", "idle"), ("silent", "drained"), ("silent", "removed"),
-    ("drained", "idle"), ("drained", "busy"), ("drained", "removed"),
+    ("idle", "busy"), ("idle", "away"), ("idle", "drained"), ("idle", "removed"),
+    ("busy", "idle"), ("busy", "away"), ("busy", "silent"), ("busy", "drained"), ("busy", "removed"),
+    ("away", "idle"), ("away", "drained"), ("away", "removed"),
+    ("silent", "idle"), ("silent", "away"), ("silent", "drained"), ("silent", "removed"),
+    ("drained", "idle"), ("drained", "away"), ("drained", "busy"), ("drained", "removed"),
 )  # fmt: skip
 #: Transitions by the table that they are enforced on.
 LIFECYCLES = {

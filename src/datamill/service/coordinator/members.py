@@ -19,7 +19,7 @@ from datamill.service.models import (
     WorkerState,
 )
 
-#: Silence after which another worker is asked, in seconds: a machine may be on its way up.
+#: Silence or absence after which another worker is asked, in seconds: a machine may be on its way up.
 MOVE_AFTER_S = 3600.0
 #: Absence after which trials that only this worker could make are given up, in seconds.
 GIVE_UP_AFTER_S = 7 * 86400.0
@@ -28,7 +28,7 @@ MOST_MOVED = 5000
 # The limit keeps PostgreSQL from looking at all planned trials first, of which there may be a million.
 _STRANDED = """
 SELECT w.worker_id, w.state, w.heard_unix_s FROM datamill_worker w
-WHERE w.state IN ('silent', 'drained', 'removed') AND (
+WHERE w.state IN ('away', 'silent', 'drained', 'removed') AND (
     SELECT t.id FROM datamill_trial t WHERE t.worker_id = w.worker_id AND t.state = 'planned' LIMIT 1
 ) IS NOT NULL
 """
@@ -68,7 +68,8 @@ def resume_worker(name: str, user: User, now_s: float) -> None:
         worker.ended_attempts = worker.failed_attempts = 0
         worker.save(update_fields=["ended_attempts", "failed_attempts"])
         under_way = Attempt.objects.filter(worker=worker, state__in=OPEN_ATTEMPTS).exists()
-        state = WorkerState.BUSY if under_way else WorkerState.IDLE
+        free = WorkerState.IDLE if worker.left_unix_s is None else WorkerState.AWAY
+        state = WorkerState.BUSY if under_way else free
         _change(worker, state, "", EventKind.RESUMED, user, now_s)
 
 
@@ -128,7 +129,7 @@ def move_trials(now_s: float) -> float:
     wait_s = float("inf")
     for worker_id, state, heard_s in select_rows(_STRANDED):
         absent_s = now_s - heard_s
-        if state == WorkerState.SILENT and absent_s < MOVE_AFTER_S:
+        if state in (WorkerState.AWAY, WorkerState.SILENT) and absent_s < MOVE_AFTER_S:
             wait_s = min(wait_s, MOVE_AFTER_S - absent_s)
             continue
         give_up = state == WorkerState.REMOVED or absent_s >= GIVE_UP_AFTER_S

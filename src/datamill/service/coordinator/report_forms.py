@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from datamill.service.messages import READ_FLEET_VERSIONS, ArtifactFile, Policy, RefusalReason
+from datamill.service.messages import READ_FLEET_VERSIONS, ArtifactFile, Policy, RefusalReason, Session
 
 #: Bytes of the largest report that is looked at: the broker lets none pass that is larger.
 MOST_REPORT_BYTES = 8 << 20
@@ -18,10 +18,21 @@ class HelloForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fie
     inventory: msgspec.Raw
     policy: Policy
     attempts: tuple[str, ...]
+    session: Session | None = None
 
     def list_keys(self) -> tuple[str, ...]:
         """Return the attempts that it names."""
         return self.attempts[:MOST_NAMED]
+
+
+class GoodbyeForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="goodbye"):
+    """See `messages.Goodbye`."""
+
+    session: Session
+
+    def list_keys(self) -> tuple[str, ...]:
+        """Return the attempts that it names: none."""
+        return ()
 
 
 class _OfAttempt(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -73,7 +84,7 @@ class ReportForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     worker_id: str
     boot_id: str
     clock_unix_ns: int
-    content: HelloForm | TakenForm | RecordForm | RefusedForm | GaveUpForm | OutputForm
+    content: HelloForm | GoodbyeForm | TakenForm | RecordForm | RefusedForm | GaveUpForm | OutputForm
 
 
 class _AnyContent(msgspec.Struct, frozen=True):

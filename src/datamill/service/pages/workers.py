@@ -40,6 +40,7 @@ from datamill.service.models import (
 from datamill.service.pages.access import member_page, show_page
 from datamill.service.pages.events import tell_events
 from datamill.service.pages.trial_facts import show_trial
+from datamill.service.progress import name_state
 from datamill.service.serving.writer import run_as_writer
 
 _WORKERS_A_PAGE = 50
@@ -89,7 +90,10 @@ def show_worker(request: HttpRequest, name: str) -> HttpResponse:
         "inventory": inventory,
         "policy": read_policy(worker),
         "offers": [(offer, explain_unavailable(offer)) for offer in inventory.factors],
-        "attempts": [(attempt, show_trial(attempt.trial)) for attempt in attempts],
+        "attempts": [
+            (attempt, show_trial(attempt.trial), name_state(attempt.trial.purpose, attempt.state))
+            for attempt in attempts
+        ],
         "events": tell_events(events.order_by("-id")[:_LATEST]),
         "clock_off": _describe_clock(worker.clock_offset_s),
         "health": _count_failures([worker])[worker.pk],

@@ -196,6 +196,8 @@ def list_candidates(
 def _find_state_objection(worker: Worker) -> str:
     if worker.state == WorkerState.DRAINED:
         return f"it is drained: {worker.state_reason or 'its owner wants it'}"
+    if worker.state == WorkerState.AWAY:
+        return "it is away: its worker was stopped"
     if worker.state == WorkerState.SILENT:
         return "it missed a deadline and has not been heard of since"
     return ""
