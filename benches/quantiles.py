@@ -91,7 +91,7 @@ def main() -> None:
     for model in arguments.models:
         print(f"{model}:\n")
         for rows in arguments.rows:
-            print(format_outcomes(rows, outcomes[model, rows]) + "\n")
+            print(format_outcomes(model, rows, outcomes[model, rows]) + "\n")
 
 
 def write_data(folder: Path, rows: int) -> None:
@@ -178,11 +178,13 @@ def run_fit(program: str, command: list[str], cap: float, matrix: Any, values: A
     return Outcome(program, "", answer["user_s"], answer["wall_s"], int(answer["extra_bytes"]), tuple(losses))
 
 
-def format_outcomes(rows: int, outcomes: list[Outcome]) -> str:
+def format_outcomes(model: str, rows: int, outcomes: list[Outcome]) -> str:
     """A table of one model at one size."""
     done = [outcome for outcome in outcomes if not outcome.failure]
     best = [min(losses) for losses in zip(*(outcome.losses for outcome in done), strict=True)]
     ours = done[0].user_s if done else float("nan")
+    # Values, cells, and the covariate where there is one.
+    data_bytes = 20 if model == "C17" else 12
     lines = []
     for outcome in outcomes:
         if outcome.failure:
@@ -197,7 +199,7 @@ def format_outcomes(rows: int, outcomes: list[Outcome]) -> str:
                 f"{outcome.user_s / ours:,.2g}"
                 if outcome.user_s < 10 * ours
                 else f"{outcome.user_s / ours:,.0f}",
-                f"{outcome.extra_bytes / (12 * rows):.2f}",
+                f"{outcome.extra_bytes / (data_bytes * rows):.2f}",
                 f"{excess:.0e}" if excess > 0 else "0",
             ]
         )
