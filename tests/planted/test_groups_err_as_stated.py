@@ -7,14 +7,14 @@ import pytest
 from scipy.stats import binom
 
 from datamill.analysis.distribution.summary import summarize_distributions
-from datamill.analysis.distribution.variability import bound_cv_vangel, measure_variability
+from datamill.analysis.distribution.variability_intervals import bound_cv_vangel
 from datamill.analysis.groups.comparison import compare_groups
 from datamill.analysis.groups.mean_tests import compare_games_howell, compare_welch
 from datamill.analysis.groups.permutation import permute_two_groups
 from datamill.analysis.groups.rank_tests import compare_kruskal_wallis, compare_mann_whitney
 from datamill.analysis.groups.records import Group, GroupTest, Stratum
 from datamill.analysis.groups.stratified_ranks import compare_van_elteren
-from datamill.analysis.groups.variance_tests import compare_brown_forsythe, compare_variances
+from datamill.analysis.groups.variance_tests import compare_variances
 from datamill.analysis.model_data.cells import Factor, gather_cells
 from datamill.analysis.model_data.observations import Observations
 
@@ -138,25 +138,16 @@ def test_permutation_is_exact_for_skewed_data_and_its_interval_covers() -> None:
     assert_rate(hits, 1 - 46 / 924)
 
 
-def test_ratios_of_spread_are_covered_and_alarms_are_as_rare_as_they_say() -> None:
+def test_ratios_of_variances_are_covered_and_alarms_are_as_rare_as_they_say() -> None:
     rng = np.random.default_rng(7)
-    hits, alarms = {"F": 0, "normal": 0, "skewed": 0}, {"F": 0, "skewed": 0}
+    hits, alarms = {"F": 0}, {"F": 0}
     for _ in range(REPLICATIONS):
         first, second = Group("a", rng.normal(0, 1, 20)), Group("b", rng.normal(5, 2, 15))
         hits["F"] += covers(compare_variances(first, second, 0.95), "ratio of variances", 4.0)
         same = compare_variances(first, Group("b", rng.normal(0, 1, 15)), 0.95)
         alarms["F"] += (same.p or 1.0) < 0.05
-        pair = Group("a", rng.normal(0, 1, 40)), Group("b", rng.normal(5, 2, 40))
-        hits["normal"] += covers(compare_brown_forsythe(pair, 0.95), "ratio of mean absolute deviations", 2.0)
-        pair = Group("a", rng.exponential(1, 40)), Group("b", rng.exponential(1, 40))
-        test = compare_brown_forsythe(pair, 0.95)
-        hits["skewed"] += covers(test, "ratio of mean absolute deviations", 1.0)
-        alarms["skewed"] += (test.p or 1.0) < 0.05
     assert_rate(hits["F"], 0.95)
     assert_rate(alarms["F"], 0.05)
-    assert_rate(hits["normal"], 0.95, slack=0.01)
-    assert_rate(hits["skewed"], 0.94, slack=0.015)
-    assert_rate_at_most(alarms["skewed"], 0.06)
 
 
 def test_among_several_groups_and_strata_any_false_alarm_is_rarer_than_alpha() -> None:
@@ -186,22 +177,6 @@ def test_coefficients_of_variation_are_covered_by_vangel_if_normal() -> None:
             hits[n] += interval.low <= 0.1 <= interval.high
     for count in hits.values():
         assert_rate(count, 0.95, 4 * REPLICATIONS)
-
-
-def test_coefficients_of_variation_are_covered_by_the_bootstrap_nearly_as_often_as_it_says() -> None:
-    rng = np.random.default_rng(10)
-    # One data set with many design points is many replications.
-    n, points = 40, 1000
-    levels = tuple(str(index) for index in range(points))
-    codes = np.repeat(np.arange(points), n)
-    for values, truth, least in (
-        (rng.normal(100, 10, n * points), 0.1, 0.93),
-        (rng.lognormal(0, 0.5, n * points), float(np.sqrt(np.exp(0.25) - 1)), 0.88),
-    ):
-        found = measure_variability(gather_cells([Factor("point", levels)], [codes], values))
-        hits = sum(point.cv is not None and point.cv.low <= truth <= point.cv.high for point in found.points)
-        assert_rate_at_most(points - hits, 1 - least, points)
-        assert_rate_at_most(hits, 0.97, points)
 
 
 def test_intervals_of_medians_and_means_cover_the_truth() -> None:

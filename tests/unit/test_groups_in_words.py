@@ -1,5 +1,7 @@
 """What is said of groups, variability and distributions: the words, and when they are used."""
 
+from dataclasses import astuple
+
 import numpy as np
 import pytest
 
@@ -20,6 +22,7 @@ from datamill.experiment.errors import InputError
 from datamill.report.figures.comparison_figures import draw_comparison
 from datamill.report.numbers import Scale
 from datamill.report.verbs.summary_text import format_summary
+from datamill.report.verbs.tests_json import format_tests_json
 from datamill.report.verbs.tests_text import ResponseNotes, collect_warnings, format_tests, phrase_answer
 from datamill.report.verbs.variability_json import format_variability_json
 from datamill.report.verbs.variability_text import format_variability, phrase_variability
@@ -184,6 +187,27 @@ def test_two_against_two_design_points_cannot_show_a_factor_to_matter() -> None:
     assert "2 against 2" in format_variability(NOTES, found, factors_found)
 
 
+def test_what_is_said_of_a_factor_and_the_interval_of_its_ratio_come_from_one_test() -> None:
+    rng = np.random.default_rng(6)
+    factors = [Factor("f", ("a", "b")), Factor("g", tuple("stuvw"))]
+    codes = [np.repeat([0, 1], 15), np.tile(np.repeat(np.arange(5), 3), 2)]
+    detected = 0
+    for _ in range(60):
+        values = rng.normal(100, np.where(codes[0] == 0, 1, 4))
+        found = compare_variability(measure_variability(gather_cells(factors, codes, values)))
+        assert [item.factor for item in found] == ["f", "g"]
+        item = found[0]
+        assert item.deciding.name == "Mann-Whitney"
+        assert item.overall.name == found[1].deciding.name == "Kruskal-Wallis"
+        ratio = next(estimate for estimate in item.deciding.estimates if estimate.name == "ratio")
+        assert ratio.confidence >= 0.975 - 1e-9
+        if not ratio.value.low <= 1 <= ratio.value.high:
+            detected += 1
+            assert item.adjusted_p is not None
+            assert item.adjusted_p < 0.05
+    assert detected > 5
+
+
 def test_windows_follow_the_given_order_and_stay_within_design_points() -> None:
     cells = make_cells([9.0, 1, 2, 3, 4, 5, 6, 7], [1, 0, 0, 0, 0, 0, 0, 0])
     events = Covariate("e", np.array([1.0, 0, 0, 0, 0, 0, 0, 1]))
@@ -236,18 +260,53 @@ def test_the_uniform_approximation_agrees_with_the_exact_ranks(monkeypatch: pyte
     assert near.estimates[1].value == exact.estimates[1].value
 
 
-def test_a_test_and_an_interval_of_spreads_that_disagree_say_so() -> None:
+def test_a_test_of_spreads_and_the_interval_of_their_ratio_never_disagree() -> None:
     random = np.random.default_rng(2)
-    told = 0
-    for _ in range(100):
-        test = compare_brown_forsythe(
-            (Group("a", random.lognormal(0, 1, 12)), Group("b", random.lognormal(0, 1, 12))), 0.95
-        )
-        value = test.estimates[0].value
-        apart = (test.p < 0.05) != (not value.low <= 1 <= value.high)
-        assert any("disagree" in item for item in test.warnings) == apart
-        told += apart
-    assert told
+    detected, open_ended = 0, 0
+    for n in (3, 5, 12, 30):
+        for _ in range(100):
+            pair = Group("a", random.lognormal(0, 1, n)), Group("b", random.lognormal(0, 1, 2 * n) * 3)
+            test = compare_brown_forsythe(pair, 0.95)
+            value = test.estimates[0].value
+            assert test.p is not None
+            assert value.low <= value.estimate <= value.high
+            assert (test.p < 0.05) == (not value.low <= 1 <= value.high)
+            detected += test.p < 0.05
+            open_ended += np.isinf(value.high)
+    assert detected > 50
+    assert open_ended > 50
+
+
+def test_neither_the_unit_nor_its_size_changes_a_ratio_of_spreads() -> None:
+    first, second = NEAR[:8], FAR[:11] ** 3
+    plain = compare_brown_forsythe((Group("a", first), Group("b", second)), 0.95).estimates[0].value
+    for unit in (1e-120, 1e120):
+        groups = Group("a", unit * first), Group("b", unit * second)
+        value = compare_brown_forsythe(groups, 0.95).estimates[0].value
+        assert astuple(value) == pytest.approx(astuple(plain))
+
+
+def test_a_level_beyond_the_number_of_resamples_is_warned_of() -> None:
+    cells = make_cells(list(RNG.lognormal(0, 1, 30)), [0] * 30, ("a",))
+    assert any(
+        "resamples lie beyond" in item for item in measure_variability(cells, confidence=0.999).warnings
+    )
+    assert not any("resamples lie beyond" in item for item in measure_variability(cells).warnings)
+
+
+def test_a_ratio_of_spreads_without_an_upper_bound_is_said_drawn_and_written() -> None:
+    first, second = np.array([1.0, 1.1, 1.2, 9.0]), np.array([1.0, 3, 4, 50.0])
+    found = compare_groups([Stratum((), (Group("a", first), Group("b", second)))], "f", aspect="spread")
+    value = found.strata[0].pairs[0].test.estimates[0].value
+    assert value.high == np.inf
+    text = format_tests(NOTES, found)
+    assert "without bounds" in text or "or more)" in text
+    assert "inf" not in text
+    assert '"high": null' in format_tests_json(NOTES, found)
+    assert "although their intervals go on" in draw_comparison("latency", "s", found).caption
+
+
+def test_few_observations_make_a_comparison_of_spreads_rough() -> None:
     few = compare_brown_forsythe(
         (Group("a", np.array([1.0, 2, 4, 9])), Group("b", np.array([1.0, 3, 4, 5]))), 0.95
     )

@@ -8,19 +8,28 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.special import chdtri, stdtrit
 
+from datamill.analysis.distribution.variability_intervals import (
+    ENOUGH_FOR_HEAVY,
+    FEWEST_BEYOND,
+    FEWEST_RESAMPLED,
+    HEAVY_TAIL,
+    RESAMPLES,
+    ShapeResamples,
+    bound_cv,
+    bound_cv_vangel,
+    bound_skewness,
+    find_tail_shape,
+)
 from datamill.analysis.model_data.cells import Cells, FloatArray
 from datamill.analysis.records import Interval
 from datamill.experiment.errors import InputError
 
-#: With fewer observations resampling says nothing, and the interval is the one for normal observations.
-FEWEST_RESAMPLED = 10
-#: With more observations than this the estimate is so nearly normal that nothing is resampled.
-MOST_RESAMPLED = 5_000
-_RESAMPLES = 1_999
-#: Numbers in memory at a time.
-_AT_A_TIME = 4_000_000
+VANGEL = "Vangel's modification of McKay's"
+BY_SHAPES = (
+    f"resamples ({RESAMPLES}) from normal and log-normal shapes, up to the heaviest tails that the "
+    "observations' L-moments allow"
+)
 
 #: Whether the observations of a design point are taken as normal.
 Assumption = Literal["nothing", "normal"]
@@ -33,7 +42,9 @@ class PointVariability:
     `levels` has the level of every factor. `cv` is the standard deviation over the mean, as a
     fraction, with its interval, whose upper end may be infinite; None where the mean is not positive.
     `cv_method` says how the interval was found. `skewness` is G1, None below three observations or
-    without variation.
+    without variation; the ends of its interval may be infinite, and it is None below ten observations.
+    `tail_index` says how heavy the tails are (0.12 for normal observations, 0.4 for log-normal ones with
+    σ = 1), None below ten observations or without variation.
     The robust figures do not heed single extremes: `dispersion` is (Q3 − Q1) / (Q3 + Q1), `mad_ratio`
     the median absolute deviation × 1.4826 over the median, `quartile_skewness`
     (Q3 + Q1 − 2·median) / (Q3 − Q1).
@@ -50,6 +61,7 @@ class PointVariability:
     dispersion: float | None
     mad_ratio: float | None
     quartile_skewness: float | None
+    tail_index: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,20 +84,21 @@ def measure_variability(
     """Coefficient of variation and skewness of each design point (thesis 2015, section 5.1.1).
 
     Assuming normal observations, or below 10, the interval of a coefficient of variation is
-    Vangel's (1996) modification of McKay's; else that of the bootstrap-t on the logarithmic scale.
+    Vangel's (1996) modification of McKay's; else that of `bound_cv`, which holds also where tails are
+    heavy.
 
     Raises:
         InputError: no design point has two observations.
     """
     order = np.argsort(cells.of_row, kind="stable")
     parts = np.split(cells.values[order], np.cumsum(cells.counts)[:-1])
-    children = np.random.SeedSequence(seed).spawn(len(parts))
+    resamples = ShapeResamples(seed)
     points = []
-    for values, codes, child in zip(parts, cells.codes, children, strict=True):
+    for values, codes in zip(parts, cells.codes, strict=True):
         if values.size < 2:
             continue
         levels = tuple(factor.levels[int(code)] for factor, code in zip(cells.factors, codes, strict=True))
-        points.append(_measure_point(levels, values, cells.origin, assumption, confidence, child))
+        points.append(_measure_point(levels, values, cells.origin, assumption, confidence, resamples))
     if not points:
         raise InputError(
             f"all {len(parts)} design points have a single observation, and so no variation",
@@ -102,9 +115,13 @@ def measure_variability(
         method=(
             "coefficient of variation s / mean, interval by "
             + " or ".join(methods or ["no method"])
-            + "; skewness G1, adjusted for n (Joanes and Gill 1998); quartiles interpolated (type 7)"
+            + "; skewness G1, adjusted for n (Joanes and Gill 1998), interval by the log-normal shapes that "
+            "give such a G1; quartiles interpolated (type 7)"
         ),
-        warnings=tuple(_warn(points, len(parts) - len(points), cells)),
+        warnings=(
+            *_warn(points, len(parts) - len(points), cells),
+            *_warn_of_level(points, confidence),
+        ),
     )
 
 
@@ -114,7 +131,7 @@ def _measure_point(
     origin: float,
     assumption: Assumption,
     confidence: float,
-    seed: np.random.SeedSequence,
+    resamples: ShapeResamples,
 ) -> PointVariability:
     shift = float(np.mean(values))
     away = values - shift
@@ -127,11 +144,15 @@ def _measure_point(
         sd = 0.0
     cv, method = None, ""
     if mean > 0 and sd > 0:
-        cv, method = _bound_cv(away, mean, sd, assumption, confidence, seed)
+        if assumption == "normal" or n < FEWEST_RESAMPLED:
+            cv, method = bound_cv_vangel(sd / mean, n, confidence), VANGEL
+        else:
+            cv, method = bound_cv(away, mean, sd, confidence, resamples), BY_SHAPES
     quartiles = [float(item) for item in np.quantile(values, [0.25, 0.5, 0.75])]
     low, median, high = quartiles
     deviation = 1.4826 * float(np.median(np.abs(values - median)))
     skewness = adjust_skewness(away) if sd > 0 else None
+    enough = skewness is not None and n >= FEWEST_RESAMPLED
     return PointVariability(
         levels=levels,
         n=n,
@@ -140,10 +161,13 @@ def _measure_point(
         cv=cv,
         cv_method=method,
         skewness=skewness,
-        skewness_interval=_bound_skewness(away, skewness, confidence),
+        skewness_interval=(
+            bound_skewness(away, skewness, confidence, resamples) if enough and skewness is not None else None
+        ),
         dispersion=(high - low) / (high + low + 2 * origin) if low + origin > 0 else None,
         mad_ratio=deviation / (median + origin) if median + origin > 0 else None,
         quartile_skewness=(high + low - 2 * median) / (high - low) if high > low else None,
+        tail_index=find_tail_shape(away).index if enough else None,
     )
 
 
@@ -165,79 +189,15 @@ def adjust_skewness(values: FloatArray) -> float | None:
     return float(third / second**1.5 * math.sqrt(n * (n - 1)) / (n - 2))
 
 
-def bound_cv_vangel(cv: float, n: int, confidence: float) -> Interval:
-    """Interval of a normal population's coefficient of variation (Vangel 1996, modified McKay).
-
-    The upper bound is infinite where the coefficient is so large that the mean may be zero.
-    """
-    df = n - 1
-    ends = []
-    for tail in ((1 - confidence) / 2, (1 + confidence) / 2):
-        quantile = float(chdtri(df, tail))
-        below = ((quantile + 2) / n - 1) * cv * cv + quantile / df
-        ends.append(cv / math.sqrt(below) if below > 0 else math.inf)
-    return Interval(cv, min(ends), max(ends))
-
-
-def _bound_cv(
-    away: FloatArray,
-    mean: float,
-    sd: float,
-    assumption: Assumption,
-    confidence: float,
-    seed: np.random.SeedSequence,
-) -> tuple[Interval, str]:
-    n, cv = away.size, sd / mean
-    if assumption == "normal" or n < FEWEST_RESAMPLED:
-        return bound_cv_vangel(cv, n, confidence), "Vangel's modification of McKay's"
-    error = float(_estimate_error(away[None, :], np.array([mean]))[0])
-    tail = (1 - confidence) / 2
-    if n > MOST_RESAMPLED:
-        reach = -float(stdtrit(n - 1, tail)) * error
-        interval = Interval(cv, cv * math.exp(-reach), cv * math.exp(reach))
-        return interval, "the normal approximation on the logarithmic scale"
-    generator = np.random.default_rng(seed)
-    step, pivots = max(1, _AT_A_TIME // n), []
-    for start in range(0, _RESAMPLES, step):
-        drawn = away[generator.integers(0, n, (min(step, _RESAMPLES - start), n))]
-        means = mean + np.mean(drawn, axis=1)
-        deviations = np.std(drawn, axis=1, ddof=1)
-        usable = (means > 0) & (deviations > 0)
-        errors = _estimate_error(drawn[usable], means[usable])
-        logs = np.log(deviations[usable] / means[usable] / cv)
-        pivots.append(np.divide(logs, errors, out=np.zeros_like(logs), where=errors > 0))
-    low, high = np.quantile(np.concatenate(pivots), [1 - tail, tail])
-    bounds = (cv * _exponentiate(-float(low) * error), cv * _exponentiate(-float(high) * error))
-    # The estimate may lie outside where resamples are lopsided; an interval contains what it is about.
-    return Interval(cv, min(bounds[0], cv), max(bounds[1], cv)), f"bootstrap-t ({_RESAMPLES} resamples)"
-
-
-def _exponentiate(exponent: float) -> float:
-    """The exponential; infinity where resamples that hardly vary leave no bound worth the name."""
-    return math.exp(exponent) if exponent < 10 else math.inf
-
-
-def _estimate_error(values: FloatArray, means: FloatArray) -> FloatArray:
-    """Standard error of log(s / mean) by its influence function: values R × n (any origin), means R."""
-    n = values.shape[1]
-    away = values - np.mean(values, axis=1, keepdims=True)
-    variances = np.mean(away**2, axis=1, keepdims=True)
-    variances = np.where(variances > 0, variances, 1.0)
-    influence = (away**2 / variances - 1) / 2 - away / means[:, None]
-    return np.asarray(np.sqrt(np.sum(influence**2, axis=1) / (n - 1) / n))
-
-
-def _bound_skewness(away: FloatArray, skewness: float | None, confidence: float) -> Interval | None:
-    """Interval of the skewness by its influence function; None below ten observations."""
-    n = away.size
-    if skewness is None or n < FEWEST_RESAMPLED:
-        return None
-    scaled = away / math.sqrt(float(np.mean(away**2)))
-    raw = float(np.mean(scaled**3))
-    influence = scaled**3 - 3 * scaled - raw - 1.5 * raw * (scaled**2 - 1)
-    error = math.sqrt(float(np.sum(influence**2)) / (n - 1) / n) * (skewness / raw if raw else 1.0)
-    reach = -float(stdtrit(n - 1, (1 - confidence) / 2)) * error
-    return Interval(skewness, skewness - reach, skewness + reach)
+def _warn_of_level(points: Sequence[PointVariability], confidence: float) -> list[str]:
+    """Whether so few resamples lie beyond the ends that these are hardly known."""
+    beyond = RESAMPLES * (1 - confidence) / 2
+    if beyond >= FEWEST_BEYOND or not any(point.skewness_interval is not None for point in points):
+        return []
+    return [
+        f"at a level of {confidence:.10g} only {beyond:.2g} of {RESAMPLES} resamples lie beyond each end of "
+        "an interval: the ends are rough, and may be too near"
+    ]
 
 
 def _warn(points: Sequence[PointVariability], single: int, cells: Cells) -> list[str]:
@@ -266,6 +226,21 @@ def _warn(points: Sequence[PointVariability], single: int, cells: Cells) -> list
         warnings.append(
             f"{near} design points have a mean that is hardly told from zero (less than 4 standard errors "
             "away): their coefficients of variation are unstable"
+        )
+    heavy = [
+        point
+        for point in points
+        if point.cv_method == BY_SHAPES
+        and point.tail_index is not None
+        and point.tail_index > HEAVY_TAIL
+        and point.n < ENOUGH_FOR_HEAVY
+    ]
+    if heavy:
+        warnings.append(
+            f"{len(heavy)} of {len(points)} design points look heavy-tailed, or as if they rarely took "
+            f"another mode, and have fewer than {ENOUGH_FOR_HEAVY} observations (the least "
+            f"{min(point.n for point in heavy)}): too few for such data, so that their intervals of the "
+            "coefficient of variation may hold in 85 to 95% of experiments only where 95% are asked for"
         )
     unbounded = sum(point.cv is not None and math.isinf(point.cv.high) for point in points)
     if unbounded:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,8 +17,8 @@ class FactorVariability:
     """Coefficients of variation compared between the levels of one factor.
 
     `medians` has each level with the number of its design points and the median of their coefficients.
-    `overall` is Kruskal and Wallis's test; its p, adjusted for the number of factors, is
-    `adjusted_p`. `pairs` has the levels against each other with the ratio of their coefficients.
+    `overall` is Kruskal and Wallis's test. `pairs` has the levels against each other with the ratio of their
+    coefficients. `adjusted_p` is the p of the test that decides, adjusted for the number of factors.
     """
 
     factor: str
@@ -27,13 +27,22 @@ class FactorVariability:
     adjusted_p: float | None
     pairs: tuple[PairTest, ...]
 
+    @property
+    def deciding(self) -> GroupTest:
+        """Of two levels Mann and Whitney's test, which gives the interval of the ratio; else `overall`.
+
+        So what is detected and the interval shown with it come from one method, exact for few points.
+        """
+        return self.pairs[0].test if len(self.pairs) == 1 else self.overall
+
 
 def compare_variability(
     variability: Variability, adjustment: Adjustment = "holm"
 ) -> tuple[FactorVariability, ...]:
     """Compare the coefficients of variation of design points between the levels of each factor.
 
-    Kruskal–Wallis, as in thesis 2015, section 5.1.1; each design point is one observation, so that the
+    Kruskal–Wallis, as in thesis 2015, section 5.1.1 (of two levels Mann–Whitney decides, the same but exact);
+    each design point is one observation, so that the
     levels of the other factors are part of the noise. Factors of which fewer than two levels have
     two coefficients are left out.
     """
@@ -51,25 +60,27 @@ def compare_variability(
                 groups.append(Group(level, np.array(values)))
         if len(groups) >= 2:
             found.append((factor, tuple(groups)))
-    tests = [compare_kruskal_wallis(groups, variability.confidence) for _, groups in found]
-    adjusted = adjust_p_values([test.p for test in tests], adjustment)
-    return tuple(
+    compared = [
         FactorVariability(
             factor=factor,
             medians=tuple((group.label, group.n, float(np.median(group.values))) for group in groups),
-            overall=test,
-            adjusted_p=p,
-            pairs=_compare_pairs(groups, variability.confidence, adjustment),
+            overall=compare_kruskal_wallis(groups, variability.confidence),
+            adjusted_p=None,
+            pairs=_compare_pairs(groups, variability.confidence, adjustment, len(found)),
         )
-        for (factor, groups), test, p in zip(found, tests, adjusted, strict=True)
-    )
+        for factor, groups in found
+    ]
+    adjusted = adjust_p_values([item.deciding.p for item in compared], adjustment)
+    return tuple(replace(item, adjusted_p=p) for item, p in zip(compared, adjusted, strict=True))
 
 
 def _compare_pairs(
-    groups: tuple[Group, ...], confidence: float, adjustment: Adjustment
+    groups: tuple[Group, ...], confidence: float, adjustment: Adjustment, factors: int
 ) -> tuple[PairTest, ...]:
     pairs = [(first, second) for index, first in enumerate(groups) for second in groups[index + 1 :]]
-    level = 1 - (1 - confidence) / len(pairs) if adjustment == "holm" else confidence
+    # Of two levels the factor's p counts, which is adjusted over factors; of more that of each pair.
+    count = factors if len(pairs) == 1 else len(pairs)
+    level = 1 - (1 - confidence) / count if adjustment == "holm" else confidence
     tests = [compare_mann_whitney(first, second, level) for first, second in pairs]
     adjusted = adjust_p_values([test.p for test in tests], adjustment)
     return tuple(

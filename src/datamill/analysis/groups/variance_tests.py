@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import fdtr, fdtrc, fdtri, ndtri
+from scipy.special import fdtr, fdtrc, fdtri, stdtrit
 
 from datamill.analysis.groups.mean_tests import STILL, gather_group_moments
 from datamill.analysis.groups.records import Group, GroupEstimate, GroupTest
@@ -37,8 +37,9 @@ def compare_variances(first: Group, second: Group, confidence: float) -> GroupTe
 def compare_brown_forsythe(groups: tuple[Group, ...], confidence: float) -> GroupTest:
     """Whether groups have the same mean absolute deviation from their medians (Brown and Forsythe 1974).
 
-    For two groups the estimate is the ratio of these deviations, with the interval of Bonett and
-    Seier (2003) on the logarithmic scale.
+    For two groups the estimate is the ratio of these deviations; its interval inverts the test, so that it
+    holds 1 just where the test finds nothing. It takes the groups' distributions as alike but for place
+    and spread, as the test does. An end may be 0 or infinite, where deviations are few and vary much.
     """
     gather_group_moments(groups)
     away = [np.abs(group.values - np.median(group.values)) for group in groups]
@@ -57,33 +58,42 @@ def compare_brown_forsythe(groups: tuple[Group, ...], confidence: float) -> Grou
     estimates: tuple[GroupEstimate, ...] = ()
     warnings: tuple[str, ...] = ()
     if k == 2 and np.min(means) > 0:
-        how = "Bonett and Seier's interval"
-        interval = _bound_ratio(groups[0].values, groups[1].values, confidence)
+        how = "interval by inverting the Brown-Forsythe test"
+        interval = _bound_ratio(away[0], away[1], confidence)
         estimates = (GroupEstimate("ratio of mean absolute deviations", interval, "ratio", confidence, how),)
+    elif k == 2:
+        # One group does not vary, so that there is no ratio: of two groups the test is Student's.
+        gap = float(means[1] - means[0])
+        error = math.sqrt(within / df[1] * float(np.sum(1 / sizes)))
+        reach = -float(stdtrit(df[1], (1 - confidence) / 2)) * error
+        interval, how = Interval(gap, gap - reach, gap + reach), "Student's t of the deviations, as the test"
+        estimates = (
+            GroupEstimate("difference of mean absolute deviations", interval, "response", confidence, how),
+        )
     p = float(fdtrc(*df, statistic))
     if np.min(sizes) < 10:
         warnings = (
             f"with {int(np.min(sizes))} observations in a group test and interval are rough: the test may "
             "detect hardly anything, or, of skewed observations, differences that are none",
         )
-    if estimates:
-        value = estimates[0].value
-        if (p < 1 - confidence) == (value.low <= 1 <= value.high):
-            warnings += (
-                "the test of spreads and the interval of their ratio come from different methods, which "
-                "disagree here: take neither as settled",
-            )
     return GroupTest(name, "F", statistic, df, p, estimates, method, warnings)
 
 
 def _bound_ratio(first: FloatArray, second: FloatArray, confidence: float) -> Interval:
-    logs, variance = 0.0, 0.0
-    for sign, values in ((-1, first), (1, second)):
-        n = values.size
-        median, mean = float(np.median(values)), float(np.mean(values))
-        deviation = float(np.mean(np.abs(values - median)))
-        skew, squared = (mean - median) / deviation, float(np.var(values, ddof=1)) / deviation**2
-        logs += sign * math.log(deviation * n / (n - 1))
-        variance += (squared + skew * skew - 1) / n
-    reach = -float(ndtri((1 - confidence) / 2)) * math.sqrt(max(variance, 0.0))
-    return Interval(math.exp(logs), math.exp(logs - reach), math.exp(logs + reach))
+    """Ratios by which the second group's deviations may be divided before the test tells the groups apart.
+
+    With means a and b of the deviations, their sums of squares S, c of Student's t, and r = b / (a · ratio),
+    the test keeps (1 − r)² ≤ c (S_a / a² + r² S_b / b²); a quadratic inequality as Fieller's.
+    """
+    m, n = first.size, second.size
+    a, b = float(np.mean(first)), float(np.mean(second))
+    # In units of the means, so that no unit makes powers over- or underflow.
+    squares = [float(np.sum((item / mean - 1) ** 2)) for item, mean in ((first, a), (second, b))]
+    c = float(stdtrit(m + n - 2, (1 - confidence) / 2)) ** 2 * (1 / m + 1 / n) / (m + n - 2)
+    of_first, of_second = 1 - c * squares[0], 1 - c * squares[1]
+    middle = 1 + math.sqrt(max(0.0, 1 - of_first * of_second))
+    low = b / a * of_second / middle if of_second > 0 else 0.0
+    high = b / a * middle / of_first if of_first > 0 else math.inf
+    # A median lies near the observations that gave it, the more so the fewer they are.
+    unbiased = b / a * (n / (n - 1)) / (m / (m - 1)) if min(m, n) > 1 else b / a
+    return Interval(min(max(unbiased, low), high), low, high)

@@ -57,7 +57,7 @@ def variability(
 
     DATA is a .csv or .parquet table with one row for each observation, or a bundle. Coefficients of
     variation (standard deviation over mean) of the design points are compared between the levels of
-    every factor by Kruskal-Wallis. With --window and --against, coefficient of variation and
+    every factor by ranks. With --window and --against, coefficient of variation and
     skewness of consecutive observations are set against a count of events among them.
 
     \b

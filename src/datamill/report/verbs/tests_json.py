@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 from datamill.analysis.groups.records import GroupComparison, GroupEstimate, GroupTest, PairTest
@@ -79,7 +80,8 @@ def _spell_estimate(estimate: GroupEstimate) -> dict[str, Any]:
         "measure": estimate.measure,
         "estimate": estimate.value.estimate,
         "low": estimate.value.low,
-        "high": estimate.value.high,
+        # Null stands for no bound.
+        "high": estimate.value.high if math.isfinite(estimate.value.high) else None,
         "confidence": estimate.confidence,
         "method": estimate.method,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from datamill.analysis.groups.records import GroupComparison, GroupEstimate, GroupTest, PairTest
@@ -16,6 +17,7 @@ from datamill.report.numbers import (
     format_p,
     format_percent,
     format_to_error,
+    is_beyond_decimals,
     name_confidence,
 )
 from datamill.report.verbs.layout import wrap
@@ -146,8 +148,16 @@ def _times(value: Interval, factor: float) -> Interval:
 
 
 def _format_ratio(value: Interval, confidence: float) -> str:
-    decimals = max(2, count_decimals((value.high - value.low) / 2))
-    estimate, low, high = (format_fixed(item, decimals) for item in (value.estimate, value.low, value.high))
+    if math.isinf(value.high):
+        level = name_confidence(_round_level(confidence))
+        bound = f"{format_fixed(value.low, 2)} or more" if value.low > 0 else "without bounds"
+        return f"{format_fixed(value.estimate, 2)} ({level} interval {bound})"
+    error = (value.high - value.low) / 2
+    decimals = max(2, count_decimals(error))
+    estimate, low, high = (
+        format_to_error(item, error) if is_beyond_decimals(error) else format_fixed(item, decimals)
+        for item in (value.estimate, value.low, value.high)
+    )
     return f"{estimate} ({name_confidence(_round_level(confidence))} interval {low} to {high})"
 
 

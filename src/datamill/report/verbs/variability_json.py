@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from datamill.analysis.distribution.variability import Variability
 from datamill.analysis.distribution.variability_comparison import FactorVariability
 from datamill.analysis.distribution.windows import WindowAnalysis
-from datamill.analysis.records import Interval
+from datamill.report.verbs.interval_json import spell_known
 from datamill.report.verbs.tests_json import spell_pair, spell_test
 from datamill.report.verbs.tests_text import ResponseNotes
 from datamill.report.verbs.variability_text import phrase_association, phrase_variability
@@ -34,10 +33,11 @@ def format_variability_json(
                 "n": point.n,
                 "mean": point.mean,
                 "sd": point.sd,
-                "cv": _spell(point.cv),
+                "cv": spell_known(point.cv),
                 "cv_method": point.cv_method,
                 "skewness": point.skewness,
-                "skewness_interval": _spell(point.skewness_interval),
+                "skewness_interval": spell_known(point.skewness_interval),
+                "tail_index": point.tail_index,
                 "quartile_dispersion": point.dispersion,
                 "mad_ratio": point.mad_ratio,
                 "quartile_skewness": point.quartile_skewness,
@@ -50,7 +50,8 @@ def format_variability_json(
                 "levels": [
                     {"level": level, "points": n, "median_cv": median} for level, n, median in item.medians
                 ],
-                "overall": {**spell_test(item.overall), "adjusted_p": item.adjusted_p},
+                "overall": {**spell_test(item.deciding), "adjusted_p": item.adjusted_p},
+                "kruskal_wallis": spell_test(item.overall),
                 "pairs": [spell_pair(pair) for pair in item.pairs],
             }
             for item in factors
@@ -78,7 +79,7 @@ def format_windows_json(notes: ResponseNotes, analysis: WindowAnalysis) -> str:
             {
                 "figure": item.figure,
                 "windows": item.windows,
-                "correlation": _spell(item.correlation),
+                "correlation": spell_known(item.correlation),
                 "p": item.p,
             }
             for item in analysis.associations
@@ -107,10 +108,3 @@ def _spell_notes(notes: ResponseNotes) -> dict[str, Any]:
         "averaged_builds": notes.averaged_builds,
         "partly_valid": notes.partly_valid,
     }
-
-
-def _spell(value: Interval | None) -> dict[str, float | None] | None:
-    if value is None:
-        return None
-    high = value.high if math.isfinite(value.high) else None
-    return {"estimate": value.estimate, "low": value.low, "high": high}

@@ -50,8 +50,9 @@ def format_variability(
     lines += ["", *wrap(f"Method: {variability.method}.", "  ")]
     if factors:
         text = (
-            "Levels compared by Kruskal-Wallis over the design points' coefficients of variation, p adjusted "
-            f"for {len(factors)} factors; pairs by Mann-Whitney."
+            "Levels compared over the design points' coefficients of variation, two by Mann-Whitney, whose "
+            "inversion gives the interval of their ratio, more by Kruskal-Wallis and pairs by Mann-Whitney; "
+            f"p adjusted for {len(factors)} factors."
         )
         lines += wrap(text, "  ")
     lines += list_notes(notes)
@@ -67,7 +68,7 @@ def phrase_variability(
     alpha = 1 - variability.confidence
     detected, missed = [], []
     for item in sorted(factors, key=lambda item: 2.0 if item.adjusted_p is None else item.adjusted_p):
-        p = f"Kruskal-Wallis p = {format_p(item.adjusted_p)}"
+        p = f"{item.deciding.name} p = {format_p(item.adjusted_p)}"
         pair = item.pairs[0] if len(item.pairs) == 1 else None
         ratio = None if pair is None else _find_ratio(pair.test.estimates)
         medians = ", ".join(f"{level} {format_fixed(100 * cv, 2)}% of {n}" for level, n, cv in item.medians)
@@ -241,9 +242,10 @@ def _lay_out_points(notes: ResponseNotes, variability: Variability) -> list[str]
 def _spell_figure(value: Interval | None, unit: str, factor: float) -> tuple[str, str]:
     if value is None:
         return "-", "-"
-    if not np.isfinite(value.high):
-        low = format_fixed(value.low * factor, 2)
-        return f"{format_fixed(value.estimate * factor, 2)}{unit}", f"{low}{unit} or more"
+    if not (np.isfinite(value.low) and np.isfinite(value.high)):
+        end, word = (value.low, "more") if np.isfinite(value.low) else (value.high, "less")
+        bound = f"{format_fixed(end * factor, 2)}{unit} or {word}" if np.isfinite(end) else "anything"
+        return f"{format_fixed(value.estimate * factor, 2)}{unit}", bound
     error, values = (value.high - value.low) / 2 * factor, (value.estimate, value.low, value.high)
     decimals = max(1, count_decimals(error))
     shown = [
@@ -288,6 +290,6 @@ def _list_warnings(factors: Sequence[FactorVariability]) -> list[str]:
     """What limits the comparisons of levels, each named with its factor."""
     found = []
     for item in factors:
-        for test in (item.overall, *(pair.test for pair in item.pairs)):
+        for test in (item.deciding, *(pair.test for pair in item.pairs)):
             found += [f"levels of {item.factor}: {warning}" for warning in test.warnings]
     return found

@@ -1,0 +1,83 @@
+"""Parts of the intervals of variability against definitions that are computed in another way, and R."""
+
+import shutil
+import subprocess
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.special import ndtri
+
+from datamill.analysis.distribution.variability_intervals import (
+    TAIL_INDEX,
+    ShapeResamples,
+    choose_drawn_size,
+    find_tail_shape,
+)
+from datamill.analysis.groups.records import Group
+from datamill.analysis.groups.variance_tests import compare_brown_forsythe
+
+
+def find_l_ratios(values: np.ndarray) -> tuple[float, float]:
+    """Third and fourth L-moment ratio as means over all samples of two, three and four of the sample."""
+    sums = {}
+    for size, signs in ((2, (-1, 1)), (3, (1, -2, 1)), (4, (-1, 3, -3, 1))):
+        parts = [sorted(part) for part in combinations(values, size)]
+        sums[size] = float(np.mean([np.dot(signs, part) for part in parts])) / size
+    return sums[3] / sums[2], sums[4] / sums[2]
+
+
+@pytest.mark.parametrize("values", [np.random.default_rng(1).lognormal(0, 1, 11), np.arange(10.0) ** 0.5])
+def test_the_tail_index_is_that_of_l_moments_by_their_definition(values: np.ndarray) -> None:
+    third, fourth = find_l_ratios(values)
+    shape = find_tail_shape(values - 5.0)
+    assert shape.index == pytest.approx(fourth + third**2 / 2, rel=1e-10)
+    assert shape.side == np.sign(third)
+
+
+def test_the_tail_indices_of_log_normal_shapes_are_those_of_their_quantiles() -> None:
+    share = (np.arange(400_000) + 0.5) / 400_000
+    weights = (2 * share - 1, 6 * share**2 - 6 * share + 1, 20 * share**3 - 30 * share**2 + 12 * share - 1)
+    for place, index in enumerate(TAIL_INDEX):
+        quantiles = np.exp(0.1 * place * ndtri(share)) if place else ndtri(share)
+        scale, third, fourth = (float(np.mean(quantiles * weight)) for weight in weights)
+        assert index == pytest.approx(fourth / scale + (third / scale) ** 2 / 2, abs=2e-3)
+
+
+def test_resamples_have_the_moments_of_the_shapes_that_they_are_drawn_from() -> None:
+    n = 40
+    found = ShapeResamples(1).draw(n)
+    normal = np.random.default_rng((1, n)).standard_normal((*found.means.shape[1:], n))
+    for place in (0, 3, 16):
+        sigma = 0.1 * place
+        drawn = np.exp(sigma * normal) if place else normal
+        mean = np.exp(sigma**2 / 2) if place else 0.0
+        unit = mean * np.sqrt(np.expm1(sigma**2)) if place else 1.0
+        assert found.means[place] == pytest.approx((drawn.mean(axis=1) - mean) / unit, abs=1e-9)
+        spread = np.log(drawn.std(axis=1, ddof=1) / unit)
+        assert found.log_deviations[place] == pytest.approx(spread, abs=1e-8)
+        away = drawn - drawn.mean(axis=1, keepdims=True)
+        raw = np.mean(away**3, axis=1) / np.mean(away**2, axis=1) ** 1.5
+        assert found.skewness[place] == pytest.approx(np.sort(raw * np.sqrt(n * (n - 1)) / (n - 2)), abs=1e-6)
+
+
+def test_resamples_are_never_larger_than_what_they_stand_for() -> None:
+    for n in (10, 50, 51, 99, 100, 249, 250, 10**6):
+        assert 0.9 * min(n, 250) <= choose_drawn_size(n) <= n
+
+
+@pytest.mark.skipif(shutil.which("Rscript") is None, reason="Rscript is not installed (Debian: r-cran-car)")
+def test_at_the_ends_of_a_ratio_of_spreads_r_gives_the_p_that_the_level_asks_for() -> None:
+    rng = np.random.default_rng(4)
+    first, second = rng.lognormal(0, 0.7, 12), 3 * rng.lognormal(0, 0.7, 19)
+    value = compare_brown_forsythe((Group("a", first), Group("b", second)), 0.9).estimates[0].value
+    script = f"""
+    a <- c({", ".join(map(repr, first.tolist()))}); b <- c({", ".join(map(repr, second.tolist()))})
+    g <- factor(rep(1:2, c(length(a), length(b))))
+    for (r in c({value.low!r}, {value.high!r}))
+      cat(car::leveneTest(c(a, b / r), g, center = median)[1, "Pr(>F)"], "\\n")
+    """
+    answer = subprocess.run(
+        ["Rscript", "--vanilla", "-"], input=script, capture_output=True, text=True, check=True, timeout=120
+    )
+    assert [float(item) for item in answer.stdout.split()] == pytest.approx([0.1, 0.1], rel=1e-4)
