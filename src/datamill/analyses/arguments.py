@@ -10,6 +10,8 @@ from numbers import Real
 from operator import index
 from typing import Any
 
+import polars as pl
+
 from datamill.experiment.errors import InputError
 
 #: Draws that resampling needs at least, and observations of a window.
@@ -166,6 +168,26 @@ def take_names(name: str, given: object) -> tuple[str, ...]:
     if not all(isinstance(item, str) for item in wanted):
         raise InputError(f"{name} is {given!r}, not a list of names", remedy=f'Write {name}=["NAME", ...].')
     return tuple(str(item) for item in wanted)
+
+
+def take_levels(name: str, given: object) -> dict[str, str]:
+    """A level for each of some columns, as a table's columns spell it: `true` for True, `8` for 8.
+
+    Raises:
+        InputError: it is no mapping of names of columns to single levels.
+    """
+    if given is None:
+        return {}
+    levels = dict(given) if isinstance(given, Mapping) else None
+    remedy = f'Write {name}={{"COLUMN": "LEVEL"}}, one level for each column.'
+    if levels is None:
+        raise InputError(f"{name} is {given!r}, not a level for each column", remedy=remedy)
+    for column, level in levels.items():
+        if not isinstance(column, str) or not isinstance(level, (str, Real)):
+            raise InputError(
+                f"{name} has {column!r}: {level!r}, which is no level of a column", remedy=remedy
+            )
+    return {column: str(pl.Series([level]).cast(pl.String)[0]) for column, level in levels.items()}
 
 
 def _spell(given: object) -> str:

@@ -11,6 +11,7 @@ from datamill.analyses.arguments import (
     check_choice,
     take_alpha,
     take_confidence,
+    take_levels,
     take_name,
     take_seed,
 )
@@ -27,8 +28,12 @@ from datamill.analyses.versions import (
     warn_of_sources,
 )
 from datamill.analysis.random_effects.comparison import compare_versions
-from datamill.analysis.random_effects.comparison_records import VersionAdjustment, VersionComparison
-from datamill.analysis.random_effects.history import VersionHistory, find_changes
+from datamill.analysis.random_effects.comparison_records import (
+    VersionAdjustment,
+    VersionChange,
+    VersionComparison,
+)
+from datamill.analysis.random_effects.history import ChangePoint, VersionHistory, find_changes
 from datamill.experiment.errors import InputError
 from datamill.experiment.quantities import parse_share
 from datamill.experiment.records import Direction
@@ -66,12 +71,11 @@ class Compare(Analysis):
 
     @property
     def worse(self) -> tuple[str, ...]:
-        """Versions that changed for the worse by more than the threshold."""
-        return tuple(
-            change.version
-            for change in self.comparison.changes
-            if is_worse_than_threshold(change, self.comparison)
-        )
+        """Versions that changed for the worse by more than the threshold; of a series where it does, too."""
+        places = () if self.history is None else self.history.changes
+        changes: list[VersionChange | ChangePoint] = [*self.comparison.changes, *places]
+        found = [item.version for item in changes if is_worse_than_threshold(item, self.comparison)]
+        return tuple(mean.version for mean in self.comparison.means if mean.version in found)
 
     def text(self) -> str:
         """The verdicts, then every mean and every difference."""
@@ -121,7 +125,8 @@ def compare(
     level = _take_level(confidence, alpha)
     if not data:
         raise InputError("no data are given", remedy="Give a file, a bundle or a table.")
-    sources = [read_source(item, columns, where or {}, number) for number, item in enumerate(data, start=1)]
+    chosen = take_levels("where", where)
+    sources = [read_source(item, columns, chosen, number) for number, item in enumerate(data, start=1)]
     versions = name_versions(sources)
     if direction is None and versions:
         direction = find_direction(sources, versions[0].response)

@@ -35,12 +35,23 @@ def take_frame(table: Any) -> pl.DataFrame:
         ) from None
     if not type(table).__module__.startswith("pandas"):
         return frame
+    return _keep_orders(frame, dict(table.dtypes.items()))
+
+
+def _keep_orders(frame: pl.DataFrame, kinds: Mapping[str, Any]) -> pl.DataFrame:
+    """The frame with the order of levels of each column whose kind is an ordered categorical of pandas."""
     ordered = {
-        name: pl.Enum([str(level) for level in dtype.categories])
-        for name, dtype in table.dtypes.items()
-        if getattr(dtype, "ordered", False)
+        name: pl.Enum(_spell_levels(kind.categories))
+        for name, kind in kinds.items()
+        if getattr(kind, "ordered", False) and hasattr(kind, "categories")
     }
     return frame.with_columns(pl.col(name).cast(pl.String).cast(kind) for name, kind in ordered.items())
+
+
+def _spell_levels(categories: Any) -> list[str]:
+    """The levels of a pandas categorical as the column's own values are spelled: `true`, not `True`."""
+    levels = pl.DataFrame(categories.to_frame(index=False, name="level"))["level"]
+    return levels.cast(pl.String).to_list()
 
 
 def _collect(frame: pl.LazyFrame) -> pl.DataFrame:
@@ -61,12 +72,13 @@ def _gather_columns(columns: Mapping[Any, Any]) -> pl.DataFrame:
             raise InputError(f"the name of a column is {name!r}, no text", remedy=f'Write "{name}".')
         gathered[name] = _gather_column(name, values) if isinstance(values, (list, tuple)) else values
     try:
-        return pl.DataFrame(gathered)
+        frame = pl.DataFrame(gathered)
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
         raise InputError(
             f"the columns make no table: {str(error).strip().splitlines()[0]}",
             remedy="Give columns of one length, each of numbers or of texts.",
         ) from None
+    return _keep_orders(frame, {name: getattr(values, "dtype", None) for name, values in gathered.items()})
 
 
 def _gather_column(name: str, values: Sequence[Any]) -> pl.Series:

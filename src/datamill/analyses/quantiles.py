@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
+import polars as pl
+
 from datamill.analyses.arguments import (
     FEWEST_REPLICATES,
     check_choice,
@@ -19,6 +21,7 @@ from datamill.analyses.arguments import (
 )
 from datamill.analyses.data import locate_errors, read_data
 from datamill.analyses.records import Analysis, Asked, build_question
+from datamill.analysis.model_data.observations import is_tidy
 from datamill.analysis.model_data.question import Question
 from datamill.analysis.quantile.model import fit_quantiles
 from datamill.analysis.quantile.records import ERROR_METHODS, Described, QuantileModel, StreamedResponse
@@ -182,6 +185,12 @@ def _fit_stream(
         )
     if response in factors or len(set(factors)) < len(factors):
         raise InputError("a column is named twice", remedy="Name each once.")
+    if _is_tidy_file(file):
+        raise InputError(
+            "this is datamill's own table, whose rows are of several responses and not all valid: it cannot "
+            "be streamed",
+            remedy="Leave --stream out, or write the valid rows of one response to a table of their own.",
+        )
     seen = count_combinations(file, factors, response)
     cells, number_of = code_combinations_seen(
         factors, seen.labels, seen.counts, seen.low, seen.high, seen.levels
@@ -194,3 +203,11 @@ def _fit_stream(
         confidence=confidence,
         alpha=alpha,
     )
+
+
+def _is_tidy_file(file: Path) -> bool:
+    """Whether a Parquet file is datamill's own table; reading it says what it is otherwise."""
+    try:
+        return is_tidy(pl.DataFrame(schema=pl.read_parquet_schema(file)))
+    except (pl.exceptions.PolarsError, OSError):
+        return False

@@ -14,6 +14,7 @@ from datamill.analysis.random_effects.comparison_records import VersionAdjustmen
 from datamill.cli.analyze.data import confidence_option, seed_option
 from datamill.cli.analyze.output import output_options, put_out, refuse_bad_files
 from datamill.cli.nested_options import nested_options
+from datamill.cli.verbs import DataArgument
 from datamill.experiment.errors import InputError
 from datamill.experiment.quantities import parse_share
 from datamill.experiment.records import Direction
@@ -22,7 +23,14 @@ _EXIT_WORSE = 1
 
 
 @click.command(short_help="Has performance changed between versions?")
-@click.argument("files", metavar="A [B …]", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument(
+    "files",
+    metavar="A [B …]",
+    cls=DataArgument,
+    nargs=-1,
+    required=True,
+    type=click.Path(path_type=Path),
+)
 @nested_options
 @click.option("--baseline", metavar="NAME", default="", help="Version to compare with [the first].")
 @click.option(

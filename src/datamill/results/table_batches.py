@@ -75,7 +75,11 @@ def count_combinations(file: Path, factors: Sequence[str], response: str) -> Com
 
 def _list_levels(file: Path, factors: Sequence[str]) -> dict[str, list[str]]:
     types = {name: dtype for name, dtype in pl.read_parquet_schema(file).items() if name in factors}
-    return {name: dtype.categories.to_list() for name, dtype in types.items() if isinstance(dtype, pl.Enum)}
+    return {
+        name: list(dict.fromkeys(dtype.categories.str.strip_chars().to_list()))
+        for name, dtype in types.items()
+        if isinstance(dtype, pl.Enum)
+    }
 
 
 def iterate_cells(
@@ -112,16 +116,14 @@ def _read_batches(file: Path, columns: list[str]) -> Iterator[pa.RecordBatch]:
 
 def _take_values(batch: pa.RecordBatch, response: str, file: Path, first: int) -> NDArray[np.float64]:
     column = batch.column(response)
+    if pa.types.is_boolean(column.type):
+        raise _refuse_numberless(response, column.type, file)
     try:
         # Whole numbers that are rounded are looked at by themselves.
         numbers = column.cast(pa.float64(), safe=not pa.types.is_integer(column.type))
         values = np.asarray(numbers.fill_null(np.nan).to_numpy(zero_copy_only=False))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise InputError(
-            f"column {response} holds {column.type}, not numbers",
-            where=str(file),
-            remedy="Name another column.",
-        ) from None
+        raise _refuse_numberless(response, column.type, file) from None
     bad = ~np.isfinite(values)
     if bad.any():
         at = int(np.argmax(bad))
@@ -151,17 +153,55 @@ def _combine(
     codes = np.zeros(batch.num_rows, dtype=np.int64)
     labels: list[tuple[str, ...]] = [()]
     for name in factors:
-        column = batch.column(name)
-        if column.null_count:
-            at = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+        encoded = _encode_levels(batch.column(name), name, file)
+        own = pl.Series(encoded.dictionary).cast(pl.String).str.strip_chars().fill_null("").to_list()
+        own += [""]
+        of_row = encoded.indices.fill_null(len(own) - 1).to_numpy(zero_copy_only=False)
+        missing = np.array([label == "" for label in own])[of_row]
+        if missing.any():
             raise InputError(
                 f"factor {name} has no level here",
-                where=f"{file}:{first + at + 1}",
+                where=f"{file}:{first + int(np.argmax(missing)) + 1}",
                 remedy=f"Fill in column {name}, or remove the row.",
             )
-        encoded = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
-        own = pl.Series(encoded.dictionary).cast(pl.String).str.strip_chars().to_list()
-        codes = codes * len(own) + encoded.indices.to_numpy(zero_copy_only=False)
+        codes = codes * len(own) + of_row
         labels = [(*before, label) for before in labels for label in own]
     present, codes = np.unique(codes, return_inverse=True)
     return codes.reshape(-1), [labels[number] for number in present.tolist()]
+
+
+def _encode_levels(column: pa.Array, name: str, file: Path) -> pa.DictionaryArray:
+    """Distinct levels of a column and the place of each row's among them, nowhere where it has none.
+
+    Raises:
+        InputError: the column's type has neither numbers nor a text for each value.
+    """
+    if pa.types.is_dictionary(column.type):
+        return column
+    kind = column.type
+    if pa.types.is_nested(kind) or pa.types.is_duration(kind) or _is_binary(kind):
+        raise InputError(
+            f"column {name} holds {kind}, neither numbers nor texts",
+            where=str(file),
+            remedy="Make numbers or texts of it, such as seconds of a duration, or name another column.",
+        )
+    if pa.types.is_floating(kind):
+        # −0 and 0 are one level, and what is no number is none.
+        levels = pl.Series(column)
+        column = levels.replace(0.0, 0.0).fill_nan(None).to_arrow()
+    return pc.dictionary_encode(column)
+
+
+def _is_binary(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_binary_view(kind)
+        or pa.types.is_fixed_size_binary(kind)
+    )
+
+
+def _refuse_numberless(response: str, kind: pa.DataType, file: Path) -> InputError:
+    return InputError(
+        f"column {response} holds {kind}, not numbers", where=str(file), remedy="Name another column."
+    )

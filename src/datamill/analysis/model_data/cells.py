@@ -24,6 +24,8 @@ CodeArray = NDArray[np.uint8] | NDArray[np.uint32]
 _KNOWN_PAIRS = (("-", "+"), ("−", "+"), ("low", "high"))
 #: Beyond these magnitudes squares leave the range of a double.
 LARGEST_SQUARED, SMALLEST_SQUARED = 1e150, 1e-150
+#: Share of an origin below which observations lose digits that matter when it is subtracted.
+_SMALL_BESIDE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,14 +127,9 @@ def gather_cells(
     if not math.isfinite(low) or not math.isfinite(high):
         row = int(np.flatnonzero(~np.isfinite(observed))[0]) + 1
         raise InputError(f"observation {row} is not a finite number", remedy="Remove or correct it.")
-    largest = max(-low, high)
-    if largest > LARGEST_SQUARED or 0 < largest < SMALLEST_SQUARED:
-        raise InputError(
-            f"values of magnitude {largest:.1e} cannot be squared in double precision",
-            remedy="Give the response in another unit.",
-        )
+    refuse_magnitude(low, high)
     columns = tuple(codes.T) if isinstance(codes, np.ndarray) else tuple(codes)
-    origin = _choose_origin(observed)
+    origin = _choose_origin(observed, low, high)
     distinct, of_row = _find_distinct(columns, factors, observed.size)
     counts, means, within_ss, lows, highs = gather_moments(of_row, observed, distinct.shape[0], origin)
     return Cells(
@@ -147,6 +144,16 @@ def gather_cells(
         of_row=of_row,
         values=observed - origin,
     )
+
+
+def refuse_magnitude(low: float, high: float) -> None:
+    """Raise InputError where squares of values from `low` to `high` would leave the range of a double."""
+    largest = max(-low, high)
+    if largest > LARGEST_SQUARED or 0 < largest < SMALLEST_SQUARED:
+        raise InputError(
+            f"values of magnitude {largest:.1e} cannot be squared in double precision",
+            remedy="Give the response in another unit.",
+        )
 
 
 def refuse_missing_levels(cells: Cells, index: int) -> None:
@@ -165,12 +172,18 @@ def refuse_missing_levels(cells: Cells, index: int) -> None:
         )
 
 
-def _choose_origin(observed: FloatArray) -> float:
+def _choose_origin(observed: FloatArray, low: float, high: float) -> float:
     """The middle one of (a million of) the observations: differences from it are exact where the spread is
     small against a common offset.
+
+    Zero where some observation is far smaller: of that the difference would keep no digits.
     """
     chosen = observed[:: max(1, observed.size >> 20)]
-    return float(np.partition(chosen, chosen.size // 2)[chosen.size // 2])
+    origin = float(np.partition(chosen, chosen.size // 2)[chosen.size // 2])
+    smallest = min(abs(low), abs(high))
+    if low <= 0 <= high:
+        smallest = float(np.min(np.abs(observed), where=observed != 0, initial=np.inf))
+    return origin if smallest >= _SMALL_BESIDE * abs(origin) else 0.0
 
 
 def _find_distinct(

@@ -45,13 +45,18 @@ def encode_factors(
         dtype = table[name].dtype
         few = _number_few_texts(table[name], lines) if dtype == pl.String else None
         labels, label_of_code, codes = few or _encode_labels(table[name], lines)
-        given = levels.get(name, dtype.categories.to_list() if isinstance(dtype, pl.Enum) else None)
+        given = levels.get(name, list_categories(dtype) if isinstance(dtype, pl.Enum) else None)
         ordered = order_levels(labels) if given is None else _order_given(labels, given)
         place = {label: index for index, label in enumerate(ordered)}
         factors.append(Factor(name, ordered))
         level_of_label = np.array([place[label] for label in labels], dtype=np.uint32)
         columns.append(_replace_codes(codes, level_of_label[label_of_code]))
     return tuple(factors), tuple(columns)
+
+
+def list_categories(kind: pl.Enum) -> list[str]:
+    """The levels of an Enum in its order, as they are compared: without space around them."""
+    return list(dict.fromkeys(kind.categories.str.strip_chars().to_list()))
 
 
 def _replace_codes(codes: CodeArray, of_code: CellArray) -> CodeArray:
@@ -105,6 +110,8 @@ def _encode_labels(column: pl.Series, lines: Lines) -> tuple[list[str], CellArra
     else:
         missing = column.is_null() | column.is_nan() if column.dtype.is_float() else column.is_null()
         _refuse_empty(missing, column.name, lines)
+        # −0 and 0 are one level; which of them came first must not name it.
+        column = column.replace(0.0, 0.0) if column.dtype.is_float() else column
         distinct = column.unique().sort()
         texts = dict(enumerate(distinct.cast(pl.String).to_list()))
         if column.dtype == pl.Boolean:
@@ -166,13 +173,14 @@ def _refuse_lost_digits(column: pl.Series, numbers: FloatArray, lines: Lines) ->
     if not may_lose_digits(low, high):
         return
     exact = column.str.strip_chars() if column.dtype == pl.String else column
-    whole = exact.cast(pl.Int64, strict=False)
+    # Wide enough for addresses and counters of 64 bits without a sign.
+    whole = exact.cast(pl.Int128, strict=False)
     # What a double holds exactly, such as equal powers of two, loses nothing.
     if (
         whole.null_count() == 0
-        and (whole != pl.Series(numbers).cast(pl.Int64, strict=False)).fill_null(True).any()
+        and (whole != pl.Series(numbers).cast(pl.Int128, strict=False)).fill_null(True).any()
     ):
-        raise report_lost_digits(column.name, int(whole[0]), int(np.min(whole.to_numpy())), lines.source)
+        raise report_lost_digits(column.name, int(whole[0]), min(whole.to_list()), lines.source)
 
 
 def read_numbers(column: pl.Series, name: str, lines: Lines) -> FloatArray:

@@ -16,6 +16,8 @@ from datamill.analysis.records import Interval
 _DRAWS_FOR_EACH = 2
 #: Quantiles of draws that tell how wide their tails are.
 _REACH = (0.005, 0.995)
+#: Shares below this are no normal doubles.
+_LEAST = 1e-300
 #: Share of the largest draw below which a number is zero but for rounding.
 _ROUNDING = 1e-13
 
@@ -100,9 +102,10 @@ class DrawnInference:
     """Percentile intervals from draws of the coefficients (R × p).
 
     With `df` (p), from clusters, percentiles lie as far out as Student's distribution asks compared
-    with the normal one. Draws of exactly zero, as ties give them, count for both sides, so that p is
-    below 1 - confidence just where the interval leaves out zero. p-values below 2 / (R + 1), the least
-    that draws can show, are those of a normal tail as wide as the draws on the side of zero.
+    with the normal one. Where that is beyond all draws, ends are those of a normal tail as wide as theirs.
+    Draws of exactly zero, as ties give them, count for both sides, so that p is below 1 - confidence just
+    where the interval leaves out zero. p-values below 2 / (R + 1), the least that draws can show, are those
+    of a normal tail as wide as the draws on the side of zero.
     """
 
     draws: FloatArray
@@ -119,6 +122,9 @@ class DrawnInference:
         tail = _widen((1 - self.confidence) / 2, df)
         place = max(0, min(math.ceil(tail * (drawn.size + 1) - 1e-9) - 2, (drawn.size - 1) // 2))
         low, high = float(drawn[place]), float(drawn[-1 - place])
+        if tail * (drawn.size + 1) - 1e-9 <= 1:
+            ends = _reach_beyond(drawn, _find_critical((1 - self.confidence) / 2, df))
+            low, high = min(low, ends[0]), max(high, ends[1])
         error = float(np.std(drawn))
         value = Interval(estimate, min(low, estimate), max(high, estimate))
         if drawn[0] == drawn[-1]:
@@ -127,10 +133,10 @@ class DrawnInference:
             # Estimate and draws lie on different sides: the data do not even tell the sign.
             return Inferred(value, error, 1.0)
         count = min(int(np.sum(drawn <= 0)), int(np.sum(drawn >= 0)))
-        share = (count + 1) / (drawn.size + 1)
+        p = _narrow((count + 1) / (drawn.size + 1), df)
         if count == 0:
-            share = min(share, _extrapolate(drawn))
-        return Inferred(value, error, _narrow(share, df))
+            p = min(p, _judge(_extrapolate(drawn), df))
+        return Inferred(value, error, p)
 
     def _snap(self, values: FloatArray) -> FloatArray:
         """Values with those set to zero that are so but for rounding: half of what ties is exactly zero."""
@@ -164,21 +170,38 @@ class DrawnInference:
 
 
 def _extrapolate(drawn: FloatArray) -> float:
-    """Probability of zero in a normal tail as wide as that of the draws towards zero."""
+    """Standard deviations to zero in a normal tail as wide as that of the draws towards zero."""
     middle, low, high = np.quantile(drawn, [0.5, *_REACH])
     spread = (middle - low if middle > 0 else high - middle) / -ndtri(_REACH[0])
-    return float(ndtr(-abs(middle) / spread)) if spread > 0 else 0.0
+    return float(abs(middle) / spread) if spread > 0 else math.inf
+
+
+def _reach_beyond(drawn: FloatArray, critical: float) -> tuple[float, float]:
+    """Ends so many standard deviations out in the normal tails of `_extrapolate`."""
+    middle, low, high = np.quantile(drawn, [0.5, *_REACH])
+    further = critical / -ndtri(_REACH[0])
+    return float(middle - (middle - low) * further), float(middle + (high - middle) * further)
+
+
+def _find_critical(tail: float, df: float | None) -> float:
+    """Standard deviations that Student's distribution, or the normal one, asks for."""
+    return -float(ndtri(tail) if df is None else stdtrit(df, tail))
 
 
 def _widen(tail: float, df: float | None) -> float:
     """The share of draws to leave in a tail, so that the interval is Student's."""
-    return tail if df is None else float(ndtr(stdtrit(df, tail)))
+    return tail if df is None else float(ndtr(-_find_critical(tail, df)))
 
 
 def _narrow(tail: float, df: float | None) -> float:
     """The two-sided p-value of what leaves this share of the draws in one tail."""
-    one = tail if df is None else float(stdtr(df, ndtri(min(tail, 0.5))))
-    return min(1.0, 2 * one)
+    # Through deviations only where Student asks for them: a share of draws is exact.
+    return min(1.0, 2 * tail) if df is None else _judge(-float(ndtri(min(max(tail, _LEAST), 0.5))), df)
+
+
+def _judge(deviations: float, df: float | None) -> float:
+    """The two-sided p-value of what lies so many standard deviations from zero."""
+    return min(1.0, 2 * float(ndtr(-deviations) if df is None else stdtr(df, -deviations)))
 
 
 def _unit(size: int, place: int) -> FloatArray:

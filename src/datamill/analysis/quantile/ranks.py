@@ -48,10 +48,14 @@ def infer_from_ranks(
         )
         return low[0], high[0]
 
-    low, high = invert(float(-stdtrit(df, (1 - confidence) / 2)))
+    level = float(-stdtrit(df, (1 - confidence) / 2))
+    low, high = invert(level)
     # How far zero lies outside the interval at each critical value; it is on the rim where that changes sign.
     outside = np.array([_measure_outside(coefficients, *invert(float(cutoff))) for cutoff in _LADDER])
-    critical = np.array([_cross(column) for column in outside.T])
+    of_level = _measure_outside(coefficients, low, high)
+    critical = np.array(
+        [_cross(column, level, float(own)) for column, own in zip(outside.T, of_level, strict=True)]
+    )
     p_values = np.minimum(1.0, 2 * stdtr(df, -critical))
     return LimitInference(low, high, p_values), bad
 
@@ -60,15 +64,27 @@ def _measure_outside(coefficients: FloatArray, low: FloatArray, high: FloatArray
     return np.asarray(np.where(coefficients > 0, low, -high), dtype=np.float64)
 
 
-def _cross(outside: FloatArray) -> float:
-    """Critical value at which zero comes to lie on the rim of the interval."""
+def _cross(outside: FloatArray, level: float, of_level: float) -> float:
+    """Critical value at which zero comes to lie on the rim of the interval.
+
+    It is looked for beyond the critical value `level` of the interval where zero lies outside that by
+    `of_level`, else before it: steps of the tests and interpolation must not set p against the interval.
+    """
+    if of_level > 0:
+        beyond = level < _LADDER
+        cutoffs = np.concatenate([[level], _LADDER[beyond]])
+        outside = np.concatenate([[of_level], outside[beyond]])
+    else:
+        before_it = level > _LADDER
+        cutoffs = np.concatenate([_LADDER[before_it], [level]])
+        outside = np.concatenate([outside[before_it], [of_level]])
     inside = np.flatnonzero(outside <= 0)
     if inside.size == 0:
-        return float(_LADDER[-1])
+        return float(cutoffs[-1])
     at = int(inside[0])
     if at == 0:
         return 0.0
     before, after = outside[at - 1], outside[at]
     if not np.isfinite(after):
-        return float(_LADDER[at])
-    return float(_LADDER[at - 1] + (_LADDER[at] - _LADDER[at - 1]) * before / (before - after))
+        return float(cutoffs[at])
+    return float(cutoffs[at - 1] + (cutoffs[at] - cutoffs[at - 1]) * before / (before - after))

@@ -9,7 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datamill import _native
-from datamill.analysis.model_data.cells import CellArray, Cells, Factor, FloatArray, IntArray, order_levels
+from datamill.analysis.model_data.cells import (
+    CellArray,
+    Cells,
+    Factor,
+    FloatArray,
+    IntArray,
+    order_levels,
+    refuse_magnitude,
+)
 from datamill.analysis.model_data.coding import list_formula_terms
 from datamill.analysis.model_data.formula import list_factorial_terms
 from datamill.analysis.model_data.matrix import ModelMatrix
@@ -140,6 +148,7 @@ def fit_quantile_stream(
         0,
     )
     refuse_unusable_factors(shell.cells, terms)
+    refuse_magnitude(cells.low, cells.high)
     if cells.low == cells.high:
         raise InputError(
             f"the response is constant: all {n} observations are {cells.low:g}",

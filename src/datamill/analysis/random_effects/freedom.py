@@ -23,34 +23,38 @@ def find_freedom(averaged: ExecutionMeans, square: MeanSquare) -> float:
         return square.df
     if square.level == "measurement":
         # Squares alone are at hand: of a single execution they say nothing of the kurtosis.
-        variance = _compare_groups(averaged.within_ss, averaged.counts - 1, square.value)
+        relative = _compare_groups(averaged.within_ss, averaged.counts - 1, square.value)
     elif square.level == "execution" and len(averaged.build_means) > 1:
         residuals = averaged.means - np.repeat(averaged.build_means, averaged.executions_of_builds)
         sums = np.add.reduceat(residuals**2, averaged.builds[:-1])
-        variance = _compare_groups(sums, averaged.executions_of_builds - 1, square.value)
+        relative = _compare_groups(sums, averaged.executions_of_builds - 1, square.value)
     else:
         units = averaged.means if square.level == "execution" else averaged.build_means
-        variance = _use_kurtosis(units, square)
-    if variance is None or variance <= 0:
+        relative = _use_kurtosis(units, square)
+    if relative is None or relative <= 0:
         return square.df
-    return max(1.0, min(square.df, 2 * square.value**2 / variance))
+    return max(1.0, min(square.df, 2 / relative))
 
 
 def _compare_groups(sums: FloatArray, dfs: IntArray, pooled: float) -> float | None:
-    """Variance of a pooled mean square, from those of its groups; None where there is one."""
+    """Variance of a pooled mean square over its square, from those of its groups; None where there is one.
+
+    In shares of the mean square, so that no unit makes it under- or overflow.
+    """
     kept = dfs > 0
     count = int(kept.sum())
     if count < 2:
         return None
     weights = dfs[kept] / dfs[kept].sum()
-    deviations = sums[kept] / dfs[kept] - pooled
+    deviations = sums[kept] / pooled / dfs[kept] - 1
     return float(np.sum((weights * deviations) ** 2)) * count / (count - 1)
 
 
 def _use_kurtosis(units: FloatArray, square: MeanSquare) -> float | None:
-    """Variance of the variance of independent units; one that is flatter than a normal counts as normal."""
+    """Variance of the variance of independent units over its square; a flat one counts as normal."""
     count = len(units)
     if count < _FEWEST_UNITS:
         return None
-    excess = max(0.0, float(kurtosis(units, bias=False)))
-    return square.value**2 * (2 / square.df + excess / count)
+    spread = float(np.ptp(units)) or 1.0
+    excess = max(0.0, float(kurtosis(units / spread, bias=False)))
+    return 2 / square.df + excess / count

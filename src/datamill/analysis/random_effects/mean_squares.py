@@ -174,6 +174,6 @@ def _count_freedom(variances: FloatArray) -> float:
     total = float(variances.sum())
     if total <= 0 or np.ptp(variances) <= 1e-12 * total:
         return float(count - 1)
-    squared = float(variances @ variances)
-    trace = (1 - 1 / count) * total
-    return trace**2 / (squared * (1 - 2 / count) + (total / count) ** 2)
+    # Shares, not squares of variances, so that no unit makes this under- or overflow.
+    shares = variances / total
+    return (1 - 1 / count) ** 2 / (float(shares @ shares) * (1 - 2 / count) + 1 / count**2)

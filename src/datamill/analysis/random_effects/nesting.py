@@ -19,8 +19,8 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.suggestions import suggest_name
 from datamill.results.table import leave_out_put_aside
 
-#: Variances of values beyond these are no floating-point numbers.
-_SMALLEST, _LARGEST = 1e-130, 1e130
+#: Degrees of freedom need squares of variances, which beyond these are no floating-point numbers.
+_SMALLEST, _LARGEST = 1e-70, 1e70
 #: Factors whose levels say by themselves what they are.
 _PLAIN_NAMES = ("package", "file", "benchmark")
 

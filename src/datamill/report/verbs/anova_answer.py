@@ -8,7 +8,8 @@ from dataclasses import replace
 from datamill.analysis.model_data.observations import Observations
 from datamill.analysis.quantile.records import QuantileModel
 from datamill.analysis.records import AssumptionChecks, Interval, LinearModel, TermRow
-from datamill.report.numbers import choose_scale, format_count, format_interval
+from datamill.report.numbers import choose_scale, format_count, format_interval, format_p
+from datamill.report.term_names import spell_linear_terms
 from datamill.report.verbs.quantile_answer import state_quantiles
 
 #: What a difference of logarithms is a power of.
@@ -29,6 +30,7 @@ def state_answer(
     quantiles: QuantileModel | None,
 ) -> tuple[str, ...]:
     """Say what moves the response: quantiles first where the checks say that means are not to be trusted."""
+    model = spell_linear_terms(model)
     means = state_effects(model, observations.response, observations.unit)
     if checks is None or checks.trust not in ("quantiles", "neither"):
         return means
@@ -46,6 +48,7 @@ def state_effects(model: LinearModel, response: str, unit: str) -> tuple[str, ..
 
     Detected means: p adjusted by Holm over the terms of interest is below the model's alpha.
     """
+    model = spell_linear_terms(model)
     terms = model.effects_of_interest
     if all(row.p_holm is None for row in terms):
         return (
@@ -69,6 +72,8 @@ def state_effects(model: LinearModel, response: str, unit: str) -> tuple[str, ..
 
 def _state_term(model: LinearModel, row: TermRow, response: str, unit: str) -> str:
     name = row.term.name
+    if not _is_seen_after_all(model, row):
+        return _state_shared(row, response, model.squares)
     if row.term.df == 1:
         value = next(item.value for item in model.coefficients if item.term == name)
         if row.term.covariates:
@@ -85,6 +90,25 @@ def _state_term(model: LinearModel, row: TermRow, response: str, unit: str) -> s
         for effect in (effects[0], effects[-1])
     ]
     return f"{name} changes the mean {response}, from the mean of its levels: {', '.join(parts)}."
+
+
+def _is_seen_after_all(model: LinearModel, row: TermRow) -> bool:
+    """Whether a detected term's estimates, which are adjusted for all others, tell it from zero as well.
+
+    Sums of squares of types I and II also count what a term shares with others that overlap with it.
+    """
+    if model.squares == "III":
+        return True
+    own = [item.value for item in model.coefficients if item.term == row.term.name]
+    return any(value.low > 0 or value.high < 0 for value in (*own, *(item.value for item in row.effects)))
+
+
+def _state_shared(row: TermRow, response: str, squares: str) -> str:
+    beyond = "terms after it" if squares == "I" else "interactions with it"
+    return (
+        f"{row.term.name} is detected by its sum of squares of type {squares} (p = {format_p(row.p_holm)}), "
+        f"which is not adjusted for {beyond}; after all other terms no effect on the mean {response} is seen."
+    )
 
 
 def _format_change(change: Interval, unit: str, confidence: float) -> str:

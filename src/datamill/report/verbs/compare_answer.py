@@ -70,12 +70,14 @@ def judge_direction(change: VersionChange | ChangePoint, direction: Direction | 
     return "better" if (change.difference.estimate > 0) == (direction == "higher") else "worse"
 
 
-def is_worse_than_threshold(change: VersionChange, comparison: VersionComparison) -> bool:
+def is_worse_than_threshold(change: VersionChange | ChangePoint, comparison: VersionComparison) -> bool:
     """Whether a version changed for the worse, and by more than the threshold as far as its estimate tells.
 
-    Where there is no ratio, any detected change for the worse counts.
+    Every place where a series was cut is a change. Where there is no ratio, any detected change for the
+    worse counts.
     """
-    if change.verdict != "changed" or judge_direction(change, comparison.direction) != "worse":
+    detected = isinstance(change, ChangePoint) or change.verdict == "changed"
+    if not detected or judge_direction(change, comparison.direction) != "worse":
         return False
     return change.ratio is None or abs(change.ratio.estimate - 1) > comparison.threshold
 

@@ -8,35 +8,25 @@ from datamill.analysis.quantile.records import QuantileCoefficient, QuantileFit,
 from datamill.analysis.records import Interval
 from datamill.report.numbers import (
     Scale,
-    choose_scale,
+    choose_effect_scale,
     count_decimals,
     format_interval,
     format_signed,
     name_confidence,
-    scale_by_power,
+    name_quantile,
 )
+from datamill.report.term_names import spell_quantile_terms
 
 #: Factors that the answer names.
 _MOST_NAMED = 3
-#: Share of the intercept below which the effects choose the scale.
-_TINY = 1e-5
-#: Effects whose largest is below this in its scale get a power of ten.
-_SMALLEST_SHOWN = 1e-6
 #: An effect has grown when it is this many times the other one.
 _GROWN = 1.5
 
 
 def choose_model_scale(model: QuantileModel, unit: str) -> Scale:
-    """Scale for everything that is said about a model: that of its highest quantile.
-
-    Where effects are tiny beside the intercept, that of the largest effect; a power of ten where
-    neither a prefix nor decimals could show it.
-    """
-    shown = [abs(row.value.estimate) for row in model.fits[-1].coefficients]
-    largest = max(shown[1:], default=0.0)
-    told = largest if 0 < largest < _TINY * shown[0] else max(shown)
-    scale = choose_scale(unit, told)
-    return scale_by_power(unit, told) if 0 < told * scale.factor < _SMALLEST_SHOWN else scale
+    """Scale for everything that is said about a model: that of its highest quantile."""
+    middle, *effects = (row.value.estimate for row in model.fits[-1].coefficients)
+    return choose_effect_scale(unit, middle, effects)
 
 
 def bound_p(model: QuantileModel, p: float | None) -> tuple[float | None, bool]:
@@ -54,6 +44,7 @@ def is_detected(model: QuantileModel, term: QuantileTerm) -> bool:
 
 def state_quantiles(model: QuantileModel, response: str, unit: str) -> tuple[str, ...]:
     """Say in plain sentences which effects were detected at the highest quantile, and how they got there."""
+    model = spell_quantile_terms(model)
     scale = choose_model_scale(model, unit)
     last = model.fits[-1]
     found = [term for term in last.terms if is_detected(model, term)]
@@ -70,7 +61,7 @@ def state_quantiles(model: QuantileModel, response: str, unit: str) -> tuple[str
         sentences.append(f"Also detected there: {_list_some(more)}.")
     if inner:
         be = "depend on each other" if main else "were detected"
-        sentences.append(f"At the {last.quantile:g} quantile effects {be}: {_list_some(inner)}.")
+        sentences.append(f"At the {name_quantile(last.quantile)} effects {be}: {_list_some(inner)}.")
     return (*sentences, *untested)
 
 
@@ -90,11 +81,11 @@ def _state_untested(model: QuantileModel, response: str, scale: Scale) -> tuple[
             measured.append(f"{term.term.name} {shown}{f' {scale.unit}' if scale.unit else ''}")
     names = _list_some([term.term.name for term in untested])
     text = (
-        f"Whether {names} changes the {last.quantile:g} quantile of {response} was not tested: these data "
-        "give no errors by this method"
+        f"Whether {names} changes the {name_quantile(last.quantile)} of {response} was not tested: these "
+        "data give no errors by this method"
         if len(untested) == 1
-        else f"At the {last.quantile:g} quantile of {response} these were not tested, as the data give no "
-        f"errors by this method: {names}"
+        else f"At the {name_quantile(last.quantile)} of {response} these were not tested, as the data give "
+        f"no errors by this method: {names}"
     )
     return (f"{text}{f' (change as measured: {_list_some(measured)})' if measured else ''}.",)
 
@@ -108,16 +99,18 @@ def _state_nothing(model: QuantileModel, response: str) -> str:
         if is_detected(model, term)
     ]
     if not other:
-        which = "the quantile asked for" if len(model.fits) == 1 else "any of the quantiles asked for"
+        # `anova` asks for quantiles of its own, and may tell of one alone.
+        single = f"the {last.quantile:g} quantile"
+        which = single if len(model.fits) == 1 else "any of the quantiles asked for"
         return f"No effect on {response} was detected at {which}."
-    where = f"the {last.quantile:g} quantile"
+    where = f"the {name_quantile(last.quantile)}"
     return f"No effect on {response} was detected at {where}; elsewhere: {_list_some(other)}."
 
 
 def _state_term(model: QuantileModel, term: QuantileTerm, response: str, scale: Scale) -> str:
     last, name = model.fits[-1], term.term.name
     rows = _rows_of(last, term)
-    where = f"the {last.quantile:g} quantile"
+    where = f"the {name_quantile(last.quantile)}"
     if len(rows) > 1:
         effects = sorted(term.levels, key=lambda effect: effect.value.estimate)
         low, high = effects[0], effects[-1]
@@ -164,7 +157,7 @@ def _compare(model: QuantileModel, term: QuantileTerm) -> str:
         return ""
     then = next(item for item in first.terms if item.term == term.term)
     before, now = _signed_size(first, then), _signed_size(last, term)
-    at = f"the {first.quantile:g} quantile"
+    at = f"the {name_quantile(first.quantile)}"
     if not is_detected(model, then) or before == 0:
         return f"; at {at} no effect was detected"
     if len(_rows_of(last, term)) == 1 and before * now < 0:

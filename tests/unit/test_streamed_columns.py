@@ -1,0 +1,95 @@
+"""A table that is streamed: its columns mean what they mean in memory, or are refused alike."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import datamill
+from datamill.experiment.errors import InputError
+
+ROWS = 240
+VALUES = [float((row * 37) % 101) + row % 3 for row in range(ROWS)]
+
+
+def write_table(folder: Path, levels: Sequence[Any] | pl.Series, values: Sequence[Any] | pl.Series) -> Path:
+    column = levels if isinstance(levels, pl.Series) else pl.Series([*levels] * (ROWS // len(levels)))
+    file = folder / "table.parquet"
+    pl.DataFrame({"g": column, "y": values}).write_parquet(file)
+    return file
+
+
+def fit(file: Path, *, stream: bool) -> Any:
+    asked = datamill.quantiles(
+        file, response="y", factors=["g"], quantiles=[0.5, 0.9], errors="nid", stream=stream
+    )
+    return json.loads(asked.json())
+
+
+@pytest.mark.parametrize("levels", [[0.0, -0.0, 1.0], [-0.0, 2.5, 0.0], ["a ", "a", "b"]])
+def test_levels_that_are_one_in_memory_are_one_in_a_stream(tmp_path: Path, levels: list[Any]) -> None:
+    file = write_table(tmp_path, levels, VALUES)
+    whole, passes = fit(file, stream=False), fit(file, stream=True)
+    assert passes["factors"] == whole["factors"]
+    assert passes["cells"] == whole["cells"] == 2
+    for one, other in zip(passes["quantiles"], whole["quantiles"], strict=True):
+        for here, there in zip(one["coefficients"], other["coefficients"], strict=True):
+            assert [here[name] for name in ("estimate", "low", "high")] == pytest.approx(
+                [there[name] for name in ("estimate", "low", "high")]
+            )
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    "levels", [[1.0, float("nan"), 2.0], ["a", "", "b"], ["a", " ", "b"], ["a", None, "b"]]
+)
+def test_a_row_without_a_level_is_refused(tmp_path: Path, levels: list[Any], stream: bool) -> None:
+    file = write_table(tmp_path, levels, VALUES)
+    with pytest.raises(InputError, match="factor g has no level here") as caught:
+        fit(file, stream=stream)
+    assert caught.value.where == f"{file}:2"
+
+
+def test_an_unused_category_without_a_name_is_no_missing_level(tmp_path: Path) -> None:
+    kind = pl.Enum(["", "b", "a"])
+    file = write_table(tmp_path, pl.Series(["a", "b"] * (ROWS // 2), dtype=kind), VALUES)
+    assert fit(file, stream=True)["factors"] == fit(file, stream=False)["factors"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("levels", "values", "words"),
+    [
+        (["a", "b"], [row % 3 == 0 for row in range(ROWS)], "not numbers"),
+        (["a", "b"], [value * 1e200 for value in VALUES], "cannot be squared"),
+        ([b"a", b"b"], VALUES, "neither numbers nor texts"),
+        ([[1], [2]], VALUES, "neither numbers nor texts"),
+        (pl.Series([1, 2] * (ROWS // 2)).cast(pl.Duration("ms")), VALUES, "neither numbers nor texts"),
+    ],
+)
+def test_columns_that_cannot_be_used_are_refused_alike(
+    tmp_path: Path, levels: Any, values: Sequence[Any], words: str, stream: bool
+) -> None:
+    file = write_table(tmp_path, levels, values)
+    with pytest.raises(InputError, match=words):
+        fit(file, stream=stream)
+
+
+def test_a_tidy_table_is_not_streamed_since_its_rows_are_not_all_valid(tmp_path: Path) -> None:
+    file = tmp_path / "table.parquet"
+    pl.DataFrame(
+        {
+            "trial_id": [f"t{row}" for row in range(ROWS)],
+            "g": ["a", "b"] * (ROWS // 2),
+            "response": "wall_time_s",
+            "value": VALUES,
+            "valid": [row % 5 != 0 for row in range(ROWS)],
+        }
+    ).write_parquet(file)
+    with pytest.raises(InputError, match="not all valid"):
+        datamill.quantiles(file, response="value", factors=["g"], stream=True)
