@@ -89,7 +89,7 @@ def test_the_reduced_table_has_mean_squares_and_p_values_of_all_terms(
     printed = run(capsys, *arguments, "--reduce")[1].splitlines()
     lines = printed[printed.index("Analysis of variance of y") :]
     assert lines[2].split() == ["Factor", "Mean", "Sq.", "p-value"]
-    rows = [line.split() for line in lines[4:8]]
+    rows = [line.replace(" × ", ":").split() for line in lines[4:8]]
     assert [row[0] for row in rows] == ["opt", "aslr", "opt:aslr", "Residuals"]
     for row, term in zip(rows, content["terms"], strict=False):
         assert float(row[1]) == pytest.approx(term["mean_sq"], rel=1e-5)

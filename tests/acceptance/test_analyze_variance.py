@@ -113,7 +113,10 @@ def test_several_versions_are_named_in_the_answer_and_many_summed_up(
     assert "\n1.1: " in two
     _, many, _ = run(capsys, write(plant(versions=[f"v{index}" for index in range(5)]), tmp_path))
     answer = many.split("\n\n")[0].replace("\n", " ")
-    assert answer == "Of 5 versions, most of the uncertainty of the mean of value is in 5 between builds."
+    assert answer == (
+        "The largest part of the uncertainty of the mean of value is between builds in 5 of 5 versions. "
+        "It is shown to be more than half in each."
+    )
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def test_a_covariate_with_a_large_offset_leaves_the_factor_its_interval() -> Non
         found = datamill.quantiles(
             data, response="y", factors=["cfg"], covariates=["t"], quantiles=[0.5], errors="nid"
         )
-        assert found.lead[0].startswith("From u to v, cfg changes the 0.5 quantile of y by +")
+        assert found.lead[0].startswith("From u to v, cfg changes the median of y by +")
         assert f"(t from {np.mean(elapsed + offset):.10g})" in " ".join(found.text().split())
         values.append([number for row in found.model.fits[0].coefficients for number in _list(row.value)])
     assert values[1] == pytest.approx(values[0], rel=1e-6)
@@ -60,7 +60,7 @@ def test_rank_errors_test_a_factor_of_three_levels() -> None:
     found = datamill.quantiles(
         {"a": ["u", "v", "w"] * 40, "y": y}, response="y", factors=["a"], errors="rank", quantiles=[0.5]
     )
-    assert found.lead[0].startswith("a changes the 0.5 quantile of y")
+    assert found.lead[0].startswith("a changes the median of y")
     assert "inf" not in found.lead[0]
     assert "nan" not in found.text()
 
@@ -75,7 +75,7 @@ def test_what_has_no_test_is_not_called_absent(errors: str) -> None:
         quantiles=[0.5],
     )
     assert "No effect" not in found.text()
-    assert found.lead[0].startswith("Whether a changes the 0.5 quantile of y was not tested")
+    assert found.lead[0].startswith("Whether a changes the median of y was not tested")
     assert "change as measured: a +1.00" in found.lead[0]
 
 
@@ -106,7 +106,7 @@ def test_the_levels_of_an_enum_keep_their_order_when_a_table_is_streamed(tmp_pat
         for stream in (False, True)
     ]
     assert leads[0] == leads[1]
-    assert leads[0][0].startswith("From slow to fast, mode changes the 0.5 quantile of y by −")
+    assert leads[0][0].startswith("From slow to fast, mode changes the median of y by −")
 
 
 def test_an_effect_far_below_the_mean_is_told_in_figures_of_its_own() -> None:

@@ -139,7 +139,7 @@ def test_a_fraction_says_on_the_page_what_is_aliased(
     assert "may in truth be that of an interaction" in result.stdout
     page = (datamill.folder / "out" / "report.html").read_text()
     assert "Of 8 combinations these were chosen: 2^(3-1) fraction of resolution III." in page
-    assert "Not to be told apart: niceness = aslr:locale." in page
+    assert "Not to be told apart: niceness = aslr × locale." in page
 
 
 def test_a_level_that_gave_nothing_is_not_what_the_follow_up_is_fixed_at(

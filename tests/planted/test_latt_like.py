@@ -101,7 +101,7 @@ def test_the_answer_says_that_the_effect_is_in_the_tail(data: ModelData) -> None
     sentences = state_quantiles(model, "latency", "us")
     about = next(sentence for sentence in sentences if "sched" in sentence)
     assert about.startswith("From BFS to CFS, sched changes the 0.99 quantile of latency by +")
-    assert "at the 0.5 quantile no effect was detected" in about
+    assert "at the median no effect was detected" in about
     assert "ms" in about
 
 

@@ -89,4 +89,4 @@ def test_a_true_shift_of_tied_data_is_found() -> None:
     y = np.round(rng.normal(100, 1, 200)) + np.tile([0.0, 2.0], 100)
     found = datamill.quantiles({"a": ["u", "v"] * 100, "y": y}, response="y", factors=["a"], quantiles=[0.5])
     assert is_alarm(found.model.fits[0])
-    assert "a changes the 0.5 quantile of y by +2" in found.lead[0]
+    assert "a changes the median of y by +2" in found.lead[0]

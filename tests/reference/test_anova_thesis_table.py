@@ -1,6 +1,7 @@
 """Thesis 2015, Tables 1.2 and 1.3 and equation 1.2, through the command that a user types."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,14 @@ REFERENCE = {
 }
 
 
+def read_row(name: str) -> list[str]:
+    """Cells of a term's row, with numbers as Python reads them."""
+    text = run_anova().replace("\u202f", "").replace("\u2212", "-")
+    shown = name.replace(":", " × ")
+    line = next(line for line in text.splitlines() if re.match(rf"{re.escape(shown)}  ", line))
+    return line.removeprefix(shown).split()
+
+
 def run_anova(*options: str) -> str:
     result = CliRunner().invoke(
         analyze, ["anova", str(TABLE), "--response", "y", "--factors", "x1,x2,x3", *options]
@@ -45,13 +54,27 @@ def round_as_printed(number: float, printed: str) -> str:
 
 
 @pytest.mark.parametrize("row", TABLE_1_3, ids=lambda row: row[0])
-def test_the_text_table_gives_every_printed_digit_of_table_1_3(row: tuple[str, ...]) -> None:
+def test_the_text_table_is_table_1_3_with_bounds_to_the_decimals_of_its_estimates(
+    row: tuple[str, ...],
+) -> None:
     name, low, estimate, high, sum_sq, significant = row
-    line = next(line for line in run_anova().splitlines() if line.split()[:1] == [name])
-    cells = line.split()
-    for shown, printed in zip(cells[1:5], (low, estimate, high, sum_sq), strict=True):
-        assert round_as_printed(float(shown), printed) == printed
-    assert (float(cells[7]) < 0.01) == significant
+    cells = read_row(name)
+    for shown, printed in zip(cells[:4], (low, estimate, high, sum_sq), strict=True):
+        decimals = min(len(printed.partition(".")[2]), 4)
+        assert float(shown) == pytest.approx(float(printed), abs=0.51 * 10**-decimals)
+        assert len(shown.partition(".")[2]) >= decimals
+    assert (float(cells[6]) < 0.01) == significant
+
+
+@pytest.mark.parametrize("row", TABLE_1_3, ids=lambda row: row[0])
+def test_json_gives_every_printed_digit_of_table_1_3(row: tuple[str, ...]) -> None:
+    name, low, estimate, high, sum_sq, _ = row
+    content = json.loads(run_anova("--json"))
+    (found,) = (item for item in content["coefficients"] if item["term"] == name)
+    (square,) = (item["sum_sq"] for item in content["terms"] if item["term"] == name)
+    shown = (found["low"], found["estimate"], found["high"], square)
+    for number, printed in zip(shown, (low, estimate, high, sum_sq), strict=True):
+        assert round_as_printed(number, printed) == printed
 
 
 def test_the_error_row_and_r_squared_are_those_of_the_thesis() -> None:
@@ -62,7 +85,7 @@ def test_the_error_row_and_r_squared_are_those_of_the_thesis() -> None:
 
 
 def test_the_equation_is_1_2_to_every_printed_digit() -> None:
-    assert "y = 33.502 - 8.031 x1 + 9.882 x3 - 4.719 x1:x2\n" in run_anova()
+    assert "y = 33.502 − 8.031 x1 + 9.882 x3 − 4.719 x1 × x2\n" in run_anova()
 
 
 def test_the_text_fits_100_columns() -> None:

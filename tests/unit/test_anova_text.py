@@ -23,11 +23,22 @@ def lay_out(replicates: int, offset: float) -> list[str]:
     cells = gather_cells(factors, codes, values)
     model = fit_linear_model(cells, order=2)
     text = format_anova(Observations("y", "", cells, 0, 0), model, None)
-    return text.partition("Effects as shares")[0].splitlines()
+    return read_plainly(text.partition("Effects as shares")[0]).splitlines()
+
+
+def read_rows(lines: list[str]) -> dict[str, list[str]]:
+    """Cells by the name in front, which two blanks end."""
+    rows = (re.split(r" {2,}", line.strip()) for line in lines if line)
+    return {name: cells for name, *cells in rows}
+
+
+def read_plainly(text: str) -> str:
+    """The text with numbers as Python reads them: no thin spaces, no true minus."""
+    return text.replace("\u202f", "").replace("\u2212", "-")
 
 
 def test_cells_of_the_table_never_run_together() -> None:
-    lines = {line.split()[0]: line.split()[1:] for line in lay_out(50_000, 1e9) if line}
+    lines = read_rows(lay_out(50_000, 1e9))
     assert lines["Error"][-1] == "299994"
     assert lines["Total"][-1] == "299999"
     low, estimate, high, _, df, f, p = lines["a"]
@@ -36,13 +47,13 @@ def test_cells_of_the_table_never_run_together() -> None:
 
 
 def test_the_mean_has_decimals_of_its_own() -> None:
-    lines = {line.split()[0]: line.split()[1:] for line in lay_out(50, 1e9) if line}
+    lines = read_rows(lay_out(50, 1e9))
     low, estimate, high = (float(text) for text in lines["(mean)"])
     assert low < estimate < high
     assert estimate - 1e9 == pytest.approx(0.75, abs=0.2)
     assert high - low == pytest.approx(0.23, abs=0.02)
-    # The effects keep the digits that their own size leaves room for.
-    assert len(lines["a"][1].partition(".")[2]) >= 6
+    # The effects show five figures of their error, about 0.1, whatever the mean needs.
+    assert len(lines["a"][1].partition(".")[2]) == 5
 
 
 def test_a_table_of_ordinary_size_fits_100_columns() -> None:
@@ -118,14 +129,16 @@ def test_neither_offset_nor_unit_rounds_an_effect_to_nothing(offset: float, size
     estimate, low, high = (float(text.replace("\u2212", "-")) for text in shown.groups())
     assert estimate == pytest.approx(2 * size, rel=1e-2)
     assert low < estimate < high
-    text = format_anova(Observations("y", "", cells, 0, 0), model, None)
+    text = read_plainly(format_anova(Observations("y", "", cells, 0, 0), model, None))
     assert "0.000000000000" not in text
+    power = re.search(r"Analysis of variance of y \(× (\S+)\)", text)
+    unit = float(power[1]) if power else 1.0
     (mean,) = (line.split()[1:4] for line in text.splitlines() if line.startswith("(mean)"))
     assert float(mean[0]) < float(mean[1]) < float(mean[2])
     shares = re.search(r"flag +(\S+)% +(\S+)%", text)
     assert shares is None or (float(shares[1]) > 0 and float(shares[2]) > 0)
     (equation,) = (line for line in text.splitlines() if line.startswith("y = "))
-    assert float(equation.split()[-2]) == pytest.approx(size, rel=1e-2)
+    assert unit * float(equation.split()[-2]) == pytest.approx(size, rel=1e-2)
 
 
 def test_an_estimate_that_rounds_to_zero_has_no_sign() -> None:
@@ -133,7 +146,8 @@ def test_an_estimate_that_rounds_to_zero_has_no_sign() -> None:
     codes = np.array([(a, b) for a in range(2) for b in range(2) for _ in range(2)])
     values = 10.0 * codes[:, 0] + np.tile([-1.0, 1.0], 4) - 1e-13 * codes[:, 1]
     cells = gather_cells(factors, codes, values)
-    text = format_anova(Observations("y", "", cells, 0, 0), fit_linear_model(cells, order=2), None)
+    model = fit_linear_model(cells, order=2)
+    text = read_plainly(format_anova(Observations("y", "", cells, 0, 0), model, None))
     assert re.search(r"\nb +-\d.* 0\.0000", text)
     assert not re.search(r"-0\.0+( |$)", text)
 
@@ -150,3 +164,60 @@ def test_the_table_is_in_the_unit_that_suits_the_mean() -> None:
     assert "Analysis of variance of y (ns)" in text
     assert text == same
     assert "y = 4.5003 + 0.4965 a" in text
+
+
+def measure_rates(unit: str) -> tuple[Observations, str]:
+    """Throughputs of 1.5 million on two factors, and the text of their model."""
+    factors = [Factor("a", ("0", "1")), Factor("b", ("x", "y", "z"))]
+    codes = np.array([(a, b) for a in range(2) for b in range(3) for _ in range(6)])
+    noise = 2e4 * np.random.default_rng(1).standard_normal(36)
+    observations = Observations(
+        "rate", unit, gather_cells(factors, codes, 1.5e6 + 2e5 * codes[:, 0] + noise), 0, 0
+    )
+    return observations, format_anova(observations, fit_linear_model(observations.cells, order=2), None)
+
+
+@pytest.mark.parametrize(("unit", "shown"), [("B/s", "MB/s"), ("", "million"), ("{req}/s", "million req/s")])
+def test_no_number_of_the_table_needs_an_exponent_where_a_unit_can_say_it(unit: str, shown: str) -> None:
+    _, text = measure_rates(unit)
+    table = text.partition("Effects as shares")[0]
+    assert f"Analysis of variance of rate ({shown})" in table
+    assert "e+" not in table
+    mean = next(line for line in table.splitlines() if line.startswith("(mean)"))
+    assert re.search(r" 1\.5\d+ ", mean) or re.search(r" 1\.6\d+ ", mean), mean
+    assert re.search(rf"error mean square = \S+ \({shown}\)²|error mean square = \S+ {shown}²", table)
+
+
+def test_a_model_without_a_unit_has_no_square_of_one() -> None:
+    assert "²" not in "\n".join(lay_out(5, 10.0))
+
+
+def test_numbers_of_the_table_have_a_true_minus_and_columns_two_blanks_apart() -> None:
+    _, text = measure_rates("B/s")
+    table = text.partition("Effects as shares")[0].partition("Analysis of variance")[2]
+    rows = [line for line in table.splitlines() if re.match(r"\(mean\)|a |b |  [xyz] |Error|Total", line)]
+    assert len(rows) >= 7
+    assert not [row for row in rows if re.search(r"(?<![e0-9])-\d", row)]
+    assert not [row for row in rows if re.search(r"\d \d", row.replace("\u202f", ""))]
+
+
+def test_an_interaction_has_one_form_for_people_and_the_formulas_for_programs(tmp_path: Path) -> None:
+    rows = [
+        f"{a},{b},{10 + 3 * (a == b) + 0.01 * (i * 7 % 5)}" for i in range(6) for a in "uv" for b in "uvw"
+    ]
+    text = "a,b,y\n" + "\n".join(rows) + "\n"
+    for verb in ("anova", "quantiles"):
+        file = tmp_path / f"{verb}.csv"
+        file.write_text(text)
+        page = tmp_path / f"{verb}.html"
+        options = ["--response", "y", "--factors", "a,b", "--html", str(page)]
+        result = CliRunner().invoke(analyze, [verb, str(file), *options])
+        assert result.exception is None, result.output
+        assert "a × b" in result.output
+        assert "a:b" not in result.output
+        shown = re.sub(r"<(script|style).*?</\1>", "", page.read_text(), flags=re.DOTALL)
+        assert "a × b" in shown
+        assert "a:b" not in shown
+        json_text = CliRunner().invoke(analyze, [verb, str(file), *options[:4], "--json"]).output
+        assert '"a:b' in json_text
+        assert "×" not in json_text

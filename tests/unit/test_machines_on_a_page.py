@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -31,6 +33,57 @@ def test_machines_that_agree_give_one_answer_and_each_its_own() -> None:
     assert re.search(r">4\d\.\d+ s<", page.html)
     assert re.search(r">3\.\d+ s<", page.html)
     assert "of its machine" in page.html
+
+
+def add_response(study: Study, ratios: Mapping[str, float], *, shift: float = 0.0) -> Study:
+    """The study with a second response, in bytes: package b takes `ratios` times as many on each machine."""
+    experiment, design, table, trials = study
+    factor = pl.col("machine").cast(pl.String).replace_strict(ratios, return_dtype=pl.Float64)
+    other = make_fleet_study(1.0, seed=99, replicates=6, noise=0.01)[2].with_columns(
+        response=pl.lit("memory").cast(table.schema["response"]),
+        unit=pl.lit("B").cast(table.schema["unit"]),
+        value=pl.col("value") * 1000 * pl.when(pl.col("package") == "b").then(factor).otherwise(1.0) + shift,
+    )
+    first = experiment.responses[0]
+    responses = (first, replace(first, name="memory", unit="B", formula="memory"))
+    return replace(experiment, responses=responses), design, pl.concat([table, other]), trials
+
+
+def find_part(html: str, number: int) -> str:
+    """What the page says of a response behind the first, by its number, machine by machine."""
+    return html.split(f'id="machines-{number}"')[1].split("<h2", 1)[0]
+
+
+def test_a_second_response_has_its_own_machines_in_its_own_unit() -> None:
+    study = make_fleet_study(1.05, seed=1, replicates=6, noise=0.01)
+    ratios = {"atom": 0.8, "xeon": 1.2, "cortex": 1.2, "epyc": 1.2}
+    page = report(add_response(study, ratios))
+    part = find_part(page.html, 2)
+    assert "The machines do not agree on b against a" in part
+    assert "b is better on atom" in part
+    assert "Means are in memory" in part
+    rows = re.findall(r"<tr>(.*?)</tr>", part, re.DOTALL)
+    shown = [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, re.DOTALL) for row in rows]
+    machines = [row[0] for row in shown if len(row) == 7 and row[1] == "b"]
+    assert machines == list(SECONDS)
+    # The answer is that of the first response, on which machines agree.
+    assert page.answer.headline.startswith("On the average of 4 machines, a is better: its time is")
+    assert page.html.count('id="machines"') == 1
+    assert "On the average of 4 machines: " in page.html
+
+
+def test_a_second_response_with_values_below_zero_is_not_said_to_be_relative() -> None:
+    study = make_fleet_study(1.05, seed=1, replicates=6, noise=0.01)
+    page = report(add_response(study, dict.fromkeys(SECONDS, 1.1), shift=-20_000.0))
+    assert "100% is its mean" not in find_part(page.html, 2)
+
+
+def test_one_machine_has_no_table_of_machines_for_any_response() -> None:
+    experiment, design, table, trials = add_response(
+        make_fleet_study(1.05, seed=6), dict.fromkeys(SECONDS, 1.1)
+    )
+    page = report((experiment, design, table.filter(pl.col("machine") == "xeon"), trials))
+    assert 'id="machines' not in page.html
 
 
 def test_machines_that_show_the_opposite_get_no_common_winner() -> None:

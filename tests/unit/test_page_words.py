@@ -99,7 +99,7 @@ def test_a_quantile_panel_has_axes_of_its_own_and_the_name_that_tables_use() -> 
         "intercept",
         "tool",
         "flag",
-        "tool:flag",
+        "tool × flag",
     ]
 
 
@@ -126,6 +126,12 @@ def test_a_word_with_a_hyphen_stays_whole_and_escaped() -> None:
         ("3 strata", "strata"),
         ("Cook's distance 2", "cook"),
         ("QCD", "qcd"),
+        ("impact factor", "impact"),
+        ("equation 17", "paper"),
+        ("R^2 = 0.9", "r-squared"),
+        ("Sum Sq.", "squares"),
+        ("59 df", "df"),
+        ("power 90%", "power"),
     ],
 )
 def test_a_page_explains_the_words_that_it_uses_and_no_others(text: str, key: str) -> None:

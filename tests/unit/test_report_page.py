@@ -303,7 +303,7 @@ def test_the_page_shows_answer_trials_exclusions_warnings_machine_and_seed() -> 
         "Some CPU",
         "seed 42",
         "Where the variation comes from",
-        "package:optimization",
+        "package × optimization",
     ):
         assert text in page, text
 

@@ -109,11 +109,14 @@ def _describe_hidden(factors: tuple[DesignFactor, ...], *, nested: bool) -> list
 
 def _describe_points(file: ExperimentFile, factors: tuple[DesignFactor, ...], product: str) -> str:
     """How many points were chosen out of how many, how, and what cannot be told apart for it."""
+    # Imported late: it brings the analysis along, which takes a while to load.
+    from datamill.report.term_names import spell_terms_of_design
+
     chosen = choose_points(file.experiment, factors)
     combinations = math.prod(len(factor.levels) for factor in factors if factor.role == "factor")
     lines = [("design", f"{chosen.kind}: {chosen.construction}")]
     lines.append(("design points", f"{len(chosen.points):,} of {combinations:,} = {product}"))
-    aliases = [*chosen.aliases[:_MOST_ALIASES]]
+    aliases = [spell_terms_of_design(text) for text in chosen.aliases[:_MOST_ALIASES]]
     if len(chosen.aliases) > _MOST_ALIASES:
         aliases.append(f"… and {len(chosen.aliases) - _MOST_ALIASES} more; design.json of the bundle has all")
     lines += [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from io import BytesIO
 from pathlib import Path
 
@@ -11,6 +11,8 @@ import click
 import polars as pl
 
 from datamill.analysis.model_data.observations import is_tidy
+from datamill.cli.analyze.quantiles import parse_quantiles
+from datamill.cli.verbs import DataArgument
 from datamill.experiment.errors import InputError
 from datamill.report.markup import format_latex, format_markdown
 from datamill.report.point_table import PrintedTable, show_rows, summarize_points
@@ -23,7 +25,7 @@ _MARKUP: dict[str, Callable[[PrintedTable], str]] = {"latex": format_latex, "mar
 
 
 @click.command(short_help="Write a bundle or table for another tool or a paper.")
-@click.argument("data", metavar="DATA", type=click.Path(path_type=Path))
+@click.argument("data", metavar="DATA", cls=DataArgument, type=click.Path(path_type=Path))
 @click.option(
     "--to",
     "form",
@@ -36,10 +38,21 @@ _MARKUP: dict[str, Callable[[PrintedTable], str]] = {"latex": format_latex, "mar
 )
 @click.option("--force", is_flag=True, help="Overwrite FILE.")
 @click.option("--response", "responses", metavar="NAME", multiple=True, help="Only this response [all].")
+@click.option(
+    "--quantiles",
+    metavar="Q,…",
+    default="",
+    help="latex and markdown: also these quantiles with their intervals, such as 0.5,0.9, or ranges "
+    "FROM:TO:STEP.",
+)
+@click.option(
+    "--median", is_flag=True, help="latex and markdown: also the median; the same as --quantiles 0.5."
+)
 @click.option("--rows", is_flag=True, help="latex and markdown: the rows as they are, instead of means.")
 @click.option(
     "--confidence",
     type=click.FloatRange(0.5, 1, min_open=True, max_open=True),
+    metavar="LEVEL",
     default=0.95,
     show_default=True,
     help="Level of the intervals.",
@@ -50,6 +63,8 @@ def export(
     out: Path | None,
     force: bool,
     responses: tuple[str, ...],
+    quantiles: str,
+    median: bool,
     rows: bool,
     confidence: float,
 ) -> None:
@@ -58,13 +73,28 @@ def export(
     csv and parquet hold every row and digit. benchfmt is what go test -bench prints and benchstat
     compares: the valid observations of a tidy table, a PASS after each trial. latex (with the
     package booktabs) and markdown hold, for each response of a tidy table, the mean at each design
-    point with its interval and n; of any other table the rows, rounded to 4 figures.
+    point with its interval and n, and with --median or --quantiles these as well; of any other table
+    the rows, rounded to 4 figures.
 
     \b
       datamill export my-bundle --to benchfmt --out new.txt
-      datamill export table.csv --to latex --response wall_time_s
+      datamill export table.csv --to latex --response wall_time_s --quantiles 0.5,0.9
     """  # noqa: D301 - click needs the backspace itself
+    wanted = [*([0.5] if median else []), *parse_quantiles(quantiles)]
+    if wanted and (form not in _MARKUP or rows):
+        raise InputError(
+            f"{'--median' if median else '--quantiles'} is for tables of design points",
+            where="--rows" if rows else f"--to {form}",
+            remedy="Leave it out, or write --to latex or --to markdown without --rows.",
+        )
     table, source, tidy = _read_table(data)
+    if wanted and not tidy:
+        raise InputError(
+            "medians and quantiles by design point need a tidy table: columns trial_id, response, value and "
+            "valid",
+            where=source,
+            remedy="Export a bundle's folder; of this table, datamill analyze quantiles shows quantiles.",
+        )
     if responses:
         table = _choose_responses(table, responses, tidy, source)
     notes: tuple[str, ...] = ()
@@ -82,7 +112,7 @@ def export(
         written = format_benchfmt(table, list_level_columns(table), source=source)
         content, notes = written.text.encode(), written.notes
     else:
-        tables = [show_rows(table)] if rows or not tidy else _summarize(table, confidence, source)
+        tables = [show_rows(table)] if rows or not tidy else _summarize(table, confidence, wanted, source)
         content = "\n".join(_MARKUP[form](item) for item in tables).encode()
     _deliver(content, out, force, data)
     for note in notes:
@@ -111,9 +141,10 @@ def _choose_responses(
 ) -> pl.DataFrame:
     if not tidy:
         raise InputError(
-            "--response chooses rows of a tidy table, and this is none",
+            "--response chooses rows of a tidy table, and this is none: no columns trial_id, response, value "
+            "and valid",
             where=source,
-            remedy="Leave it out.",
+            remedy="Leave --response out: all rows are written.",
         )
     known = table["response"].unique(maintain_order=True).drop_nulls().to_list()
     for name in responses:
@@ -126,12 +157,17 @@ def _choose_responses(
     return table.filter(pl.col("response").is_in(list(responses)))
 
 
-def _summarize(table: pl.DataFrame, confidence: float, source: str) -> list[PrintedTable]:
-    """A table of means for each response that has a valid row."""
+def _summarize(
+    table: pl.DataFrame, confidence: float, quantiles: Sequence[float], source: str
+) -> list[PrintedTable]:
+    """A table of means, and of quantiles where these are wanted, for each response that has a valid row."""
     usable = table.filter("valid")["response"].unique(maintain_order=True).to_list()
     if not usable:
         raise InputError("no row is valid", where=source, remedy="The column exclusion says why.")
-    return [summarize_points(table, name, confidence=confidence, source=source) for name in usable]
+    return [
+        summarize_points(table, name, confidence=confidence, quantiles=quantiles, source=source)
+        for name in usable
+    ]
 
 
 def _encode_parquet(table: pl.DataFrame, out: Path | None) -> bytes:

@@ -14,6 +14,7 @@ import msgspec
 import polars as pl
 
 from datamill.cli.console import name_command
+from datamill.cli.verbs import DataArgument
 from datamill.experiment.errors import InputError
 from datamill.experiment.phrases import count_nouns
 from datamill.results.bundle import replace_file
@@ -33,7 +34,14 @@ _MOST_LEVELS = 6
     short_help="Make a table of the results of another tool.",
     epilog="\b\nFormats, recognised from the content:\n" + _FORMAT_LIST,
 )
-@click.argument("files", metavar="FILE…", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument(
+    "files",
+    metavar="FILE…",
+    cls=DataArgument,
+    nargs=-1,
+    required=True,
+    type=click.Path(path_type=Path),
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path),

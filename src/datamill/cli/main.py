@@ -44,9 +44,14 @@ _VERBS = {
 }
 
 
+#: Verbs of `analyze`, which users type without it.
+_NESTED = dict.fromkeys(("anova", "quantiles", "tests", "variability", "variance", "summary"), "analyze")
+
+
 @click.group(
     cls=VerbGroup,
     verbs=_VERBS,
+    nested=_NESTED,
     package="datamill.cli",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
@@ -10,17 +11,29 @@ import click
 
 from datamill.experiment.suggestions import suggest_name
 
+#: What stands for the data of a verb where these are no single table.
+_EXAMPLES = {"import": "results.json", "compare": "old.csv new.csv"}
+
 
 class VerbGroup(click.Group):
     """Imports a verb when it is used, and offers the nearest one for a verb that it does not know.
 
     `verbs` has each with its line in the help; `package` is where their modules are: `new` need not
-    wait for the statistics of `analyze`.
+    wait for the statistics of `analyze`. `nested` names verbs that stand in groups of their own, each
+    with its group: whoever leaves out the group is told the whole command.
     """
 
-    def __init__(self, *arguments: Any, verbs: Mapping[str, str], package: str, **options: Any) -> None:
+    def __init__(
+        self,
+        *arguments: Any,
+        verbs: Mapping[str, str],
+        package: str,
+        nested: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> None:
         super().__init__(*arguments, **options)
         self._verbs = verbs
+        self._nested = nested or {}
         self._package = package
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
@@ -47,5 +60,28 @@ class VerbGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the verb, or fail with the nearest one."""
         if args and not args[0].startswith("-") and args[0] not in self._verbs:
+            if group := self._nested.get(args[0]):
+                typed = shlex.join([*ctx.command_path.split(), group, *args])
+                ctx.fail(f'"{args[0]}" is a verb of {group}. Type: {typed}')
             ctx.fail(f'unknown verb "{args[0]}". {suggest_name(args[0], self._verbs)}')
         return super().resolve_command(ctx, args)
+
+
+class DataArgument(click.Argument):
+    """A path that must be given; who leaves it out is told what to type."""
+
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        """Check the value as click does.
+
+        Raises:
+            click.UsageError: it is missing; the message has the command with an example in its place.
+        """
+        try:
+            return super().process_value(ctx, value)
+        except click.MissingParameter:
+            example = _EXAMPLES.get(ctx.info_name or "", "table.csv")
+            raise click.UsageError(
+                f"{self.make_metavar(ctx)} is missing: name a file or a folder. Such as: "
+                f"{ctx.command_path} {example}",
+                ctx,
+            ) from None

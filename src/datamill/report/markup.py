@@ -7,8 +7,8 @@ from datamill.report.point_table import PrintedTable
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{",
     "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
-    ">": r"\textgreater{}", "|": r"\textbar{}", "−": "$-$", "–": "--", "µ": r"\textmu{}", "μ": r"\textmu{}",
-    "±": r"$\pm$", "°": r"\textdegree{}", "\u202f": r"\,", "\n": " ", "\r": " ",
+    ">": r"\textgreater{}", "|": r"\textbar{}", "−": "$-$", "–": "--", "×": r"$\times$", "µ": r"\textmu{}",
+    "μ": r"\textmu{}", "±": r"$\pm$", "°": r"\textdegree{}", "\u202f": r"\,", "\n": " ", "\r": " ",
 }  # fmt: skip
 _MARKDOWN = {sign: f"\\{sign}" for sign in "\\|*_`<>[]#~"} | {"\n": " ", "\r": " "}
 
@@ -33,11 +33,17 @@ def format_markdown(table: PrintedTable) -> str:
 
 
 def _join_latex(cells: tuple[str, ...]) -> str:
-    # A row must not begin with a bracket: the rule above would take it for its own argument.
-    escaped = [_escape(cell, _LATEX) for cell in cells]
-    if escaped and escaped[0].startswith("["):
+    # A row must not begin with a bracket or a star: the rule or the row above would take it for its own.
+    escaped = [_escape_latex(cell) for cell in cells]
+    if escaped and escaped[0].startswith(("[", "*")):
         escaped[0] = f"{{}}{escaped[0]}"
     return " & ".join(escaped) + r" \\"
+
+
+def _escape_latex(text: str) -> str:
+    # Of two hyphens in a row, as in --fast, LaTeX would make a dash.
+    pairs = zip(text, f"{text[1:]} ", strict=True)
+    return "".join("-{}" if sign == after == "-" else _LATEX.get(sign, sign) for sign, after in pairs)
 
 
 def _join_markdown(cells: tuple[str, ...]) -> str:

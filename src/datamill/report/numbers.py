@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from datamill.analysis.records import Interval
@@ -24,6 +25,10 @@ _SCALABLE = {
 _WORDS = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
 #: Decimals that a number has at most.
 _MOST_DECIMALS = 12
+#: Share of the middle below which effects choose the scale of a model.
+_TINY_EFFECT = 1e-5
+#: What is below this in its scale gets a power of ten.
+_SMALLEST_SHOWN = 1e-6
 _NO_LARGE_PREFIX = {"s"}
 _NO_SMALL_PREFIX = {"B", "bit"}
 
@@ -67,6 +72,18 @@ def scale_by_power(unit: str, magnitude: float) -> Scale:
     """Scale with a power of ten before the unit, for positive magnitudes that no prefix or word suits."""
     power = math.floor(math.log10(magnitude))
     return Scale(10.0**-power, f"× 1e{power} {unit}".strip())
+
+
+def choose_effect_scale(unit: str, middle: float, effects: Sequence[float]) -> Scale:
+    """Scale for a model, from what its effects act about (the mean, an intercept) and from these.
+
+    Where effects are tiny beside the middle, that of the largest effect; a power of ten where
+    neither a prefix nor decimals could show it.
+    """
+    largest = max((abs(effect) for effect in effects), default=0.0)
+    told = largest if 0 < largest < _TINY_EFFECT * abs(middle) else max(largest, abs(middle))
+    scale = choose_scale(unit, told)
+    return scale_by_power(unit, told) if 0 < told * scale.factor < _SMALLEST_SHOWN else scale
 
 
 def format_fixed(value: float, decimals: int) -> str:
@@ -135,6 +152,11 @@ def format_percent(value: Interval, confidence: float, *, signed: bool = False) 
 def name_confidence(confidence: float) -> str:
     """`95%` for 0.95, `99.9%` for 0.999."""
     return f"{100 * confidence:.10g}%"
+
+
+def name_quantile(quantile: float) -> str:
+    """`median` for 0.5, `0.99 quantile` for another."""
+    return "median" if quantile == 0.5 else f"{quantile:g} quantile"
 
 
 def format_p(p: float | None) -> str:

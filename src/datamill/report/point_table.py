@@ -1,4 +1,4 @@
-"""A table of means by design point, for a paper: levels, n, mean and interval."""
+"""A table of means and quantiles by design point, for a paper: levels, n, each figure with its interval."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import polars as pl
 from scipy.stats import t as student_t
 
 from datamill.analysis.model_data.observations import list_tidy_factors, select_response
-from datamill.report.numbers import choose_scale, count_decimals, format_fixed, name_confidence
+from datamill.analysis.quantile.fits import check_quantiles
+from datamill.report.numbers import choose_scale, format_to_error, name_confidence, name_quantile
+from datamill.report.point_quantiles import describe_quantiles, format_point_quantiles
 
 #: What stands for the level of a factor that a benchmark does not have.
 _NO_LEVEL = "–"
@@ -31,17 +33,25 @@ class PrintedTable:
 
 
 def summarize_points(
-    table: pl.DataFrame, response: str, *, confidence: float = 0.95, source: str = "table"
+    table: pl.DataFrame,
+    response: str,
+    *,
+    confidence: float = 0.95,
+    quantiles: Sequence[float] = (),
+    source: str = "table",
 ) -> PrintedTable:
     """Return the mean of a response at each design point of a tidy table, with its Student interval.
 
     One value a trial; the interval uses the variance of its own design point. There is none for fewer
     than two trials, nor where trials do not differ: that they never would is not known. Figures are
-    rounded by the interval's half-width.
+    rounded by the interval's half-width. Each of the `quantiles` follows, with the interval from one
+    ordered value to another whose ranks the binomial distribution gives; there is none where the
+    trials are too few for it.
 
     Raises:
-        InputError: as `select_response`.
+        InputError: as `select_response`, or a quantile is not between 0 and 1.
     """
+    wanted = check_quantiles(quantiles) if quantiles else []
     rows = table.filter(pl.col("response") == response)
     factors = list(list_tidy_factors(rows.filter("valid"))) or [_find_column(rows)]
     filled = rows.with_columns(pl.col(name).cast(pl.String).fill_null(_NO_LEVEL) for name in factors)
@@ -49,6 +59,7 @@ def summarize_points(
     cells = observations.cells
     means = [cells.origin + float(mean) for mean in cells.means]
     scale = choose_scale(observations.unit, max((abs(mean) for mean in means), default=0.0))
+    beside = format_point_quantiles(cells, wanted, confidence, scale, _NO_INTERVAL)
     lines = []
     for index, mean in enumerate(means):
         n = int(cells.counts[index])
@@ -57,13 +68,17 @@ def summarize_points(
         if n > 1 and cells.within_ss[index] > cells.rounding_ss:
             variance = float(cells.within_ss[index]) / (n - 1)
             half = float(student_t.ppf(0.5 + confidence / 2, n - 1)) * math.sqrt(variance / n)
-        lines.append((*levels, str(n), *_format_mean(mean * scale.factor, half * scale.factor)))
+        shown = _format_mean(mean * scale.factor, half * scale.factor)
+        lines.append((*levels, str(n), *shown, *beside[index]))
     unit = f" ({scale.unit})" if scale.unit else ""
     level = name_confidence(confidence)
     notes = [f"Mean with its {level} interval (Student, each design point by itself)."]
-    if any(line[-1] == _NO_INTERVAL for line in lines):
+    if any(line[len(factors) + 2] == _NO_INTERVAL for line in lines):
         one = observations.units.removesuffix("s")
         notes.append(f"No interval where there is one {one} only, or where {one}s do not differ at all.")
+    averaged = bool(observations.averaged or observations.averaged_builds)
+    if wanted:
+        notes += describe_quantiles(wanted, cells.counts, confidence, observations.units, averaged=averaged)
     if observations.averaged:
         notes.append(
             f"Measurements inside one trial were averaged (trials with several: {observations.averaged})."
@@ -77,9 +92,18 @@ def summarize_points(
         notes.append(f"Rows excluded: {observations.excluded}.")
     return PrintedTable(
         f"{response}{unit}",
-        (*factors, observations.units, f"{response}{unit}", f"{level} interval"),
+        (
+            *factors,
+            observations.units,
+            f"{'mean ' if wanted else ''}{response}{unit}",
+            f"{level} interval",
+            *(head for item in wanted for head in (f"{name_quantile(item)}{unit}", f"{level} interval")),
+        ),
         tuple(lines),
-        (*(_is_numeric([line[place] for line in lines]) for place in range(len(factors))), True, True, True),
+        (
+            *(_is_numeric([line[place] for line in lines]) for place in range(len(factors))),
+            *([True] * (3 + 2 * len(wanted))),
+        ),
         tuple(notes),
     )
 
@@ -90,13 +114,11 @@ def _find_column(rows: pl.DataFrame) -> str:
 
 def _format_mean(mean: float, half: float) -> tuple[str, str]:
     if not math.isfinite(half):
-        decimals = 0 if mean == 0 else max(0, min(12, _DIGITS - 1 - math.floor(math.log10(abs(mean)))))
-        return format_fixed(mean, decimals), _NO_INTERVAL
-    decimals = count_decimals(half)
-    return (
-        format_fixed(mean, decimals),
-        f"{format_fixed(mean - half, decimals)} to {format_fixed(mean + half, decimals)}",
-    )
+        # As many figures as an error of a hundredth leaves, with an exponent where decimals would show none.
+        rounded = abs(mean) * 10.0 ** (2 - _DIGITS)
+        return format_to_error(mean, rounded) if mean else "0", _NO_INTERVAL
+    low, high = (format_to_error(end, half) for end in (mean - half, mean + half))
+    return format_to_error(mean, half), f"{low} to {high}"
 
 
 def show_rows(table: pl.DataFrame, *, digits: int = _DIGITS) -> PrintedTable:

@@ -11,6 +11,7 @@ import click
 
 from datamill.analyses.records import Asked
 from datamill.analysis.groups.multiplicity import Adjustment
+from datamill.cli.verbs import DataArgument
 
 
 def data_options(verb: Callable[..., None]) -> Callable[..., None]:
@@ -41,7 +42,7 @@ def data_options(verb: Callable[..., None]) -> Callable[..., None]:
         verb(asked=asked, **rest)
 
     options = [
-        click.argument("file", metavar="DATA", type=click.Path(path_type=Path)),
+        click.argument("file", metavar="DATA", cls=DataArgument, type=click.Path(path_type=Path)),
         click.option(
             "--response", metavar="NAME", default="", help="Column (of a bundle: response) to explain."
         ),

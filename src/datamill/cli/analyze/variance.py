@@ -13,10 +13,11 @@ from datamill.analysis.random_effects.variance import VarianceMethod
 from datamill.cli.analyze.data import confidence_option, seed_option
 from datamill.cli.analyze.output import output_options, put_out, refuse_bad_files
 from datamill.cli.nested_options import nested_options
+from datamill.cli.verbs import DataArgument
 
 
 @click.command(short_help="Where uncertainty comes from: builds, executions or measurements.")
-@click.argument("file", metavar="DATA", type=click.Path(path_type=Path))
+@click.argument("file", metavar="DATA", cls=DataArgument, type=click.Path(path_type=Path))
 @nested_options
 @click.option(
     "--method",

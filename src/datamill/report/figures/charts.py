@@ -19,6 +19,8 @@ _SHAPES = (
     ("circle", "●"), ("square", "■"), ("triangle-up", "▲"), ("diamond", "◆"), ("cross", "✚"),
     ("triangle-down", "▼"), ("triangle-right", "▶"),
 )  # fmt: skip
+#: Strokes of lines, none like another; their number has no divisor in common with the colours'.
+_DASHES = ((1, 0), (7, 3), (2, 2), (9, 3, 2, 3), (12, 4))
 #: Points beyond the whiskers that one figure shows.
 MOST_POINTS = 400
 #: From this ratio of the largest to the smallest value on, a linear axis hides what is small.
@@ -69,6 +71,11 @@ class Mark:
 def choose_mark(index: int) -> Mark:
     """Mark of the group with this index."""
     return Mark(_PALETTE[index % len(_PALETTE)], *_SHAPES[index % len(_SHAPES)])
+
+
+def choose_dash(index: int) -> list[int]:
+    """Stroke of the line of the group with this index, in pixels of ink and gap."""
+    return list(_DASHES[index % len(_DASHES)])
 
 
 def let_zoom(chart: Chart) -> Chart:

@@ -8,7 +8,7 @@ import altair as alt
 
 from datamill.analysis.random_effects.comparison_records import VersionComparison
 from datamill.analysis.random_effects.history import VersionHistory
-from datamill.report.figures.figure import Figure
+from datamill.report.figures.figure import Figure, leave_room
 from datamill.report.numbers import name_confidence
 from datamill.report.verbs.compare_answer import (
     name_threshold,
@@ -23,6 +23,8 @@ _MOST_ROWS = 60
 #: More versions than this need no name each on an axis.
 _MOST_NAMES = 40
 _BLUE, _GREY, _GREEN, _ORANGE = "#2f7ec1", "#8c8c8c", "#3a9459", "#dd7f1e"
+#: Of the verdicts changed, unchanged, cannot tell.
+_SHAPES = ("circle", "square", "diamond")
 
 
 def draw_changes(comparison: VersionComparison) -> Figure:
@@ -51,6 +53,7 @@ def draw_changes(comparison: VersionComparison) -> Figure:
     color = alt.Color(
         "verdict:N", title=None, scale=alt.Scale(domain=verdicts, range=[_ORANGE, _GREEN, _GREY])
     )
+    shape = alt.Shape("verdict:N", title=None, scale=alt.Scale(domain=verdicts, range=list(_SHAPES)))
     unit = "%" if relative else scale.unit
     base = "the version before" if comparison.consecutive else comparison.changes[0].baseline
     title = f"change of {comparison.response} against {base}{f' ({unit})' if unit else ''}"
@@ -71,7 +74,11 @@ def draw_changes(comparison: VersionComparison) -> Figure:
         .encode(alt.X("zero:Q", title=title)),
         marks.mark_rule(strokeWidth=2).encode(x, alt.X2("high:Q"), y, color),
         marks.mark_point(filled=True, size=60, opacity=1).encode(
-            alt.X("estimate:Q"), y, color, tooltip=["pair:N", "estimate:Q", "low:Q", "high:Q", "verdict:N"]
+            alt.X("estimate:Q"),
+            y,
+            color,
+            shape,
+            tooltip=["pair:N", "estimate:Q", "low:Q", "high:Q", "verdict:N"],
         ),
     ]
     caption = (
@@ -80,13 +87,14 @@ def draw_changes(comparison: VersionComparison) -> Figure:
     )
     if relative:
         caption += (
-            f"The green band is ±{limit}, too small to matter: a bar inside it is unchanged, a bar that "
+            f"The shaded band is ±{limit}, too small to matter: a bar inside it is unchanged, a bar that "
             "leaves out 0 and is not inside has changed, any other cannot be told yet. "
         )
     caption += f"{phrase_basis(comparison)}."
     if len(comparison.changes) > len(shown):
         caption += f" {len(comparison.changes) - len(shown)} further versions are not drawn."
-    chart = alt.layer(*layers).properties(width=480, height=alt.Step(30))
+    pairs = [str(row["pair"]) for row in rows]
+    chart = alt.layer(*layers).properties(width=480, height=alt.Step(30), padding=leave_room(pairs))
     return Figure("version-changes", f"Change of {comparison.response}", caption, chart.to_dict())
 
 
@@ -154,11 +162,12 @@ def draw_history(comparison: VersionComparison, history: VersionHistory | None =
                 .mark_rule(color=_ORANGE, strokeDash=[4, 3])
                 .encode(alt.X("cut:Q"))
             )
+    kinds, legend = ["version", "stands out"], alt.Legend() if alone else None
     color = alt.Color(
-        "kind:N",
-        title=None,
-        scale=alt.Scale(domain=["version", "stands out"], range=[_BLUE, "#c23b3b"]),
-        legend=alt.Legend() if alone else None,
+        "kind:N", title=None, scale=alt.Scale(domain=kinds, range=[_BLUE, "#c23b3b"]), legend=legend
+    )
+    shape = alt.Shape(
+        "kind:N", title=None, scale=alt.Scale(domain=kinds, range=["circle", "diamond"]), legend=legend
     )
     marks = alt.Chart(alt.InlineData(values=points))
     layers += [
@@ -166,14 +175,18 @@ def draw_history(comparison: VersionComparison, history: VersionHistory | None =
             x, alt.Y("low:Q", title=y_title, scale=y_scale), alt.Y2("high:Q"), color
         ),
         marks.mark_point(filled=True, size=46, opacity=1).encode(
-            x, alt.Y("mean:Q", scale=y_scale), color, tooltip=["version:N", "mean:Q", "low:Q", "high:Q"]
+            x,
+            alt.Y("mean:Q", scale=y_scale),
+            color,
+            shape,
+            tooltip=["version:N", "mean:Q", "low:Q", "high:Q"],
         ),
     ]
     level = name_confidence(comparison.confidence)
     caption = f"Points are means of versions, bars their {level} intervals, each for itself. "
     if history is not None:
         caption += (
-            "Orange lines are the means of stretches without a change, with their intervals as bands; a "
+            "Horizontal lines are the means of stretches without a change, with their intervals as bands; a "
             f"dashed line is a change. {state_answer(comparison, history)[0]} "
         )
     caption += f"{phrase_basis(comparison)}."

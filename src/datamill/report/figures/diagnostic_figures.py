@@ -10,8 +10,9 @@ import numpy as np
 from datamill.analysis.linear.diagnostics import Diagnostics
 from datamill.analysis.records import LinearModel
 from datamill.experiment.errors import InputError
-from datamill.report.figures.figure import INK, Figure
+from datamill.report.figures.figure import INK, Figure, leave_room
 from datamill.report.numbers import choose_scale
+from datamill.report.term_names import spell_term
 from datamill.report.verbs.anova_sections import choose_shares, name_share
 
 _BLUE, _ORANGE, _GREY = "#2f7ec1", "#dd7f1e", "#8c8c8c"
@@ -39,7 +40,8 @@ def draw_effect_shares(model: LinearModel, response: str) -> Figure:
     adjusted = {row.term.name: row.p_holm for row in model.terms}
     rows = [
         {
-            "effect": name_share(share),
+            "term": share.term,
+            "effect": name_share(replace(share, term=spell_term(share.term))),
             "share": share.percent,
             "low": share.percent - share.standard_error,
             "high": share.percent + share.standard_error,
@@ -49,12 +51,12 @@ def draw_effect_shares(model: LinearModel, response: str) -> Figure:
         if share in kept
     ]
     order = [str(row["effect"]) for row in rows]
-    x = {
+    y = {
         "field": "effect",
         "type": "nominal",
         "sort": order,
         "title": None,
-        "axis": {"labelAngle": -40, "labelLimit": 240},
+        "axis": {"labelLimit": 320},
     }
     color = {
         "field": "told",
@@ -63,6 +65,8 @@ def draw_effect_shares(model: LinearModel, response: str) -> Figure:
         "scale": {"domain": ["yes", "no"], "range": [_BLUE, _GREY]},
         "legend": {"orient": "top"},
     }
+    # Told apart without colours as well: what is not told from zero is hollow.
+    filled = {"condition": {"test": "datum.told == 'yes'", "value": 0.75}, "value": 0.08}
     tooltip = [
         {"field": "effect", "type": "nominal"},
         *(
@@ -74,30 +78,43 @@ def draw_effect_shares(model: LinearModel, response: str) -> Figure:
             )
         ),
     ]
-    y = _number("share", f"effect (half the change), % of mean {response}")
+    x = _number("share", f"effect (half the change), % of mean {response}")
     chart: Chart = {
         "data": {"values": rows},
         "layer": [
             {
-                "mark": {"type": "bar", "opacity": 0.75},
-                "encoding": {"x": x, "y": y, "color": color, "tooltip": tooltip},
+                "mark": {"type": "bar", "strokeWidth": 1.2},
+                "encoding": {
+                    "x": x,
+                    "y": y,
+                    "fill": color,
+                    "stroke": color,
+                    "fillOpacity": filled,
+                    "tooltip": tooltip,
+                },
             },
             {
                 "mark": {"type": "rule", "strokeWidth": 1.4, "color": INK},
-                "encoding": {"x": x, "y": _number("low", ""), "y2": {"field": "high"}},
+                "encoding": {"x": _number("low", ""), "x2": {"field": "high"}, "y": y},
             },
-            _rule_at_zero(INK, 0.8),
+            {
+                "data": {"values": [{"zero": 0}]},
+                "mark": {"type": "rule", "color": INK, "strokeWidth": 0.8},
+                "encoding": {"x": _number("zero")},
+            },
         ],
-        "width": max(260, min(1100, 42 * len(rows))),
-        "height": 280,
+        "width": 480,
+        "height": {"step": 22},
+        "padding": leave_room(order),
     }
     left_out = f" The {len(shares) - len(rows)} smallest are left out." if len(shares) > len(rows) else ""
     return Figure(
         "effect-shares",
         f"Effects on {response} as shares of the mean",
-        "Height: half the change between the two levels, or a level's distance from the mean, in percent of "
-        "the mean. Lines: one standard error up and down. An effect may be certain (blue) and still be too "
-        f"small to matter.{left_out}",
+        "Length: half the change between the two levels, or a level's distance from the mean, in percent of "
+        "the mean. Lines: one standard error to either side. Filled bars are of terms that were told from "
+        "zero, hollow ones of terms that were not; what is certain may still be too small to matter."
+        f"{left_out}",
         chart,
     )
 
@@ -139,8 +156,12 @@ def draw_influence(found: Diagnostics) -> Figure:
     return Figure(
         "influence",
         "Influence of single observations",
-        "The observations that move the estimates most (Cook's distance). Above the dashed line one "
-        "observation decides by itself.",
+        "The observations that move the estimates most (Cook's distance). "
+        + (
+            "Above the dashed line one observation decides by itself."
+            if _shows_limit(found)
+            else "All are far below the distance at which one observation decides by itself."
+        ),
         _chart_influence(found),
     )
 
@@ -161,7 +182,8 @@ def draw_diagnostics(found: Diagnostics, response: str, unit: str) -> Figure:
     return Figure(
         "diagnostics",
         f"What the linear model of {response} leaves over",
-        "Good: an even cloud, points on the line, bars under the curve, nothing above the dashed line."
+        "Good: an even cloud, points on the line, bars under the curve, and no single observation that "
+        f"stands out{' above the dashed line' if _shows_limit(found) else ''}."
         f"{_say_thinned(found)}{_say_outside(found)}",
         chart,
     )
@@ -250,8 +272,7 @@ def _chart_influence(found: Diagnostics) -> Chart:
         },
     ]
     most = found.most_influential
-    # The limit is drawn where it is in sight: far above all points it would press them to the ground.
-    if most is not None and most.limit < 4 * most.distance:
+    if most is not None and _shows_limit(found):
         layers.append(
             {
                 "data": {"values": [{"limit": most.limit}]},
@@ -260,6 +281,12 @@ def _chart_influence(found: Diagnostics) -> Chart:
             }
         )
     return _size({"data": {"values": rows}, "layer": layers})
+
+
+def _shows_limit(found: Diagnostics) -> bool:
+    """Whether the limit is in sight: far above all points it would press them to the ground."""
+    most = found.most_influential
+    return most is not None and most.limit < 4 * most.distance
 
 
 def _number(field: str, title: str | None = None) -> Chart:

@@ -8,7 +8,7 @@ from typing import Any
 from datamill.analysis.distribution.shapes import bin_observations, find_boxes, find_steps
 from datamill.analysis.model_data.cells import Cells, Factor
 from datamill.experiment.errors import InputError
-from datamill.report.figures.charts import Box, chart_boxes, choose_mark
+from datamill.report.figures.charts import Box, chart_boxes, choose_dash, choose_mark
 from datamill.report.figures.figure import Figure
 from datamill.report.numbers import Scale, choose_scale, format_count
 
@@ -61,7 +61,7 @@ def draw_boxes(response: str, unit: str, cells: Cells, *, log: bool = False) -> 
 
 
 def draw_ecdf(response: str, unit: str, cells: Cells, *, log: bool = False) -> Figure:
-    """Draw the empirical distribution function of each group; the groups of a panel differ by colour.
+    """Draw the empirical distribution function of each group; groups of a panel differ by colour and stroke.
 
     Raises:
         InputError: there are too many panels or groups, or a logarithm does not exist.
@@ -94,6 +94,7 @@ def draw_ecdf(response: str, unit: str, cells: Cells, *, log: bool = False) -> F
             "axis": {"format": "%"},
         },
         "color": _color(cells, x, response),
+        "strokeDash": {**_color(cells, x, response), "scale": _dash(cells, x, response)},
         "order": {"field": "share", "type": "quantitative"},
     }
     mark = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.6}
@@ -226,8 +227,14 @@ def _color(cells: Cells, x: tuple[int, ...], response: str) -> dict[str, Any]:
         "title": cells.factors[x[0]].name if x else None,
         "sort": groups,
         "scale": {"domain": groups, "range": [choose_mark(index).color for index in range(len(groups))]},
-        "legend": {} if x else None,
+        "legend": {"orient": "top"} if x else None,
     }
+
+
+def _dash(cells: Cells, x: tuple[int, ...], response: str) -> dict[str, Any]:
+    """Strokes that tell lines apart without their colours."""
+    groups = list(_list_levels(cells, x)) if x else [response]
+    return {"domain": groups, "range": [choose_dash(index) for index in range(len(groups))]}
 
 
 def _facet(

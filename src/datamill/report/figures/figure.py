@@ -25,12 +25,18 @@ _THEME: dict[str, Any] = {
         "labelFontSize": 11, "titleFontSize": 12, "titlePadding": 10,
     },
     "header": {"labelColor": INK, "titleColor": INK},
-    "legend": {"labelColor": INK, "titleColor": INK, "titleFontWeight": "normal", "labelLimit": 240},
+    "legend": {"labelColor": INK, "titleColor": INK, "titleFontWeight": "normal", "labelLimit": 240,
+               "titleLimit": 480},
     "title": {"color": INK, "subtitleColor": INK, "fontSize": 13, "anchor": "start"},
     "text": {"color": INK},
     "view": {"stroke": INK, "strokeOpacity": 0.18},
     "font": "Helvetica Neue, Helvetica, Arial, sans-serif",
 }  # fmt: skip
+
+
+#: Pixels around a chart, and for each letter of a label left of it: where the reader's letters are wider than
+#: those that the still drawing was measured with, the label would begin outside.
+_PADDING, _SPARE_PER_LETTER = 5, 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +51,12 @@ class Figure:
     title: str
     caption: str
     chart: dict[str, Any]
+
+
+def leave_room(labels: Sequence[str]) -> dict[str, float]:
+    """Padding for a chart with these labels on its left."""
+    spare = round(_SPARE_PER_LETTER * max(map(len, labels), default=0))
+    return {"left": _PADDING + spare, "right": _PADDING, "top": _PADDING, "bottom": _PADDING}
 
 
 def dress_chart(figure: Figure, background: str = "white") -> dict[str, Any]:

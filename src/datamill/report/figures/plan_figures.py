@@ -11,7 +11,7 @@ import altair as alt
 from datamill.analysis.random_effects.false_alarms import FalseAlarms
 from datamill.analysis.random_effects.plan_records import Plan, WidthCurve
 from datamill.experiment.errors import InputError
-from datamill.report.figures.charts import choose_mark
+from datamill.report.figures.charts import choose_dash, choose_mark
 from datamill.report.figures.figure import INK, Figure
 from datamill.report.numbers import Scale, choose_scale, name_confidence
 from datamill.report.verbs.plan_text import PlanNotes
@@ -62,14 +62,21 @@ def draw_widths(notes: PlanNotes, plan: Plan, curves: Sequence[WidthCurve]) -> F
         sort=labels,
         title=None,
         scale=alt.Scale(domain=labels, range=[choose_mark(at).color for at in range(len(labels))]),
-        legend=alt.Legend(orient="top", columns=1, labelLimit=400),
+        legend=alt.Legend(orient="top", columns=1, labelLimit=400, symbolType="stroke", symbolSize=400),
     )
-    lines = (
-        alt.Chart(alt.InlineData(values=rows))
-        .mark_line(strokeWidth=2, interpolate="step-after", point={"size": 14, "filled": True})
-        .encode(x, y, color, tooltip=["way:N", "counts:N", "time:Q", "width:Q"])
+    dash = alt.StrokeDash(
+        "way:N",
+        sort=labels,
+        title=None,
+        scale=alt.Scale(domain=labels, range=[choose_dash(at) for at in range(len(labels))]),
+        legend=alt.Legend(orient="top", columns=1, labelLimit=400, symbolType="stroke", symbolSize=400),
     )
-    layers: list[Any] = [lines]
+    base = alt.Chart(alt.InlineData(values=rows))
+    tooltip = ["way:N", "counts:N", "time:Q", "width:Q"]
+    layers: list[Any] = [
+        base.mark_line(strokeWidth=2, interpolate="step-after").encode(x, y, color, dash, tooltip=tooltip),
+        base.mark_point(size=14, filled=True, opacity=1).encode(x, y, color, tooltip=tooltip),
+    ]
     if plan.goal.kind == "half_width":
         target = [{"width": plan.goal.value * width_scale.factor}]
         layers.append(_rule(target, y="width:Q"))
@@ -83,11 +90,11 @@ def draw_widths(notes: PlanNotes, plan: Plan, curves: Sequence[WidthCurve]) -> F
                 "counts": f"{plan.best.builds} × {plan.best.executions} × {plan.best.measurements}",
             }
         ]
-        base = alt.Chart(alt.InlineData(values=chosen)).encode(alt.X("time:Q"), alt.Y("width:Q"))
+        spot = alt.Chart(alt.InlineData(values=chosen)).encode(alt.X("time:Q"), alt.Y("width:Q"))
         layers.append(
-            base.mark_point(size=130, strokeWidth=2.5, color=INK, opacity=1).encode(tooltip="counts:N")
+            spot.mark_point(size=130, strokeWidth=2.5, color=INK, opacity=1).encode(tooltip="counts:N")
         )
-        layers.append(base.mark_text(align="right", dx=-12, dy=14, fontWeight="bold").encode(text="counts:N"))
+        layers.append(spot.mark_text(align="right", dx=-12, dy=14, fontWeight="bold").encode(text="counts:N"))
     chart = alt.layer(*layers).properties(width=520, height=320)
     text = (
         "Each line is one way to spend time; lower is better. The circle is the plan (builds × executions × "
@@ -156,6 +163,13 @@ def draw_alarms(alarms: FalseAlarms) -> Figure:
         scale=alt.Scale(domain=labels, range=[mark.color for mark in marks]),
         legend=alt.Legend(orient="top", columns=1, labelLimit=400),
     )
+    shape = alt.Shape(
+        "rule:N",
+        sort=labels,
+        title=None,
+        scale=alt.Scale(domain=labels, range=[mark.shape for mark in marks]),
+        legend=alt.Legend(orient="top", columns=1, labelLimit=400),
+    )
     base = alt.Chart(alt.InlineData(values=rows))
     layers = [
         _rule([{"alarms": 100 * alarms.alpha}], y="alarms:Q"),
@@ -165,7 +179,7 @@ def draw_alarms(alarms: FalseAlarms) -> Figure:
         ),
         base.transform_filter("datum.drawn == 'all builds differ'")
         .mark_point(filled=True, size=55, opacity=1)
-        .encode(x, y, color, tooltip=["rule:N", "builds:Q", "alarms:Q", "low:Q", "high:Q", "drawn:N"]),
+        .encode(x, y, color, shape, tooltip=["rule:N", "builds:Q", "alarms:Q", "low:Q", "high:Q", "drawn:N"]),
     ]
     text = (
         f"How often {alarms.version} seems to differ from itself. The dashed line is what a test at this "
@@ -175,7 +189,9 @@ def draw_alarms(alarms: FalseAlarms) -> Figure:
         layers.append(
             base.transform_filter("datum.drawn != 'all builds differ'")
             .mark_point(filled=False, size=55, opacity=1)
-            .encode(x, y, color, tooltip=["rule:N", "builds:Q", "alarms:Q", "low:Q", "high:Q", "drawn:N"])
+            .encode(
+                x, y, color, shape, tooltip=["rule:N", "builds:Q", "alarms:Q", "low:Q", "high:Q", "drawn:N"]
+            )
         )
         text += " At hollow points builds were drawn with replacement."
     chart = alt.layer(*layers).properties(width=520, height=300)

@@ -7,6 +7,7 @@ from typing import Any
 from datamill.analysis.quantile.records import Described, QuantileModel
 from datamill.report.figures.figure import INK, Figure
 from datamill.report.numbers import format_p, name_confidence
+from datamill.report.term_names import spell_coefficient
 from datamill.report.verbs.quantile_answer import choose_model_scale, is_detected, rank_terms
 
 #: Panels of one figure, the intercept's among them.
@@ -28,7 +29,7 @@ def draw_effects_by_quantile(observations: Described, model: QuantileModel) -> F
             points.append(
                 {
                     "effect": row.name,
-                    "shown": row.name,
+                    "shown": spell_coefficient(row.name, row.term),
                     "quantile": fit.quantile,
                     "estimate": row.value.estimate * scale.factor,
                     "low": row.value.low * scale.factor,
@@ -37,6 +38,8 @@ def draw_effects_by_quantile(observations: Described, model: QuantileModel) -> F
                     "detected": detected,
                 }
             )
+    of_term = {row.name: row.term for row in model.fits[0].coefficients}
+    titles = {name: spell_coefficient(name, of_term[name]) for name in panels}
     unit = f" ({scale.unit})" if scale.unit else ""
     level = name_confidence(model.confidence)
     left_out = len(model.fits[0].coefficients) - len(panels)
@@ -52,7 +55,7 @@ def draw_effects_by_quantile(observations: Described, model: QuantileModel) -> F
         name="effects-by-quantile",
         title=f"Effects on {observations.response} by quantile{unit}",
         caption=caption,
-        chart=_compose(points, panels, unit.strip(" ()"), level),
+        chart=_compose(points, titles, unit.strip(" ()"), level),
     )
 
 
@@ -70,7 +73,7 @@ def _choose_panels(model: QuantileModel) -> list[str]:
     return ["intercept", *(name for name in columns if name in kept)]
 
 
-def _compose(points: list[dict[str, Any]], panels: list[str], unit: str, level: str) -> dict[str, Any]:
+def _compose(points: list[dict[str, Any]], panels: dict[str, str], unit: str, level: str) -> dict[str, Any]:
     x = {
         "field": "quantile",
         "type": "quantitative",
@@ -121,13 +124,13 @@ def _compose(points: list[dict[str, Any]], panels: list[str], unit: str, level: 
         # Panels one by one: a facet's last row would have axes under empty places.
         "concat": [
             {
-                "title": {"text": panel, "anchor": "middle", "fontSize": 12},
+                "title": {"text": title, "anchor": "middle", "fontSize": 12},
                 "transform": [{"filter": {"field": "effect", "equal": panel}}],
                 "width": 210,
                 "height": 140,
                 "layer": layers,
             }
-            for panel in panels
+            for panel, title in panels.items()
         ],
         "columns": _COLUMNS,
         "spacing": {"row": 24, "column": 40},

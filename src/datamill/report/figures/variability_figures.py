@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -13,9 +14,12 @@ from datamill.analysis.distribution.windows import WindowAnalysis
 from datamill.analysis.model_data.cells import Factor
 from datamill.experiment.errors import InputError
 from datamill.report.figures.figure import Figure
+from datamill.report.numbers import name_confidence
 
 #: Points that one figure shows.
 _MOST_POINTS = 3000
+#: Design points that show their intervals; of more, bars would hide the dots.
+_MOST_BARS = 80
 _COLOR = "#2f7ec1"
 
 
@@ -43,6 +47,8 @@ def draw_variability(response: str, variability: Variability, factors: Sequence[
         row: dict[str, Any] = {f"f{index}": level for index, level in enumerate(point.levels)}
         row |= {
             "cv": 100 * point.cv.estimate,
+            "low": 100 * point.cv.low,
+            "high": 100 * point.cv.high if math.isfinite(point.cv.high) else None,
             "n": point.n,
             "all": response,
             "point": ", ".join(
@@ -51,36 +57,47 @@ def draw_variability(response: str, variability: Variability, factors: Sequence[
         }
         rows.append(row)
     levels = factors[down].levels if down >= 0 else (response,)
-    chart: Any = (
-        alt.Chart(alt.InlineData(values=rows))
-        .mark_point(filled=True, size=36, opacity=0.6, color=_COLOR)
-        .encode(
-            alt.X(
-                "cv:Q",
-                title="coefficient of variation (%)",
-                scale=alt.Scale(type="log", nice=True),
-                axis=alt.Axis(labelOverlap=True, tickCount=4, format="~g"),
-            ),
-            alt.Y(
-                f"f{down}:N" if down >= 0 else "all:N",
-                sort=list(levels),
-                title=factors[down].name if down >= 0 else None,
-                axis=alt.Axis(grid=True),
-            ),
-            tooltip=["point:N", "cv:Q", "n:Q"],
-        )
-        .properties(width=max(130, min(420, 760 // _count_levels(factors, facets[:1]))), height=alt.Step(16))
+    # Bars of many points, or such as reach to zero, would hide the dots or leave the axis.
+    with_bars = len(shown) <= _MOST_BARS and all(row["low"] > 0 and row["high"] for row in rows)
+    x: dict[str, Any] = {
+        "title": "coefficient of variation (%)",
+        "scale": alt.Scale(type="log", domain=_bound(rows, bars=with_bars), nice=False),
+        "axis": alt.Axis(labelOverlap=True, tickCount=4, format="~g"),
+    }
+    y = alt.Y(
+        f"f{down}:N" if down >= 0 else "all:N",
+        sort=list(levels),
+        title=factors[down].name if down >= 0 else None,
+        axis=alt.Axis(grid=True),
     )
-    chart = _facet(chart, factors, facets[:2])
+    base = alt.Chart(alt.InlineData(values=rows))
+    tooltip = ["point:N", "cv:Q", "low:Q", "high:Q", "n:Q"]
+    dots: Any = base.mark_point(filled=True, size=36, opacity=0.8, color=_COLOR).encode(
+        alt.X("cv:Q", **x), y, tooltip=tooltip
+    )
+    if with_bars:
+        bars = base.mark_rule(strokeWidth=1.4, opacity=0.5, color=_COLOR)
+        dots = alt.layer(bars.encode(alt.X("low:Q", **x), alt.X2("high:Q"), y), dots)
+    width = max(130, min(420, 760 // _count_levels(factors, facets[:1])))
+    chart: Any = _facet(dots.properties(width=width, height=alt.Step(16)), factors, facets[:2])
+    level = name_confidence(variability.confidence)
+    with_interval = f", with its {level} interval" if with_bars else ""
     text = (
         f"Each dot is one design point ({len(known)} of them): the standard deviation of its observations "
-        "over their mean. Look for dots that lie further right in one panel or line than in another."
+        f"over their mean{with_interval}. Look for dots that lie further right in one panel or line than in "
+        "another."
     )
     if len(known) < len(variability.points):
         text += f" {len(variability.points) - len(known)} design points have no coefficient to draw."
     if len(shown) < len(known):
         text += f" {len(known) - len(shown)} dots are left out."
     return Figure("variability", f"Coefficient of variation of {response}", text, chart.to_dict())
+
+
+def _bound(rows: Sequence[Mapping[str, Any]], *, bars: bool) -> list[float]:
+    """Ends of the logarithmic axis: a little beyond what is drawn."""
+    drawn = [row[name] for row in rows for name in (("low", "high") if bars else ("cv",)) if row[name] > 0]
+    return [min(drawn) / 1.15, max(drawn) * 1.15] if drawn else [0.1, 10.0]
 
 
 def _count_levels(factors: Sequence[Factor], chosen: Sequence[int]) -> int:

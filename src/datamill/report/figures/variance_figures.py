@@ -19,6 +19,8 @@ from datamill.report.numbers import Scale, name_confidence
 #: Dots and versions that one figure shows.
 _MOST_DOTS, _MOST_VERSIONS = 3000, 6
 _MOST_BARS = 30
+#: Panels side by side: more would leave the page, whose text is as wide as three with their axes.
+_MOST_COLUMNS = 3
 _WIDTH = 760
 _KINDS = ("of the mean (uncertainty)", "of a single measurement (variation)")
 
@@ -30,7 +32,11 @@ def draw_builds(versions: Sequence[VersionVariances], scale: Scale) -> Figure:
     step = max(1, -(-total // _MOST_DOTS))
     panels = [_draw_version(item, scale, step, len(shown)) for item in shown]
     first = versions[0].estimate
-    chart: Any = alt.hconcat(*panels, spacing=14).resolve_scale(y="shared") if len(panels) > 1 else panels[0]
+    chart: Any = (
+        alt.concat(*panels, columns=_MOST_COLUMNS, spacing=14).resolve_scale(y="shared")
+        if len(panels) > 1
+        else panels[0]
+    )
     level = name_confidence(first.confidence)
     text = (
         "Each dot is the mean of one execution, each bar the mean of one build; the band is the "
@@ -52,7 +58,8 @@ def _draw_version(item: VersionVariances, scale: Scale, step: int, panels: int) 
         {"build": int(build), "mean": float(mean)}
         for build, mean in zip(numbers[::step], means[::step], strict=True)
     ]
-    width = max(90, (_WIDTH - 14 * (panels - 1)) // panels)
+    columns = min(panels, _MOST_COLUMNS)
+    width = (_WIDTH - 14 * (columns - 1)) // columns
     bar = max(3.0, 0.7 * width / (item.nested.build_count + 1))
     builds = [
         {"build": index + 1, "mean": float((averaged.origin + mean) * scale.factor)}
@@ -144,7 +151,8 @@ def draw_shares(versions: Sequence[VersionVariances]) -> Figure:
     )
     text = (
         "How much of the variance each level is answerable for. On the left that of the mean, which says "
-        "what to repeat more often; on the right that of a single measurement. The table has intervals."
+        "what to repeat more often; on the right that of a single measurement. Parts of a bar, from its left "
+        "end: builds, executions, measurements. The table has intervals."
     )
     left_out = len(known) - len(shown)
     if left_out:

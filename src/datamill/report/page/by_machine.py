@@ -27,12 +27,13 @@ _MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class MachinesView:
-    """What the page shows of machines; `relative` says that other figures are relative to them."""
+    """What the page shows of so many machines; `relative` says that other figures are relative to them."""
 
     sentences: tuple[str, ...]
     table: TableView
     note: str
     relative: bool
+    count: int
 
 
 def qualify_by_machines(answer: Answer, found: MachineByMachine, *, relative: bool) -> Answer:
@@ -164,7 +165,13 @@ def view_machines(
             " All other figures of this response are relative to the machine: 100% is its mean over "
             "all combinations of the other factors, so that fast and slow machines count alike."
         )
-    return MachinesView(phrase_machines(found), TableView(headers, tuple(rows), 2), note, levels is not None)
+    return MachinesView(
+        sentences=phrase_machines(found),
+        table=TableView(headers, tuple(rows), 2),
+        note=note,
+        relative=levels is not None,
+        count=len(found.machines),
+    )
 
 
 def _list_rows(machine: OneMachine, response: Response, level: float | None) -> list[tuple[str, ...]]:

@@ -15,7 +15,6 @@ from datamill.design.nuisance import list_unsettled_factors
 from datamill.design.order import phrase_order
 from datamill.design.records import Design
 from datamill.experiment.records import Experiment, Response
-from datamill.experiment.units import spell_unit
 from datamill.report.figures.figure import Figure
 from datamill.report.figures.response_figures import (
     LegendEntry,
@@ -87,6 +86,7 @@ class _OtherResponse:
     packages: TableView
     warnings: tuple[str, ...]
     note: str
+    machines: MachinesView | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,12 @@ def write_report(
             elif aliased := warn_of_aliases(design):
                 answer = replace(answer, warnings=(*answer.warnings, finish_sentence(aliased)))
         else:
-            others.append(_view_response(response, analysis))
+            given = experiment.responses[index]
+            by_machine = compare_machine_by_machine(experiment, design, table, given)
+            apart = None
+            if by_machine is not None:
+                apart = view_machines(by_machine, given, related.levels.get(given.name))
+            others.append(_view_response(response, analysis, apart))
     if answer is None:
         answer = write_answer(experiment, design, table, trials)
     html = fill_template(
@@ -216,8 +221,6 @@ def _gather_evidence(experiment: Experiment, analysis: ResponseAnalysis) -> _Evi
     scale = scale_response(analysis)
     model = analysis.model if analysis.blocked is None else analysis.blocked.model
     method = model.method if model is not None else ""
-    if analysis.response.unit not in ("", "1"):
-        method += f"; mean squares in ({spell_unit(analysis.response.unit)})²"
     if analysis.influence is not None:
         method += f"; {analysis.influence.method}"
     boxes = start_view(draw_response_boxes(analysis, scale, faceted=True))
@@ -236,7 +239,7 @@ def _gather_evidence(experiment: Experiment, analysis: ResponseAnalysis) -> _Evi
         relative=is_relative(analysis),
         level_means=tabulate_level_means(analysis, scale),
         terms=tabulate_terms(analysis, scale),
-        anova=tabulate_anova(analysis),
+        anova=tabulate_anova(analysis, scale),
         anova_method=method,
         diagnosis=diagnosis,
         pictures=pictures,
@@ -250,11 +253,15 @@ def _start_views(figures: Sequence[Figure]) -> tuple[Future[FigureView], ...]:
     return tuple(start_view(figure) for figure in figures)
 
 
-def _view_response(response: Response, analysis: ResponseAnalysis) -> _OtherResponse:
+def _view_response(
+    response: Response, analysis: ResponseAnalysis, machines: MachinesView | None
+) -> _OtherResponse:
     scale = scale_response(analysis)
     sentence = ""
     if analysis.comparison is not None:
         sentence = " ".join(phrase_pair(pair, analysis, scale) for pair in analysis.comparison.pairs)
+    if sentence and machines is not None:
+        sentence = f"On the average of {machines.count} machines: {sentence}"
     goal = "higher" if response.direction == "higher" else "lower"
     note = f"{goal} is better; n = {format_count(analysis.observations.cells.n)}"
     return _OtherResponse(
@@ -264,4 +271,5 @@ def _view_response(response: Response, analysis: ResponseAnalysis) -> _OtherResp
         packages=tabulate_packages(analysis, scale),
         warnings=tuple(finish_sentence(warning) for warning in analysis.warnings),
         note=note,
+        machines=machines,
     )

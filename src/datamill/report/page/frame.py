@@ -10,6 +10,7 @@ from markupsafe import Markup, escape
 
 from datamill import __version__
 from datamill.report.figures.vega_runtime import load_vega_runtime
+from datamill.report.term_names import spell_terms_of_design
 
 #: Short words with a hyphen, such as the level `-g`, that a browser would break behind it.
 _HYPHENED = re.compile(r"(?<!\S)\S*-\S*")
@@ -42,5 +43,6 @@ def fill_template(template: str, *, interactive: bool, **content: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters["keep_whole"] = keep_whole
+    environment.filters["spell_terms"] = spell_terms_of_design
     runtime = load_vega_runtime() if interactive else ""
     return environment.get_template(template).render(version=__version__, runtime=runtime, **content)

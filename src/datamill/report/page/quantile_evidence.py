@@ -26,6 +26,7 @@ from datamill.report.numbers import (
     name_confidence,
 )
 from datamill.report.page.tables import TableView
+from datamill.report.term_names import spell_quantile_terms
 from datamill.report.verbs.quantile_answer import (
     choose_model_scale,
     is_detected,
@@ -89,7 +90,7 @@ def gather_quantiles(analysis: ResponseAnalysis) -> QuantileEvidence | None:
     except InputError:
         return None
     # What is said is about the last one.
-    told = replace(found, fits=found.fits[::-1]) if low else found
+    told = spell_quantile_terms(replace(found, fits=found.fits[::-1]) if low else found)
     left_out = [row.term.name for row in model.terms if row.term not in terms]
     return QuantileEvidence(
         sentences=state_quantiles(told, analysis.response.name, analysis.unit),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
@@ -34,6 +33,7 @@ from datamill.report.numbers import (
 )
 from datamill.report.page.tables import TableView
 from datamill.report.records import Answer
+from datamill.report.term_names import spell_terms_of_design
 
 #: Aliases of one factor that its row names.
 _NAMED = 3
@@ -257,7 +257,7 @@ def _name_aliases(factor: str, structure: AliasStructure | None) -> str:
         return "–"
     whole = structure.find_group(factor)
     partly = [f"{name} in part ({size:.2f})" for name, size in structure.partners.get(factor, ())]
-    names = [*whole, *partly]
+    names = [spell_terms_of_design(name) for name in (*whole, *partly)]
     if not names:
         return "–"
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
@@ -265,7 +265,7 @@ def _name_aliases(factor: str, structure: AliasStructure | None) -> str:
 
 
 def _phrase_aliases(structure: AliasStructure) -> tuple[str, ...]:
-    sentences: Sequence[str] = phrase_aliases(structure)
+    sentences = [spell_terms_of_design(sentence) for sentence in phrase_aliases(structure)]
     return (*sentences, "Interactions of three and more factors are taken for nothing.")
 
 

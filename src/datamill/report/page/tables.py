@@ -28,6 +28,8 @@ from datamill.report.numbers import (
     name_confidence,
 )
 from datamill.report.records import TrialSummary
+from datamill.report.verbs.anova_scale import name_square
+from datamill.report.verbs.anova_sections import format_square
 from datamill.results.table import leave_out_put_aside
 from datamill.results.validity import CALIBRATION_REASON, REFERENCE_REASON, WARM_UP
 
@@ -136,30 +138,38 @@ def tabulate_terms(analysis: ResponseAnalysis, scale: Scale) -> TableView | None
     return TableView(headers, tuple(rows), strong=tuple(strong))
 
 
-def tabulate_anova(analysis: ResponseAnalysis) -> TableView | None:
-    """The classical analysis of variance, in the order of the model's terms."""
+def tabulate_anova(analysis: ResponseAnalysis, scale: Scale) -> TableView | None:
+    """The classical analysis of variance, in the order of the model's terms; squares in the scale's unit."""
     model = analysis.model if analysis.blocked is None else analysis.blocked.model
     if model is None:
         return None
+    square = scale.factor**2
+    unit = f" in {name_square(scale.unit)}" if scale.unit else ""
     rows = [
         (
             _name_term(row.term, model),
-            f"{row.sum_sq:.5g}",
+            format_square(row.sum_sq * square),
             str(row.term.df),
-            f"{row.mean_sq:.5g}",
+            format_square(row.mean_sq * square),
             "–" if row.f is None else f"{row.f:.4g}",
             format_p(row.p),
             f"{row.sum_sq / (row.sum_sq + model.error_ss):.3f}" if row.sum_sq + model.error_ss else "–",
         )
         for row in model.terms
     ]
-    rows.append(("error", f"{model.error_ss:.5g}", str(model.error_df), f"{model.error_ms:.5g}", "", "", ""))
-    rows.append(("total", f"{model.total_ss:.5g}", str(model.n - 1), "", "", "", ""))
-    return TableView(("factor", "sum of squares", "df", "mean square", "F", "p", "partial η²"), tuple(rows))
+    error = (
+        format_square(model.error_ss * square),
+        str(model.error_df),
+        format_square(model.error_ms * square),
+    )
+    rows.append(("error", *error, "", "", ""))
+    rows.append(("total", format_square(model.total_ss * square), str(model.n - 1), "", "", "", ""))
+    headers = ("factor", f"sum of squares{unit}", "df", f"mean square{unit}", "F", "p", "partial η²")
+    return TableView(headers, tuple(rows))
 
 
 def _name_term(term: Term, model: LinearModel) -> str:
-    return ":".join(model.factors[index].name for index in term.factors)
+    return " × ".join(model.factors[index].name for index in term.factors)
 
 
 def tabulate_level_means(analysis: ResponseAnalysis, scale: Scale) -> TableView | None:
@@ -253,7 +263,9 @@ def tabulate_factors(design: Design) -> TableView:
         )
         for factor in design.crossed
     )
-    return TableView(("factor", "levels", "", "new build", "levels used"), rows, text_columns=4)
+    return TableView(
+        ("factor", "levels", "in this experiment", "new build", "levels used"), rows, text_columns=4
+    )
 
 
 def tabulate_nuisances(design: Design) -> TableView | None:

@@ -36,7 +36,7 @@ WORDS = (
         "factor, level",
         "A factor is a condition that may change the result, such as the compiler's optimisation. A "
         "level is one setting of it, such as -O2.",
-        r"\bfactors?\b|\blevels?\b",
+        r"(?<!impact )\bfactors?\b|\blevels?\b",
     ),
     Word(
         "response",
@@ -84,10 +84,11 @@ WORDS = (
     ),
     Word(
         "interaction",
-        "interaction (a:b)",
+        "interaction (a × b)",
         "The effect of one factor depends on the level of another: optimisation may help one program "
         "and not the other.",
-        r"interaction|\w:\w",
+        # The sizes of a nested sample, l × m × n, are no interaction.
+        r"interaction|(?<!\bl × )\b(?!l × m × n)[^\W\d]\w* × [^\W\d]",
     ),
     Word(
         "p",
@@ -136,6 +137,27 @@ WORDS = (
         "false alarm",
         "A difference that is seen where there is none: here between two groups of builds of one version.",
         r"false alarm",
+    ),
+    Word(
+        "paper",
+        "equation 17, the paper's rule",
+        "The interval and the comparison of EPEW 2006, shown beside ours: an interval that holds for many "
+        "builds, and two versions that count as changed where theirs do not overlap.",
+        r"equation 17|paper's rule",
+    ),
+    Word(
+        "impact",
+        "impact factor",
+        "How much more execution means differ from build to build than within one build: 1 says that it does "
+        "not matter which build is measured, 2 that they differ twice as much.",
+        r"impact factor",
+    ),
+    Word(
+        "power",
+        "power",
+        "How surely an experiment sees a difference of the size that was asked about, if there is one: with "
+        "90% it misses it once in ten times.",
+        r"\bpower\b",
     ),
     Word(
         "drift",
@@ -193,6 +215,33 @@ WORDS = (
         "How far an estimate typically lies from the true value, by chance alone. An interval is some"
         " two standard errors to either side.",
         r"standard error|std\. error",
+    ),
+    Word(
+        "squares",
+        "sum of squares, mean square, F",
+        "How far values lie from their mean, squared and added up, so that it can be split between factors "
+        "and chance. Over its degrees of freedom it is a mean square; a factor's mean square over that of "
+        "chance is F, about 1 where the factor does nothing.",
+        r"sums? of squares|mean squares?\b|\bsum sq\.|mean sq\.",
+    ),
+    Word(
+        "df",
+        "degrees of freedom (df)",
+        "On how many independent pieces of information a figure rests: the fewer, the wider the interval.",
+        r"\bdf\b|degrees of freedom",
+    ),
+    Word(
+        "r-squared",
+        "R²",
+        "The share of all differences between observations that the model accounts for, from 0 to 1.",
+        r"\br(\^2|²)",
+    ),
+    Word(
+        "bootstrap",
+        "bootstrap",
+        "The data are drawn from themselves again and again; how much the result moves shows how uncertain "
+        "it is.",
+        r"bootstrap",
     ),
     Word(
         "shift",

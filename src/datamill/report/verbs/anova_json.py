@@ -8,7 +8,8 @@ from typing import Any
 
 from datamill.analysis.model_data.observations import Observations
 from datamill.analysis.quantile.records import QuantileModel
-from datamill.analysis.records import AssumptionChecks, Interval, LinearModel
+from datamill.analysis.records import AssumptionChecks, LinearModel
+from datamill.report.verbs.interval_json import spell_interval
 
 
 def format_anova_json(
@@ -49,12 +50,12 @@ def format_anova_json(
         "squares": model.squares,
         "factors": [{"name": factor.name, "levels": list(factor.levels)} for factor in model.factors],
         "covariates": [{"name": item.name, "mean": item.mean} for item in model.covariates],
-        "mean": _spell(model.mean),
+        "mean": spell_interval(model.mean),
         "coefficients": [
             {
                 "name": item.name,
                 "term": item.term,
-                **_spell(item.value),
+                **spell_interval(item.value),
                 "standard_error": item.standard_error,
             }
             for item in model.coefficients
@@ -69,7 +70,9 @@ def format_anova_json(
                 "f": row.f,
                 "p": row.p,
                 "p_holm": row.p_holm,
-                "levels": [{"level": effect.levels[0], **_spell(effect.value)} for effect in row.effects],
+                "levels": [
+                    {"level": effect.levels[0], **spell_interval(effect.value)} for effect in row.effects
+                ],
             }
             for row in model.terms
         ],
@@ -122,7 +125,7 @@ def format_anova_json(
             {
                 "quantile": fit.quantile,
                 "coefficients": [
-                    {"name": item.name, "term": item.term, **_spell(item.value), "p": item.p}
+                    {"name": item.name, "term": item.term, **spell_interval(item.value), "p": item.p}
                     for item in fit.coefficients
                 ],
             }
@@ -130,7 +133,3 @@ def format_anova_json(
         ]
         content["warnings"] += [text for text in quantiles.warnings if text not in content["warnings"]]
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
-
-
-def _spell(value: Interval) -> dict[str, float]:
-    return {"estimate": value.estimate, "low": value.low, "high": value.high}

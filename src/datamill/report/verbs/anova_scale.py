@@ -6,14 +6,26 @@ from dataclasses import replace
 
 from datamill.analysis.quantile.records import QuantileModel
 from datamill.analysis.records import Interval, LevelEffect, LinearModel
-from datamill.report.numbers import Scale, choose_scale
+from datamill.report.numbers import Scale, choose_effect_scale
 
 
 def choose_model_scale(model: LinearModel, unit: str) -> Scale:
-    """Scale that suits the mean; values without a unit, or in one of a transform, stay as they are."""
-    if not unit or model.transform:
+    """Scale for everything that tables show of a model; values of a transform stay as they are.
+
+    A covariate's slope has no part in it: it is as large as its own unit makes it.
+    """
+    if model.transform:
         return Scale(1.0, unit)
-    return choose_scale(unit, model.mean.estimate)
+    slopes = {row.term.name for row in model.terms if row.term.covariates}
+    effects = [item.value.estimate for item in model.coefficients if item.term not in slopes]
+    return choose_effect_scale(unit, model.mean.estimate, effects)
+
+
+def name_square(unit: str) -> str:
+    """A unit's square, for mean squares: `ms²`, `(MB/s)²`."""
+    if not unit:
+        return ""
+    return f"{unit}²" if unit.isalpha() else f"({unit})²"
 
 
 def scale_model(model: LinearModel, factor: float) -> LinearModel:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from datamill.analysis.quantile.records import QuantileModel
@@ -9,8 +10,10 @@ from datamill.analysis.records import AssumptionChecks, BlockGain, EffectShare, 
 from datamill.report.numbers import (
     count_decimals,
     count_mantissa_decimals,
+    format_fixed,
     format_p,
     name_confidence,
+    name_quantile,
 )
 from datamill.report.verbs.layout import wrap
 
@@ -35,7 +38,7 @@ def choose_shares(model: LinearModel) -> tuple[EffectShare, ...]:
 
 
 def name_share(share: EffectShare) -> str:
-    """`x1:x2`, or with the levels it is about, `flag (-O2)`."""
+    """`x1 × x2`, or with the levels it is about, `flag (-O2)`."""
     return share.term if not share.levels else f"{share.term} ({', '.join(share.levels)})"
 
 
@@ -83,22 +86,33 @@ def format_shares(model: LinearModel) -> list[str]:
     return lines
 
 
-def format_blocks(gain: BlockGain | None, alpha: float) -> list[str]:
-    """What the blocks gained, in words."""
+def format_square(value: float) -> str:
+    """A sum of squares or a mean square: nine figures, six below one; beyond these six and an exponent."""
+    if value == 0:
+        return "0"
+    if not 1e-3 <= value < 1e9:
+        return f"{value:.6g}".replace("-", "−")
+    power = math.floor(math.log10(value))
+    return format_fixed(value, 5 - power if power < 0 else min(6, 8 - power))
+
+
+def format_blocks(gain: BlockGain | None, alpha: float, unit: str = "") -> list[str]:
+    """What the blocks gained, in words; `unit` is that of squares."""
+    unit = f" {unit}" if unit else ""
     if gain is None:
         return []
     names = " and ".join(gain.blocks)
     if gain.efficiency is None:
         return wrap(f"Blocks ({names}) are no effects of interest; there is no error to judge them by.", "  ")
     found = (
-        f"Blocks ({names}) are no effects of interest: sum of squares {gain.sum_sq:.6g} on {gain.df} df "
-        f"after all other terms (p {_say(gain.p)})."
+        f"Blocks ({names}) are no effects of interest: sum of squares {format_square(gain.sum_sq)}{unit} on "
+        f"{gain.df} df after all other terms (p {_say(gain.p)})."
     )
     if gain.efficiency > 1.005:
         found += (
             f" Blocking gained precision: without it the error mean square would be "
-            f"{gain.error_ms_without:.6g}, and the same precision would take {gain.efficiency:.3g} times as "
-            "many trials."
+            f"{format_square(gain.error_ms_without)}{unit}, and the same precision would take "
+            f"{gain.efficiency:.3g} times as many trials."
         )
     elif gain.p is not None and gain.p >= alpha:
         found += " Blocking gained nothing here, and cost little: these conditions hardly differ."
@@ -136,7 +150,7 @@ def format_checks(checks: AssumptionChecks) -> list[str]:
 
 def format_quantiles(model: LinearModel, quantiles: QuantileModel, checks: AssumptionChecks) -> list[str]:
     """Effects on the mean beside those on quantiles, with intervals, and which to trust."""
-    heads = ["mean", *(_name_quantile(fit.quantile) for fit in quantiles.fits)]
+    heads = ["mean", *(name_quantile(fit.quantile) for fit in quantiles.fits)]
     columns = [
         {"(mean)": model.mean, **{item.name: item.value for item in model.coefficients}},
         *(
@@ -194,10 +208,6 @@ def _list_terms_told(model: LinearModel, quantiles: QuantileModel) -> set[str]:
     return told
 
 
-def _name_quantile(quantile: float) -> str:
-    return "median" if quantile == 0.5 else f"{quantile:g} quantile"
-
-
 def _format_interval(value: Interval | None) -> str:
     if value is None:
         return "-"
@@ -209,8 +219,8 @@ def _format_interval(value: Interval | None) -> str:
 def _spell_plainly(value: float, error: float) -> str:
     """A number with two figures of an error, as short as a column of a table."""
     if 0 < error < _SMALLEST_PLAIN:
-        return f"{value:.{count_mantissa_decimals(value, error)}e}"
-    return f"{value:.{count_decimals(error)}f}"
+        return f"{value:.{count_mantissa_decimals(value, error)}e}".replace("-", "−")
+    return format_fixed(value, count_decimals(error))
 
 
 def _format_tail(p: float) -> str:

@@ -11,22 +11,31 @@ from datamill.analysis.records import AssumptionChecks, Interval, LinearModel, T
 from datamill.report.numbers import (
     count_decimals,
     count_mantissa_decimals,
+    format_count,
+    format_fixed,
     is_beyond_decimals,
     name_confidence,
 )
+from datamill.report.term_names import spell_linear_terms, spell_quantile_terms
 from datamill.report.verbs.anova_answer import state_answer
-from datamill.report.verbs.anova_scale import choose_model_scale, scale_model, scale_quantile_effects
+from datamill.report.verbs.anova_scale import (
+    choose_model_scale,
+    name_square,
+    scale_model,
+    scale_quantile_effects,
+)
 from datamill.report.verbs.anova_sections import (
     format_blocks,
     format_checks,
     format_quantiles,
     format_reduced,
     format_shares,
+    format_square,
 )
-from datamill.report.verbs.layout import WIDTH, wrap
+from datamill.report.verbs.layout import WIDTH, lay_out_named, wrap
 
 #: Room for a number, with the blanks before it.
-_NUMBER = 13
+_NUMBER = 12
 _COLUMNS = (_NUMBER, _NUMBER, _NUMBER, 13, 6, 11, 10)
 
 #: A name and the cells to its right.
@@ -50,11 +59,11 @@ def format_anova(
     """
     said = state_answer(observations, model, checks, quantiles)
     scale = choose_model_scale(model, observations.unit)
-    model = scale_model(model, scale.factor)
+    model = spell_linear_terms(scale_model(model, scale.factor))
     unit = f" ({scale.unit})" if scale.unit else ""
     if reduced:
-        squares = [_format_square(row.mean_sq) for row in model.terms]
-        table = format_reduced(model, [*squares, _format_square(model.error_ms)])
+        squares = [format_square(row.mean_sq) for row in model.terms]
+        table = format_reduced(model, [*squares, format_square(model.error_ms)])
     else:
         table = _lay_out(_list_rows(model))
     lines = []
@@ -62,13 +71,16 @@ def format_anova(
         lines += wrap(sentence, "  ")
     lines += ["", f"Analysis of variance of {observations.response}{unit}", "", *table, ""]
     lines += _format_equation(observations.response, model)
-    lines.append(f"R^2 = {model.r_squared:.6f}   n = {model.n}   error mean square = {model.error_ms:.6g}")
-    lines += format_blocks(model.block_gain, model.alpha)
+    square = name_square(scale.unit)
+    error = f"{format_square(model.error_ms)} {square}".rstrip()
+    lines.append(f"R^2 = {model.r_squared:.6f}   n = {format_count(model.n)}   error mean square = {error}")
+    lines += format_blocks(model.block_gain, model.alpha, square)
     lines += ["", *format_shares(model)]
     if checks is not None:
         lines += ["", *format_checks(checks)]
     if quantiles is not None and checks is not None:
-        lines += ["", *format_quantiles(model, scale_quantile_effects(quantiles, scale.factor), checks)]
+        beside = spell_quantile_terms(scale_quantile_effects(quantiles, scale.factor))
+        lines += ["", *format_quantiles(model, beside, checks)]
     return "\n".join([*lines, "", *_format_notes(observations, model, checks)])
 
 
@@ -104,8 +116,8 @@ def _list_rows(model: LinearModel) -> list[Line]:
         if value is None:
             for effect in row.effects:
                 rows.append((f"  {effect.levels[0]}", *_format_estimate(effect.value, decimals)))
-    rows.append(("Error", "", "", "", _format_square(model.error_ss), str(model.error_df)))
-    rows.append(("Total", "", "", "", _format_square(model.total_ss), str(model.n - 1)))
+    rows.append(("Error", "", "", "", format_square(model.error_ss), str(model.error_df)))
+    rows.append(("Total", "", "", "", format_square(model.total_ss), str(model.n - 1)))
     return rows
 
 
@@ -150,45 +162,35 @@ def _format_notes(
 
 
 def _lay_out(rows: list[Line]) -> list[str]:
-    """The table, its first row a header; a cell that is too wide widens its column, not its neighbour.
-
-    A name too long for its column stands on a line of its own.
-    """
+    """The table, its first row a header; a cell that is too wide widens its column, not its neighbour."""
     widths = [
-        max(width, 1 + max(len(row[index]) for row in rows if index < len(row)))
+        max(width, 2 + max(len(row[index]) for row in rows if index < len(row)))
         for index, width in enumerate(_COLUMNS, start=1)
     ]
-    room = max(WIDTH - sum(widths), len("(mean)"))
-    lines = []
-    for row in rows:
-        numbers = "".join(cell.rjust(width) for cell, width in zip(row[1:], widths, strict=False)).rstrip()
-        if len(row[0]) <= room or not numbers:
-            lines.append(row[0].ljust(room) + numbers)
-        else:
-            lines += [row[0], " " * room + numbers]
-    return [lines[0], "-" * max(WIDTH, room + sum(widths)), *lines[1:]]
+    return lay_out_named(rows, widths, max(WIDTH - sum(widths), len("(mean)")), rule=WIDTH)
 
 
 def _choose_decimals(shown: Sequence[Interval]) -> int:
-    """Decimals for these estimates: eight figures of the smallest error or what the columns hold.
+    """Decimals for these estimates: five figures of the smallest error or what the columns hold.
 
     Two figures of the error are shown whatever the width.
     """
     smallest = min(item.high - item.low for item in shown) / 2
-    widest = max(len(f"{bound:.0f}") for item in shown for bound in (item.low, item.estimate, item.high))
+    widest = max(
+        len(format_fixed(bound, 0)) for item in shown for bound in (item.low, item.estimate, item.high)
+    )
     room = max(0, _NUMBER - 2 - widest)
     if smallest <= 0:
         return min(room, 7)
-    return max(min(room, count_decimals(smallest, digits=8)), count_decimals(smallest, digits=2))
+    return max(min(room, count_decimals(smallest, digits=5)), count_decimals(smallest, digits=2))
 
 
 def _format_estimate(value: Interval, decimals: int) -> Line:
     shown = (value.low, value.estimate, value.high)
     # Beyond what a double resolves or a line holds, exponents, with the digits that tell them apart.
     if max(abs(number) for number in shown) >= 1e15 or 0 < value.high - value.low < 1e-9:
-        return tuple(f"{number:.{_count_digits(value)}e}" for number in shown)
-    # Rounded first, so that zero has no sign.
-    return tuple(f"{round(number, decimals) + 0.0:.{decimals}f}" for number in shown)
+        return tuple(f"{number:.{_count_digits(value)}e}".replace("-", "−") for number in shown)
+    return tuple(format_fixed(number, decimals) for number in shown)
 
 
 def _count_digits(value: Interval) -> int:
@@ -197,14 +199,9 @@ def _count_digits(value: Interval) -> int:
     return 5 if error <= 0 else count_mantissa_decimals(largest, error)
 
 
-def _format_square(value: float) -> str:
-    text = f"{value:.6f}" if 1e-3 <= value < 1e5 else f"{value:.6g}" if value else "0"
-    return text if len(text) <= 12 else f"{value:.5e}"
-
-
 def _format_test(row: TermRow) -> Line:
     f = "-" if row.f is None else f"{row.f:.6g}"
-    return _format_square(row.sum_sq), str(row.term.df), f, _format_tail(row.p)
+    return format_square(row.sum_sq), str(row.term.df), f, _format_tail(row.p)
 
 
 def _format_tail(p: float | None) -> str:
@@ -228,7 +225,7 @@ def _format_equation(response: str, model: LinearModel) -> list[str]:
         if name in single:
             size = abs(single[name])
             shown = f"{size:.6g}" if name in slopes else _format_coefficient(size, smallest)
-            parts.append(f"{'-' if single[name] < 0 else '+'} {shown} {_centre_names(row.term, model)}")
+            parts.append(f"{'−' if single[name] < 0 else '+'} {shown} {_centre_names(row.term, model)}")
         else:
             parts.append(f"+ [{name}]")
     note = f"(terms with p < {model.alpha:g})"
@@ -240,8 +237,8 @@ def _format_equation(response: str, model: LinearModel) -> list[str]:
 def _format_coefficient(value: float, error: float) -> str:
     """Three figures of the error; with an exponent where decimals would round it to nothing."""
     if is_beyond_decimals(error):
-        return f"{value:.{count_mantissa_decimals(value, error)}e}"
-    return f"{value:.{count_decimals(error, digits=3) if error > 0 else 6}f}"
+        return f"{value:.{count_mantissa_decimals(value, error)}e}".replace("-", "−")
+    return format_fixed(value, count_decimals(error, digits=3) if error > 0 else 6)
 
 
 def _is_slope(name: str, model: LinearModel) -> bool:
@@ -253,8 +250,8 @@ def _centre_names(term: Term, model: LinearModel) -> str:
     """The term's name, its covariates as they count: from their means."""
     factors = [model.factors[index].name for index in term.factors]
     covariates = [model.covariates[index] for index in term.covariates]
-    return ":".join([*factors, *(f"({item.name} {_minus(item.mean)})" for item in covariates)])
+    return " × ".join([*factors, *(f"({item.name} {_minus(item.mean)})" for item in covariates)])
 
 
 def _minus(mean: float) -> str:
-    return f"{'+' if mean < 0 else '-'} {abs(mean):.10g}"
+    return f"{'+' if mean < 0 else '−'} {abs(mean):.10g}"

@@ -8,9 +8,10 @@ from typing import Any
 
 from datamill.analysis.random_effects.comparison_records import VersionChange, VersionComparison, VersionMean
 from datamill.analysis.random_effects.history import VersionHistory
-from datamill.analysis.records import Interval, Ratio
+from datamill.analysis.records import Ratio
 from datamill.report.verbs.compare_answer import judge_direction, state_answer
 from datamill.report.verbs.compare_text import list_warnings
+from datamill.report.verbs.interval_json import spell_interval
 
 
 def format_comparison_json(
@@ -53,9 +54,9 @@ def _spell_mean(mean: VersionMean) -> dict[str, Any]:
         "n": mean.n,
         "units": mean.units,
         "level": mean.level,
-        "mean": _spell(mean.value),
+        "mean": spell_interval(mean.value),
         "df": mean.df,
-        "paper": _spell(mean.paper),
+        "paper": spell_interval(mean.paper),
         "spread": mean.spread,
     }
 
@@ -70,7 +71,7 @@ def _spell_change(change: VersionChange, comparison: VersionComparison) -> dict[
         "detected": change.detected,
         "within_threshold": change.within,
         "beyond_threshold": change.beyond,
-        "difference": _spell(change.difference),
+        "difference": spell_interval(change.difference),
         "ratio": _spell_ratio(change.ratio),
         "df": change.df,
         "confidence": change.confidence,
@@ -94,7 +95,7 @@ def _spell_history(history: VersionHistory) -> dict[str, Any]:
         "changes": [
             {
                 "version": item.version,
-                "difference": _spell(item.difference),
+                "difference": spell_interval(item.difference),
                 "ratio": _spell_ratio(item.ratio),
             }
             for item in history.changes
@@ -102,7 +103,7 @@ def _spell_history(history: VersionHistory) -> dict[str, Any]:
         "stand_out": [
             {
                 "version": item.version,
-                "difference": _spell(item.difference),
+                "difference": spell_interval(item.difference),
                 "ratio": _spell_ratio(item.ratio),
             }
             for item in history.lone
@@ -111,17 +112,13 @@ def _spell_history(history: VersionHistory) -> dict[str, Any]:
             {
                 "first": names[item.first],
                 "last": names[item.last],
-                "mean": _spell(item.mean),
+                "mean": spell_interval(item.mean),
                 "df": item.df,
                 "without": [names[at] for at in item.alone],
             }
             for item in history.segments
         ],
     }
-
-
-def _spell(value: Interval) -> dict[str, float]:
-    return {"estimate": value.estimate, "low": value.low, "high": value.high}
 
 
 def _spell_ratio(ratio: Ratio | None) -> dict[str, Any] | None:

@@ -99,10 +99,14 @@ def _name_changes(comparison: VersionComparison, basis: str) -> str:
 def _lay_out_means(comparison: VersionComparison, scale: Scale) -> list[str]:
     level = name_confidence(comparison.confidence)
     rows: list[tuple[str, ...]] = [
-        ("version", "l × m × n", "mean", f"{level} interval", "equation 17", "spread of", "")
+        ("version", "l × m × n", "mean", f"{level} interval", "equation 17", "spread of", "% of mean")
     ]
     rows += [_spell_mean(mean, scale) for mean in comparison.means[:_MOST_ROWS]]
-    return _lay_out(rows, len(comparison.means))
+    meaning = wrap(
+        "l builds, m executions of each, n measurements in each execution. Equation 17: the paper's "
+        "asymptotic interval. Spread: standard deviation of the means of builds, or of what is named instead."
+    )
+    return [*_lay_out(rows, len(comparison.means)), *meaning]
 
 
 def _spell_mean(mean: VersionMean, scale: Scale) -> tuple[str, ...]:

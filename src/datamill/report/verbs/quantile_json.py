@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from datamill.analysis.quantile.records import Described, QuantileModel
-from datamill.analysis.records import Interval
+from datamill.report.verbs.interval_json import spell_interval
 from datamill.report.verbs.quantile_answer import bound_p
 
 
@@ -58,7 +58,7 @@ def format_quantiles_json(observations: Described, model: QuantileModel) -> str:
                     {
                         "name": row.name,
                         "term": row.term or None,
-                        **_spell(row.value),
+                        **spell_interval(row.value),
                         "standard_error": row.standard_error,
                         **_spell_p(model, row.p),
                     }
@@ -73,7 +73,8 @@ def format_quantiles_json(observations: Described, model: QuantileModel) -> str:
                         "p_adjusted": term.p_adjusted,
                         "detected": term.p_adjusted is not None and term.p_adjusted < model.alpha,
                         "levels": [
-                            {"level": effect.levels[0], **_spell(effect.value)} for effect in term.levels
+                            {"level": effect.levels[0], **spell_interval(effect.value)}
+                            for effect in term.levels
                         ],
                     }
                     for term in fit.terms
@@ -91,8 +92,3 @@ def format_quantiles_json(observations: Described, model: QuantileModel) -> str:
 def _spell_p(model: QuantileModel, p: float | None) -> dict[str, float | bool | None]:
     told, is_bound = bound_p(model, p)
     return {"p": told, "p_is_bound": is_bound}
-
-
-def _spell(value: Interval) -> dict[str, float | None]:
-    named = {"estimate": value.estimate, "low": value.low, "high": value.high}
-    return {name: number if math.isfinite(number) else None for name, number in named.items()}

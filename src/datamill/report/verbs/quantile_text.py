@@ -11,8 +11,10 @@ from datamill.report.numbers import (
     format_fixed,
     format_p,
     name_confidence,
+    name_quantile,
 )
-from datamill.report.verbs.layout import WIDTH, wrap
+from datamill.report.term_names import spell_quantile_terms
+from datamill.report.verbs.layout import WIDTH, lay_out_named, wrap
 from datamill.report.verbs.quantile_answer import (
     bound_p,
     choose_model_scale,
@@ -30,6 +32,7 @@ _MOST_EFFECTS = 9
 
 def format_quantiles(observations: Described, model: QuantileModel) -> str:
     """Lay out a model for a terminal of 100 columns."""
+    model = spell_quantile_terms(model)
     scale = choose_model_scale(model, observations.unit)
     unit = f" ({scale.unit})" if scale.unit else ""
     lines = []
@@ -43,7 +46,7 @@ def format_quantiles(observations: Described, model: QuantileModel) -> str:
     else:
         fits = model.fits
     for fit in fits:
-        lines += ["", f"Effects on the {fit.quantile:g} quantile{unit}", *_lay_out_fit(model, fit, scale)]
+        lines += ["", f"Effects on the {name_quantile(fit.quantile)}{unit}", *_lay_out_fit(model, fit, scale)]
     lines += ["", *wrap(describe_detection(model), "  ")]
     lines += _describe_data(observations, model)
     lines += wrap(f"Method: {model.method}.", "  ")
@@ -105,15 +108,7 @@ def _lay_out_fit(model: QuantileModel, fit: QuantileFit, scale: Scale) -> list[s
         cells.append((shown, *_format_interval(value, scale, decimals if index else first), p))
     widths = [max(len(row[column]) for row in cells) + 3 for column in range(1, 5)]
     room = min(max(len(row[0]) for row in cells), WIDTH - sum(widths))
-    lines = []
-    for row in cells:
-        numbers = "".join(cell.rjust(width) for cell, width in zip(row[1:], widths, strict=True)).rstrip()
-        if len(row[0]) > room:
-            lines.append(row[0])
-            lines.append(" " * room + numbers)
-        else:
-            lines.append(row[0].ljust(room) + numbers)
-    return [lines[0], "-" * (room + sum(widths)), *lines[1:]]
+    return lay_out_named(cells, widths, room)
 
 
 def _format_interval(

@@ -13,14 +13,14 @@ from datamill.report.numbers import (
     name_confidence,
     scale_by_power,
 )
-from datamill.report.verbs.layout import lay_out_table, wrap
+from datamill.report.verbs.layout import WIDTH, lay_out_table, wrap
 from datamill.report.verbs.tests_text import ResponseNotes, list_notes
 
 _MOST_ROWS = 200
 #: Spreads below this in the scale of the medians get a scale of their own.
 _SMALLEST_SHOWN = 1e-6
-#: Characters of a line with a box, and the narrowest that is still a picture.
-_BOX = 28
+#: Characters of a line with a box, and of the narrowest that is still a picture.
+_BOX, _SMALLEST_BOX = 28, 12
 
 
 def format_summary(notes: ResponseNotes, summary: DistributionSummary) -> str:
@@ -123,20 +123,36 @@ def _lay_out(summary: DistributionSummary, scale: Scale) -> list[str]:
     names = [factor.name for factor in summary.factors]
     shown = summary.groups[:_MOST_ROWS]
     decimals = _choose_decimals(summary, scale)
-    numbers = [[*names, "n", "min", "Q1", "median", f"{level} interval", "Q3", "max", ""]]
+    numbers = [[*names, "n", "min", "Q1", "median", f"{level} interval", "Q3", "max"]]
     means = [[*names, "n", "mean", f"{level} interval", "sd", "CV"]]
-    for group, box in zip(shown, _draw_lines(shown), strict=True):
+    for group in shown:
         low, left, right, high = (
             format_fixed(value * scale.factor, decimals)
             for value in (group.minimum, group.low_quartile, group.high_quartile, group.maximum)
         )
         median, around = _spell_interval(group.median, group.median_interval, scale, decimals)
         start = [*group.levels, format_count(group.n)]
-        numbers.append([*start, low, left, median, around, right, high, box])
+        numbers.append([*start, low, left, median, around, right, high])
         sd = "-" if group.sd is None else format_fixed(group.sd * scale.factor, decimals)
         cv = "-" if group.cv is None else f"{100 * group.cv:.3g}%"
         means.append([*start, *_spell_interval(group.mean, group.mean_interval, scale, decimals), sd, cv])
-    return [*lay_out_table(numbers, len(names)), "", *lay_out_table(means, len(names))]
+    return [*_lay_out_boxes(numbers, shown, len(names)), "", *lay_out_table(means, len(names))]
+
+
+def _lay_out_boxes(numbers: list[list[str]], groups: tuple[GroupSummary, ...], left: int) -> list[str]:
+    """The table of five numbers, with a line of boxes in what a terminal leaves of its width."""
+    table = lay_out_table(numbers, left)
+    boxes = _draw_lines(groups, min(_BOX, WIDTH - 2 - max(map(len, table))))
+    if not boxes:
+        return table
+    meaning = "Boxes: █ the middle half of the observations, │ the median, ─ out to the extremes"
+    return [
+        *lay_out_table(
+            [[*numbers[0], "boxes"], *([*row, box] for row, box in zip(numbers[1:], boxes, strict=True))],
+            left,
+        ),
+        *wrap(f"{meaning} or the end of the line."),
+    ]
 
 
 def _spell_interval(value: float, interval: Interval | None, scale: Scale, decimals: int) -> tuple[str, str]:
@@ -159,23 +175,26 @@ def _choose_decimals(summary: DistributionSummary, scale: Scale) -> int:
     return count_decimals(typical, 3) if typical > 0 else 0
 
 
-def _draw_lines(groups: tuple[GroupSummary, ...]) -> list[str]:
-    """Boxes from the smallest to the largest quartile of all groups, whiskers cut off at the ends."""
-    if len(groups) < 2:
-        return [""] * len(groups)
+def _draw_lines(groups: tuple[GroupSummary, ...], width: int) -> list[str]:
+    """Boxes from the smallest to the largest quartile of all groups, whiskers cut off at the ends.
+
+    None where they would say nothing: of a single group, of equal quartiles, or without room.
+    """
+    if len(groups) < 2 or width < _SMALLEST_BOX:
+        return []
     low = min(group.low_quartile for group in groups)
     high = max(group.high_quartile for group in groups)
     margin = (high - low) * 0.25
     low, high = low - margin, high + margin
     if high <= low:
-        return [""] * len(groups)
+        return []
 
     def place(value: float) -> int:
-        return round((min(max(value, low), high) - low) / (high - low) * (_BOX - 1))
+        return round((min(max(value, low), high) - low) / (high - low) * (width - 1))
 
     lines = []
     for group in groups:
-        cells = [" "] * _BOX
+        cells = [" "] * width
         for index in range(place(group.minimum), place(group.maximum) + 1):
             cells[index] = "─"
         for index in range(place(group.low_quartile), place(group.high_quartile) + 1):

@@ -151,13 +151,26 @@ def _sum_up(versions: Sequence[VersionVariances]) -> list[str]:
     )
     if not counts:
         return [f"Of none of {len(versions)} versions can be told which level makes the mean uncertain."]
-    parts = [f"in {count} between {PLURALS[level]}" for level, count in counts.most_common()]
+    (first, most), *others = counts.most_common()
+    parts = [f"between {PLURALS[first]} in {most} of {len(versions)} versions"]
+    parts += [f"between {PLURALS[level]} in {count}" for level, count in others]
     rest = len(versions) - sum(counts.values())
     untold = f"; of {rest} it cannot be told" if rest else ""
     return [
-        f"Of {len(versions)} versions, most of the uncertainty of the mean of "
-        f"{versions[0].nested.response} is {', '.join(parts)}{untold}."
+        f"The largest part of the uncertainty of the mean of {versions[0].nested.response} is "
+        f"{', '.join(parts)}{untold}. {_say_how_sure(versions)}"
     ]
+
+
+def _say_how_sure(versions: Sequence[VersionVariances]) -> str:
+    """In how many versions the largest part is more than half, whatever chance did."""
+    known = [item.estimate.uncertainty for item in versions if item.estimate.uncertainty]
+    sure = sum(any(share.low >= _TELLING for share in shares) for shares in known)
+    if sure == len(known):
+        return "It is shown to be more than half in each."
+    if sure == 0:
+        return "It is shown to be more than half in none: each interval reaches below."
+    return f"It is shown to be more than half in {sure}; in the others its interval reaches below."
 
 
 def spell_percent(share: float) -> str:

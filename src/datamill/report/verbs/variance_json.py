@@ -9,7 +9,7 @@ from typing import Any
 from datamill.analysis.random_effects.records import Share, VarianceEstimate
 from datamill.analysis.random_effects.version_variances import VersionVariances
 from datamill.analysis.random_effects.within_executions import MeasurementOrder
-from datamill.analysis.records import Interval
+from datamill.report.verbs.interval_json import spell_known
 from datamill.report.verbs.variance_answer import choose_variance_scale, phrase_variances
 from datamill.report.verbs.variance_text import collect_variance_warnings, phrase_method
 
@@ -39,11 +39,11 @@ def format_variances_json(
                 "estimate": _spell_estimate(item.estimate),
                 "other_method": None if item.other is None else _spell_estimate(item.other),
                 "impact": {
-                    "factor": _spell(item.impact.factor),
-                    "bootstrap": _spell(item.impact.bootstrap),
+                    "factor": spell_known(item.impact.factor),
+                    "bootstrap": spell_known(item.impact.bootstrap),
                     "between_sd": item.impact.between_sd,
                     "within_sd": item.impact.within_sd,
-                    "variation_percent": _spell(item.impact.variation_percent),
+                    "variation_percent": spell_known(item.impact.variation_percent),
                     "reason": item.impact.reason,
                 },
                 "order": _spell_order(item.order),
@@ -63,9 +63,9 @@ def _spell_estimate(estimate: VarianceEstimate) -> dict[str, Any]:
         "executions": estimate.executions,
         "measurements": estimate.measurements,
         "n": estimate.n,
-        "mean": _spell(estimate.mean),
+        "mean": spell_known(estimate.mean),
         "df": estimate.df,
-        "paper_mean": _spell(estimate.paper_mean),
+        "paper_mean": spell_known(estimate.paper_mean),
         "mean_squares": estimate.mean_squares,
         "variances": estimate.components,
         "unknown": estimate.unknown,
@@ -98,9 +98,3 @@ def _spell_order(order: MeasurementOrder) -> dict[str, Any]:
             "shift": trend.shift,
         },
     }
-
-
-def _spell(value: Interval | None) -> dict[str, float] | None:
-    if value is None:
-        return None
-    return {"estimate": value.estimate, "low": value.low, "high": value.high}
