@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import datamill
@@ -93,3 +95,13 @@ def test_a_tidy_table_is_not_streamed_since_its_rows_are_not_all_valid(tmp_path:
     ).write_parquet(file)
     with pytest.raises(InputError, match="not all valid"):
         datamill.quantiles(file, response="value", factors=["g"], stream=True)
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.uint8()])
+def test_a_dictionary_as_full_as_its_type_allows_is_read(tmp_path: Path, kind: pa.DataType) -> None:
+    count = 128 if kind == pa.int8() else 256
+    numbers = pa.array([row % count for row in range(2 * count)], type=kind)
+    levels = pa.DictionaryArray.from_arrays(numbers, pa.array([f"level {n:03}" for n in range(count)]))
+    file = tmp_path / "table.parquet"
+    pq.write_table(pa.table({"g": levels, "y": [float(row * 37 % 101) for row in range(2 * count)]}), file)
+    assert fit(file, stream=True)["cells"] == count

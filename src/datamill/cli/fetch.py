@@ -96,7 +96,7 @@ def tell_debug_trials(fleet: Mapping[str, Any], console: Console) -> int:
     failed = fleet["debug_planned"] - fleet["debug_completed"]
     if fleet["state"] == "completed" and not failed:
         return 0
-    if fleet["state"] in ENDED:
+    if failed and fleet["state"] in ENDED:
         console.print(Text(f"Attention: {failed} debug trials did not complete.", style="red"))
     return EXIT_ATTENTION
 

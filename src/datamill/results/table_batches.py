@@ -155,9 +155,9 @@ def _combine(
     for name in factors:
         encoded = _encode_levels(batch.column(name), name, file)
         own = pl.Series(encoded.dictionary).cast(pl.String).str.strip_chars().fill_null("").to_list()
-        own += [""]
-        of_row = encoded.indices.fill_null(len(own) - 1).to_numpy(zero_copy_only=False)
-        missing = np.array([label == "" for label in own])[of_row]
+        # The number of what is missing may be one too many for the type that the file counts levels in.
+        of_row = encoded.indices.cast(pa.int64()).fill_null(len(own)).to_numpy(zero_copy_only=False)
+        missing = np.array([label == "" for label in (*own, "")])[of_row]
         if missing.any():
             raise InputError(
                 f"factor {name} has no level here",

@@ -12,7 +12,7 @@ from integration.service.brokers import WorkerIdentity, connect_worker, eventual
 from nats.aio.client import Client
 
 from datamill.service.broker.link import BrokerAddress, BrokerLink
-from datamill.service.broker.streams import MOST_RESULTS_BYTES, RESULTS
+from datamill.service.broker.streams import CONSUMER, MOST_RESULTS_BYTES, RESULTS
 
 WORKER = WorkerIdentity("wmine")
 BOUND = 4 << 20
@@ -60,6 +60,13 @@ async def count(link: BrokerLink) -> int:
     return (await link._client.jetstream(timeout=30).stream_info(RESULTS)).state.messages
 
 
+async def find_floor(link: BrokerLink) -> int:
+    """Up to which report all are acknowledged."""
+    assert link._client is not None
+    floor = (await link._client.jetstream(timeout=30).consumer_info(RESULTS, CONSUMER)).ack_floor
+    return 0 if floor is None else floor.stream_seq
+
+
 def test_a_full_stream_refuses_and_keeps_all_that_it_acknowledged(tmp_path: Path) -> None:
     async def act(link: BrokerLink, worker: Client) -> None:
         kept = await fill(worker)
@@ -103,7 +110,10 @@ def test_a_stream_that_is_not_half_full_forgets_nothing(tmp_path: Path) -> None:
             assert await publish(worker, number)
         await eventually(lambda: link.waiting == 5)
         await link.acknowledge(link.take(5))
-        await asyncio.sleep(0.2)
+        deadline = time.monotonic() + 60
+        while await find_floor(link) < 5:
+            assert time.monotonic() < deadline
+            await asyncio.sleep(0.05)
         await link.make_room()
         assert await count(link) == 5
 
@@ -114,6 +124,9 @@ def test_a_broker_that_has_no_room_for_the_bound_gets_a_smaller_one(tmp_path: Pa
     async def act(link: BrokerLink, worker: Client) -> None:
         assert link.prepared
         assert await publish(worker, 0)
+        assert link._client is not None
+        info = await link._client.jetstream(timeout=30).stream_info(RESULTS)
+        assert 64 << 20 <= (info.config.max_bytes or 0) < 1 << 50
 
     at_a_small_broker(tmp_path, act, most_bytes=1 << 50)
 

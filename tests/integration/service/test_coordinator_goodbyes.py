@@ -216,3 +216,21 @@ def test_trials_of_a_worker_that_is_away_go_to_another_after_an_hour() -> None:
     assert move_trials(START_S + 60.0) == pytest.approx(3540.0)
     move_trials(START_S + 3601.0)
     assert set(Trial.objects.values_list("worker_id", flat=True)) == {other}
+
+
+@pytest.mark.usefixtures("database")
+def test_a_worker_that_is_stopped_again_and_again_gives_up_no_trial() -> None:
+    worker_id = join("one").worker_id
+    experiment_id = submit([worker_id])
+    attempts = []
+    for number in range(1, 9):
+        now_s = START_S + 10 * number
+        session = Session(number, f"session-{number}")
+        say(worker_id, Hello(make_inventory("one"), Policy(), (), session), now_s)
+        step(now_s + 1)
+        attempts += [lease.attempt for lease in list_leases(now_s + 1).values()]
+        say(worker_id, Goodbye(session), now_s + 2)
+    # The second lease waits for the worker; nothing was tried, so nothing failed.
+    assert sorted(set(attempts)) == [f"{experiment_id}.t001.{number}" for number in (1, 2)]
+    states = Trial.objects.filter(experiment_id=experiment_id).values_list("state", flat=True)
+    assert set(states) == {"planned", "leased"}

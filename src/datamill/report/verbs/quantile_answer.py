@@ -100,7 +100,7 @@ def _state_nothing(model: QuantileModel, response: str) -> str:
     ]
     if not other:
         # `anova` asks for quantiles of its own, and may tell of one alone.
-        single = f"the {last.quantile:g} quantile"
+        single = f"the {name_quantile(last.quantile)}"
         which = single if len(model.fits) == 1 else "any of the quantiles asked for"
         return f"No effect on {response} was detected at {which}."
     where = f"the {name_quantile(last.quantile)}"

@@ -56,8 +56,9 @@ async def ensure_streams(
     Returns:
         How many workers the broker has orders of.
 
-    RESULTS refuses what is beyond its bound rather than forget what nobody has read: workers keep what was
-    not acknowledged, and try again later and later. `make_room` forgets what the database has.
+    RESULTS refuses what is beyond its bound in bytes rather than forget what nobody has read: workers keep
+    what was not acknowledged, and try again later and later. `make_room` forgets what the database has. Of
+    one worker's reports beyond their number the oldest go; it sends again those without a receipt.
 
     RESULTS forgets identities of messages at once: with a window, a worker could send a message with the
     identity of another's report, which the broker would then take for a repetition. Ingesting is idempotent.

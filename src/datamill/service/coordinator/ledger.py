@@ -301,8 +301,9 @@ class Ledger:
         """Note that the latest session of a worker ended; the goodbye of any other comes too late.
 
         The latest is who said hello last and has the highest number: a hello may come behind that of a
-        session which began after it. What was ordered of it and not taken goes back; what it took stays its
-        own, and is reported some day.
+        session which began after it. What it took stays its own, and is reported some day. What was ordered
+        of it and not taken goes back, once: a worker that is stopped again and again must not use up the
+        attempts of a trial that never ran, so that a later lease waits for it until its deadline.
         """
         ended = _name_session(session)
         is_latest = worker.sessions[-1:] == [ended] and ended[0] == max(
@@ -313,7 +314,7 @@ class Ledger:
         worker.left_s, worker.changed = self.now_s, True
         self.events.append(NewEvent(EventKind.LEFT, worker_id=worker.worker_id))
         attempt = self._open.get(worker.worker_id)
-        if attempt is not None and attempt.state == AttemptState.LEASED:
+        if attempt is not None and attempt.state == AttemptState.LEASED and _may_go_back(attempt.trial):
             self.fail(attempt, AttemptState.CANCELLED, "its worker left before it took it", blameless=True)
         if worker.state == WorkerState.IDLE:
             worker.state, worker.reason = WorkerState.AWAY, ""
@@ -450,3 +451,8 @@ class Ledger:
                 (ordered if worker.new_orders else plain).append(row)
         update_rows(Worker, columns, plain)
         update_rows(Worker, columns, ordered, also="orders_sequence = orders_sequence + 1")
+
+
+def _may_go_back(trial: TrialEntry) -> bool:
+    """Whether the end of its latest attempt would neither move a trial nor give it up."""
+    return trial.attempts < min(OWN_ATTEMPTS, trial.most_attempts)

@@ -248,6 +248,14 @@ def _ask(question: Callable[[FileUser, str], bool], user: FileUser, sha256: str)
         return question(user, sha256)
 
 
+def _find_size(part: Path) -> int:
+    """Bytes of an upload, none when it was kept or thrown away meanwhile."""
+    try:
+        return part.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
 @sync_to_async(thread_sensitive=False)
 def _find_no_room(user: FileUser, upload: Upload) -> Response | None:
     """Return the refusal of an upload for which there is no room, None when there is."""
@@ -261,7 +269,7 @@ def _find_no_room(user: FileUser, upload: Upload) -> Response | None:
         held = sum_unclaimed_bytes(user)
     own = _name_part(upload.sha256, user)
     parts = own.parent.glob(f"*.{user.label}")
-    held += sum(part.stat().st_size for part in parts if part != own)
+    held += sum(_find_size(part) for part in parts if part != own)
     most = settings.MOST_WORKER_BYTES if user.is_worker else settings.MOST_USER_BYTES
     if held + upload.total <= most:
         return None
