@@ -27,6 +27,7 @@ from datamill.report.page.diagnosis import diagnose_model
 from datamill.report.verbs.anova_answer import state_answer
 from datamill.report.verbs.anova_json import format_anova_json
 from datamill.report.verbs.anova_text import format_anova
+from datamill.report.verbs.quantile_warnings import list_quantile_warnings
 
 #: Quantiles that stand beside the mean where the linear model's assumptions do not hold.
 _QUANTILES = (0.5, 0.9)
@@ -62,8 +63,9 @@ class Anova(Analysis):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What limits the answer."""
-        beside = () if self.quantiles is None else self.quantiles.warnings
-        return tuple(dict.fromkeys((*self.model.warnings, *self.checks.warnings, *beside)))
+        seen, beside = self.observations, self.quantiles
+        more = () if beside is None else list_quantile_warnings(beside, seen.response, seen.unit)
+        return tuple(dict.fromkeys((*self.model.warnings, *self.checks.warnings, *more)))
 
     def text(self) -> str:
         """The table as in the papers."""

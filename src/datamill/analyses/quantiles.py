@@ -33,6 +33,7 @@ from datamill.report.figures.quantile_figures import draw_effects_by_quantile
 from datamill.report.verbs.quantile_answer import state_quantiles
 from datamill.report.verbs.quantile_json import format_quantiles_json
 from datamill.report.verbs.quantile_text import format_quantiles
+from datamill.report.verbs.quantile_warnings import list_quantile_warnings
 from datamill.results.table_batches import count_combinations, is_large_table, iterate_cells
 
 #: The quantiles of ASPLOS 2013, section 6.
@@ -70,7 +71,7 @@ class Quantiles(Analysis):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What limits the answer."""
-        return self.model.warnings
+        return list_quantile_warnings(self.model, self.observations.response, self.observations.unit)
 
     def text(self) -> str:
         """Effects by quantile, and the table of ASPLOS 2013 (Table 4)."""
@@ -181,7 +182,8 @@ def _fit_stream(
         )
     if not response or not factors:
         raise InputError(
-            f"{'--factors' if response else '--response'} is missing", remedy="Name the columns to be read."
+            f"{'--factors' if response else '--response'} is missing",
+            remedy=f"Name the columns to be read{_list_file_columns(file)}.",
         )
     if response in factors or len(set(factors)) < len(factors):
         raise InputError("a column is named twice", remedy="Name each once.")
@@ -203,6 +205,14 @@ def _fit_stream(
         confidence=confidence,
         alpha=alpha,
     )
+
+
+def _list_file_columns(file: Path) -> str:
+    """`, of a, b, c` of a Parquet file; nothing where it is none, which reading it will say."""
+    try:
+        return f", of {', '.join(pl.read_parquet_schema(file))}"
+    except (pl.exceptions.PolarsError, OSError):
+        return ""
 
 
 def _is_tidy_file(file: Path) -> bool:

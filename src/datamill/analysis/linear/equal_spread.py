@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,23 +30,35 @@ def check_spread(
 
     Cells are compared if each has 5 observations or more, as they came; with fewer, residuals are
     grouped by the levels of one factor at a time and p is adjusted by Holm over factors. Evidence that
-    falls short of alpha is "unknown": a large p does not show that the spread is equal.
+    falls short of alpha is "unknown": a large p does not show that the spread is equal. So is a ratio of
+    standard deviations that the test does not detect and chance would not make of equal normal errors.
     """
     alpha = model.alpha
     raw, _ = take_residuals(cells, model, rows)
-    found = _compare_cells(cells, raw, rows) or _compare_levels(cells, residuals, rows)
+    found = _compare_cells(cells, raw, rows) or _compare_levels(
+        cells, residuals, rows, model.error_df / cells.n
+    )
     if found is None:
         return None
-    method, statistic, p, ratio, says = found
+    method, statistic, p, ratio, chance, says = found
     state: CheckState = "held"
     if p < alpha:
         state = "harmless" if ratio < _HARMLESS_RATIO else "failed"
-    elif p < _WEAK_EVIDENCE and ratio >= _HARMLESS_RATIO:
+    elif ratio >= _HARMLESS_RATIO and min(p, chance) < _WEAK_EVIDENCE:
         state = "unknown"
     if rows.size < cells.n:
         method += f", {rows.size} of {cells.n} taken at random"
     words, advice = f"no difference in spread was detected ({says})", ""
-    if state == "unknown":
+    if state == "held" and ratio >= _HARMLESS_RATIO:
+        words = f"no difference in spread was detected ({says}, which may be chance)"
+    elif state == "unknown" and p >= _WEAK_EVIDENCE:
+        words = (
+            f"whether the spread is the same everywhere is not clear ({says}): no difference was detected (p "
+            f"{say_p(p)}), but errors that are equal in spread and normal would not look so unlike; a few "
+            "extreme observations may"
+        )
+        advice = "Add replicates to find out; intervals of comparisons allow for unequal spread."
+    elif state == "unknown":
         words = f"the spread looks unequal ({says}; p {say_p(p)}), but that is too little evidence to be sure"
         advice = "Add replicates to find out; intervals of comparisons allow for unequal spread."
     elif state != "held":
@@ -63,7 +76,7 @@ def check_spread(
     return CheckResult("equal variances", method, statistic, p, state, finite, measure, words, advice)
 
 
-_Found = tuple[str, float | None, float, float, str]
+_Found = tuple[str, float | None, float, float, float, str]
 
 
 def _compare_cells(cells: Cells, residuals: FloatArray, rows: IntArray) -> _Found | None:
@@ -81,10 +94,12 @@ def _compare_cells(cells: Cells, residuals: FloatArray, rows: IntArray) -> _Foun
     ]
     low, high = (float(deviations[at]) for at in ends)
     method = f"Brown-Forsythe over {len(groups)} cells"
-    return method, statistic, p, _divide(high, low), _compare_deviations(low, high, names)
+    chance = _judge_ratio(low, high, [float(cells.counts[at]) - 1 for at in ends], len(groups))
+    return method, statistic, p, _divide(high, low), chance, _compare_deviations(low, high, names)
 
 
-def _compare_levels(cells: Cells, residuals: FloatArray, rows: IntArray) -> _Found | None:
+def _compare_levels(cells: Cells, residuals: FloatArray, rows: IntArray, free: float) -> _Found | None:
+    """The factor with the least p; `free` are the degrees of freedom that a residual has left."""
     results = []
     for index, factor in enumerate(cells.factors):
         groups = _split(residuals, cells.codes[cells.of_row[rows], index], len(factor.levels))
@@ -107,6 +122,9 @@ def _compare_levels(cells: Cells, residuals: FloatArray, rows: IntArray) -> _Fou
         statistic,
         1.0 if p_adjusted is None else p_adjusted,
         _divide(high, low),
+        min(
+            1.0, len(results) * _judge_ratio(low, high, [free * groups[at].size for at in ends], len(groups))
+        ),
         _compare_deviations(low, high, names),
     )
 
@@ -136,6 +154,18 @@ def _split(values: FloatArray, groups: NDArray[np.integer[Any]], count: int) -> 
 
 def _divide(high: float, low: float) -> float:
     return high / low if low > 0 else np.inf
+
+
+def _judge_ratio(low: float, high: float, df: Sequence[float], groups: int) -> float:
+    """Probability, or a bound of it, that chance makes such a ratio of equal spread and normal errors.
+
+    Of the largest to the smallest of so many standard deviations, with `df` degrees of freedom (those of
+    the smallest first): F, by Bonferroni over all pairs.
+    """
+    if low <= 0:
+        return 0.0
+    tail = float(stats.f.sf((high / low) ** 2, df[1], df[0]))
+    return min(1.0, groups * (groups - 1) * tail)
 
 
 def _compare_deviations(low: float, high: float, names: list[str]) -> str:

@@ -110,14 +110,16 @@ def select_model_data(
         question = replace(question, factors=(question.usual_factor,))
     factors, covariates = _sort_variables(table, question, formula, {})
     explained = allow_no_factor or (*factors, *covariates, *question.blocks)
-    for given, option in ((response, "--response y"), (explained, "--factors x1,x2")):
-        if not given:
-            raise InputError(
-                f"{option.split()[0]} is missing",
-                where=source,
-                remedy=f"Name one with {option}; the columns are: {', '.join(table.columns)}.",
-            )
-    assert response is not None
+    if response is None:
+        raise InputError("--response is missing", where=source, remedy=_offer_responses(table, question))
+    if not explained:
+        others = [name for name in table.columns if name != response.column]
+        raise InputError(
+            "--factors is missing",
+            where=source,
+            remedy="Name what explains it with --factors, one column or several separated by commas: "
+            f"{_list_names(others)}.",
+        )
     observations = read_columns(
         table,
         response,
@@ -214,6 +216,20 @@ def _sort_variables(
         if not any(variable.column == name for variable in formula.variables):
             raise InputError(f"{name} is named as a factor and is not in the formula", remedy="Add it there.")
     return tuple(factors), tuple(covariates)
+
+
+def _offer_responses(table: pl.DataFrame, question: Question) -> str:
+    """The columns that may be the response: those of numbers that are not named as something else."""
+    named = {*question.factors, *question.covariates, *question.blocks, question.trial, question.run_order}
+    numbers = [name for name in table.columns if name not in named and _holds_numbers(table, name)]
+    if not numbers:
+        return f"No column holds numbers; the columns are: {', '.join(table.columns)}."
+    return f"Name a column of numbers with --response: {_list_names(numbers)}."
+
+
+def _list_names(names: Sequence[str]) -> str:
+    """`a`, `a or b`, `a, b or c`."""
+    return " or ".join([*([", ".join(names[:-1])] if len(names) > 1 else []), *names[-1:]])
 
 
 def _holds_numbers(table: pl.DataFrame, column: str) -> bool:

@@ -78,6 +78,10 @@ class QuantileTerm:
     levels: tuple[LevelEffect, ...]
 
 
+#: Share of an interval from which on the width of a flat bottom is told.
+_NOTED_SHARE = 0.25
+
+
 @dataclass(frozen=True, slots=True)
 class QuantileFit:
     """The model of one quantile.
@@ -96,6 +100,12 @@ class QuantileFit:
     unique: bool
     flat_width: float
     extreme: bool
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether other solutions differ by a share of the error that a reader should know of."""
+        widths = [row.value.high - row.value.low for row in self.coefficients]
+        return self.flat_width > _NOTED_SHARE * max(widths)
 
 
 @dataclass(frozen=True, slots=True)

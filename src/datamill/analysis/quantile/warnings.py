@@ -26,8 +26,6 @@ _FEW_TRIALS = 10
 _FEW_DECIDE, _SHARE_DECIDES = 12.0, 0.5
 #: Steps from one value to the next that an interval must have for ties not to matter.
 _FEW_STEPS = 4
-#: Share of an interval from which on the width of a flat bottom is told.
-_NOTED_SHARE = 0.25
 #: Observations beyond a quantile for each coefficient with fewer of which nid errors cover too little.
 _NID_NEEDS = 5
 _IID_IS_NARROW = (
@@ -68,7 +66,11 @@ def describe_method(engine: ErrorEngine) -> str:
 def collect_warnings(
     engine: ErrorEngine, fits: Sequence[QuantileFit], dropped: Sequence[str], crossings: int
 ) -> tuple[str, ...]:
-    """Whole sentences, without their full stop, on what limits a model; the most serious first."""
+    """Whole sentences, without their full stop, on what limits a model; the most serious first.
+
+    Flat bottoms are not among them: how wide they are is told in the unit of the response
+    (`QuantileFit.is_flat`).
+    """
     problem, observations = engine.problem, engine.observations
     return (
         *_warn_of_dropped_terms(observations, dropped),
@@ -78,7 +80,6 @@ def collect_warnings(
         *(_warn_of_sandwich(problem, fits) if engine.method == "nid" else []),
         *_warn_of_densities(problem.n, engine.not_positive, fits),
         *_warn_of_ties(observations, fits),
-        *_warn_of_flat_bottoms(fits),
         *_warn_of_crossings(crossings, covariates=bool(observations.covariates)),
     )
 
@@ -121,7 +122,7 @@ def _warn_of_extremes(problem: QuantileProblem, fits: Sequence[QuantileFit], con
     per = "in each cell" if is_saturated(problem.matrix) else "for each coefficient"
     available = math.floor(count_available(problem))
     return [
-        f"too few observations for {_name_quantiles(extreme)}: the {worst:g} quantile needs about "
+        f"too few observations for {name_quantiles(extreme)}: the {worst:g} quantile needs about "
         f"{count_needed(worst, confidence)} {per}, and there are {available}; its intervals rest on an "
         "assumed tail"
     ]
@@ -135,7 +136,7 @@ def _warn_of_sandwich(problem: QuantileProblem, fits: Sequence[QuantileFit]) -> 
         return []
     per = "in a cell" if is_saturated(problem.matrix) else "for each coefficient"
     return [
-        f"nid errors are too narrow at {_name_quantiles(few)} and p-values can be far too small: about "
+        f"nid errors are too narrow at {name_quantiles(few)} and p-values can be far too small: about "
         f"{min(beyond.values()):.2g} observations {per} lie beyond, and a density needs {_NID_NEEDS}"
     ]
 
@@ -173,20 +174,8 @@ def _warn_of_ties(observations: Observations, fits: Sequence[QuantileFit]) -> li
         return []
     return [
         f"the response has only {distinct.size} distinct values in {values.size} observations, and at "
-        f"{_name_quantiles(coarse)} intervals are no wider than a few steps from one to the next: quantiles "
+        f"{name_quantiles(coarse)} intervals are no wider than a few steps from one to the next: quantiles "
         "jump, intervals of effects are conservative and that of the intercept may be off by a step"
-    ]
-
-
-def _warn_of_flat_bottoms(fits: Sequence[QuantileFit]) -> list[str]:
-    flat = [fit for fit in fits if _is_flat(fit)]
-    if not flat:
-        return []
-    return [
-        f"at {_name_quantiles([fit.quantile for fit in flat])} quite different coefficients fit as well "
-        f"(the objective has a flat bottom, up to {max(fit.flat_width for fit in flat):.3g} "
-        "wide in the unit of the data); shown is "
-        "the limit from below"
     ]
 
 
@@ -219,7 +208,7 @@ def _warn_of_dependence(engine: ErrorEngine) -> list[str]:
     }
     if decided:
         warnings.append(
-            f"at {_name_quantiles([*decided])} a few {unit}s have most of what lies beyond: errors are known "
+            f"at {name_quantiles([*decided])} a few {unit}s have most of what lies beyond: errors are known "
             f"as badly as from {min(decided.values()):.0f} {unit}s, for which intervals are widened"
         )
     if not are_trials_nested(engine.observations):
@@ -240,13 +229,8 @@ def _warn_of_dependence(engine: ErrorEngine) -> list[str]:
     return warnings
 
 
-def _is_flat(fit: QuantileFit) -> bool:
-    """Whether other solutions differ by a share of the error that a reader should know of."""
-    widths = [row.value.high - row.value.low for row in fit.coefficients]
-    return fit.flat_width > _NOTED_SHARE * max(widths)
-
-
-def _name_quantiles(quantiles: Sequence[float]) -> str:
+def name_quantiles(quantiles: Sequence[float]) -> str:
+    """`the quantile 0.5`, `the quantiles 0.1, 0.5`; of more than six the first three and the last."""
     shown = [f"{quantile:g}" for quantile in quantiles]
     if len(shown) > 6:
         shown = [*shown[:3], "…", shown[-1]]

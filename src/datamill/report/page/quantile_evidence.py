@@ -32,6 +32,7 @@ from datamill.report.verbs.quantile_answer import (
     is_detected,
     state_quantiles,
 )
+from datamill.report.verbs.quantile_warnings import list_quantile_warnings
 
 _MIDDLE = (0.1, 0.25, 0.5, 0.75, 0.9)
 #: Quantiles that a tail may be judged by, the most extreme first; the data decide.
@@ -97,7 +98,7 @@ def gather_quantiles(analysis: ResponseAnalysis) -> QuantileEvidence | None:
         figure=draw_effects_by_quantile(observations, found),
         quantile=told.fits[-1].quantile,
         table=tabulate_fit(observations, told, told.fits[-1], analysis.unit),
-        notes=_note(told, left_out),
+        notes=_note(told, left_out, analysis),
     )
 
 
@@ -111,7 +112,7 @@ def _choose_terms(analysis: ResponseAnalysis, model: LinearModel) -> tuple[Term,
     return tuple(term for term in terms if term.order == 1 or term in detected)
 
 
-def _note(model: QuantileModel, left_out: list[str]) -> tuple[str, ...]:
+def _note(model: QuantileModel, left_out: list[str], analysis: ResponseAnalysis) -> tuple[str, ...]:
     notes = [_describe_detection(model), f"Method: {finish_sentence(model.method)}"]
     coding = "; ".join(
         f"{factor.name} {factor.levels[0]} / {factor.levels[1]}"
@@ -124,7 +125,8 @@ def _note(model: QuantileModel, left_out: list[str]) -> tuple[str, ...]:
         notes.append(
             f"{len(left_out)} interactions that the analysis of variance did not detect are left out."
         )
-    return (*notes, *(finish_sentence(warning) for warning in model.warnings))
+    warnings = list_quantile_warnings(model, analysis.response.name, analysis.unit)
+    return (*notes, *(finish_sentence(warning) for warning in warnings))
 
 
 def _describe_detection(model: QuantileModel) -> str:

@@ -10,6 +10,7 @@ from datamill.analysis.model_data.observations import Observations
 from datamill.analysis.quantile.records import QuantileModel
 from datamill.analysis.records import AssumptionChecks, LinearModel
 from datamill.report.verbs.interval_json import spell_interval
+from datamill.report.verbs.quantile_warnings import list_quantile_warnings
 
 
 def format_anova_json(
@@ -131,5 +132,6 @@ def format_anova_json(
             }
             for fit in quantiles.fits
         ]
-        content["warnings"] += [text for text in quantiles.warnings if text not in content["warnings"]]
+        beside = list_quantile_warnings(quantiles, observations.response, observations.unit)
+        content["warnings"] += [text for text in beside if text not in content["warnings"]]
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)

@@ -148,8 +148,13 @@ def format_checks(checks: AssumptionChecks) -> list[str]:
     return [*lines, *wrap(f"=> {checks.advice}", "   ")] if checks.advice else lines
 
 
-def format_quantiles(model: LinearModel, quantiles: QuantileModel, checks: AssumptionChecks) -> list[str]:
-    """Effects on the mean beside those on quantiles, with intervals, and which to trust."""
+def format_quantiles(
+    model: LinearModel, quantiles: QuantileModel, checks: AssumptionChecks, warnings: Sequence[str]
+) -> list[str]:
+    """Effects on the mean beside those on quantiles, with intervals, and which to trust.
+
+    `warnings` limit the quantiles; those that the linear model has as well are not said again.
+    """
     heads = ["mean", *(name_quantile(fit.quantile) for fit in quantiles.fits)]
     columns = [
         {"(mean)": model.mean, **{item.name: item.value for item in model.coefficients}},
@@ -190,7 +195,7 @@ def format_quantiles(model: LinearModel, quantiles: QuantileModel, checks: Assum
     }[checks.trust]
     lines += wrap(f"=> {trust}", "   ")
     lines += wrap(f"Method of the quantiles: {quantiles.method}.", "  ")
-    for warning in quantiles.warnings:
+    for warning in warnings:
         if warning not in model.warnings:
             lines += wrap(f"Warning: {warning.rstrip('.')}.", "  ")
     return lines

@@ -33,6 +33,7 @@ from datamill.report.verbs.anova_sections import (
     format_square,
 )
 from datamill.report.verbs.layout import WIDTH, lay_out_named, wrap
+from datamill.report.verbs.quantile_warnings import list_quantile_warnings
 
 #: Room for a number, with the blanks before it.
 _NUMBER = 12
@@ -80,7 +81,8 @@ def format_anova(
         lines += ["", *format_checks(checks)]
     if quantiles is not None and checks is not None:
         beside = spell_quantile_terms(scale_quantile_effects(quantiles, scale.factor))
-        lines += ["", *format_quantiles(model, beside, checks)]
+        warnings = list_quantile_warnings(quantiles, observations.response, observations.unit)
+        lines += ["", *format_quantiles(model, beside, checks, warnings)]
     return "\n".join([*lines, "", *_format_notes(observations, model, checks)])
 
 

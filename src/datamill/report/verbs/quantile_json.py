@@ -9,6 +9,7 @@ from typing import Any
 from datamill.analysis.quantile.records import Described, QuantileModel
 from datamill.report.verbs.interval_json import spell_interval
 from datamill.report.verbs.quantile_answer import bound_p
+from datamill.report.verbs.quantile_warnings import list_quantile_warnings
 
 
 def format_quantiles_json(observations: Described, model: QuantileModel) -> str:
@@ -84,7 +85,7 @@ def format_quantiles_json(observations: Described, model: QuantileModel) -> str:
         ],
         "not_estimable": list(model.not_estimable),
         "crossings": model.crossings,
-        "warnings": list(model.warnings),
+        "warnings": list(list_quantile_warnings(model, observations.response, observations.unit)),
     }
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
 

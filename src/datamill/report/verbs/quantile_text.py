@@ -23,6 +23,7 @@ from datamill.report.verbs.quantile_answer import (
     rank_terms,
     state_quantiles,
 )
+from datamill.report.verbs.quantile_warnings import list_quantile_warnings
 
 #: Quantiles up to this number have a table each.
 _FEW = 3
@@ -50,7 +51,7 @@ def format_quantiles(observations: Described, model: QuantileModel) -> str:
     lines += ["", *wrap(describe_detection(model), "  ")]
     lines += _describe_data(observations, model)
     lines += wrap(f"Method: {model.method}.", "  ")
-    for warning in model.warnings:
+    for warning in list_quantile_warnings(model, observations.response, observations.unit):
         lines += wrap(f"Warning: {warning}.", "  ")
     return "\n".join(lines)
 

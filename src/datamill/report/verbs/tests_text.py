@@ -39,7 +39,8 @@ def format_tests(notes: ResponseNotes, comparison: GroupComparison) -> str:
     """Lay out a comparison of groups for a terminal of 100 columns; the first line is the answer."""
     scale = choose_response_scale(notes.unit, comparison)
     lines = [*wrap(phrase_answer(notes.response, comparison, scale), ""), ""]
-    unit = f" ({scale.unit})" if scale.unit else ""
+    # Ratios and shares have no unit, and without a difference there is nothing that a scale suits.
+    unit = f" ({scale.unit})" if scale.unit and _has_differences(comparison) else ""
     lines.append(f"{notes.response}{unit} by {comparison.factor}: {_QUESTIONS[comparison.question]}")
     if comparison.combined is not None:
         lines += ["", "Over all strata", *_format_pair(comparison.combined, scale)]
@@ -73,9 +74,10 @@ def phrase_answer(response: str, comparison: GroupComparison, scale: Scale) -> s
         return _phrase_pair(response, pairs[0], comparison, scale, "")
     found = [pair for pair in pairs if _is_detected(pair, comparison)]
     if not found:
+        aspect = response if comparison.question == "location" else f"the spread of {response}"
         least = min((pair.adjusted_p for pair in pairs if pair.adjusted_p is not None), default=None)
         return (
-            f"No two groups of {comparison.factor} are told apart by {response} ({len(pairs)} comparisons, "
+            f"No two groups of {comparison.factor} are told apart by {aspect} ({len(pairs)} comparisons, "
             f"smallest p = {format_p(least)}; n = {format_count(comparison.n)}); the intervals below say "
             "how large a difference may be."
         )
@@ -169,6 +171,13 @@ def choose_response_scale(unit: str, comparison: GroupComparison) -> Scale:
             if estimate.measure == "response":
                 bounds += [abs(estimate.value.low), abs(estimate.value.high)]
     return choose_scale(unit, max(bounds))
+
+
+def _has_differences(comparison: GroupComparison) -> bool:
+    """Whether an estimate is measured in the response's unit."""
+    return any(
+        estimate.measure == "response" for pair in list_pairs(comparison) for estimate in pair.test.estimates
+    )
 
 
 def list_pairs(comparison: GroupComparison) -> list[PairTest]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from datamill.analysis.distribution.variability import PointVariability, Variability
 from datamill.analysis.distribution.variability_comparison import FactorVariability
 from datamill.analysis.distribution.windows import CountAssociation, WindowAnalysis
+from datamill.analysis.groups.records import GroupEstimate, PairTest
 from datamill.analysis.records import Interval
 from datamill.report.numbers import (
     choose_scale,
@@ -29,6 +31,10 @@ _MOST_ROWS = 60
 _MOST_PAIRS = 10
 #: An interval whose ends are further apart than this factor tells next to nothing.
 _USELESS_RATIO = 10
+#: From this level on, two figures of what it leaves out are shown: 97.5%, but 67%.
+_HIGH_LEVEL = 0.95
+#: What levels may differ by for rounding alone.
+_ROUNDING = 1e-9
 
 
 def format_variability(
@@ -70,14 +76,15 @@ def phrase_variability(
     for item in sorted(factors, key=lambda item: 2.0 if item.adjusted_p is None else item.adjusted_p):
         p = f"{item.deciding.name} p = {format_p(item.adjusted_p)}"
         pair = item.pairs[0] if len(item.pairs) == 1 else None
-        ratio = None if pair is None else _find_ratio(pair.test.estimates)
+        ratio = None if pair is None else _find_ratio(pair)
+        spelt = "" if pair is None or ratio is None else _spell_ratio(ratio, _explain_level(pair, ratio))
         medians = ", ".join(f"{level} {format_fixed(100 * cv, 2)}% of {n}" for level, n, cv in item.medians)
         if item.adjusted_p is not None and item.adjusted_p < alpha:
             if pair is not None and ratio is not None:
-                more = "more" if ratio[0].estimate > 1 else "less"
+                more = "more" if ratio.value.estimate > 1 else "less"
                 detected.append(
                     f"{response} varies {more} at {item.factor} = {pair.second} than at {pair.first}: "
-                    f"coefficients of variation have the ratio {_spell_ratio(*ratio)}; {p}."
+                    f"coefficients of variation have the ratio {spelt}; {p}."
                 )
             else:
                 detected.append(
@@ -85,7 +92,9 @@ def phrase_variability(
                     f"coefficients of variation {medians} design points; {p}."
                 )
         else:
-            shown = f"; ratio {pair.second} / {pair.first} {_spell_ratio(*ratio)}" if pair and ratio else ""
+            shown = ""
+            if pair is not None and ratio is not None:
+                shown = f"; ratio {pair.second} / {pair.first} {spelt}"
             missed.append(
                 f"No effect of {item.factor} on the variability of {response} is detected ({p}){shown}."
             )
@@ -180,18 +189,34 @@ def _name_point(variability: Variability, point: PointVariability) -> str:
     )
 
 
-def _find_ratio(estimates: Sequence[object]) -> tuple[Interval, float] | None:
-    for estimate in estimates:
-        if getattr(estimate, "name", "") == "ratio":
-            return estimate.value, estimate.confidence  # type: ignore[attr-defined]
-    return None
+def _find_ratio(pair: PairTest) -> GroupEstimate | None:
+    return next((estimate for estimate in pair.test.estimates if estimate.name == "ratio"), None)
 
 
-def _spell_ratio(value: Interval, confidence: float) -> str:
+def _spell_ratio(ratio: GroupEstimate, why: str = "") -> str:
+    """A ratio with its interval; `why` says what keeps its level from being another."""
+    value = ratio.value
     decimals = max(2, count_decimals((value.high - value.low) / 2))
     estimate, low, high = (format_fixed(item, decimals) for item in (value.estimate, value.low, value.high))
-    level = name_confidence(float(f"{100 * confidence:.4g}") / 100)
-    return f"{estimate} ({level} interval {low} to {high})"
+    return f"{estimate} ({_name_level(ratio.confidence)} interval {low} to {high}{why and f'; {why}'})"
+
+
+def _name_level(confidence: float) -> str:
+    """A level of ranks or one adjusted by Holm, with a figure or two of what it leaves out."""
+    decimals = count_decimals(100 * (1 - confidence), digits=2 if confidence >= _HIGH_LEVEL else 1)
+    return name_confidence(round(confidence, decimals + 2))
+
+
+def _explain_level(pair: PairTest, ratio: GroupEstimate) -> str:
+    """Why an interval of few design points has the level it has; empty where it has the one asked for.
+
+    The widest interval by ranks goes from the smallest to the largest of all ratios of two points.
+    """
+    highest = 1 - 2 / math.comb(pair.n_first + pair.n_second, pair.n_second)
+    if abs(ratio.confidence - highest) > _ROUNDING:
+        return ""
+    level, points = _name_level(ratio.confidence), f"{pair.n_first} against {pair.n_second} design points"
+    return f"{level} is the highest level that {points} allow"
 
 
 def _phrase_cv(value: Interval, confidence: float) -> str:
@@ -263,12 +288,16 @@ def _spell_share(value: float | None) -> str:
 
 def _list_pairs(item: FactorVariability) -> list[str]:
     lines = [f"Coefficients of variation between levels of {item.factor}"]
+    reasons: list[str] = []
     for pair in item.pairs:
-        ratio = _find_ratio(pair.test.estimates)
-        shown = f"ratio {_spell_ratio(*ratio)}, " if ratio else ""
+        ratio = _find_ratio(pair)
+        shown = "" if ratio is None else f"ratio {_spell_ratio(ratio)}, "
+        reasons += [] if ratio is None else [_explain_level(pair, ratio)]
         lines += wrap(
             f"  {pair.second} / {pair.first}: {shown}adjusted p = {format_p(pair.adjusted_p)}", "    "
         )
+    for why in dict.fromkeys(filter(None, reasons)):
+        lines += wrap(f"  {why}.", "  ")
     return lines
 
 
