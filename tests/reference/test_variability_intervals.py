@@ -1,21 +1,33 @@
 """Parts of the intervals of variability against definitions that are computed in another way, and R."""
 
+import json
 import shutil
 import subprocess
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
 from scipy.special import ndtri
 
+from datamill.analysis.distribution.variability import measure_variability
 from datamill.analysis.distribution.variability_intervals import (
     TAIL_INDEX,
     ShapeResamples,
+    bound_cv,
+    bound_skewness,
     choose_drawn_size,
     find_tail_shape,
 )
 from datamill.analysis.groups.records import Group
 from datamill.analysis.groups.variance_tests import compare_brown_forsythe
+from datamill.analysis.model_data.cells import Factor, gather_cells
+from datamill.report.figures.variability_figures import draw_variability
+from datamill.report.verbs.tests_text import ResponseNotes
+from datamill.report.verbs.variability_json import format_variability_json
+from datamill.report.verbs.variability_text import format_variability
+
+NOTES = ResponseNotes("latency", "s")
 
 
 def find_l_ratios(values: np.ndarray) -> tuple[float, float]:
@@ -64,6 +76,65 @@ def test_resamples_have_the_moments_of_the_shapes_that_they_are_drawn_from() -> 
 def test_resamples_are_never_larger_than_what_they_stand_for() -> None:
     for n in (10, 50, 51, 99, 100, 249, 250, 10**6):
         assert 0.9 * min(n, 250) <= choose_drawn_size(n) <= n
+
+
+def test_the_skewness_of_no_shape_is_above_the_interval_of_a_g1_that_it_gives_often_enough() -> None:
+    n, drawn = 1500, ShapeResamples(1)
+    values = np.random.default_rng(6).standard_normal(n)
+    for place, often in enumerate(np.quantile(ShapeResamples(2).draw(n).skewness, 0.03, axis=1)):
+        grown = np.exp((0.1 * place) ** 2)
+        for side in (-1, 1):
+            found = bound_skewness(values, side * float(often), 0.95, drawn)
+            end = found.high if side > 0 else -found.low
+            assert end >= (grown + 2) * np.sqrt(grown - 1)
+
+
+def test_intervals_of_large_samples_are_no_shorter_than_the_delta_method_has_them() -> None:
+    n, share = 50_000, (np.arange(50_000) + 0.5) / 50_000
+    # Quantiles of 10 + log-normal 1, whose own standard deviation and tails are nearly those of the shape.
+    values = 10 + np.exp(ndtri(share))
+    mean, sd = float(values.mean()), float(values.std(ddof=1))
+    cv, e = sd / mean, np.e
+    kurtosis, skewness = e**4 + 2 * e**3 + 3 * e**2 - 3, (e + 2) * np.sqrt(e - 1)
+    error = np.sqrt(((kurtosis - 1) / 4 + cv**2 - cv * skewness) / n)
+    interval = bound_cv(values - mean, mean, sd, 0.95, ShapeResamples(1))
+    assert interval.high >= cv * np.exp(1.9 * error)
+    assert interval.low <= cv * np.exp(-1.9 * error)
+
+
+def test_an_end_where_the_mean_is_not_told_from_zero_is_zero_and_no_invented_number() -> None:
+    # One that makes the whole spread, one of very heavy tails, one whose interval has both ends.
+    parts = (
+        np.array([1.0] * 19 + [20.0]),
+        np.random.default_rng(22).lognormal(0, 2, 20),
+        np.random.default_rng(3).normal(10, 1, 20),
+    )
+    factor = Factor("load", ("rare", "wild", "steady"))
+    found = measure_variability(
+        gather_cells([factor], [np.repeat([0, 1, 2], 20)], np.concatenate(parts)), confidence=0.99
+    )
+    low = [point.cv.low for point in found.points if point.cv is not None]
+    assert low[:2] == [0.0, 0.0]
+    assert low[2] > 0.01
+    points = json.loads(format_variability_json(NOTES, found, ()))["points"]
+    assert [point["cv"]["low"] for point in points] == low
+    assert "0.00% or more" in format_variability(NOTES, found, ())
+    # Not ten decades of axis for what is no number; a bar to zero has no place on it.
+    for shown in (found, replace(found, points=found.points[1:])):
+        figure = draw_variability("latency", shown, [factor])
+        ends = find_domain(figure.chart)
+        assert 1 < ends[0] < ends[1] < 1000
+        assert "Intervals are not drawn, for one or more reach to zero" in figure.caption
+
+
+def find_domain(item: object) -> list[float]:
+    """The ends of the first axis of a chart that has any."""
+    if isinstance(item, dict):
+        if "domain" in item:
+            return list(item["domain"])
+        item = list(item.values())
+    inside = (find_domain(part) for part in item) if isinstance(item, list) else ()
+    return next((domain for domain in inside if domain), [])
 
 
 @pytest.mark.skipif(shutil.which("Rscript") is None, reason="Rscript is not installed (Debian: r-cran-car)")

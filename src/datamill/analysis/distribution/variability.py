@@ -40,7 +40,8 @@ class PointVariability:
     """How the observations at one design point vary.
 
     `levels` has the level of every factor. `cv` is the standard deviation over the mean, as a
-    fraction, with its interval, whose upper end may be infinite; None where the mean is not positive.
+    fraction, with its interval, from 0 where no lower end was found, to infinity where no upper one was;
+    None where the mean is not positive.
     `cv_method` says how the interval was found. `skewness` is G1, None below three observations or
     without variation; the ends of its interval may be infinite, and it is None below ten observations.
     `tail_index` says how heavy the tails are (0.12 for normal observations, 0.4 for log-normal ones with

@@ -41,10 +41,9 @@ def compare_variability(
 ) -> tuple[FactorVariability, ...]:
     """Compare the coefficients of variation of design points between the levels of each factor.
 
-    Kruskal–Wallis, as in thesis 2015, section 5.1.1 (of two levels Mann–Whitney decides, the same but exact);
-    each design point is one observation, so that the
-    levels of the other factors are part of the noise. Factors of which fewer than two levels have
-    two coefficients are left out.
+    By Kruskal–Wallis, as in thesis 2015, section 5.1.1; of two levels Mann–Whitney decides, the same but
+    exact. Each design point is one observation, so that the levels of the other factors are part of the
+    noise. Factors of which fewer than two levels have two coefficients are left out.
     """
     found = []
     for index, factor in enumerate(variability.factors):

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import chdtri, stdtrit
+from scipy.special import chdtri, ndtri, stdtrit
 
 from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.records import Interval
@@ -21,7 +21,7 @@ FEWEST_RESAMPLED = 10
 RESAMPLES = 1_999
 #: With fewer resamples beyond an end than this, the end is rough.
 FEWEST_BEYOND = 5
-#: Larger samples are not drawn: the spread of what is drawn at this size shrinks by the root of n.
+#: Larger samples are not drawn: errors found at this size shrink as they are known to for each shape.
 LARGEST_DRAWN = 250
 #: Numbers in memory at a time.
 _AT_A_TIME = 100_000
@@ -35,6 +35,18 @@ TAIL_INDEX = (
 )  # fmt: skip
 _SIGMA_STEP = 0.1
 _SIGMAS = _SIGMA_STEP * np.arange(len(TAIL_INDEX))
+#: Skewness and kurtosis of the shapes (Johnson, Kotz and Balakrishnan 1994, chapter 14).
+_GROWN = np.exp(_SIGMAS**2)
+_SKEWNESS = (_GROWN + 2) * np.sqrt(_GROWN - 1)
+_KURTOSIS = _GROWN**4 + 2 * _GROWN**3 + 3 * _GROWN**2 - 3
+#: What small G1 of large samples lack of the skewness of their shape falls with n to this power: the root
+#: of n for normal observations, hardly at all where tails are heavy. In simulations of 1,000 to 100,000
+#: observations, quantiles of 0.5 to 10% fell by 0.5 · exp(−1.2 σ²) and faster; the slower one here makes
+#: intervals hold for Pareto shapes, too.
+_SKEWNESS_RATE = 0.5 * np.exp(-1.5 * _SIGMAS**2)
+#: Where the mean of a resample is not positive, its coefficient is beyond all bounds: an end that goes
+#: there is zero.
+_NO_MEAN, _AS_GOOD_AS_NONE = 1e-12, math.log(1e-6)
 #: From this index on (σ = 0.75) intervals of fewer observations hold less often than stated.
 HEAVY_TAIL, ENOUGH_FOR_HEAVY = 0.287, 100
 #: How far beyond its estimate the tail index of a sample is allowed for, so that intervals held in
@@ -121,30 +133,28 @@ def bound_cv(
     """Interval of the coefficient of variation of ten observations or more, whatever their tails.
 
     `values` are the observations as deviations from their mean. The ends are the furthest over the
-    shapes that the tail index allows, and over the log-normal that begins at zero where none is negative;
-    shorter where the sample's kurtosis is below the normal's. Where the index is beyond all
-    shapes, a few observations make the whole spread, and there is no upper end. Where there are negative
-    observations, so that the mean may be zero, the interval contains Vangel's.
+    shapes that the tail index allows, the lower end also over the log-normal that begins at zero where no
+    observation is negative; shorter where the sample's kurtosis is below the normal's. Where the index is
+    beyond all shapes, a few observations make the whole spread, and there is no upper end. The lower end
+    is 0 where the mean is not told from zero by what is found. Where there are negative observations, so
+    that the mean may be zero, the interval contains Vangel's.
     """
     n, cv = values.size, sd / mean
     shape, tail = find_tail_shape(values), (1 - confidence) / 2
-    drawn = choose_drawn_size(n)
-    narrow = math.sqrt(drawn / n) * _shrink_light(values)
     index = max(shape.index, TAIL_INDEX[0])
     reach = (1 + _REACH_GROWTH * (index - TAIL_INDEX[0])) / math.sqrt(n + _REACH_SIZE)
     above, below = (_find_sigma(index + factor * reach) for factor in (_REACH_ABOVE, _REACH_BELOW))
     negative = float(np.min(values)) + mean < 0
     if not negative:
         below = max(below, math.sqrt(math.log1p(cv * cv)))
-    found = resamples.draw(drawn)
-    # Log(true / found) in samples from shapes whose coefficient is the one that was found. Where the mean
-    # of one is not positive, its coefficient is beyond all bounds.
-    errors = np.log(np.maximum(1 + shape.side * cv * found.means, 1e-12)) - found.log_deviations
-    lows, highs = np.quantile(errors, [tail, 1 - tail], axis=1)
-    low, high = -_find_most(-lows, below), _find_most(highs, above)
-    ends = cv * math.exp(min(low * narrow, 0.0)), cv * math.exp(max(high * narrow, 0.0))
-    if shape.index > TAIL_INDEX[-1]:
-        ends = ends[0], math.inf
+    allowed = math.ceil(max(above, below) / _SIGMA_STEP) + 1
+    lower, upper = _find_errors(shape.side * cv, n, tail, resamples, allowed)
+    low, high = _find_most(lower, below), _find_most(upper, above)
+    narrow = _shrink_light(values)
+    ends = (
+        0.0 if -low < _AS_GOOD_AS_NONE else cv * math.exp(min(-low * narrow, 0.0)),
+        math.inf if shape.index > TAIL_INDEX[-1] else cv * math.exp(max(high * narrow, 0.0)),
+    )
     if negative:
         normal = bound_cv_vangel(cv, n, confidence)
         ends = min(ends[0], normal.low), max(ends[1], normal.high)
@@ -158,28 +168,26 @@ def bound_skewness(
 
     `values` are deviations from the mean. It holds the skewness of each log-normal shape, and its mirror
     image, under which G1 is as near as it was found, and what the influence function adds to both
-    sides where tails are heavy but alike. Samples of n have G1 below √n whatever the truth, so that few
-    observations leave the upper end open.
+    sides where tails are heavy but alike. Samples of n have G1 below √n whatever the truth, and far below
+    it where tails are heavy: the end away from zero is infinite where the heaviest shape may give such a
+    G1, as of few observations, and of many where G1 is large.
     """
     n, tail = values.size, (1 - confidence) / 2
     drawn = choose_drawn_size(n)
     found = resamples.draw(drawn).skewness
+    least, most = (_pick_quantile(found, share) for share in (tail, 1 - tail))
+    far = _SKEWNESS - (_SKEWNESS - least) * (drawn / n) ** _SKEWNESS_RATE
     # A longer tail gives no less, but for the accident of the draw.
-    least, most = (np.maximum.accumulate(_pick_quantile(found, share)) for share in (tail, 1 - tail))
-    truth = (np.exp(_SIGMAS**2) + 2) * np.sqrt(np.expm1(_SIGMAS**2))
+    least, most, far = (np.maximum.accumulate(curve) for curve in (least, most, far))
     # From the longest left tail over the normal to the longest right one.
-    truths = np.concatenate([-truth[:0:-1], truth])
+    truths = np.concatenate([-_SKEWNESS[:0:-1], _SKEWNESS])
     upper = np.concatenate([-least[:0:-1], most])
-    lower = np.concatenate([-most[:0:-1], least])
-    low = -math.inf if skewness < upper[0] else float(np.interp(skewness, upper, truths))
-    high = math.inf if skewness > lower[-1] else float(np.interp(skewness, lower, truths))
-    narrow = math.sqrt(drawn / n)
+    size = abs(skewness)
+    near = math.sqrt(drawn / n) * (size - float(np.interp(size, upper, truths)))
+    away = math.inf if size > far[-1] else float(np.interp(size, far, _SKEWNESS)) - size
     reach = _find_skewness_reach(values, confidence)
-    return Interval(
-        skewness,
-        min(skewness - narrow * (skewness - low), skewness - reach),
-        max(skewness + narrow * (high - skewness), skewness + reach),
-    )
+    below, above = (max(item, reach) for item in ((near, away) if skewness >= 0 else (away, near)))
+    return Interval(skewness, skewness - below, skewness + above)
 
 
 def choose_drawn_size(n: int) -> int:
@@ -189,14 +197,47 @@ def choose_drawn_size(n: int) -> int:
     return int(50 * 1.1 ** math.floor(math.log(min(n, LARGEST_DRAWN) / 50) / math.log(1.1) + 1e-9))
 
 
+def _find_errors(
+    cv: float, n: int, tail: float, resamples: ShapeResamples, count: int
+) -> tuple[FloatArray, FloatArray]:
+    """How far the logarithm of the true coefficient is below and above the one found, for the first shapes.
+
+    `cv` is negative where the left tail is the longer, `count` the number of shapes.
+    The root of n, by which errors of what is drawn would shrink, is too fast where tails are heavy: there
+    samples of the drawn size are too few to show them whole. They are taken no nearer than the delta
+    method has them for n, nor further than they were found.
+    """
+    drawn = choose_drawn_size(n)
+    found, root = resamples.draw(drawn), math.sqrt(drawn / n)
+    drawn_means, log_deviations = found.means[:count], found.log_deviations[:count]
+
+    def find(shrunk: float) -> tuple[FloatArray, FloatArray]:
+        # Log(true / found) in samples from shapes whose coefficient is the one that was found.
+        means = np.maximum(1 + shrunk * cv * drawn_means, _NO_MEAN)
+        errors = np.log(means) - shrunk * log_deviations
+        lows, highs = np.quantile(errors, [tail, 1 - tail], axis=1)
+        return np.maximum(-lows, 0.0), np.maximum(highs, 0.0)
+
+    lower, upper = find(1.0)
+    if drawn == n:
+        return lower, upper
+    variance = (_KURTOSIS[:count] - 1) / 4 + cv * cv - cv * _SKEWNESS[:count]
+    far = -ndtri(tail) * np.sqrt(np.maximum(variance, 0.0) / n)
+    shrunk_lower, shrunk_upper = find(root)
+    return (
+        np.minimum(lower, np.maximum(shrunk_lower, far)),
+        np.minimum(upper, np.maximum(shrunk_upper, far)),
+    )
+
+
 def _find_sigma(index: float) -> float:
     return float(np.interp(index, TAIL_INDEX, _SIGMAS))
 
 
 def _find_most(curve: FloatArray, sigma: float) -> float:
-    """The largest number on a curve over the shapes, from the normal up to σ."""
-    inside = curve[sigma >= _SIGMAS]
-    return max(float(np.max(inside)), float(np.interp(sigma, _SIGMAS, curve)))
+    """The largest number on a curve over the first shapes, from the normal up to σ."""
+    sigmas = _SIGMAS[: curve.size]
+    return max(float(np.max(curve[sigma >= sigmas])), float(np.interp(sigma, sigmas, curve)))
 
 
 def _pick_quantile(ordered: FloatArray, share: float) -> FloatArray:

@@ -87,6 +87,8 @@ def draw_variability(response: str, variability: Variability, factors: Sequence[
         f"over their mean{with_interval}. Look for dots that lie further right in one panel or line than in "
         "another."
     )
+    if not with_bars and len(shown) <= _MOST_BARS:
+        text += " Intervals are not drawn, for one or more reach to zero or have no upper end."
     if len(known) < len(variability.points):
         text += f" {len(variability.points) - len(known)} design points have no coefficient to draw."
     if len(shown) < len(known):
