@@ -14,10 +14,10 @@ import pytest
 from click.testing import CliRunner
 from scipy.stats import binom
 
+from datamill.analysis.distribution.order_statistics import find_ranks
 from datamill.cli.export import export
 from datamill.experiment.errors import InputError
 from datamill.report.markup import format_latex, format_markdown
-from datamill.report.point_quantiles import find_ranks
 from datamill.report.point_table import PrintedTable, summarize_points
 
 

@@ -16,6 +16,7 @@ from datamill.cli import event_stream
 from datamill.cli.coordinator_client import UnreachableError
 from datamill.cli.coordinator_settings import read_settings
 from datamill.cli.event_stream import StreamEvent, follow_experiment
+from datamill.cli.fetch import describe_counts
 from datamill.cli.submit import describe_plan
 from datamill.cli.watch import FleetProgress, describe_progress
 from datamill.experiment.errors import InputError
@@ -177,3 +178,13 @@ def test_the_key_in_the_file_is_for_the_coordinator_in_the_file(
         read_settings("https://other:1", None)
     other = read_settings("https://other:1", "mine")
     assert (other.api_key, other.ca_pem) == ("mine", None)
+
+
+def test_counts_are_those_of_the_design_or_of_debug_trials_where_there_is_none() -> None:
+    file = Path("bundle") / "fleet.json"
+    design = {"planned": 12, "counted": 11, "debug_planned": 2, "debug_completed": 2}
+    assert describe_counts(design, file) == "11 of 12 trials counted"
+    assert describe_counts({**design, "planned": 0}, file) == "2 of 2 debug trials completed"
+    with pytest.raises(InputError, match="did not say how many debug trials") as caught:
+        describe_counts({"planned": 0, "counted": 0}, file)
+    assert caught.value.where == str(file)

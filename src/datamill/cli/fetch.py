@@ -59,10 +59,7 @@ def fetch(number: int, out: Path | None, url: str | None, key: str | None) -> No
         bundle, records, left_out = download_bundle(coordinator, number, folder)
     fleet = msgspec.json.decode((bundle.folder / "fleet.json").read_bytes())
     has_design = fleet["planned"] > 0
-    if has_design:
-        told = f"{fleet['counted']} of {fleet['planned']} trials counted"
-    else:
-        told = f"{fleet['debug_completed']} of {fleet['debug_planned']} debug trials completed"
+    told = describe_counts(fleet, bundle.folder / "fleet.json")
     console.print(f"{experiment['name']}: {told}, in {bundle.folder}/")
     if fleet["state"] not in ENDED:
         console.print(
@@ -80,6 +77,27 @@ def fetch(number: int, out: Path | None, url: str | None, key: str | None) -> No
     from datamill.cli.reporting import report_bundle
 
     raise SystemExit(EXIT_ATTENTION if report_bundle(bundle, records, console) else 0)
+
+
+def describe_counts(fleet: Mapping[str, Any], file: Path) -> str:
+    """Say how many trials counted, or completed where all are debug trials.
+
+    Args:
+        fleet: content of the bundle's `fleet.json`.
+        file: where it lies.
+
+    Raises:
+        InputError: when the coordinator, older than this program, did not write how many.
+    """
+    if fleet["planned"] > 0:
+        return f"{fleet['counted']} of {fleet['planned']} trials counted"
+    if "debug_completed" not in fleet:
+        raise InputError(
+            "the coordinator did not say how many debug trials completed",
+            where=str(file),
+            remedy="The bundle is there, but its coordinator is older than this program: have it updated.",
+        )
+    return f"{fleet['debug_completed']} of {fleet['debug_planned']} debug trials completed"
 
 
 def tell_debug_trials(fleet: Mapping[str, Any], console: Console) -> int:

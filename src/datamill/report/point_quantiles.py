@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import binom
 
+from datamill.analysis.distribution.order_statistics import find_ranks
 from datamill.analysis.distribution.summary import split_cells
 from datamill.analysis.model_data.cells import Cells, IntArray
 from datamill.analysis.quantile.fits import count_needed
@@ -42,15 +42,6 @@ def _format_quantile(
     ends = float(ordered[low - 1]), float(ordered[high - 1])
     error = (ends[1] - ends[0]) / 2 or abs(value) * _ROUNDED
     return format_to_error(value, error), " to ".join(format_to_error(end, error) for end in ends)
-
-
-def find_ranks(quantile: float, n: int, confidence: float) -> tuple[int, int]:
-    """Ranks, from 1, of the ordered observations between which a quantile lies, whatever the distribution.
-
-    With at least this confidence; the lower is 0, or the upper n + 1, where n is too small.
-    """
-    tail = (1 - confidence) / 2
-    return int(binom.ppf(tail, n, quantile)), int(binom.isf(tail, n, quantile)) + 1
 
 
 def describe_quantiles(

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import stdtrit
-from scipy.stats import binom
 
 from datamill._native import select_cell_quantiles
+from datamill.analysis.distribution.order_statistics import find_ranks
 from datamill.analysis.model_data.cells import Cells, Factor, FloatArray
 from datamill.analysis.model_data.observations import Observations
 from datamill.analysis.records import Interval
@@ -158,7 +158,7 @@ def _find_quartiles(
     gives.
     """
     cells = observations.cells
-    ranks = [int(binom.ppf((1 - confidence) / 2, int(n), 0.5)) for n in cells.counts]
+    ranks = [find_ranks(0.5, int(n), confidence)[0] for n in cells.counts]
     if cells.n <= MOST_SORTED:
         parts = split_cells(cells)
         quartiles = np.stack([np.quantile(part, _QUARTILES) for part in parts], axis=1)
