@@ -59,7 +59,7 @@ class LocalFleet:
         return answer.raise_for_status().json()
 
     def join(self, name: str, *options: str) -> subprocess.Popen[bytes]:
-        """Let a worker join, and return when it is in the list."""
+        """Let a worker join, and return when it serves."""
         made = self.command("worker", "token", "--quiet")
         assert made.returncode == 0, made.stderr
         token = made.stdout.strip()
@@ -68,7 +68,11 @@ class LocalFleet:
             str(self.folder / f"state-{name}"), *options,
         )  # fmt: skip
         self._by_name[name] = worker
-        self.wait(f"worker {name} to join", lambda: name in [told["name"] for told in self.ask("/workers")])
+        # One that has joined is away until its process says hello.
+        self.wait(
+            f"worker {name} to serve",
+            lambda: any(told["name"] == name and told["state"] != "away" for told in self.ask("/workers")),
+        )
         return worker
 
     def program(self, name: str) -> subprocess.Popen[bytes]:

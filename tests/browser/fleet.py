@@ -120,7 +120,7 @@ def fill() -> None:
         key = "U" + digest[:55].translate(str.maketrans("0189", "ABCD"))
         inventory = make_inventory(machine, joined)
         enrol_worker(EnrolmentRequest(token, machine[0], key, inventory, Policy(reboot=machine[-1])), joined)
-    Worker.objects.update(heard_unix_s=now - 40)
+    Worker.objects.update(heard_unix_s=now - 40, state=WorkerState.IDLE, left_unix_s=None)
     Worker.objects.filter(name="pi-4").update(ended_attempts=40, failed_attempts=1, clock_offset_s=86_400.0)
     Worker.objects.filter(name__in=["lab-1", "ryzen", "altra"]).update(ended_attempts=220, failed_attempts=2)
     Worker.objects.filter(name="atom").update(

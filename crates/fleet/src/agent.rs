@@ -113,7 +113,8 @@ impl<'a> Agent<'a> {
             return self.part_in_haste().await;
         }
         let Some(mut broker) = self.connect_patiently().await? else {
-            return Ok(Parting::Interrupted);
+            // An earlier form of this process may have said hello.
+            return self.part_in_haste().await;
         };
         let subject = format!("jobs.{}", self.identity.worker_id);
         let mut orders = broker

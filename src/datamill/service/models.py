@@ -18,7 +18,7 @@ class WorkerState(models.TextChoices):
 
     IDLE = "idle", "idle"
     BUSY = "busy", "busy"  # an attempt is leased to it
-    AWAY = "away", "away"  # its process said goodbye, and no other has said hello since
+    AWAY = "away", "away"  # no process of it serves: none has said hello since it joined, or since a goodbye
     SILENT = "silent", "silent"  # it missed a deadline and has not been heard of since
     DRAINED = "drained", "drained"  # gets no further trials: by its owner, or for failing too often
     REMOVED = "removed", "removed"  # its credentials are void; its trials stay
@@ -138,7 +138,7 @@ class Worker(models.Model):
     worker_id = models.CharField(max_length=16, primary_key=True)
     name = models.CharField(max_length=64)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, db_index=False)
-    state = models.CharField(max_length=8, choices=WorkerState.choices, default=WorkerState.IDLE)
+    state = models.CharField(max_length=8, choices=WorkerState.choices, default=WorkerState.AWAY)
     state_reason = models.TextField(default="")
     public_key = models.CharField(max_length=64)
     api_key_sha256 = models.CharField(max_length=64)
@@ -156,7 +156,7 @@ class Worker(models.Model):
     failed_attempts = models.IntegerField(default=0)  # of these, for reasons of the host
     rests_until_unix_s = models.FloatField(default=0.0)  # gets no lease before: it had no room, or no file
     sessions = models.JSONField(null=True)  # of its process, the latest last: none of them begins twice
-    left_unix_s = models.FloatField(null=True)  # when the latest of them said goodbye
+    left_unix_s = models.FloatField(null=True)  # when the latest of them said goodbye, or when it joined
     hardware_key = models.CharField(max_length=64)  # equal for machines that differ in `machine` alone
     receipts = models.JSONField(default=list)  # attempts of the latest reports, for the next orders
     hardware = models.JSONField()  # level by hardware dimension; see coordinator/hardware.py

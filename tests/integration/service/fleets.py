@@ -52,7 +52,7 @@ from datamill.service.messages import (
     Taken,
     WorkerReport,
 )
-from datamill.service.models import Attempt, FileHolder, StoredFile, Worker
+from datamill.service.models import Attempt, FileHolder, StoredFile, Worker, WorkerState
 
 #: When tests begin.
 START_S = 1_700_000_000.0
@@ -127,7 +127,7 @@ def join(
     owner: str = "ada",
     **changes: Any,
 ) -> EnrolledWorker:
-    """Let a machine join, with a key of its own."""
+    """Let a machine join, with a key of its own, and serve."""
     number = next(_numbers)
     user = make_user(owner)
     request = EnrolmentRequest(
@@ -137,7 +137,10 @@ def join(
         inventory=make_inventory(name or f"host{number}", **changes),
         policy=policy or Policy(reboot=True),
     )
-    return enrol_worker(request, now_s)
+    enrolled = enrol_worker(request, now_s)
+    # As its first hello would, which some tests say themselves.
+    Worker.objects.filter(pk=enrolled.worker_id).update(state=WorkerState.IDLE, left_unix_s=None)
+    return enrolled
 
 
 def make_plan(experiment: Experiment, workers: Sequence[str], *, spares: Sequence[str] = ()) -> FleetPlan:

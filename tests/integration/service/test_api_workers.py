@@ -144,7 +144,7 @@ def test_only_owners_and_administrators_drain_resume_and_remove() -> None:
         status, refused = bob.post(f"/workers/bench/{verb}")
         assert (status, refused["message"]) == (403, 'worker "bench" is ada\'s')
     assert ada.post("/workers/bench/drain")[1]["state"] == "drained"
-    assert root.post("/workers/bench/resume")[1]["state"] == "idle"
+    assert root.post("/workers/bench/resume")[1]["state"] == "away"
     assert removals == []
     assert ada.post("/workers/bench/remove")[1]["state"] == "removed"
     assert removals == ["refresh"]

@@ -39,13 +39,16 @@ def test_a_machine_that_joins_has_an_identity_and_a_level_in_each_dimension() ->
     assert worker.worker_id == enrolled.worker_id
     assert enrolled.worker_id.startswith("w")
     assert len(enrolled.worker_id) == 13
-    assert worker.state == "idle"
+    assert worker.state == "away"
     assert worker.hardware == {
         "arch": "x86_64", "cpu_model": "AMD EPYC", "clock": "2.4 GHz", "cores": "2", "cache": "8 MiB",
         "memory": "8 GiB", "kernel": "6.12.48-amd64", "distribution": "debian 12", "compiler": "gcc 12.2.0",
         "machine": "lab",
     }  # fmt: skip
     assert Event.objects.get().kind == "worker joined"
+    say(enrolled.worker_id, hello(name="lab"), START_S + 60.0)
+    assert Worker.objects.get().state == "idle"
+    assert not Event.objects.filter(kind="worker heard again").exists()
     assert token not in str(EnrolmentToken.objects.values())
     assert enrolled.api_key not in str(Worker.objects.values())
 

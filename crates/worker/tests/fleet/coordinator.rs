@@ -207,6 +207,13 @@ impl Coordinator {
         }
     }
 
+    /// Lets the broker stop answering, or go on.
+    pub fn signal_broker(&self, signal: i32) {
+        let broker = self.broker.as_ref().unwrap();
+        // SAFETY: a child that has not been waited for keeps its number.
+        unsafe { libc::kill(broker.id() as i32, signal) };
+    }
+
     /// Puts a file on the shelf; returns its digest.
     pub fn put(&self, content: Vec<u8>) -> String {
         let digest = hexadecimal(&Sha256::digest(&content));

@@ -264,6 +264,30 @@ fn a_worker_that_waits_says_goodbye_and_begins_another_session() {
 }
 
 #[test]
+fn a_worker_that_is_told_to_end_while_it_connects_says_goodbye_all_the_same() {
+    let folder = Folder::new("connecting");
+    let Some(mut coordinator) = Coordinator::start(folder.path()) else {
+        return;
+    };
+    coordinator.signal_broker(libc::SIGSTOP);
+    let mut worker = Worker::join(folder.path(), &coordinator, &[]);
+    let begun = Instant::now();
+    while !worker.said().contains("this machine is") {
+        assert!(begun.elapsed() < Duration::from_secs(20) * PATIENCE);
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // It listens to signals at once, and then has nothing to do but wait for the broker.
+    std::thread::sleep(Duration::from_secs(1));
+    worker.signal(libc::SIGTERM);
+    std::thread::sleep(Duration::from_millis(200));
+    coordinator.signal_broker(libc::SIGCONT);
+    let hello = coordinator.expect("hello", 20);
+    let goodbye = coordinator.expect("goodbye", 20);
+    assert_eq!(goodbye["content"]["session"], hello["content"]["session"]);
+    assert_eq!(worker.wait(20).code(), Some(130), "{}", worker.said());
+}
+
+#[test]
 fn the_fleet_inventory_is_printed() {
     let folder = Folder::new("inventory");
     let told = worker_command(folder.path())

@@ -137,6 +137,8 @@ def _insert_worker(request: EnrolmentRequest, owner: User, api_key: str, now_s: 
         clock_offset_s=offset_s,
         joined_unix_s=now_s,
         heard_unix_s=now_s,
+        # Away until a process of it says hello: one that ends before gets no trials.
+        left_unix_s=now_s,
         orders_sequence=1,
     )
     joined = NewEvent(

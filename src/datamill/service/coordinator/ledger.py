@@ -287,6 +287,7 @@ class Ledger:
         A hello may be repeated, and come behind the goodbye of its session: a session never begins twice. One
         that is not known is there whatever its number: the disk that counts may have been put back.
         """
+        is_first = not worker.sessions
         if session is not None:
             began = _name_session(session)
             if began in worker.sessions:
@@ -295,7 +296,8 @@ class Ledger:
         worker.left_s, worker.changed = None, True
         if worker.state == WorkerState.AWAY:
             worker.state, worker.reason = WorkerState.IDLE, ""
-            self.events.append(NewEvent(EventKind.HEARD, worker_id=worker.worker_id))
+            if not is_first:
+                self.events.append(NewEvent(EventKind.HEARD, worker_id=worker.worker_id))
 
     def part(self, worker: WorkerEntry, session: Session) -> None:
         """Note that the latest session of a worker ended; the goodbye of any other comes too late.

@@ -29,7 +29,7 @@ ATTEMPT = (
     ("cancelled", "late"), ("cancelled", "faulty"),
 )  # fmt: skip
 WORKER = (
-    ("", "idle"),
+    ("", "away"),
     ("idle", "busy"), ("idle", "away"), ("idle", "drained"), ("idle", "removed"),
     ("busy", "idle"), ("busy", "away"), ("busy", "silent"), ("busy", "drained"), ("busy", "removed"),
     ("away", "idle"), ("away", "drained"), ("away", "removed"),

@@ -22,11 +22,11 @@ FORMER_FOLLOWING = (
 )
 
 
-def guard(editor: Any, following: str) -> None:
+def guard(editor: Any, first: str, following: str) -> None:
     """Make the triggers of the workers' table: SQLite drops them with a table that it makes anew."""
     pairs = ", ".join(f"'{pair}'" for pair in following.split())
     guards = {
-        f"{TABLE}_begins": ("INSERT", "NEW.state NOT IN ('idle')", "no row begins in this state"),
+        f"{TABLE}_begins": ("INSERT", f"NEW.state NOT IN ('{first}')", "no row begins in this state"),
         f"{TABLE}_lifecycle": (
             "UPDATE OF state",
             f"OLD.state <> NEW.state AND OLD.state || '>' || NEW.state NOT IN ({pairs})",
@@ -44,11 +44,11 @@ def guard(editor: Any, following: str) -> None:
 
 
 def guard_now(_apps: Any, editor: Any) -> None:
-    guard(editor, FOLLOWING)
+    guard(editor, "away", FOLLOWING)
 
 
 def guard_as_before(_apps: Any, editor: Any) -> None:
-    guard(editor, FORMER_FOLLOWING)
+    guard(editor, "idle", FORMER_FOLLOWING)
 
 
 def check_states(states: list[str]) -> models.CheckConstraint:
@@ -68,7 +68,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             "worker",
             "state",
-            models.CharField(choices=[(state, state) for state in STATES], default="idle", max_length=8),
+            models.CharField(choices=[(state, state) for state in STATES], default="away", max_length=8),
         ),
         migrations.RemoveConstraint("worker", "worker_state"),
         migrations.AddConstraint("worker", check_states(STATES)),

@@ -197,7 +197,7 @@ def _find_state_objection(worker: Worker) -> str:
     if worker.state == WorkerState.DRAINED:
         return f"it is drained: {worker.state_reason or 'its owner wants it'}"
     if worker.state == WorkerState.AWAY:
-        return "it is away: its worker was stopped"
+        return "it is away: its worker does not run"
     if worker.state == WorkerState.SILENT:
         return "it missed a deadline and has not been heard of since"
     return ""
