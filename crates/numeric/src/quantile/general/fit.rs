@@ -329,12 +329,24 @@ fn pick(numbers: &[f64], rows: &[u32]) -> Vec<f64> {
     rows.iter().map(|&row| numbers[row as usize]).collect()
 }
 
+/// Refuses more rows than the 32 bits of a row's number can tell apart.
+fn check_row_count(rows: usize) -> Result<(), GeneralError> {
+    if u32::try_from(rows).is_err() {
+        return Err(GeneralError::Input(format!(
+            "{rows} observations are more than the {} that a model with covariates can have",
+            u32::MAX
+        )));
+    }
+    Ok(())
+}
+
 fn check_values(
     matrix: &CellMatrix<'_>,
     values: &[f64],
     weights: Option<&[f64]>,
 ) -> Result<(), GeneralError> {
     let rows = matrix.rows();
+    check_row_count(rows)?;
     if values.len() != rows || weights.is_some_and(|weights| weights.len() != rows) {
         return Err(GeneralError::Input(format!(
             "the matrix has {rows} rows, values or weights have not"
@@ -438,4 +450,16 @@ pub fn fit_general(
     let mut fits = prepared.fit(quantiles);
     prepared.restore_rows(&mut fits);
     Ok(fits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_rows_than_can_be_numbered_are_refused() {
+        assert!(check_row_count(u32::MAX as usize).is_ok());
+        let refused = check_row_count(1 << 32).unwrap_err().to_string();
+        assert!(refused.contains("4294967296 observations"), "{refused}");
+    }
 }

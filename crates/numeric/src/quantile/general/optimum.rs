@@ -1,6 +1,7 @@
 //! Whether the vertex that a walk has reached is optimal, the only one, and for how long.
 
 use super::arrays::dot;
+use super::edge::find_largest;
 use super::walk::Walk;
 
 /// Rounding of a dual, as a share of the weights, beyond which nothing is certified.
@@ -41,7 +42,7 @@ impl Walk<'_, '_> {
             let mut moved = vec![0.0; self.matrix.rows()];
             self.matrix
                 .evaluate(&folded, 0..self.matrix.rows(), &mut moved);
-            let tiny = 1e-11 * moved.iter().fold(0.0, |size: f64, v| size.max(v.abs()));
+            let tiny = 1e-11 * find_largest(&moved);
             !(0..moved.len())
                 .any(|row| self.shadows[row] != 0.0 && self.signs[row] * moved[row] > tiny)
         })
