@@ -156,7 +156,7 @@ def fleet(tmp_path: Path) -> Iterator[WalledFleet]:
             walled.inside, "worker", "worker", "join", URL, "--token", token, "--name", "walled", "--state",
             str(tmp_path / "state"),
         )  # fmt: skip
-        walled.wait("the worker to join", lambda: '"walled"' in walled("workers", "--json").stdout)
+        walled.wait("the worker to serve", lambda: '"idle"' in walled("workers", "--json").stdout)
         yield walled
     finally:
         walled.tear_down()

@@ -172,7 +172,11 @@ def fleet(tmp_path: Path) -> Iterator[GuestFleet]:
         for guest in guests.values():
             guest.wait_until_ready()
         whole.tell(f"booted in {', '.join(f'{guest.boot_time_s:.1f}' for guest in guests.values())} s")
-        whole.wait("all guests joined", lambda: len(whole.ask("/workers") or ()) == len(guests))
+        # One that has joined is away until its worker says hello.
+        whole.wait(
+            "all guests to serve",
+            lambda: [told["state"] for told in whole.ask("/workers") or ()] == ["idle"] * len(guests),
+        )
         yield whole
 
 

@@ -66,7 +66,7 @@ def test_a_machine_joins_with_a_token_and_learns_what_it_needs() -> None:
     assert (enrolment.name, enrolment.nats_urls, enrolment.ca_pem) == ("bench", ("nats://{host}:4222",), None)
     assert enrolment.nats_jwt.count(".") == 2
     _, workers = ada.get("/workers")
-    assert [(item["name"], item["owner"], item["state"]) for item in workers] == [("bench", "ada", "idle")]
+    assert [(item["name"], item["owner"], item["state"]) for item in workers] == [("bench", "ada", "away")]
     _, worker = ada.get("/workers/bench")
     assert worker["inventory"]["hostname"] == "bench"
     assert worker["policy"]["reboot"] is True
