@@ -35,9 +35,8 @@ def check_spread(
     """
     alpha = model.alpha
     raw, _ = take_residuals(cells, model, rows)
-    found = _compare_cells(cells, raw, rows) or _compare_levels(
-        cells, residuals, rows, model.error_df / cells.n
-    )
+    free = model.error_df / cells.n
+    found = _compare_cells(cells, model, raw, rows) or _compare_levels(cells, residuals, rows, free)
     if found is None:
         return None
     method, statistic, p, ratio, chance, says = found
@@ -79,14 +78,20 @@ def check_spread(
 _Found = tuple[str, float | None, float, float, float, str]
 
 
-def _compare_cells(cells: Cells, residuals: FloatArray, rows: IntArray) -> _Found | None:
+def _compare_cells(cells: Cells, model: LinearModel, residuals: FloatArray, rows: IntArray) -> _Found | None:
     if cells.counts.size < 2 or np.any(cells.counts < _SMALLEST_CELL):
         return None
     groups = _split(residuals, cells.of_row[rows], cells.counts.size)
     if min(group.size for group in groups) < _SMALLEST_CELL:
         return None
     statistic, p = _compare_groups(groups)
-    deviations = np.sqrt(cells.within_ss / (cells.counts - 1))
+    if model.by_row:
+        # Within a cell the response also varies by the covariates: what is compared are residuals.
+        deviations = np.array([float(np.std(group, ddof=1)) for group in groups])
+        freedom = model.error_df / cells.n * cells.counts
+    else:
+        deviations = np.sqrt(cells.within_ss / (cells.counts - 1))
+        freedom = cells.counts - 1.0
     ends = (int(np.argmin(deviations)), int(np.argmax(deviations)))
     names = [
         " ".join(factor.levels[code] for factor, code in zip(cells.factors, cells.codes[at], strict=True))
@@ -94,7 +99,7 @@ def _compare_cells(cells: Cells, residuals: FloatArray, rows: IntArray) -> _Foun
     ]
     low, high = (float(deviations[at]) for at in ends)
     method = f"Brown-Forsythe over {len(groups)} cells"
-    chance = _judge_ratio(low, high, [float(cells.counts[at]) - 1 for at in ends], len(groups))
+    chance = _judge_ratio(low, high, [float(freedom[at]) for at in ends], len(groups))
     return method, statistic, p, _divide(high, low), chance, _compare_deviations(low, high, names)
 
 
