@@ -199,7 +199,9 @@ def _compare_pairs(
         level = 1 - (1 - confidence) / strata
         compare = compare_games_howell if choice.assumption == "normal" else compare_tukey_kramer
         return compare(groups, level)
-    level = 1 - (1 - confidence) / count if together else confidence
+    # Where one procedure judges the pairs of other strata, p is adjusted for the number of strata alone.
+    shared = strata if choice.joint and count > strata else count
+    level = 1 - (1 - confidence) / shared if together else confidence
     return {
         (i, j): _compare_pair(groups[i], groups[j], choice, level)
         for i in range(len(groups))

@@ -40,7 +40,7 @@ def permute_two_groups(pairs: Sequence[tuple[Group, Group]], confidence: float, 
     thresholds, exact = _list_thresholds(joined, [first.n for first, _ in pairs], difference, seed)
     # The order that was observed is as extreme at any shift: the + 1 of both cases.
     count = thresholds.size + 1
-    rounding = 1e-12 * max(float(np.max(np.abs(values))) for values in joined)
+    rounding = max(_measure_rounding(first, second) for first, second in pairs)
     low_tail = (1 + int(np.sum(thresholds >= -rounding))) / count
     high_tail = (1 + int(np.sum(thresholds <= rounding))) / count
     within = " within strata" if len(pairs) > 1 else ""
@@ -79,10 +79,13 @@ def permute_groups(groups: tuple[Group, ...], seed: int) -> GroupTest:
         return GroupTest(name, "between-group sum of squares", None, (), None, (), name)
     observed = float(np.sum(np.add.reduceat(centred, starts) ** 2 / sizes))
     exchanges = _count_exchanges(values.size)
+    # What rounding of the means makes of equal sums of squares.
+    rounding = _measure_rounding(*groups)
+    least = observed - 2 * rounding * math.sqrt(values.size * observed) - values.size * rounding**2
     extreme = 0
     for order in _draw_orders(values.size, exchanges, seed):
         between = np.sum(np.add.reduceat(centred[order], starts, axis=1) ** 2 / sizes, axis=1)
-        extreme += int(np.sum(between >= observed * (1 - 1e-12)))
+        extreme += int(np.sum(between >= least))
     return GroupTest(
         name,
         "between-group sum of squares",
@@ -92,6 +95,16 @@ def permute_groups(groups: tuple[Group, ...], seed: int) -> GroupTest:
         (),
         f"permutation test of the means, {exchanges} random exchanges of labels, seed {seed}",
     )
+
+
+def _measure_rounding(*groups: Group) -> float:
+    """How far apart rounding may set means that are equal, that of the observations themselves included.
+
+    Beside a large offset (1000000.1) observations are not exact, and neither are differences that tie.
+    """
+    largest = max(abs(group.origin) + float(np.max(np.abs(group.values))) for group in groups)
+    spread = max(float(np.max(np.abs(group.values))) for group in groups)
+    return max(1e-12 * spread, 4 * float(np.finfo(np.float64).eps) * largest)
 
 
 def _list_thresholds(
