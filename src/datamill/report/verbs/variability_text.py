@@ -78,7 +78,7 @@ def phrase_variability(
         pair = item.pairs[0] if len(item.pairs) == 1 else None
         ratio = None if pair is None else _find_ratio(pair)
         spelt = "" if pair is None or ratio is None else _spell_ratio(ratio, _explain_level(pair, ratio))
-        medians = ", ".join(f"{level} {format_fixed(100 * cv, 2)}% of {n}" for level, n, cv in item.medians)
+        medians = ", ".join(f"{level} {_spell_share(cv)} of {n}" for level, n, cv in item.medians)
         if item.adjusted_p is not None and item.adjusted_p < alpha:
             if pair is not None and ratio is not None:
                 more = "more" if ratio.value.estimate > 1 else "less"
@@ -175,7 +175,13 @@ def _spell_range(values: Sequence[float], unit: str) -> tuple[str, str, str]:
     if not values:
         return "-", "-", "-"
     ends = (float(np.median(values)), min(values), max(values))
-    return tuple(f"{format_fixed(item, 2)}{unit}" for item in ends)  # type: ignore[return-value]
+    decimals = _count_figures(*ends) if unit else 2
+    return tuple(f"{format_fixed(item, decimals)}{unit}" for item in ends)  # type: ignore[return-value]
+
+
+def _count_figures(*shown: float, least: int = 2) -> int:
+    """Decimals, `least` of them at least, that show two figures of the smallest that is not zero."""
+    return max([least, *(count_decimals(abs(item)) for item in shown if item)])
 
 
 def _get_cv(point: PointVariability) -> float:
@@ -222,7 +228,8 @@ def _explain_level(pair: PairTest, ratio: GroupEstimate) -> str:
 def _phrase_cv(value: Interval, confidence: float) -> str:
     if np.isfinite(value.high):
         return format_percent(_percent(value), confidence)
-    estimate, low = (format_fixed(100 * item, 1) for item in (value.estimate, value.low))
+    decimals = _count_figures(100 * value.estimate, 100 * value.low, least=1)
+    estimate, low = (format_fixed(100 * item, decimals) for item in (value.estimate, value.low))
     return f"{estimate}% ({name_confidence(confidence)} interval {low}% or more)"
 
 
@@ -269,8 +276,10 @@ def _spell_figure(value: Interval | None, unit: str, factor: float) -> tuple[str
         return "-", "-"
     if not (np.isfinite(value.low) and np.isfinite(value.high)):
         end, word = (value.low, "more") if np.isfinite(value.low) else (value.high, "less")
-        bound = f"{format_fixed(end * factor, 2)}{unit} or {word}" if np.isfinite(end) else "anything"
-        return f"{format_fixed(value.estimate * factor, 2)}{unit}", bound
+        known = end if np.isfinite(end) else 0.0
+        decimals = _count_figures(value.estimate * factor, known * factor) if unit else 2
+        bound = f"{format_fixed(end * factor, decimals)}{unit} or {word}" if np.isfinite(end) else "anything"
+        return f"{format_fixed(value.estimate * factor, decimals)}{unit}", bound
     error, values = (value.high - value.low) / 2 * factor, (value.estimate, value.low, value.high)
     decimals = max(1, count_decimals(error))
     shown = [
@@ -283,7 +292,7 @@ def _spell_figure(value: Interval | None, unit: str, factor: float) -> tuple[str
 
 
 def _spell_share(value: float | None) -> str:
-    return "-" if value is None else f"{format_fixed(100 * value, 2)}%"
+    return "-" if value is None else f"{format_fixed(100 * value, _count_figures(100 * value))}%"
 
 
 def _list_pairs(item: FactorVariability) -> list[str]:
