@@ -126,7 +126,14 @@ def quantiles(
             )
         with locate_errors(str(data)):
             level = 0.95 if confidence is None else confidence
-            model = _fit_stream(Path(data), question, wanted, level, USUAL_ALPHA if alpha is None else alpha)
+            model = _fit_stream(
+                Path(data),
+                question,
+                wanted,
+                confidence=level,
+                alpha=USUAL_ALPHA if alpha is None else alpha,
+                bandwidth=bandwidth,
+            )
         return Quantiles(StreamedResponse(question.response), model)
     read = read_data(data, question, average=False)
     with locate_errors(read.source):
@@ -167,7 +174,13 @@ def _should_stream(data: Any, question: Question, errors: str) -> bool:
 
 
 def _fit_stream(
-    file: Path, question: Question, quantiles: Sequence[float], confidence: float, alpha: float
+    file: Path,
+    question: Question,
+    quantiles: Sequence[float],
+    *,
+    confidence: float,
+    alpha: float,
+    bandwidth: str,
 ) -> QuantileModel:
     """Fit a model to a table that stays on the disk.
 
@@ -204,6 +217,7 @@ def _fit_stream(
         order=question.order or (len(factors) if len(factors) <= 3 else 2),
         confidence=confidence,
         alpha=alpha,
+        bandwidth=bandwidth,
     )
 
 

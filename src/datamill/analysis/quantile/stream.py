@@ -33,7 +33,7 @@ from datamill.analysis.quantile.inference import CovarianceInference
 from datamill.analysis.quantile.records import QuantileModel
 from datamill.analysis.quantile.sandwich import choose_bandwidth, estimate_nid_covariance
 from datamill.analysis.quantile.terms import drop_hidden_terms, refuse_unusable_factors
-from datamill.analysis.quantile.warnings import warn_of_streamed
+from datamill.analysis.quantile.warnings import name_window, warn_of_streamed
 from datamill.experiment.errors import InputError
 
 #: Reads all rows once: batches of cell numbers and values.
@@ -114,6 +114,7 @@ def fit_quantile_stream(
     order: int,
     confidence: float = 0.95,
     alpha: float = 0.05,
+    bandwidth: str = "hall-sheather",
 ) -> QuantileModel:
     """Fit interactions of up to `order` factors as `fit_quantiles` does, with bounded memory.
 
@@ -160,7 +161,7 @@ def fit_quantile_stream(
             f"{n} observations cannot estimate {matrix.by_cell.shape[1]} coefficients and their errors",
             remedy="Choose a lower order of interactions, or add replicates.",
         )
-    windows = [choose_bandwidth(quantile, n) for quantile in asked]
+    windows = [choose_bandwidth(quantile, n, rule=bandwidth) for quantile in asked]
     ends = [quantile + side * h for quantile, h in zip(asked, windows, strict=True) for side in (-1, 1)]
     wanted = [*asked, *ends]
     stream = _native.CellStream(cells.counts.size, wanted, matrix.by_cell)
@@ -179,7 +180,7 @@ def fit_quantile_stream(
     solutions = problem.solve(asked)
     inferences, bad = [], {}
     for quantile in asked:
-        covariance, not_positive = estimate_nid_covariance(problem, quantile)
+        covariance, not_positive = estimate_nid_covariance(problem, quantile, rule=bandwidth)
         inferences.append(CovarianceInference(covariance, n - matrix.by_cell.shape[1], confidence))
         if not_positive:
             bad[quantile] = not_positive
@@ -197,8 +198,8 @@ def fit_quantile_stream(
         fits=fits,
         errors="nid",
         method="quantile regression, exact, from passes over the file; errors (nid): sandwich for errors of "
-        "any spread, densities from fits at nearby quantiles (Hendricks and Koenker; window of Hall and "
-        "Sheather), Student's distribution",
+        "any spread, densities from fits at nearby quantiles (Hendricks and Koenker; window of "
+        f"{name_window(bandwidth)}), Student's distribution",
         confidence=confidence,
         alpha=alpha,
         replicates=None,

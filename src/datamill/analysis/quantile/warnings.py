@@ -37,7 +37,7 @@ def describe_method(engine: ErrorEngine) -> str:
     """Say in words what was fitted and how its errors came."""
     matrix = engine.problem.matrix
     model = "saturated" if is_saturated(matrix) else f"{matrix.by_cell.shape[1]} coefficients"
-    window = "Bofinger" if engine.bandwidth == "bofinger" else "Hall and Sheather"
+    window = name_window(engine.bandwidth)
     words = {
         "nid": "sandwich for errors of any spread, densities from fits at nearby quantiles (Hendricks and "
         f"Koenker; window of {window}), Student's distribution",
@@ -61,6 +61,11 @@ def describe_method(engine: ErrorEngine) -> str:
         words += "; counts smoothed, as the model is too large for an exact solution of each draw"
     drawn = f" ({engine.replicates} draws, seed {engine.seed})" if engine.replicates else ""
     return f"quantile regression, exact, {model}; errors ({engine.method}): {words}{drawn}"
+
+
+def name_window(bandwidth: str) -> str:
+    """Whose rule for the width of a window it is."""
+    return "Bofinger" if bandwidth == "bofinger" else "Hall and Sheather"
 
 
 def collect_warnings(
