@@ -21,6 +21,8 @@ from datamill.report.term_names import spell_quantile_terms
 _MOST_NAMED = 3
 #: An effect has grown when it is this many times the other one.
 _GROWN = 1.5
+#: Cosine between the effects of several levels at two quantiles from which on these differ by size alone.
+_ALIKE = 0.5
 
 
 def choose_model_scale(model: QuantileModel, unit: str) -> Scale:
@@ -162,12 +164,24 @@ def _compare(model: QuantileModel, term: QuantileTerm) -> str:
         return f"; at {at} no effect was detected"
     if len(_rows_of(last, term)) == 1 and before * now < 0:
         return f"; at {at} the effect goes the other way"
+    if otherwise := _describe_order(then, term):
+        return f"; at {at} its levels lie otherwise, {otherwise}"
     ratio = abs(now) / abs(before)
-    if ratio >= _GROWN:
+    if ratio >= _GROWN or ratio <= 1 / _GROWN:
         return f", {ratio:.2g} times as much as at {at}"
-    if ratio <= 1 / _GROWN:
-        return f", less than at {at} ({1 / ratio:.2g} times as much)"
     return f", about as much as at {at}"
+
+
+def _describe_order(then: QuantileTerm, now: QuantileTerm) -> str:
+    """Which levels were the extremes at another quantile, where these effects are unlike; else nothing."""
+    pairs = list(zip(then.levels, now.levels, strict=True))
+    before = [first.value.estimate for first, _ in pairs]
+    after = [second.value.estimate for _, second in pairs]
+    product = sum(one * other for one, other in zip(before, after, strict=True))
+    if product >= _ALIKE * math.hypot(*before) * math.hypot(*after):
+        return ""
+    ordered = sorted(then.levels, key=lambda effect: effect.value.estimate)
+    return f"{ordered[0].levels[0]} lowest and {ordered[-1].levels[0]} highest"
 
 
 def _rows_of(fit: QuantileFit, term: QuantileTerm) -> list[QuantileCoefficient]:
