@@ -35,6 +35,12 @@ class ModelMatrix:
         """Whether the rows of a cell are all the same, as no covariate takes part."""
         return bool(self.products.shape[0] == 0)
 
+    @property
+    def sizes(self) -> FloatArray:
+        """Largest magnitude in each column (p): 1 but for products of covariates."""
+        largest = np.append(np.max(np.abs(self.products), axis=1, initial=0.0), 1.0)
+        return np.asarray(largest[self.of_product], dtype=np.float64)
+
     def to_dense(self, rows: slice = slice(None)) -> FloatArray:
         """The plain matrix of some rows (n × p)."""
         dense = self.by_cell[self.cell_of_row[rows]]

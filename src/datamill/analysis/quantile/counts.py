@@ -87,6 +87,8 @@ def count_excess(
     """How many more observations of each trial and cell (G × K) lie below the fit than the quantile asks."""
     cell_of_row, counts = problem.matrix.cell_of_row, problem.counts
     fitted = problem.fit_values(coefficients[None, :])[0]
+    # Where many values tie at the fit, rounding would decide whether all of them lie below it.
+    fitted = fitted + problem.measure_rounding(coefficients)
     excess = (problem.values <= fitted[cell_of_row]) - quantile
     _, of_row = np.unique(trials, return_inverse=True)
     groups = int(of_row.max()) + 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,9 @@ from numpy.typing import NDArray
 from datamill import _native
 from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.model_data.matrix import ModelMatrix
+
+#: Share of the sum of its parts below which a difference from a fitted value is none but for rounding.
+_ROUNDING = 1e-13
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,6 +80,19 @@ class QuantileProblem:
         return _native.fitted_general(
             matrix.by_cell, matrix.cell_of_row, matrix.products, matrix.of_product, coefficients
         )
+
+    def measure_rounding(self, coefficients: FloatArray) -> float:
+        """What values fitted by coefficients (p) may lack of the observations that they go through.
+
+        By the size of what they are summed from and of the usual observation; one of these may be far away.
+        """
+        return _ROUNDING * (self._usual + float(np.sum(np.abs(coefficients) * self.matrix.sizes)))
+
+    @cached_property
+    def _usual(self) -> float:
+        """Half of (a million of) the values that are not zero are larger than this."""
+        chosen = self.values[:: max(1, self.values.size >> 20)]
+        return float(np.median(np.abs(chosen[chosen != 0]))) if np.any(chosen) else 0.0
 
     def cross(self, weights: FloatArray) -> FloatArray:
         """X'WX (p × p) for one weight a row (n), or with factors alone one total weight a cell (K)."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
-from scipy.special import fdtrc, ndtr, ndtri, stdtr, stdtrit
+from scipy.special import chdtri, fdtrc, ndtr, ndtri, stdtr, stdtrit
 
-from datamill.analysis.model_data.cells import FloatArray
+from datamill.analysis.model_data.cells import FloatArray, IntArray
 from datamill.analysis.records import Interval
 
 #: Draws for each coefficient that a joint test needs.
@@ -105,18 +105,28 @@ class DrawnInference:
     with the normal one. Where that is beyond all draws, ends are those of a normal tail as wide as theirs.
     Draws of exactly zero, as ties give them, count for both sides, so that p is below 1 - confidence just
     where the interval leaves out zero. p-values below 2 / (R + 1), the least that draws can show, are those
-    of a normal tail as wide as the draws on the side of zero.
+    of a normal tail as wide as the draws on the side of zero. `sizes` (p) are what a coefficient is
+    multiplied by, at most, to give a value of the response: 1 unless it is a slope.
     """
 
     draws: FloatArray
     confidence: float
     df: FloatArray | None = None
+    sizes: FloatArray | None = None
+    _largest: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Find how large a value of the response each draw speaks of (R), once for all effects."""
+        parts = np.abs(self.draws)
+        if self.sizes is not None:
+            parts *= self.sizes
+        object.__setattr__(self, "_largest", np.max(parts, axis=1))
 
     def infer(self, estimate: float, weights: FloatArray) -> Inferred:
         """Return the percentiles of the combination, and the share of draws beyond zero, doubled."""
         chosen = np.flatnonzero(weights)
-        drawn = np.sort(self._snap(self.draws[:, chosen] @ weights[chosen]))
-        estimate = float(self._snap(np.array(estimate)))
+        drawn = np.sort(self._snap(self.draws[:, chosen] @ weights[chosen], chosen))
+        estimate = float(self._snap(np.array(estimate), chosen))
         df = None if self.df is None else float(np.min(self.df[chosen]))
         # As many draws left out as leave p just not below 1 - confidence: where draws tie, no fewer do.
         tail = _widen((1 - self.confidence) / 2, df)
@@ -138,19 +148,30 @@ class DrawnInference:
             p = min(p, _judge(_extrapolate(drawn), df))
         return Inferred(value, error, p)
 
-    def _snap(self, values: FloatArray) -> FloatArray:
-        """Values with those set to zero that are so but for rounding: half of what ties is exactly zero."""
-        return np.where(np.abs(values) <= _ROUNDING * np.max(np.abs(self.draws)), 0.0, values)
+    def _snap(self, values: FloatArray, columns: IntArray | slice) -> FloatArray:
+        """Values with those set to zero that are so but for rounding: half of what ties is exactly zero.
+
+        `values` are of each draw (R, or R × some), or an estimate. Rounding is that of the response, in the
+        draw itself since others may be far away: a slope is small where its covariate is in small units.
+        """
+        size = 1.0 if self.sizes is None else float(np.max(self.sizes[columns]))
+        nothing = self._largest * (_ROUNDING / size)
+        if values.shape[:1] != nothing.shape:
+            return np.where(np.abs(values) <= np.median(nothing), 0.0, values)
+        return np.where(np.abs(values.T) <= nothing, 0.0, values.T).T
 
     def test(self, estimates: FloatArray, columns: slice) -> float | None:
-        """Return the share of draws that are as far from their centre as zero is, by their covariance."""
+        """Return the share of draws that are as far from their centre as zero is, by their covariance.
+
+        With `df` it is that of F with these degrees of freedom, as of Wald's test.
+        """
         drawn = self.draws[:, columns]
         if drawn.shape[0] < _DRAWS_FOR_EACH * estimates.size:
             return None
         if estimates.size == 1:
             return self.infer(float(estimates[0]), _unit(self.draws.shape[1], columns.start)).p
-        drawn = self._snap(drawn)
-        if not np.any(self._snap(estimates)):
+        drawn = self._snap(drawn, columns)
+        if not np.any(self._snap(estimates, columns)):
             return 1.0
         centre = np.mean(drawn, axis=0)
         root = np.asarray(np.linalg.qr(drawn - centre, mode="r"), dtype=np.float64)
@@ -166,7 +187,12 @@ class DrawnInference:
             size, df = estimates.size, drawn.shape[0] - estimates.size
             statistic = float(distances[-1]) * drawn.shape[0] / distances.size * df / size
             share = min(share, float(fdtrc(size, df, statistic)))
-        return _narrow(share / 2, None if self.df is None else float(np.min(self.df[columns])))
+        if self.df is None:
+            return float(min(1.0, share))
+        # As an F of so many coefficients: Student's tail of one would make p too small, the more so the more.
+        squares = float(chdtri(estimates.size, max(share, _LEAST)))
+        df = float(np.min(self.df[columns]))
+        return float(fdtrc(estimates.size, df, squares / estimates.size))
 
 
 def _extrapolate(drawn: FloatArray) -> float:

@@ -46,8 +46,15 @@ def infer_from_ranks(
             cutoff,
             densities,
         )
-        return low[0], high[0]
+        return snap(low[0]), snap(high[0])
 
+    # Zero but for rounding is zero, so that it is in an interval that ends there.
+    rounding = problem.measure_rounding(coefficients) / matrix.sizes
+
+    def snap(values: FloatArray) -> FloatArray:
+        return np.where(np.abs(values) <= rounding, 0.0, values)
+
+    coefficients = snap(coefficients)
     level = float(-stdtrit(df, (1 - confidence) / 2))
     low, high = invert(level)
     # How far zero lies outside the interval at each critical value; it is on the rim where that changes sign.

@@ -13,6 +13,8 @@ from datamill.analysis.quantile.fit import QuantileProblem
 
 #: Share of the usual distance of two fits below which a distance counts as none; R has 1.5e-8 of the unit.
 _ROUNDING = 1.5e-8
+#: Slopes of so many times what rounding makes of a residual are none: residuals tie.
+_TIED = 10.0
 
 
 def choose_bandwidth(quantile: float, n: int, *, rule: str = "hall-sheather", alpha: float = 0.05) -> float:
@@ -91,8 +93,11 @@ def estimate_iid_covariance(
     """
     residuals = _find_residuals(problem, coefficients)
     n, p = residuals.size, coefficients.size
-    scale = float(np.max(np.abs(problem.values)))
-    zeros = int(np.sum(np.abs(residuals) <= 1e-12 * scale))
+    rounding = problem.measure_rounding(coefficients)
+    if rounding > 0:
+        # It must not decide which of residuals that tie come first.
+        residuals = np.round(residuals / rounding) * rounding
+    zeros = int(np.sum(residuals == 0))
     count = max(p + 1, int(np.ceil(n * choose_bandwidth(quantile, n, rule=rule))))
     near = np.argsort(np.abs(residuals), kind="stable")[zeros : zeros + count + 1]
     ordered = np.sort(residuals[near])
@@ -107,6 +112,8 @@ def estimate_iid_covariance(
         ordered,
         np.array([0.5]),
     )[0][0, 1]
+    if abs(slope) <= _TIED * rounding:
+        slope = 0.0
     inverse = _invert(problem.cross(problem.counts))
     return np.asarray(slope**2 * quantile * (1 - quantile) * inverse, dtype=np.float64)
 

@@ -66,8 +66,10 @@ def measure_window(problem: QuantileProblem, quantile: float) -> tuple[FloatArra
     logit = math.log(quantile / (1 - quantile))
     error = min(2.0, math.sqrt(p / (problem.n * quantile * (1 - quantile))))
     low, high = (1 / (1 + math.exp(-(logit + side * error))) for side in (-1, 1))
-    ends = problem.fit_values(problem.solve([low, high]).coefficients)
-    width = _SHARE * (ends[1] - ends[0]) / 2
+    found = problem.solve([low, high]).coefficients
+    apart = np.diff(problem.fit_values(found), axis=0)[0]
+    rounding = max(problem.measure_rounding(own) for own in found)
+    width = _SHARE * np.where(np.abs(apart) <= rounding, 0.0, apart) / 2
     usual = float(np.mean(np.abs(width)))
     least = usual if usual > 0 else 1e-9 * float(np.std(problem.values))
     return np.maximum(width, _NARROWEST * least), _SHARE * (high - low)
