@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parent
-#: Beginnings of paths by group. Tests of a group run in one process, one after the other: they set the machine's
-#: settings, hold its lock, or share what is dear to start. The longest first, so that none is left for the end.
+#: Beginnings of paths by group. Tests of a group run in one process, one after the other: they set the
+#: machine's settings, hold its lock, or share what is dear to start. The longest first, so that none is left
+#: for the end.
 GROUPS = {
     "host": ("acceptance/", "integration/test_fleet_firewall.py"),
     "guests": ("integration/test_",),
