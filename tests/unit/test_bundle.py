@@ -1,6 +1,7 @@
 """The bundle: one folder that holds everything, and lets only one process at it."""
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -28,6 +29,51 @@ def test_a_question_or_plan_that_was_changed_after_the_fact_is_refused(tmp_path:
     with pytest.raises(InputError, match="changed after the experiment had begun") as caught:
         open_bundle(tmp_path / "bundle")
     assert caught.value.where == str(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            lambda text: text.replace('"format": 1', '"format": 2, "novelty": true'),
+            "format 2, this datamill reads 1",
+        ),
+        (lambda text: text[: len(text) // 2], "damaged: input data was truncated"),
+        (lambda text: text.replace('"format": 1', '"novelty": 1, "format": 1'), "unknown field `novelty`"),
+    ],
+)
+def test_a_head_of_another_format_or_a_damaged_one_is_named(tmp_path: Path, change: Any, words: str) -> None:
+    make_bundle_folder(tmp_path / "bundle")
+    head = tmp_path / "bundle" / "bundle.json"
+    head.write_text(change(head.read_text()))
+    with pytest.raises(InputError, match=words) as caught:
+        open_bundle(tmp_path / "bundle")
+    assert caught.value.where == str(head)
+    assert caught.value.remedy
+
+
+def test_a_bundle_that_lost_a_file_names_it(tmp_path: Path) -> None:
+    make_bundle_folder(tmp_path / "bundle")
+    (tmp_path / "bundle" / "design.json").unlink()
+    with pytest.raises(InputError, match="damaged: no such file") as caught:
+        open_bundle(tmp_path / "bundle")
+    assert caught.value.where == str(tmp_path / "bundle" / "design.json")
+
+
+def test_an_old_table_is_not_taken_for_a_new_one_in_a_copy_of_the_folder(tmp_path: Path) -> None:
+    bundle = make_bundle_folder(tmp_path / "bundle")
+    first, second = (make_record(trial.trial_id, package=trial.package) for trial in bundle.design.trials[:2])
+    bundle.append_records([first])
+    bundle.write_table(bundle.read_records())
+    assert bundle.has_table
+    # The command was killed after its next trial, and a copy of the folder gave the table the latest time.
+    bundle.append_records([second])
+    bundle.table_file.touch()
+    assert not bundle.has_table
+    assert bundle.read_table()["trial_id"].n_unique() == 2
+    bundle.write_table(bundle.read_records())
+    bundle.log_file.touch()
+    assert bundle.has_table
 
 
 def test_a_record_that_arrives_twice_is_read_once(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 import msgspec
 import polars as pl
@@ -28,11 +28,20 @@ from datamill.results.table import build_table
 from datamill.results.table_files import read_table_file
 from datamill.results.trial_record import TrialRecord
 
+_T = TypeVar("_T")
 BUNDLE_FORMAT = 1
 #: Time that the worker of a killed command gets to end its trial.
 _LOCK_WAIT_S = 5.0
+#: Key in the table's file by which it says how many bytes the log had when the table was made of it.
+_LOG_BYTES = "datamill.log_bytes"
 #: Rows up to which the table is written as CSV too: a larger one is hundreds of megabytes that few can open.
 MOST_CSV_ROWS = 100_000
+
+
+class _Format(msgspec.Struct, frozen=True):
+    """What a head of any format says first."""
+
+    format: int
 
 
 class BundlePackage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -115,12 +124,23 @@ class Bundle:
 
     @property
     def has_table(self) -> bool:
-        """Whether the table holds all of the log: a command that was killed leaves none, or an old one."""
+        """Whether the table holds all of the log: a command that was killed leaves none, or an old one.
+
+        The table says how long the log was. Where it does not, the younger file counts, which a copy of the
+        folder need not be by right.
+        """
         if not self.table_file.is_file():
             return False
+        with suppress(pl.exceptions.PolarsError):
+            told = pl.read_parquet_metadata(self.table_file).get(_LOG_BYTES)
+            if told is not None:
+                return told == str(self._measure_log())
         return not self.log_file.is_file() or (
             self.table_file.stat().st_mtime_ns >= self.log_file.stat().st_mtime_ns
         )
+
+    def _measure_log(self) -> int:
+        return self.log_file.stat().st_size if self.log_file.is_file() else 0
 
     @property
     def artifacts(self) -> Path:
@@ -213,7 +233,8 @@ class Bundle:
         """
         with pause_garbage_collection():
             table = build_table(self.experiment, self.design, records)
-        _replace_table(self.table_file, table.write_parquet)
+        metadata = {_LOG_BYTES: str(self._measure_log())}
+        _replace_table(self.table_file, lambda handle: table.write_parquet(handle, metadata=metadata))
         csv = self.folder / "table.csv"
         if always_csv or table.height <= MOST_CSV_ROWS:
             _replace_table(csv, table.write_csv)
@@ -277,17 +298,17 @@ def open_bundle(folder: Path) -> Bundle:
             where=str(folder),
             remedy="Name the folder that `datamill run` made.",
         )
-    try:
-        head = msgspec.json.decode(head_file.read_bytes(), type=BundleHead)
-        fixed = {name: (folder / name).read_bytes() for name in ("experiment.toml", "design.json")}
-        plan = msgspec.json.decode(fixed["design.json"], type=_DesignFile)
-        text = fixed["experiment.toml"].decode()
-    except (msgspec.MsgspecError, OSError, UnicodeDecodeError) as error:
-        raise InputError(f"the bundle is damaged: {error}", where=str(folder)) from None
-    if head.format != BUNDLE_FORMAT:
+    # A newer format may have fields that this one does not know.
+    told = _read(head_file)
+    found = _decode(told, _Format, head_file).format
+    if found != BUNDLE_FORMAT:
         raise InputError(
-            f"the bundle has format {head.format}, this datamill reads {BUNDLE_FORMAT}", where=str(head_file)
+            f"the bundle has format {found}, this datamill reads {BUNDLE_FORMAT}",
+            where=str(head_file),
+            remedy="Open it with the datamill that made it, or a newer one.",
         )
+    head = _decode(told, BundleHead, head_file)
+    fixed = {name: _read(folder / name) for name in ("experiment.toml", "design.json")}
     for name, content in fixed.items():
         if hashlib.sha256(content).hexdigest() != head.sha256.get(name):
             raise InputError(
@@ -295,9 +316,34 @@ def open_bundle(folder: Path) -> Bundle:
                 where=str(folder / name),
                 remedy="Question and plan are fixed before data: restore it, or begin a new experiment.",
             )
-    design = Design(**msgspec.structs.asdict(plan))
-    experiment = parse_experiment(text, name=str(folder / "experiment.toml"))
+    design = Design(
+        **msgspec.structs.asdict(_decode(fixed["design.json"], _DesignFile, folder / "design.json"))
+    )
+    experiment = parse_experiment(fixed["experiment.toml"].decode(), name=str(folder / "experiment.toml"))
     return Bundle(folder, head, experiment, design)
+
+
+def _decode(content: bytes, kind: type[_T], file: Path) -> _T:
+    """Return the record that a JSON file of a bundle holds."""
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise _report_damage(file, str(error)) from None
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise _report_damage(file, error.strerror or str(error)) from None
+
+
+def _report_damage(file: Path, reason: str) -> InputError:
+    return InputError(
+        f"the bundle is damaged: {reason[:1].lower()}{reason[1:]}",
+        where=str(file),
+        remedy="Copy the folder again from where it is whole.",
+    )
 
 
 @contextmanager
