@@ -202,11 +202,13 @@ def chart_boxes(
     panel_chart: Chart = {"layer": marks, "width": panel, "height": 210 if len(rows) == 1 else 140}
     left_out = sum(len(box.summary.beyond) for box in boxes) - sum(len(points) for points in shown)
     facets: Chart = {}
+    # A name that is longer than its panel would lie upon its neighbours'.
+    style: Chart = {"titleFontWeight": "normal", "labelFontWeight": "bold"}
     if len(columns) > 1:
-        header = {"titleFontWeight": "normal", "labelFontWeight": "bold", "labelFontSize": 12}
+        header = {**style, "labelFontSize": 12, "labelLimit": panel_chart["width"]}
         facets["column"] = _facet("column", columns, column_title, header)
     if len(rows) > 1:
-        header = {"labelAngle": -90, "titleFontWeight": "normal", "labelFontWeight": "bold"}
+        header = {**style, "labelAngle": -90, "labelLimit": panel_chart["height"]}
         facets["row"] = _facet("row", rows, row_title, header)
     if not facets:
         return {"data": {"values": values}, **panel_chart}, left_out

@@ -246,7 +246,9 @@ def _facet(
 ) -> dict[str, Any]:
     """Panels by columns and rows, where these have more than one level."""
     facets: dict[str, Any] = {}
-    for name, chosen in zip(("column", "row"), places, strict=True):
+    width = max(130, min(460, 780 // len(_list_levels(cells, places[0]))))
+    # A name that is longer than its panel would lie upon its neighbours'.
+    for name, chosen, room in zip(("column", "row"), places, (width, height), strict=True):
         levels = _list_levels(cells, chosen)
         if len(levels) > 1:
             facets[name] = {
@@ -254,10 +256,9 @@ def _facet(
                 "type": "nominal",
                 "sort": list(levels),
                 "title": " / ".join(cells.factors[index].name for index in chosen),
-                "header": {"labelFontWeight": "bold", "titleFontWeight": "normal"},
+                "header": {"labelFontWeight": "bold", "titleFontWeight": "normal", "labelLimit": room},
             }
-    columns = len(_list_levels(cells, places[0]))
-    sized = {**panel, "width": max(130, min(460, 780 // columns)), "height": height}
+    sized = {**panel, "width": width, "height": height}
     if not facets:
         return {"data": {"values": values}, **sized}
     return {"data": {"values": values}, "facet": facets, "spec": sized, "spacing": 10}

@@ -13,6 +13,8 @@ from datamill.report.verbs.quantile_answer import choose_model_scale, is_detecte
 #: Panels of one figure, the intercept's among them.
 MOST_PANELS = 12
 _COLUMNS = 3
+#: Width of a panel and of the gap to the next, in pixels: a longer title would lie upon its neighbour's.
+_WIDTH, _SPACING = 210, 40
 
 
 def draw_effects_by_quantile(observations: Described, model: QuantileModel) -> Figure:
@@ -124,14 +126,14 @@ def _compose(points: list[dict[str, Any]], panels: dict[str, str], unit: str, le
         # Panels one by one: a facet's last row would have axes under empty places.
         "concat": [
             {
-                "title": {"text": title, "anchor": "middle", "fontSize": 12},
+                "title": {"text": title, "anchor": "middle", "fontSize": 12, "limit": _WIDTH + _SPACING},
                 "transform": [{"filter": {"field": "effect", "equal": panel}}],
-                "width": 210,
+                "width": _WIDTH,
                 "height": 140,
                 "layer": layers,
             }
             for panel, title in panels.items()
         ],
         "columns": _COLUMNS,
-        "spacing": {"row": 24, "column": 40},
+        "spacing": {"row": 24, "column": _SPACING},
     }
