@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from typing import Any
 
 import pandas as pd
 import polars as pl
@@ -41,6 +42,20 @@ def test_an_ordered_categorical_of_pandas_keeps_its_order(ordered: list[object])
 def test_space_around_the_levels_of_an_enum_leaves_their_order() -> None:
     kind = pl.Enum(["low ", "mid", " high"])
     assert list_levels(pl.Series([" high", "low ", "mid"] * 4, dtype=kind)) == ("low", "mid", "high")
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        (pd.cut(range(12), [-1, 5, 20]), "neither numbers nor texts"),
+        (pd.period_range("2024-01", periods=12, freq="M"), "neither numbers nor texts"),
+        ([complex(row) for row in range(12)], "is no table"),
+    ],
+)
+def test_types_of_pandas_that_have_no_texts_are_refused(column: Any, words: str) -> None:
+    frame = pd.DataFrame({"g": column, "y": [float(row % 5) for row in range(12)]})
+    with pytest.raises(InputError, match=words):
+        datamill.summary(frame, response="y", factors=["g"])
 
 
 @pytest.mark.parametrize("zeros", [[0.0, -0.0], [-0.0, 0.0]])

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -79,6 +80,15 @@ def test_columns_that_cannot_be_used_are_refused_alike(
 ) -> None:
     file = write_table(tmp_path, levels, values)
     with pytest.raises(InputError, match=words):
+        fit(file, stream=stream)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_column_of_a_type_of_pandas_alone_is_refused(tmp_path: Path, stream: bool) -> None:
+    months = pd.period_range("2024-01", periods=2, freq="M").repeat(ROWS // 2)
+    file = tmp_path / "table.parquet"
+    pd.DataFrame({"g": months, "y": VALUES}).to_parquet(file)
+    with pytest.raises(InputError, match="neither numbers nor texts"):
         fit(file, stream=stream)
 
 

@@ -104,7 +104,8 @@ def _refuse_odd_columns(table: pl.DataFrame, question: Question) -> None:
     named = (*list_columns(question), *question.factors, *question.blocks, question.trial)
     for name in dict.fromkeys(named):
         kind = table.schema.get(name)
-        if kind is not None and (kind.is_nested() or kind in (pl.Duration, pl.Binary, pl.Object)):
+        odd = (pl.Duration, pl.Binary, pl.Object, pl.BaseExtension)
+        if kind is not None and (kind.is_nested() or isinstance(kind, odd)):
             raise InputError(
                 f"column {name} holds {kind}, neither numbers nor texts",
                 remedy="Make numbers or texts of it, such as seconds of a duration, or name another column.",

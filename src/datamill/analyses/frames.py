@@ -9,12 +9,13 @@ from typing import Any
 import polars as pl
 
 from datamill.experiment.errors import InputError
+from datamill.results.level_orders import keep_declared_orders, take_arrow_table
 
 
 def take_frame(table: Any) -> pl.DataFrame:
     """Return a table as a polars frame: polars, pandas, Arrow, a dict of columns, or any Arrow stream.
 
-    The order of an ordered pandas categorical is kept as the order of levels.
+    The order of an ordered categorical of pandas or dictionary of Arrow is kept as the order of levels.
 
     Raises:
         InputError: it is no table, a lazy frame fails, or a column is of no type that can be taken.
@@ -27,8 +28,10 @@ def take_frame(table: Any) -> pl.DataFrame:
         return _gather_columns(table)
     _refuse_wide_decimals(table)
     try:
+        if hasattr(table, "__arrow_c_stream__") and not type(table).__module__.startswith("pandas"):
+            return take_arrow_table(table)
         frame = pl.DataFrame(table) if hasattr(table, "__arrow_c_stream__") else pl.from_dataframe(table)
-    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+    except (TypeError, ValueError, NotImplementedError, pl.exceptions.PolarsError) as error:
         raise InputError(
             f"{type(table).__name__} is no table: {error}",
             remedy="Give a polars or pandas frame, an Arrow table, or a dict of columns.",
@@ -43,7 +46,10 @@ def _keep_orders(frame: pl.DataFrame, kinds: Mapping[str, Any]) -> pl.DataFrame:
     ordered = {
         name: pl.Enum(_spell_levels(kind.categories))
         for name, kind in kinds.items()
-        if getattr(kind, "ordered", False) and hasattr(kind, "categories")
+        if getattr(kind, "ordered", False)
+        and hasattr(kind, "categories")
+        # Such as the intervals of pandas.cut: of no type that has a text for each level.
+        and not isinstance(frame.schema.get(name), pl.BaseExtension)
     }
     return frame.with_columns(pl.col(name).cast(pl.String).cast(kind) for name, kind in ordered.items())
 
@@ -72,7 +78,7 @@ def _gather_columns(columns: Mapping[Any, Any]) -> pl.DataFrame:
             raise InputError(f"the name of a column is {name!r}, no text", remedy=f'Write "{name}".')
         gathered[name] = _gather_column(name, values) if isinstance(values, (list, tuple)) else values
     try:
-        frame = pl.DataFrame(gathered)
+        frame = keep_declared_orders(pl.DataFrame(gathered), gathered)
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
         raise InputError(
             f"the columns make no table: {str(error).strip().splitlines()[0]}",

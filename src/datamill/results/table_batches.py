@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from datamill.experiment.errors import InputError
+from datamill.results.level_orders import is_ordered, list_categories, merge_orders, spell_dictionary
 from datamill.results.lost_digits import may_lose_digits, report_lost_digits
 
 #: Rows of a batch.
@@ -24,7 +25,7 @@ _ROWS = 1 << 18
 class CombinationCounts:
     """The combinations of labels in a table: labels (K × f), rows of each (K), lowest and highest value.
 
-    `levels` has the order of those factors whose columns state one (Enums).
+    `levels` has the order of those factors whose columns state one (Enums, ordered dictionaries).
     """
 
     labels: tuple[tuple[str, ...], ...]
@@ -53,11 +54,18 @@ def count_combinations(file: Path, factors: Sequence[str], response: str) -> Com
             response is not a finite number, or whole numbers would lose their differences as doubles.
     """
     found: dict[tuple[str, ...], int] = {}
+    dictionaries: dict[str, list[pa.Array]] = {}
     low, high, row = np.inf, -np.inf, 0
     rounded: list[int] = []
     for batch in _read_batches(file, [*factors, response]):
         values = _take_values(batch, response, file, row)
         rounded += _find_rounded(batch.column(response), values)
+        for name in factors:
+            if is_ordered(batch.column(name).type):
+                known = dictionaries.setdefault(name, [])
+                # Most batches have the dictionary of the one before.
+                if not known or not known[-1].equals(batch.column(name).dictionary):
+                    known.append(batch.column(name).dictionary)
         codes, labels = _combine(batch, factors, file, row)
         for index, count in enumerate(np.bincount(codes, minlength=len(labels)).tolist()):
             found[labels[index]] = found.get(labels[index], 0) + count
@@ -70,16 +78,21 @@ def count_combinations(file: Path, factors: Sequence[str], response: str) -> Com
         raise InputError("the table has no rows", where=str(file), remedy="Add one row an observation.")
     present = {labels: count for labels, count in found.items() if count}
     counts = np.array(list(present.values()), dtype=np.int64)
-    return CombinationCounts(tuple(present), counts, low, high, _list_levels(file, factors))
+    return CombinationCounts(tuple(present), counts, low, high, _list_levels(file, factors, dictionaries))
 
 
-def _list_levels(file: Path, factors: Sequence[str]) -> dict[str, list[str]]:
+def _list_levels(
+    file: Path, factors: Sequence[str], dictionaries: Mapping[str, Sequence[pa.Array]]
+) -> dict[str, list[str]]:
+    """Levels of factors that declare an order: that of an Enum, else of the dictionaries of all batches."""
+    levels = {}
+    for name, found in dictionaries.items():
+        order = merge_orders(list(dict.fromkeys(map(str.strip, spell_dictionary(item)))) for item in found)
+        if order is not None:
+            levels[name] = order
     types = {name: dtype for name, dtype in pl.read_parquet_schema(file).items() if name in factors}
-    return {
-        name: list(dict.fromkeys(dtype.categories.str.strip_chars().to_list()))
-        for name, dtype in types.items()
-        if isinstance(dtype, pl.Enum)
-    }
+    enums = {name: list_categories(dtype) for name, dtype in types.items() if isinstance(dtype, pl.Enum)}
+    return levels | enums
 
 
 def iterate_cells(
@@ -127,8 +140,9 @@ def _take_values(batch: pa.RecordBatch, response: str, file: Path, first: int) -
     bad = ~np.isfinite(values)
     if bad.any():
         at = int(np.argmax(bad))
+        given = column[at].as_py()
         raise InputError(
-            f'{response} is "{column[at].as_py()}", which is not a finite number',
+            f'{response} is "{"" if given is None else given}", which is not a finite number',
             where=f"{file}:{first + at + 1}",
             remedy="Correct the value, or remove the row.",
         )
@@ -179,7 +193,8 @@ def _encode_levels(column: pa.Array, name: str, file: Path) -> pa.DictionaryArra
     if pa.types.is_dictionary(column.type):
         return column
     kind = column.type
-    if pa.types.is_nested(kind) or pa.types.is_duration(kind) or _is_binary(kind):
+    odd = pa.types.is_nested(kind) or pa.types.is_duration(kind) or isinstance(kind, pa.BaseExtensionType)
+    if odd or _is_binary(kind):
         raise InputError(
             f"column {name} holds {kind}, neither numbers nor texts",
             where=str(file),

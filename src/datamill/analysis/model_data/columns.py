@@ -13,6 +13,7 @@ from datamill._native import number_texts, relabel
 from datamill.analysis.model_data.cells import CellArray, CodeArray, Factor, FloatArray, order_levels
 from datamill.analysis.model_data.formula import Variable
 from datamill.experiment.errors import InputError
+from datamill.results.level_orders import list_categories
 from datamill.results.lost_digits import may_lose_digits, report_lost_digits
 
 
@@ -52,11 +53,6 @@ def encode_factors(
         level_of_label = np.array([place[label] for label in labels], dtype=np.uint32)
         columns.append(_replace_codes(codes, level_of_label[label_of_code]))
     return tuple(factors), tuple(columns)
-
-
-def list_categories(kind: pl.Enum) -> list[str]:
-    """The levels of an Enum in its order, as they are compared: without space around them."""
-    return list(dict.fromkeys(kind.categories.str.strip_chars().to_list()))
 
 
 def _replace_codes(codes: CodeArray, of_code: CellArray) -> CodeArray:
