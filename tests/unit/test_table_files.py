@@ -82,3 +82,24 @@ def test_whole_numbers_too_large_for_doubles_are_refused_in_batches_as_in_memory
             assert caught.value.where == str(file)
         else:
             read()
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize("words", [["true", "maybe"], ["TRUE", "1"], ["false", " true"]])
+def test_a_row_that_is_neither_valid_nor_invalid_is_not_left_out_in_silence(
+    tmp_path: Path, suffix: str, words: list[str]
+) -> None:
+    table = pl.DataFrame(
+        {"trial_id": ["a", "b"], "response": "t", "value": [1.0, 2.0], "unit": "s", "valid": words}
+    )
+    file = tmp_path / f"table{suffix}"
+    (table.write_csv if suffix == ".csv" else table.write_parquet)(file)
+    with pytest.raises(InputError, match=f'valid is "{words[1]}", which is neither true nor false') as caught:
+        read_table_file(file)
+    assert caught.value.where == f"{file}:{3 if suffix == '.csv' else 2}"
+
+
+def test_validity_may_be_written_as_spreadsheets_do(tmp_path: Path) -> None:
+    file = tmp_path / "table.csv"
+    file.write_text("trial_id,response,value,valid\na,t,1,TRUE\nb,t,2,FALSE\nc,t,2,\n")
+    assert read_table_file(file)["valid"].to_list() == ["TRUE", "FALSE", None]

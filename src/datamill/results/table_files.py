@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 
 from datamill.experiment.errors import InputError
+from datamill.results.csv_mistakes import (
+    refuse_bad_header,
+    refuse_bad_quotes,
+    refuse_encoding,
+    refuse_long_rows,
+    refuse_odd_text,
+)
+from datamill.results.level_orders import read_declared_orders
 
 #: First bytes of Parquet files, of zip archives, which Excel's are, and of Excel's before 2007.
 _PARQUET, _ZIP, _OLD_EXCEL = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
+#: First bytes of compressed files.
+_COMPRESSED = {
+    "gzip": re.compile(rb"\x1f\x8b\x08"),
+    "zstd": re.compile(rb"\x28\xb5\x2f\xfd"),
+    "bzip2": re.compile(rb"BZh[1-9]1AY&SY"),
+    "xz": re.compile(rb"\xfd7zXZ\0"),
+}
 _REMEDY = "Give a comma-separated .csv file in UTF-8 with a header line, or a .parquet file."
 
 
@@ -46,19 +61,46 @@ def read_table_file(file: Path, columns: Sequence[str] = ()) -> pl.DataFrame:
     try:
         if not is_text_table(file):
             present = [name for name in pl.read_parquet_schema(file) if name in columns]
-            return pl.read_parquet(file, columns=present if columns else None)
-        _refuse_bad_header(file)
+            frame = pl.read_parquet(file, columns=present if columns else None)
+            _refuse_odd_validity(frame, file)
+            return read_declared_orders(file, frame)
+        refuse_bad_header(file)
+        refuse_bad_quotes(file)
         table = pl.read_csv(file, infer_schema=False)
         filled = table.select(~pl.all_horizontal(pl.all().is_null())).to_series()
         last = filled.reverse().arg_max() or 0
     except UnicodeDecodeError:
-        raise _refuse_encoding(file) from None
+        raise refuse_encoding(file) from None
     except (pl.exceptions.PolarsError, csv.Error) as error:
         if is_text_table(file):
-            _refuse_long_rows(file)
+            refuse_long_rows(file)
         reason = str(error).splitlines()[0].rstrip(".:")
         raise InputError(f"the table cannot be read: {reason}", where=str(file), remedy=_REMEDY) from None
-    return table.head(table.height - last if filled.any() else 0)
+    table = table.head(table.height - last if filled.any() else 0)
+    _refuse_odd_validity(table, file)
+    return table
+
+
+def _refuse_odd_validity(table: pl.DataFrame, file: Path) -> None:
+    """Refuse a tidy table with a row that is neither valid nor invalid, which would be left out in silence.
+
+    Raises:
+        InputError: with the first such row.
+    """
+    if not all(name in table.columns for name in ("trial_id", "response", "value", "valid")):
+        return
+    valid = table["valid"]
+    if valid.dtype == pl.Boolean or valid.dtype.is_nested():
+        return
+    known = valid.cast(pl.String).str.to_lowercase().is_in(["true", "false"]).fill_null(value=True)
+    if known.all():
+        return
+    row = known.arg_min() or 0
+    raise InputError(
+        f'valid is "{valid[row]}", which is neither true nor false',
+        where=f"{file}:{row + (2 if is_text_table(file) else 1)}",
+        remedy="Write true or false, or remove the row.",
+    )
 
 
 def _refuse_other_formats(file: Path) -> None:
@@ -75,13 +117,17 @@ def _refuse_other_formats(file: Path) -> None:
         )
     if mark == _ZIP:
         raise InputError("this is a zip archive", where=str(file), remedy="Unpack it first.")
+    for name, beginning in _COMPRESSED.items():
+        if beginning.match(first):
+            raise InputError(
+                f"this is a file compressed with {name}", where=str(file), remedy="Unpack it first."
+            )
     if is_text_table(file):
         if mark == _PARQUET:
             raise InputError(
                 "this is a Parquet file", where=str(file), remedy="Let its name end in .parquet."
             )
-        if mark.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise _refuse_encoding(file)
+        refuse_odd_text(file, first)
     elif mark != _PARQUET:
         raise InputError(
             f"this is {_guess_format(first)}, and no Parquet file", where=str(file), remedy=_REMEDY
@@ -105,43 +151,3 @@ def _guess_format(first: bytes) -> str:
     if b";" in line:
         return "a table separated by semicolons"
     return "a text file"
-
-
-def _refuse_encoding(file: Path) -> InputError:
-    return InputError(
-        "the text is not in UTF-8", where=str(file), remedy="Save it as comma-separated CSV in UTF-8."
-    )
-
-
-def _refuse_bad_header(file: Path) -> None:
-    with file.open(encoding="utf-8-sig", newline="") as handle:
-        header = next(csv.reader(handle), [])
-    for mark, name in ((";", "semicolons"), ("\t", "tabs")):
-        if len(header) == 1 and mark in header[0]:
-            raise InputError(
-                f"the columns seem to be separated by {name}",
-                where=str(file),
-                remedy="Separate them by commas, and write numbers with a decimal point.",
-            )
-    repeated = sorted({name for name in header if header.count(name) > 1})
-    if repeated:
-        raise InputError(
-            f'the column "{repeated[0]}" stands there twice', where=f"{file}:1", remedy="Rename one of them."
-        )
-
-
-def _refuse_long_rows(file: Path) -> None:
-    """Refuse the first row that has more fields than the header, if there is one."""
-    with file.open(encoding="utf-8-sig", errors="replace", newline="") as handle:
-        rows = csv.reader(handle)
-        try:
-            width = len(next(rows, []))
-            row = next((row for row in rows if len(row) > width), None)
-        except csv.Error:
-            return
-    if row is not None:
-        raise InputError(
-            f"the row has {len(row)} fields, the header {width}",
-            where=f"{file}:{rows.line_num}",
-            remedy='Correct the row; a text or number with a comma in it stands in quotes: "1,5".',
-        )
