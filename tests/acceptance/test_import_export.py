@@ -108,7 +108,10 @@ def test_the_summary_as_json(datamill) -> None:
     summary = json.loads(said)
     assert summary["files"][0]["format"] == "pyperf JSON"
     assert summary["rows"] == 97
-    assert summary["left_out"] == {"calibration": 37, "warm-up": 20}
+    assert {reason.partition(":")[0]: count for reason, count in summary["left_out"].items()} == {
+        "calibration": 37,
+        "warm-up": 20,
+    }
     assert summary["table"] == "t.parquet"
 
 

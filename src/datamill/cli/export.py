@@ -18,7 +18,7 @@ from datamill.report.markup import format_latex, format_markdown
 from datamill.report.point_table import PrintedTable, show_rows, summarize_points
 from datamill.results.bundle import open_bundle, replace_file
 from datamill.results.exporting.benchfmt import format_benchfmt, list_level_columns
-from datamill.results.exporting.types import restore_plain_types, restore_tidy_types
+from datamill.results.exporting.types import refuse_unspoken_types, restore_plain_types, restore_tidy_types
 from datamill.results.table_files import is_text_table, read_table_file
 
 _MARKUP: dict[str, Callable[[PrintedTable], str]] = {"latex": format_latex, "markdown": format_markdown}
@@ -98,6 +98,8 @@ def export(
     if responses:
         table = _choose_responses(table, responses, tidy, source)
     notes: tuple[str, ...] = ()
+    if form != "parquet":
+        refuse_unspoken_types(table, source=source)
     if form == "csv":
         content = table.write_csv().encode()
     elif form == "parquet":

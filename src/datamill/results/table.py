@@ -20,6 +20,8 @@ from datamill.results.reboots import explain_missing_reboots
 from datamill.results.responses import evaluate_response, list_built_in_values, list_wanted_responses
 from datamill.results.trial_record import TrialRecord
 from datamill.results.validity import (
+    AGGREGATE,
+    CALIBRATION,
     CALIBRATION_REASON,
     REFERENCE_REASON,
     WARM_UP,
@@ -142,14 +144,31 @@ def build_table(experiment: Experiment, design: Design, records: Sequence[TrialR
 def leave_out_put_aside(table: pl.DataFrame) -> pl.DataFrame:
     """Return a tidy table without the rows that no answer uses because that is the plan.
 
-    These are measurements to warm up, and trials for reference and calibration. A table that does not say why
-    rows are invalid has none.
+    These are measurements to warm up, trials for reference and calibration, and what other tools tell beside
+    their observations: calibrations and aggregates. A table that does not say why rows are invalid has none.
+    Where nothing else is left, all rows stay, so that whoever finds none to use can count them.
     """
+    kept = table.filter(~pl.any_horizontal(_list_put_aside(table).values()))
+    return kept if kept.height else table
+
+
+def count_put_aside(table: pl.DataFrame) -> dict[str, int]:
+    """Count the rows that `leave_out_put_aside` leaves out, by what they are, in the plural."""
+    counts = table.select(**_list_put_aside(table)).sum()
+    return {name: count for name, count in counts.row(0, named=True).items() if count}
+
+
+def _list_put_aside(table: pl.DataFrame) -> dict[str, pl.Expr]:
+    """Which rows are put aside, by what they are."""
     if "exclusion" not in table.columns:
-        return table
-    reason = pl.col("exclusion").cast(pl.String)
-    planned = reason.str.starts_with(f"{WARM_UP}:") | reason.is_in([REFERENCE_REASON, CALIBRATION_REASON])
-    return table.filter(~planned.fill_null(value=False))
+        return {"rows": pl.lit(value=False)}
+    reason = pl.col("exclusion").cast(pl.String).fill_null("")
+    return {
+        "warm-ups": reason.str.starts_with(f"{WARM_UP}:"),
+        "calibrations": reason.str.starts_with(f"{CALIBRATION}:") | (reason == CALIBRATION_REASON),
+        "reference trials": reason == REFERENCE_REASON,
+        "aggregates": reason.str.starts_with(f"{AGGREGATE}:"),
+    }
 
 
 class _Series:

@@ -15,6 +15,9 @@ REFERENCE_REASON = "reference trial: shows drift, not part of the question"
 CALIBRATION_REASON = "calibration trial: shows what a measurement costs, not part of the question"
 #: What the exclusion of a measurement begins with that an execution only takes to warm up.
 WARM_UP = "warm-up"
+#: The same of what other tools report beside their observations: how they sought the number of loops of a
+#: measurement, and figures that sum up observations.
+CALIBRATION, AGGREGATE = "calibration", "aggregate"
 #: Failures that say something about the host, not about the package: the trial is attempted again.
 HOST_FAILURES = frozenset({"disk_full", "isolation", "internal"})
 

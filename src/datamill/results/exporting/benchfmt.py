@@ -6,11 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 import polars as pl
 
 from datamill.experiment.errors import InputError
-from datamill.results.table import CONTEXT_PREFIX, TABLE_SCHEMA
+from datamill.results.foreign.benchfmt import RESPONSE_KEY, UNIT_KEY, find_imported_name
+from datamill.results.table import CONTEXT_PREFIX, TABLE_SCHEMA, count_put_aside
 
 #: Keys that the testing package itself writes, without a prefix.
 _MACHINE = ("goos", "goarch", "cpu")
@@ -38,11 +40,13 @@ def format_benchfmt(table: pl.DataFrame, factors: Sequence[str], *, source: str)
     A factor with several levels stands in the name (`Sort/size=100`), or in a configuration line when
     a level holds a stroke or a blank; what is constant stands in configuration lines. A trial ends
     with `PASS`, as a process of `go test` does. Units are the response's own where it is called after
-    its unit (`sec/op`), else `NAME-UNIT` (`wall_time-sec`).
+    its unit (`sec/op`), else `NAME-UNIT` (`wall_time-sec`), with a line `Unit` that says which is which.
 
     Raises:
-        InputError: no row is valid; names are told apart only by signs that the format cannot hold.
+        InputError: no row is valid; names or units are told apart only by signs that the format cannot hold.
     """
+    texts = [name for name in ("benchmark", "response", "unit", *factors) if name in table.columns]
+    table = table.with_columns(pl.col(texts).cast(pl.String), pl.col("value").cast(pl.Float64))
     valid = table.filter(pl.col("valid") & pl.col("value").is_finite())
     if valid.height == 0:
         raise InputError("no row is valid", where=source, remedy="The column exclusion says why.")
@@ -58,15 +62,15 @@ def format_benchfmt(table: pl.DataFrame, factors: Sequence[str], *, source: str)
     ]
     in_name += [name for name in factors if name not in (*varied, *constant, "file")]
     notes = []
-    excluded = table.height - valid.height
+    aside = count_put_aside(table)
+    notes += [f"{count} rows are not written, because they are {kind}" for kind, count in aside.items()]
+    excluded = table.height - valid.height - sum(aside.values())
     if excluded:
         notes.append(f"{excluded} rows that are not valid are not written")
     lines = list(_list_constants(valid, constant))
     names = _name_benchmarks(valid, in_name, source)
-    units = {
-        (response, unit): name_unit(response, unit)
-        for response, unit in valid.select("response", "unit").unique().iter_rows()
-    }
+    units = _name_units(valid, source)
+    lines += _list_unit_lines(units)
     identity = [name for name in ("experiment", "trial_id", "attempt") if name in valid.columns]
     rows = valid.with_columns(pl.Series("_name", names))
     shown: dict[str, str | None] = {}
@@ -96,6 +100,45 @@ def format_benchfmt(table: pl.DataFrame, factors: Sequence[str], *, source: str)
             results += 1
         lines.append("PASS")
     return BenchfmtText("\n".join(lines) + "\n", results, tuple(notes))
+
+
+def _name_units(valid: pl.DataFrame, source: str) -> dict[tuple[str, str | None], str]:
+    """Return the unit that the format shows for each response and unit of a table.
+
+    Raises:
+        InputError: two that differ get the same.
+    """
+    named: dict[str, tuple[str, str]] = {}
+    units = {}
+    for response, unit in valid.select("response", "unit").unique(maintain_order=True).iter_rows():
+        name = units[response, unit] = name_unit(response, unit)
+        # What has no unit and what is a plain number are the same there.
+        meant = (response, "" if unit in (None, "1") else unit)
+        if named.setdefault(name, meant) != meant:
+            raise InputError(
+                f"{' in '.join(filter(None, named[name]))} and {' in '.join(filter(None, meant))} would both "
+                f'be called "{name}"',
+                where=source,
+                remedy="Rename one of them, bring them to one unit, or choose with --response.",
+            )
+    return units
+
+
+def _list_unit_lines(units: Mapping[tuple[str, str | None], str]) -> list[str]:
+    """A line about each unit that would come back as another response or unit than it was."""
+    lines: dict[str, str] = {}
+    for (response, unit), name in units.items():
+        if find_imported_name(name) != (response, unit or ""):
+            about = f"{RESPONSE_KEY}={_write_word(response)}"
+            lines.setdefault(
+                name, f"Unit {name} {about}" + (f" {UNIT_KEY}={_write_word(unit)}" if unit else "")
+            )
+    return list(lines.values())
+
+
+def _write_word(text: str) -> str:
+    """A text as one word: its blanks, and the sign that stands for them, as in an address of the web."""
+    return re.sub(r"[\s%]", lambda sign: quote(sign[0]), text)
 
 
 def _count_iterations(row: Mapping[str, Any]) -> int:
@@ -150,7 +193,7 @@ def _name_benchmarks(valid: pl.DataFrame, factors: Sequence[str], source: str) -
     named: dict[str, tuple[Any, ...]] = {}
     by_point: dict[tuple[Any, ...], str] = {}
     for row in points.iter_rows(named=True):
-        name = _name_point(str(row[base]) if base else "", {key: row[key] for key in factors})
+        name = _name_point(str(row[base] or "") if base else "", {key: row[key] for key in factors})
         key = tuple(row.values())
         if name in named:
             raise InputError(

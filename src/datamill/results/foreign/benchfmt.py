@@ -7,9 +7,11 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from urllib.parse import unquote
 
 from datamill.results.foreign.content import Content
 from datamill.results.foreign.records import Execution, ForeignFormat, ForeignResults, Series
+from datamill.results.foreign.units import find_conversion
 from datamill.results.table import CONTEXT_PREFIX
 
 _TITLE = "Go benchmark text"
@@ -22,6 +24,8 @@ _END_OF_PROCESS = re.compile(r"(PASS|FAIL|ok\s.*|FAIL\s.*|---\s.*)$")
 #: A unit that is brought to its base, perhaps after a prefix (`p99-ns/op`), with its name there.
 _UNIT = re.compile(r"([^*/]*-)?(ns|sec|MB|B)(/(?!ns|us|ms|min|hr?$)[^*]*)?")
 _TIDY = {"ns": "sec", "sec": "sec", "MB": "B", "B": "B"}
+#: Keys of a line `Unit UNIT KEY=VALUE…` by which datamill's export says which response stands behind a unit.
+RESPONSE_KEY, UNIT_KEY = "datamill.response", "datamill.unit"
 _PROCESSORS = re.compile(r"(.+)-([0-9]+)$")
 
 
@@ -50,11 +54,13 @@ def read_benchfmt(content: Content) -> ForeignResults:
     Names are split as benchstat does: `Sort/alg=quick/n=64-8` has the factors `alg`, `n` and
     `gomaxprocs`. A configuration line becomes a factor, except what describes the machine. A
     process ends where the testing package says so (`PASS`, `ok`), or begins to describe it anew.
+    Lines of datamill's own export about units give back the names of responses and their units.
     """
     notes: list[str] = []
     executions: list[Execution] = []
     configuration: dict[str, str] = {}
     current: dict[tuple[str, ...], _Growing] = {}
+    known: dict[str, tuple[str, str]] = {}
     lines = _list_event_output(content) if _is_event_stream(content) else enumerate(content.lines, start=1)
     for number, line in lines:
         if line.startswith("Benchmark"):
@@ -62,18 +68,21 @@ def read_benchfmt(content: Content) -> ForeignResults:
             if problem:
                 notes.append(f"line {number} begins like a result, but {problem}: left out")
             continue
+        if line.startswith("Unit "):
+            known |= _read_unit_line(line)
+            continue
         if _END_OF_PROCESS.match(line):
-            executions += _close(current)
+            executions += _close(current, known)
             continue
         match = _CONFIGURATION.match(line)
         if match:
             key, value = match[1], (match[2] or "").strip()
             if key == "goos" and current:
-                executions += _close(current)
+                executions += _close(current, known)
             configuration.pop(key, None)
             if value:
                 configuration[key] = value
-    executions += _close(current)
+    executions += _close(current, known)
     return ForeignResults(executions, notes)
 
 
@@ -122,13 +131,22 @@ def _is_context(key: str) -> bool:
     return key in _MACHINE or key.startswith(CONTEXT_PREFIX)
 
 
-def _close(current: dict[tuple[str, ...], _Growing]) -> list[Execution]:
+def _read_unit_line(line: str) -> dict[str, tuple[str, str]]:
+    """Response and unit proper behind a unit, where a line about it says so; other keys are benchstat's."""
+    unit, *pairs = line.split()[1:] or [""]
+    told = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
+    if RESPONSE_KEY not in told:
+        return {}
+    return {unit: (unquote(told[RESPONSE_KEY]), unquote(told.get(UNIT_KEY, "")))}
+
+
+def _close(current: dict[tuple[str, ...], _Growing], known: Mapping[str, tuple[str, str]]) -> list[Execution]:
     """End a process: hand on what was measured in it."""
     ended = [
         Execution(
             growing.benchmark,
             growing.factors,
-            [_make_series(growing, unit) for unit in growing.values],
+            [_make_series(growing, unit, known.get(unit)) for unit in growing.values],
             growing.context,
         )
         for growing in current.values()
@@ -137,16 +155,22 @@ def _close(current: dict[tuple[str, ...], _Growing]) -> list[Execution]:
     return ended
 
 
-def _make_series(growing: _Growing, unit: str) -> Series:
-    response, proper = tidy_unit(unit)
+def _make_series(growing: _Growing, unit: str, known: tuple[str, str] | None) -> Series:
+    response, proper = known or tidy_unit(unit)
     return Series(
         response,
         proper,
         growing.values[unit],
         exclusions=growing.exclusions.get(unit, {}),
         iterations=growing.iterations[unit],
-        keep_unit=_UNIT.fullmatch(unit) is None,
+        keep_unit=known is not None or _UNIT.fullmatch(unit) is None,
     )
+
+
+def find_imported_name(unit: str) -> tuple[str, str]:
+    """Return the response and the base unit that a unit of the format becomes in a table."""
+    response, proper = tidy_unit(unit)
+    return response, proper if _UNIT.fullmatch(unit) is None else find_conversion(proper).unit
 
 
 def tidy_unit(unit: str) -> tuple[str, str]:

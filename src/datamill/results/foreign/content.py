@@ -29,7 +29,9 @@ class Content:
     @cached_property
     def lines(self) -> list[str]:
         """The lines, without their ends."""
-        return self.text.splitlines()
+        # Only these end a line of a file: a line separator of Unicode may stand in a text of JSON.
+        lines = re.split("\r\n|[\r\n]", self.text)
+        return lines if lines[-1] else lines[:-1]
 
     @cached_property
     def document(self) -> Any:
@@ -38,7 +40,7 @@ class Content:
             return None
         try:
             return json.loads(self.text)
-        except (json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):
             return None
 
     @property
@@ -52,7 +54,7 @@ class Content:
         line = next((line for line in self.lines if line.strip()), "")
         try:
             value = json.loads(line)
-        except (json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):
             return {}
         return value if isinstance(value, dict) else {}
 
@@ -105,6 +107,12 @@ def refuse_broken_json(content: Content) -> None:
         ) from None
     except RecursionError:
         raise InputError("the JSON is nested too deeply", where=content.source) from None
+    except ValueError:
+        raise InputError(
+            "a number of the JSON has too many digits",
+            where=content.source,
+            remedy="Give the file as the tool wrote it.",
+        ) from None
 
 
 def convert_document(content: Content, document: Any, kind: type[_T], title: str, *, line: int = 0) -> _T:

@@ -29,7 +29,7 @@ def load_content(path: Path) -> tuple[Content, str]:
         OSError: a file cannot be read.
     """
     if path == STANDARD_INPUT:
-        data = sys.stdin.buffer.read()
+        data = _unpack(sys.stdin.buffer.read(), "standard input")
         return Content("standard input", decode_text(data, "standard input")), _digest(data)
     if path.is_dir():
         return _load_folder(path)
@@ -61,14 +61,18 @@ def label_files(paths: Sequence[Path]) -> list[str]:
 
 
 def _read_bytes(path: Path) -> bytes:
-    data = path.read_bytes()
+    return _unpack(path.read_bytes(), str(path))
+
+
+def _unpack(data: bytes, source: str) -> bytes:
+    """Return the content of what is compressed with gzip, and anything else as it is."""
     if not data.startswith(_GZIP_MARK):
         return data
     try:
         return gzip.decompress(data)
     except (EOFError, OSError, zlib.error):
         raise InputError(
-            "the compressed file is not whole", where=str(path), remedy="Copy it again, or measure again."
+            "the compressed file is not whole", where=source, remedy="Copy it again, or measure again."
         ) from None
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
 
 from datamill.results.foreign.content import Content, convert_document, describe_scalar
 from datamill.results.foreign.records import Execution, ForeignFormat, ForeignResults, Series
+from datamill.results.validity import AGGREGATE
 
 _TITLE = "Google Benchmark JSON"
 #: Keys of an entry that are no counters.
@@ -23,7 +24,13 @@ _SETTINGS = {"real_time", "manual_time", "process_time"}
 _SETTING_KEYS = {"repeats", "min_time", "min_warmup_time", "iterations", "threads"}
 #: Aggregates over the arguments of a benchmark, which have no repetitions of their own.
 _FITS = {"BigO", "RMS"}
-_COUNTER_UNITS = {"bytes_per_second": "B/s", "items_per_second": "items/s"}
+_COUNTER_UNITS = {
+    "bytes_per_second": "B/s", "items_per_second": "items/s",
+    # What a memory manager of the benchmark reports.
+    "max_bytes_used": "B", "total_allocated_bytes": "B", "net_heap_growth": "B",
+}  # fmt: skip
+#: How the library before 1.5, which does not say which entries are aggregates, calls them.
+_AGGREGATE_NAME = re.compile(r"(.+)_(mean|median|stddev|cv|BigO|RMS)")
 
 
 class _Document(msgspec.Struct, frozen=True):
@@ -67,10 +74,13 @@ def read_google_benchmark(content: Content) -> ForeignResults:
         InputError: a field is missing or wrong.
     """
     document = convert_document(content, content.document, _Document, _TITLE)
+    names = {str(given.get("name")) for given in document.benchmarks}
     context = {name: describe_scalar(value) for name, value in document.context.items()}
     points: dict[tuple[str, str], tuple[_Entry, list[tuple[_Entry, dict[str, float]]]]] = {}
     for index, given in enumerate(document.benchmarks):
         entry = convert_document(content, given, _Entry, f"{_TITLE} (benchmarks[{index}])")
+        if "run_type" not in given:
+            entry = _find_aggregate(entry, names)
         counters = {
             name: float(value)
             for name, value in given.items()
@@ -101,6 +111,18 @@ def read_google_benchmark(content: Content) -> ForeignResults:
     return ForeignResults(executions, notes)
 
 
+def _find_aggregate(entry: _Entry, names: Collection[str]) -> _Entry:
+    """The entry as an aggregate, where its name says it is one: of another entry, or beside its fellows."""
+    match = _AGGREGATE_NAME.fullmatch(entry.name)
+    if match is None:
+        return entry
+    fellows = all(f"{match[1]}_{name}" in names for name in ("mean", "median", "stddev"))
+    fits = all(f"{match[1]}_{name}" in names for name in _FITS)
+    if match[1] not in names and not fellows and not fits:
+        return entry
+    return msgspec.structs.replace(entry, run_name=match[1], run_type="aggregate", aggregate_name=match[2])
+
+
 def _gather_series(entries: list[tuple[_Entry, dict[str, float]]]) -> list[Series]:
     """Responses of one benchmark; entries of another time unit make a series of their own."""
     series: dict[tuple[str, str, str], tuple[list[float | None], list[int | None]]] = {}
@@ -109,7 +131,7 @@ def _gather_series(entries: list[tuple[_Entry, dict[str, float]]]) -> list[Serie
         if entry.error_occurred or entry.skipped:
             reason = f"failed: {entry.error_message or entry.skip_message or 'no message'}"
         elif entry.run_type == "aggregate":
-            reason = f"{entry.aggregate_name or 'aggregate'} of the repetitions, not an observation"
+            reason = f"{AGGREGATE}: {entry.aggregate_name or 'a figure'} of the repetitions, no observation"
         percent = entry.run_type == "aggregate" and entry.aggregate_unit == "percentage"
         unit = "1" if percent else entry.time_unit
         values = {"real_time": (unit, entry.real_time), "cpu_time": (unit, entry.cpu_time)}

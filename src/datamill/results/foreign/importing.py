@@ -16,6 +16,9 @@ from datamill.results.foreign.recognise import recognise_format
 from datamill.results.foreign.records import ForeignResults
 from datamill.results.foreign.table import LabelledResults, build_foreign_table
 
+#: The largest number in a column of whole numbers.
+_MOST_ITERATIONS = 2**63 - 1
+
 
 @dataclass(frozen=True, slots=True)
 class ImportedFile:
@@ -63,13 +66,21 @@ def import_files(
             )
         digests[digest] = path
         found = recognise_format(content, forced=forced)
-        read = found.read(content)
+        try:
+            read = found.read(content)
+        except OverflowError:
+            raise InputError(
+                f"this is {found.title}, but one of its whole numbers is beyond the range of doubles",
+                where=str(path),
+                remedy="Give the file as the tool wrote it.",
+            ) from None
         if not any(series.values for execution in read.executions for series in execution.series):
             raise InputError(
                 f"this is {found.title}, but it holds no observation",
                 where=str(path),
                 remedy="; ".join(read.notes) or "Measure again.",
             )
+        _refuse_endless_iterations(read, found.title, str(path))
         known += [execution.benchmark for execution in read.executions]
         chosen = _choose(read, patterns)
         passed = len(read.executions) - len(chosen.executions)
@@ -84,6 +95,19 @@ def import_files(
             remedy=f"The benchmarks are: {', '.join(dict.fromkeys(known))}.",
         )
     return Imported(build_foreign_table(results, independent=independent), tuple(files))
+
+
+def _refuse_endless_iterations(read: ForeignResults, title: str, source: str) -> None:
+    """Refuse numbers of iterations that no column holds."""
+    for execution in read.executions:
+        for series in execution.series:
+            for count in series.iterations or ():
+                if count is not None and not -_MOST_ITERATIONS <= count <= _MOST_ITERATIONS:
+                    raise InputError(
+                        f"this is {title}, but {execution.benchmark} has {count} iterations, beyond 64 bits",
+                        where=source,
+                        remedy="Give the file as the tool wrote it.",
+                    )
 
 
 def _choose(results: ForeignResults, patterns: Sequence[str]) -> ForeignResults:

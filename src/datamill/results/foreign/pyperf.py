@@ -9,10 +9,14 @@ import msgspec
 
 from datamill.results.foreign.content import Content, convert_document, describe_scalar
 from datamill.results.foreign.records import Execution, ForeignFormat, ForeignResults, Series
+from datamill.results.validity import CALIBRATION, WARM_UP
 
 _TITLE = "pyperf JSON"
 #: Names of a value by its unit; pyperf has one value a benchmark.
 _RESPONSES = {"second": "time", "byte": "memory", "integer": "count"}
+
+_WARM_UP = f"{WARM_UP}: before the values of its process"
+_CALIBRATION = f"{CALIBRATION}: of a process that only sought the number of loops"
 
 
 class _Run(msgspec.Struct, frozen=True):
@@ -57,7 +61,7 @@ def read_pyperf(content: Content) -> ForeignResults:
             metadata = shared | run.metadata
             unit = str(metadata.get("unit", "second"))
             # A process that only sought the number of loops has warm-ups and no value.
-            reason = "warm-up" if run.values else "calibration"
+            reason = _WARM_UP if run.values else _CALIBRATION
             inner = _read_count(metadata.get("inner_loops"), 1) or 1
             loops = _read_count(metadata.get("loops"), None)
             series = Series(

@@ -46,6 +46,13 @@ def read_rebench(content: Content) -> ForeignResults:
             continue
         fields = line.split("\t")
         if set(_NEEDED) <= set(fields):
+            repeated = next((name for name in fields if fields.count(name) > 1), None)
+            if repeated is not None:
+                raise InputError(
+                    f'the column "{repeated}" stands there twice',
+                    where=f"{content.source}:{number}",
+                    remedy="Give the file as the tool wrote it.",
+                )
             columns = fields
             continue
         if len(fields) < len(columns):
