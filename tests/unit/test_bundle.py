@@ -1,5 +1,6 @@
 """The bundle: one folder that holds everything, and lets only one process at it."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,16 @@ def test_a_second_process_is_refused_until_the_first_has_ended(tmp_path: Path) -
         pytest.fail("both hold the lock")
     with lock_bundle(bundle) as handle:
         assert handle > 2
+
+
+def test_a_table_of_fewer_records_than_the_log_does_not_call_itself_the_whole(tmp_path: Path) -> None:
+    bundle = make_bundle_folder(tmp_path / "b")
+    records = [make_record(trial.trial_id, package=trial.package) for trial in bundle.design.trials[:3]]
+    bundle.append_records(records)
+    # One more trial ended after the log was read.
+    bundle.write_table(records[:2])
+    os.utime(bundle.table_file, (1, 1))
+    assert not bundle.has_table
 
 
 def test_the_table_has_a_row_for_each_observation_and_all_columns(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.parse import parse_experiment
 from datamill.experiment.records import Experiment
 from datamill.results.decisions import Decision, append_decision, list_needed_trials, read_decisions
-from datamill.results.log import append_records, read_log
+from datamill.results.log import append_records, measure_log, read_log
 from datamill.results.table import build_table
 from datamill.results.table_files import read_table_file
 from datamill.results.trial_record import TrialRecord
@@ -134,13 +134,10 @@ class Bundle:
         with suppress(pl.exceptions.PolarsError):
             told = pl.read_parquet_metadata(self.table_file).get(_LOG_BYTES)
             if told is not None:
-                return told == str(self._measure_log())
+                return told == str(self.log_file.stat().st_size if self.log_file.is_file() else 0)
         return not self.log_file.is_file() or (
             self.table_file.stat().st_mtime_ns >= self.log_file.stat().st_mtime_ns
         )
-
-    def _measure_log(self) -> int:
-        return self.log_file.stat().st_size if self.log_file.is_file() else 0
 
     @property
     def artifacts(self) -> Path:
@@ -233,7 +230,9 @@ class Bundle:
         """
         with pause_garbage_collection():
             table = build_table(self.experiment, self.design, records)
-        metadata = {_LOG_BYTES: str(self._measure_log())}
+        # A log that holds other records, more by now perhaps, is not what the table was made of.
+        lines, log_bytes = measure_log(self.log_file)
+        metadata = {_LOG_BYTES: str(log_bytes)} if lines == len(records) else None
         _replace_table(self.table_file, lambda handle: table.write_parquet(handle, metadata=metadata))
         csv = self.folder / "table.csv"
         if always_csv or table.height <= MOST_CSV_ROWS:

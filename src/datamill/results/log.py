@@ -54,6 +54,17 @@ def read_log(path: Path) -> list[TrialRecord]:
         ]
 
 
+def measure_log(path: Path) -> tuple[int, int]:
+    """Return how many whole lines a log has, and how many bytes it was when they were counted."""
+    lines = size = 0
+    if path.exists():
+        with path.open("rb") as content:
+            while piece := content.read(1 << 20):
+                lines += piece.count(b"\n")
+                size += len(piece)
+    return lines, size
+
+
 def append_records(path: Path, records: Sequence[TrialRecord]) -> None:
     """Append records and return when they are on disk; see `append_lines`."""
     append_lines(path, _ENCODER.encode_lines(records))
