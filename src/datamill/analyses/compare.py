@@ -19,6 +19,7 @@ from datamill.analyses.data import locate_errors
 from datamill.analyses.nested_data import AskedNested, build_nesting_columns
 from datamill.analyses.records import Analysis
 from datamill.analyses.versions import (
+    add_put_aside,
     explain_baseline,
     find_costs,
     find_direction,
@@ -46,13 +47,17 @@ from datamill.report.verbs.compare_text import format_comparison, list_warnings
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Compare(Analysis):
-    """Versions compared; `history` where they are a series; `basis` says why this one is the baseline."""
+    """Versions compared; `history` where they are a series; `basis` says why this one is the baseline.
+
+    `excluded` counts rows judged invalid, `put_aside` those that are no observations, by what they are.
+    """
 
     comparison: VersionComparison
     history: VersionHistory | None
     notes: tuple[str, ...]
     excluded: int
     basis: str
+    put_aside: tuple[tuple[str, int], ...]
 
     @property
     def title(self) -> str:
@@ -79,11 +84,15 @@ class Compare(Analysis):
 
     def text(self) -> str:
         """The verdicts, then every mean and every difference."""
-        return format_comparison(self.comparison, self.history, self.notes, self.excluded, self.basis)
+        return format_comparison(
+            self.comparison, self.history, self.notes, self.excluded, self.basis, self.put_aside
+        )
 
     def json(self) -> str:
         """The same with every digit."""
-        return format_comparison_json(self.comparison, self.history, self.notes, self.excluded, self.basis)
+        return format_comparison_json(
+            self.comparison, self.history, self.notes, self.excluded, self.basis, self.put_aside
+        )
 
     def drawings(self) -> tuple[Callable[[], Figure], ...]:
         """Changes on their intervals and the means of versions; of a series its history first."""
@@ -157,6 +166,7 @@ def compare(
         (*warn_of_sources(sources), *warn_of_order(sources, series)),
         sum(source.excluded for source in sources),
         "as asked for" if baseline else f"{explain_baseline(sources)}; --baseline names another",
+        add_put_aside(sources),
     )
 
 

@@ -15,6 +15,7 @@ from datamill.analysis.model_data.question import ModelData, Question, list_colu
 from datamill.experiment.errors import InputError
 from datamill.experiment.records import Experiment
 from datamill.results.bundle import open_bundle
+from datamill.results.csv_lines import correct_line
 from datamill.results.table_files import has_plain_columns, is_text_table, read_table_file
 
 
@@ -69,7 +70,7 @@ def read_data(data: Any, question: Question, *, average: bool = True, allow_no_f
         columns = list_columns(question)
     # A message about a column that is missing names those that are there: then all are read.
     table = read_table_file(file, columns if has_plain_columns(file, columns) else ())
-    with locate_errors(str(file)):
+    with locate_errors(str(file), file if is_text_table(file) else None):
         _refuse_odd_columns(table, question)
         selected = select_model_data(
             table,
@@ -113,9 +114,14 @@ def _refuse_odd_columns(table: pl.DataFrame, question: Question) -> None:
 
 
 @contextmanager
-def locate_errors(source: str) -> Iterator[None]:
-    """Say which file an error is about, where the error does not say so itself."""
+def locate_errors(source: str, text_file: Path | None = None) -> Iterator[None]:
+    """Say which file an error is about, where the error does not say so itself.
+
+    Of a `text_file`, a CSV whose rows an error counts, it says the line where the row begins.
+    """
     try:
         yield
     except InputError as error:
+        if text_file is not None:
+            error = correct_line(error, text_file)
         raise InputError(error.message, where=error.where or source, remedy=error.remedy) from None

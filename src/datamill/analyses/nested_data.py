@@ -36,7 +36,8 @@ class NestedData:
     """What a verb on nested measurements works on.
 
     `versions` in their order; `experiment` is that of a bundle, `source` names the data in messages,
-    `excluded` counts rows of the response that were judged invalid, and `notes` are warnings about the data.
+    `excluded` counts rows of the response that were judged invalid, `put_aside` those that are no
+    observations of the question, by what they are, and `notes` are warnings about the data.
     """
 
     versions: tuple[NestedValues, ...]
@@ -44,6 +45,7 @@ class NestedData:
     source: str
     excluded: int
     notes: tuple[str, ...] = ()
+    put_aside: tuple[tuple[str, int], ...] = ()
 
     def choose_confidence(self, given: float | None) -> float:
         """Level of intervals: the given one, else that of the bundle's experiment, else 0.95."""
@@ -68,8 +70,8 @@ class LoadedTable:
     """A table as it was given, in a file, a bundle or memory.
 
     `place` is what was given, `file` names the table itself in messages, and `first_line` is the number of
-    its first row there, None where rows have none. Of a bundle there are the `experiment` and the `levels` of
-    its factors. `notes` are warnings about it.
+    its first row there, None where rows have none; `text_file` is the CSV whose lines these are. Of a bundle
+    there are the `experiment` and the `levels` of its factors. `notes` are warnings about it.
     """
 
     table: pl.DataFrame
@@ -79,6 +81,7 @@ class LoadedTable:
     experiment: Experiment | None
     levels: Mapping[str, Sequence[str]]
     notes: tuple[str, ...] = ()
+    text_file: Path | None = None
 
     def choose_response(self, columns: NestingColumns) -> NestingColumns:
         """The columns with a response: of a bundle its first one, where none is named."""
@@ -103,8 +106,9 @@ def load_table(data: Any, name: str = "table") -> LoadedTable:
         table, file = bundle.read_table(), str(bundle.table_file)
         notes = _warn_of_interruption(bundle, table)
         return LoadedTable(table, str(path), file, None, bundle.experiment, levels, notes)
-    first_line = 2 if is_text_table(path) else 1
-    return LoadedTable(read_table_file(path), str(path), str(path), first_line, None, {})
+    first_line, text_file = (2, path) if is_text_table(path) else (1, None)
+    table = read_table_file(path)
+    return LoadedTable(table, str(path), str(path), first_line, None, {}, text_file=text_file)
 
 
 def _warn_of_interruption(bundle: Bundle, table: pl.DataFrame) -> tuple[str, ...]:
@@ -131,7 +135,7 @@ def read_nested(data: Any, columns: NestingColumns | None = None) -> NestedData:
     """
     loaded = load_table(data)
     columns = loaded.choose_response(columns or NestingColumns())
-    with locate_errors(loaded.file):
+    with locate_errors(loaded.file, loaded.text_file):
         found = gather_nested(
             loaded.table,
             columns,
@@ -141,4 +145,4 @@ def read_nested(data: Any, columns: NestingColumns | None = None) -> NestedData:
             first_line=loaded.first_line,
         )
     notes = (*loaded.notes, *found.notes)
-    return NestedData(found.versions, loaded.experiment, loaded.place, found.excluded, notes)
+    return NestedData(found.versions, loaded.experiment, loaded.place, found.excluded, notes, found.put_aside)

@@ -15,4 +15,5 @@ def describe_response(observations: Observations) -> ResponseNotes:
         observations.averaged,
         observations.partly_valid,
         observations.averaged_builds,
+        observations.put_aside,
     )

@@ -201,6 +201,7 @@ def _note_pilot(pilot: _Pilot, timed: bool) -> PlanNotes:
         timed=timed,
         variances=pilot.variances,
         excluded=pilot.read.excluded if pilot.read else 0,
+        put_aside=pilot.read.put_aside if pilot.read else (),
         warmup=replication.warmup if replication else 0,
         measurements=replication.measurements if replication else 0,
         randomise_builds=replication.randomise_builds if replication else False,

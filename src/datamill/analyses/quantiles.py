@@ -21,7 +21,6 @@ from datamill.analyses.arguments import (
 )
 from datamill.analyses.data import locate_errors, read_data
 from datamill.analyses.records import Analysis, Asked, build_question
-from datamill.analysis.model_data.observations import is_tidy
 from datamill.analysis.model_data.question import Question
 from datamill.analysis.quantile.model import fit_quantiles
 from datamill.analysis.quantile.records import ERROR_METHODS, Described, QuantileModel, StreamedResponse
@@ -34,6 +33,7 @@ from datamill.report.verbs.quantile_answer import state_quantiles
 from datamill.report.verbs.quantile_json import format_quantiles_json
 from datamill.report.verbs.quantile_text import format_quantiles
 from datamill.report.verbs.quantile_warnings import list_quantile_warnings
+from datamill.results.row_validity import is_tidy
 from datamill.results.table_batches import count_combinations, is_large_table, iterate_cells
 
 #: The quantiles of ASPLOS 2013, section 6.

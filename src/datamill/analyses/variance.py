@@ -24,13 +24,14 @@ from datamill.report.verbs.variance_text import collect_variance_warnings, forma
 class Variances(Analysis):
     """Variances of builds, executions and measurements of each version; `excluded` rows were invalid.
 
-    `notes` are warnings about the data.
+    `notes` are warnings about the data; `put_aside` counts rows that are no observations, by what they are.
     """
 
     versions: tuple[VersionVariances, ...]
     excluded: int
     seed: int
     notes: tuple[str, ...]
+    put_aside: tuple[tuple[str, int], ...]
 
     @property
     def title(self) -> str:
@@ -49,11 +50,11 @@ class Variances(Analysis):
 
     def text(self) -> str:
         """Means, variances by level, and the impact factor of builds."""
-        return format_variances(self.versions, self.excluded, self.notes)
+        return format_variances(self.versions, self.excluded, self.notes, self.put_aside)
 
     def json(self) -> str:
         """The same with every digit."""
-        return format_variances_json(self.versions, self.excluded, self.seed, self.notes)
+        return format_variances_json(self.versions, self.excluded, self.seed, self.notes, self.put_aside)
 
     def drawings(self) -> tuple[Callable[[], Figure], ...]:
         """Execution means by build, and the shares of the levels."""
@@ -87,4 +88,4 @@ def variance(
     level = read.choose_confidence(confidence)
     with locate_errors(read.source):
         versions = tuple(analyze_version(nested, level, method=method, seed=seed) for nested in read.versions)
-    return Variances(versions, read.excluded, seed, read.notes)
+    return Variances(versions, read.excluded, seed, read.notes, read.put_aside)

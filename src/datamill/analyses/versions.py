@@ -12,7 +12,7 @@ import polars as pl
 
 from datamill.analyses.data import locate_errors
 from datamill.analyses.nested_data import load_table
-from datamill.analysis.model_data.observations import is_tidy, list_tidy_factors
+from datamill.analysis.model_data.observations import list_tidy_factors
 from datamill.analysis.random_effects.nesting import NestingColumns, gather_nested
 from datamill.analysis.random_effects.records import NestedValues
 from datamill.experiment.errors import InputError
@@ -20,6 +20,7 @@ from datamill.experiment.records import Direction, Experiment
 from datamill.results.bundle import open_bundle
 from datamill.results.costs import RepetitionCosts, measure_costs
 from datamill.results.replication_warnings import list_replication_warnings
+from datamill.results.row_validity import is_tidy, read_validity
 from datamill.results.validity import count_trials_once
 
 
@@ -29,7 +30,8 @@ class VersionSource:
 
     `experiment` is that of a bundle; `workers` are the machines that datamill's own table names. `name` is
     short, `place` the path as it was given. `first` says why its first version is the first, `interleaved`
-    that rows of versions alternate; `notes` are warnings about the data.
+    that rows of versions alternate; `notes` are warnings about the data. `put_aside` counts rows that are no
+    observations, by what they are.
     """
 
     versions: tuple[NestedValues, ...]
@@ -41,6 +43,7 @@ class VersionSource:
     first: str
     interleaved: bool
     notes: tuple[str, ...]
+    put_aside: tuple[tuple[str, int], ...]
 
 
 def read_source(data: Any, columns: NestingColumns, where: Mapping[str, str], number: int) -> VersionSource:
@@ -58,7 +61,9 @@ def read_source(data: Any, columns: NestingColumns, where: Mapping[str, str], nu
     if isinstance(data, (str, Path)):
         name = Path(data).stem if loaded.experiment is None else Path(data).resolve().name
     columns = loaded.choose_response(columns)
-    with locate_errors(loaded.place):
+    with locate_errors(loaded.place, loaded.text_file):
+        if is_tidy(table):
+            table = read_validity(table, loaded.place, first_line)
         if where:
             # Rows that are left out would make every number of a line wrong.
             table, first_line = _keep_rows(table, where), None
@@ -83,6 +88,7 @@ def read_source(data: Any, columns: NestingColumns, where: Mapping[str, str], nu
         found.first,
         found.interleaved,
         (*loaded.notes, *found.notes),
+        found.put_aside,
     )
 
 
@@ -106,7 +112,7 @@ def _keep_rows(table: pl.DataFrame, where: Mapping[str, str]) -> pl.DataFrame:
 
 def _refuse_crossed_factors(table: pl.DataFrame, response: str) -> None:
     """Refuse factors besides the one whose levels are the versions: their effects are none of chance."""
-    valid = table.filter(pl.col("valid").cast(pl.String).str.to_lowercase() == "true")
+    valid = table.filter("valid")
     if response:
         valid = valid.filter(pl.col("response") == response)
     names = list_tidy_factors(valid)
@@ -167,6 +173,14 @@ def warn_of_order(sources: Sequence[VersionSource], series: bool) -> tuple[str, 
 def _list_first(versions: Sequence[NestedValues]) -> str:
     names = ", ".join(item.version for item in versions[:4])
     return f"{names}, …" if len(versions) > 4 else names
+
+
+def add_put_aside(sources: Sequence[VersionSource]) -> tuple[tuple[str, int], ...]:
+    """Rows of all sources that are no observations, by what they are."""
+    total: Counter[str] = Counter()
+    for source in sources:
+        total.update(dict(source.put_aside))
+    return tuple(total.items())
 
 
 def find_direction(sources: Sequence[VersionSource], response: str) -> Direction | None:

@@ -10,7 +10,6 @@ from pathlib import Path
 import click
 import polars as pl
 
-from datamill.analysis.model_data.observations import is_tidy
 from datamill.cli.analyze.quantiles import parse_quantiles
 from datamill.cli.verbs import DataArgument
 from datamill.experiment.errors import InputError
@@ -19,6 +18,7 @@ from datamill.report.point_table import PrintedTable, show_rows, summarize_point
 from datamill.results.bundle import open_bundle, replace_file
 from datamill.results.exporting.benchfmt import format_benchfmt, list_level_columns
 from datamill.results.exporting.types import refuse_unspoken_types, restore_plain_types, restore_tidy_types
+from datamill.results.row_validity import is_tidy
 from datamill.results.table_files import is_text_table, read_table_file
 
 _MARKUP: dict[str, Callable[[PrintedTable], str]] = {"latex": format_latex, "markdown": format_markdown}

@@ -115,19 +115,22 @@ def refuse_long_rows(file: Path) -> None:
     with file.open(encoding="utf-8-sig", errors="replace", newline="") as handle:
         rows = csv.reader(handle)
         try:
-            width = len(next(rows, []))
-            row = next((row for row in rows if len(row) > width or _has_odd_quotes(row)), None)
+            # Blank lines before the header are none of the table.
+            width = len(next(filter(None, rows), []))
+            line = rows.line_num + 1
+            for row in rows:
+                if len(row) > width or _has_odd_quotes(row):
+                    break
+                line = rows.line_num + 1
+            else:
+                return
         except csv.Error:
             return
-    if row is None:
-        return
     if len(row) <= width:
-        raise InputError(
-            "a quotation mark stands in the wrong place", where=f"{file}:{rows.line_num}", remedy=_QUOTES
-        )
+        raise InputError("a quotation mark stands in the wrong place", where=f"{file}:{line}", remedy=_QUOTES)
     raise InputError(
         f"the row has {len(row)} fields, the header {width}",
-        where=f"{file}:{rows.line_num}",
+        where=f"{file}:{line}",
         remedy='Correct the row; a text or number with a comma in it stands in quotes: "1,5".',
     )
 

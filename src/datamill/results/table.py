@@ -159,10 +159,12 @@ def count_put_aside(table: pl.DataFrame) -> dict[str, int]:
 
 
 def _list_put_aside(table: pl.DataFrame) -> dict[str, pl.Expr]:
-    """Which rows are put aside, by what they are."""
+    """Which rows are put aside, by what they are; none that is judged valid, whatever else it says."""
     if "exclusion" not in table.columns:
         return {"rows": pl.lit(value=False)}
     reason = pl.col("exclusion").cast(pl.String).fill_null("")
+    if table.schema.get("valid") == pl.Boolean:
+        reason = pl.when(pl.col("valid").fill_null(value=False)).then(pl.lit("")).otherwise(reason)
     return {
         "warm-ups": reason.str.starts_with(f"{WARM_UP}:"),
         "calibrations": reason.str.starts_with(f"{CALIBRATION}:") | (reason == CALIBRATION_REASON),

@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from datamill.experiment.errors import InputError
+from datamill.results.csv_lines import correct_line
 from datamill.results.csv_mistakes import (
     refuse_bad_header,
     refuse_bad_quotes,
@@ -18,6 +19,7 @@ from datamill.results.csv_mistakes import (
     refuse_odd_text,
 )
 from datamill.results.level_orders import read_declared_orders
+from datamill.results.row_validity import is_tidy, read_validity
 
 #: First bytes of Parquet files, of zip archives, which Excel's are, and of Excel's before 2007.
 _PARQUET, _ZIP, _OLD_EXCEL = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
@@ -62,7 +64,8 @@ def read_table_file(file: Path, columns: Sequence[str] = ()) -> pl.DataFrame:
         if not is_text_table(file):
             present = [name for name in pl.read_parquet_schema(file) if name in columns]
             frame = pl.read_parquet(file, columns=present if columns else None)
-            _refuse_odd_validity(frame, file)
+            if is_tidy(frame):
+                read_validity(frame, str(file), 1)
             return read_declared_orders(file, frame)
         refuse_bad_header(file)
         refuse_bad_quotes(file)
@@ -77,30 +80,12 @@ def read_table_file(file: Path, columns: Sequence[str] = ()) -> pl.DataFrame:
         reason = str(error).splitlines()[0].rstrip(".:")
         raise InputError(f"the table cannot be read: {reason}", where=str(file), remedy=_REMEDY) from None
     table = table.head(table.height - last if filled.any() else 0)
-    _refuse_odd_validity(table, file)
+    if is_tidy(table):
+        try:
+            read_validity(table, str(file), 2)
+        except InputError as error:
+            raise correct_line(error, file) from None
     return table
-
-
-def _refuse_odd_validity(table: pl.DataFrame, file: Path) -> None:
-    """Refuse a tidy table with a row that is neither valid nor invalid, which would be left out in silence.
-
-    Raises:
-        InputError: with the first such row.
-    """
-    if not all(name in table.columns for name in ("trial_id", "response", "value", "valid")):
-        return
-    valid = table["valid"]
-    if valid.dtype == pl.Boolean or valid.dtype.is_nested():
-        return
-    known = valid.cast(pl.String).str.to_lowercase().is_in(["true", "false"]).fill_null(value=True)
-    if known.all():
-        return
-    row = known.arg_min() or 0
-    raise InputError(
-        f'valid is "{valid[row]}", which is neither true nor false',
-        where=f"{file}:{row + (2 if is_text_table(file) else 1)}",
-        remedy="Write true or false, or remove the row.",
-    )
 
 
 def _refuse_other_formats(file: Path) -> None:

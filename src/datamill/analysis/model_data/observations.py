@@ -17,10 +17,7 @@ from datamill.analysis.model_data.formula import Variable
 from datamill.analysis.shared_builds import find_shared_builds
 from datamill.experiment.errors import InputError
 from datamill.experiment.suggestions import suggest_name
-from datamill.results.table import CONTEXT_PREFIX, TABLE_SCHEMA, leave_out_put_aside
-
-#: Columns without which a table is not the tidy one.
-_TIDY_COLUMNS = ("trial_id", "response", "value", "valid")
+from datamill.results.table import CONTEXT_PREFIX, TABLE_SCHEMA, count_put_aside, leave_out_put_aside
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +32,8 @@ class Covariate:
 class Observations:
     """Values of one response with the levels of its factors.
 
-    `excluded` counts rows of the response that were judged invalid; `averaged` counts trials whose
+    `excluded` counts rows of the response that were judged invalid, `put_aside` those that are no
+    observations of the question, by what they are (`count_put_aside`); `averaged` counts trials whose
     several measurements became one value, `partly_valid` those with invalid measurements beside
     valid ones. `trials` (n) numbers the trial of every observation where one trial has several,
     which are then no replicates; None where each observation stands for a trial of its own. Where
@@ -57,11 +55,7 @@ class Observations:
     trials: CellArray | None = None
     order: FloatArray | None = None
     transform: str = ""
-
-
-def is_tidy(table: pl.DataFrame) -> bool:
-    """Whether this is datamill's tidy table: one row an observation, the response in a column."""
-    return all(column in table.columns for column in _TIDY_COLUMNS)
+    put_aside: tuple[tuple[str, int], ...] = ()
 
 
 def list_tidy_factors(table: pl.DataFrame) -> tuple[str, ...]:
@@ -222,6 +216,7 @@ def select_response(
             f'there is no response "{explained.column}"', where=source, remedy=f"The responses are: {known}."
         )
     valid = rows.filter(pl.col("valid").fill_null(value=False))
+    put_aside = tuple(count_put_aside(rows).items())
     rows = leave_out_put_aside(rows)
     if valid.height == 0:
         raise InputError(
@@ -291,6 +286,7 @@ def select_response(
         trials=trials if not average and np.any(sizes > 1) else None,
         order=when,
         transform=explained.transform,
+        put_aside=put_aside,
     )
 
 

@@ -14,14 +14,15 @@ from datamill.analysis.model_data.formula import (
     list_factorial_terms,
     parse_model_formula,
 )
+from datamill.analysis.model_data.identifiers import refuse_identifier_columns, refuse_identifiers
 from datamill.analysis.model_data.observations import (
     Observations,
-    is_tidy,
     list_tidy_factors,
     read_columns,
     select_response,
 )
 from datamill.experiment.errors import InputError
+from datamill.results.row_validity import is_tidy, read_validity
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ def select_model_data(
         )
     if is_tidy(table):
         return _select_tidy(
-            table, question, formula, levels or {}, usual_order, average, allow_no_factor, source
+            table, question, formula, levels or {}, usual_order, average, allow_no_factor, source, first_line
         )
     response = _name_response(question, formula, "")
     if question.usual_factor and not question.factors and formula is None:
@@ -120,6 +121,7 @@ def select_model_data(
             remedy="Name what explains it with --factors, one column or several separated by commas: "
             f"{_list_names(others)}.",
         )
+    refuse_identifier_columns(table, factors, source)
     observations = read_columns(
         table,
         response,
@@ -131,6 +133,7 @@ def select_model_data(
         average=average,
         first_line=first_line,
     )
+    refuse_identifiers(observations.cells, question.blocks, source)
     return ModelData(observations, _list_terms(observations, question, formula, usual_order), question.blocks)
 
 
@@ -143,8 +146,9 @@ def _select_tidy(
     average: bool,
     allow_no_factor: bool,
     source: str,
+    first_line: int,
 ) -> ModelData:
-    table = table.with_columns(pl.col("valid").cast(pl.String).str.to_lowercase() == "true")
+    table = read_validity(table, source, first_line)
     known = table["response"].drop_nulls()
     if known.len() == 0:
         raise InputError("the table has no rows", where=source, remedy="Give a table with observations.")
@@ -178,6 +182,7 @@ def _select_tidy(
         average=average,
         source=source,
     )
+    refuse_identifiers(observations.cells, (*question.blocks, *levels), source)
     return ModelData(observations, _list_terms(observations, question, formula, usual_order), question.blocks)
 
 

@@ -39,6 +39,10 @@ class Described(Protocol):
     def excluded(self) -> int:
         """Rows that were judged invalid."""
 
+    @property
+    def put_aside(self) -> tuple[tuple[str, int], ...]:
+        """Rows that are no observations of the question, by what they are."""
+
 
 @dataclass(frozen=True, slots=True)
 class StreamedResponse:
@@ -47,6 +51,7 @@ class StreamedResponse:
     response: str
     unit: str = ""
     excluded: int = 0
+    put_aside: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +94,9 @@ class QuantileFit:
     `coefficients` begin with the intercept, the mean over design points of the cells' quantiles in
     a saturated model. `objective` is the minimised sum of check functions. With `unique` false
     other coefficients have the same objective; these are the limit from below, and from those of the
-    limit from above they differ by up to `flat_width`. `extreme` says that the observations are too
-    few for this quantile.
+    limit from above they differ by up to `flat_width`, in the unit of the response: slopes count where
+    their covariate is farthest from its mean. `flat_share` is that over the widest interval of a
+    coefficient, counted alike. `extreme` says that the observations are too few for this quantile.
     """
 
     quantile: float
@@ -99,13 +105,13 @@ class QuantileFit:
     objective: float
     unique: bool
     flat_width: float
+    flat_share: float
     extreme: bool
 
     @property
     def is_flat(self) -> bool:
         """Whether other solutions differ by a share of the error that a reader should know of."""
-        widths = [row.value.high - row.value.low for row in self.coefficients]
-        return self.flat_width > _NOTED_SHARE * max(widths)
+        return self.flat_share > _NOTED_SHARE
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,16 +13,19 @@ from datamill.analysis.model_data.builds import number_builds, number_rows
 from datamill.analysis.model_data.cells import FloatArray, IntArray
 from datamill.analysis.model_data.columns import Lines, encode_factors, read_numbers, read_variable
 from datamill.analysis.model_data.formula import Variable
-from datamill.analysis.model_data.observations import is_tidy, list_tidy_factors
+from datamill.analysis.model_data.observations import list_tidy_factors
 from datamill.analysis.random_effects.records import NestedValues
 from datamill.experiment.errors import InputError
 from datamill.experiment.suggestions import suggest_name
-from datamill.results.table import leave_out_put_aside
+from datamill.results.row_validity import is_tidy, read_validity
+from datamill.results.table import count_put_aside, leave_out_put_aside
 
 #: Degrees of freedom need squares of variances, which beyond these are no floating-point numbers.
 _SMALLEST, _LARGEST = 1e-70, 1e70
 #: Factors whose levels say by themselves what they are.
 _PLAIN_NAMES = ("package", "file", "benchmark")
+#: Why the first version is the first where the table says so.
+_DECLARED = "the first in the order that the table declares"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +50,10 @@ class NestingColumns:
 class NestedVersions:
     """The nested values of each version of one response, in the order of the versions.
 
-    `excluded` counts rows of the response that were judged invalid, warm-up among them. `first` says why the
-    first version is the first, `interleaved` that rows of versions alternate, so that the order of first
-    rows may be none. `notes` are warnings about columns that are not used.
+    `excluded` counts rows of the response that were judged invalid, `put_aside` those that are no
+    observations of the question, by what they are (`count_put_aside`). `first` says why the first version is
+    the first, `interleaved` that rows of versions alternate, so that the order of first rows may be none.
+    `notes` are warnings about columns that are not used.
     """
 
     versions: tuple[NestedValues, ...]
@@ -57,6 +61,7 @@ class NestedVersions:
     first: str = "the first in the data"
     interleaved: bool = False
     notes: tuple[str, ...] = ()
+    put_aside: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +89,8 @@ def gather_nested(
     A plain table has one row for each measurement. A column that it lacks is a level that is absent: without
     builds all is one build, without executions each build has one, without measurements the order is that
     of the rows. Without versions all is one, called `only_version`. Executions are counted within their
-    build and builds within their version, so that numbers may start again. Versions come in the order of
-    their first rows.
+    build and builds within their version, so that numbers may start again. Versions come in the order that
+    their column declares (an Enum's), else in that of their first rows.
 
     Of a tidy table, valid rows only; a version is a package, or with further factors a design point, in the
     order of `levels`; a trial is an execution. Trials with one `build_id` measured the same binaries: that,
@@ -96,7 +101,7 @@ def gather_nested(
             responses and none is chosen, or one measurement stands there twice; names file and line.
     """
     if is_tidy(table):
-        return _gather_tidy(table, columns, levels or {}, source)
+        return _gather_tidy(table, columns, levels or {}, source, first_line)
     return _gather_plain(table, columns, only_version, source, first_line)
 
 
@@ -139,16 +144,17 @@ def _gather_plain(
         when = read_numbers(table[places["measurement"]], places["measurement"], lines)
         _refuse_repeated(versions, builds, executions, when, places, lines, notes)
     nested = _nest(response, unit, version_names, versions, builds, executions, when, values)
-    return NestedVersions(
-        nested,
-        0,
-        interleaved=bool(np.any(np.diff(versions) < 0)),
-        notes=notes,
-    )
+    if _declares_order(table, places["version"]):
+        return NestedVersions(nested, 0, _DECLARED, notes=notes)
+    return NestedVersions(nested, 0, interleaved=bool(np.any(np.diff(versions) < 0)), notes=notes)
 
 
 def _gather_tidy(
-    table: pl.DataFrame, columns: NestingColumns, levels: Mapping[str, Sequence[str]], source: str
+    table: pl.DataFrame,
+    columns: NestingColumns,
+    levels: Mapping[str, Sequence[str]],
+    source: str,
+    first_line: int | None,
 ) -> NestedVersions:
     for option in ("value", "version", "build", "execution", "measurement", "unit"):
         given = getattr(columns, option)
@@ -159,11 +165,13 @@ def _gather_tidy(
                 where=source,
                 remedy="Leave the option out.",
             )
-    table = table.with_columns(pl.col("valid").cast(pl.String).str.to_lowercase() == "true")
+    table = read_validity(table, source, first_line)
     # The first response of a tidy table is the one that the experiment asks about.
     first = table["response"].drop_nulls().head(1).to_list()
     response, chosen = _choose_response(table, columns.response or "".join(first), source)
-    rows = leave_out_put_aside(table.filter(pl.Series(chosen)))
+    rows = table.filter(pl.Series(chosen))
+    put_aside = tuple(count_put_aside(rows).items())
+    rows = leave_out_put_aside(rows)
     valid = rows.filter(pl.col("valid").fill_null(value=False))
     if valid.height == 0:
         raise InputError(
@@ -185,10 +193,11 @@ def _gather_tidy(
         when = read_numbers(valid["measurement"], "measurement", lines)
         _refuse_repeated(versions, builds, executions, when, {"execution": "trial_id"}, lines)
     nested = _nest(response, unit, names, versions, builds, executions, when, values, source)
-    place = "the first in the experiment's order"
-    if not any(name in levels for name in list_tidy_factors(valid)):
+    place, factors = "the first in the experiment's order", list_tidy_factors(valid)
+    if not any(name in levels for name in factors):
         place = "the first by its name, for a table by itself does not tell the experiment's order"
-    return NestedVersions(nested, rows.height - valid.height, place)
+        place = _DECLARED if any(_declares_order(valid, name) for name in factors) else place
+    return NestedVersions(nested, rows.height - valid.height, place, put_aside=put_aside)
 
 
 def _refuse_missing(table: pl.DataFrame, places: Mapping[str, str], source: str) -> None:
@@ -250,16 +259,23 @@ def _choose_response(table: pl.DataFrame, wanted: str, source: str) -> tuple[str
 def _number_labels(
     table: pl.DataFrame, column: str, lines: Lines, only: str
 ) -> tuple[tuple[str, ...], IntArray]:
-    """The labels of a column in the order of their first rows, and the number of each row's label."""
+    """The labels of a column in its declared order or that of first rows, and the number of each row's."""
     if not column:
         return (only,), np.zeros(table.height, dtype=np.int64)
     factors, codes = encode_factors(table, (column,), {}, lines)
     names, code = factors[0].levels, codes[0].astype(np.int64)
+    if _declares_order(table, column):
+        return names, code
     present, first = np.unique(code, return_index=True)
     place = np.zeros(len(names), dtype=np.int64)
     ordered = present[np.argsort(first)]
     place[ordered] = np.arange(len(ordered))
     return tuple(names[index] for index in ordered), place[code]
+
+
+def _declares_order(table: pl.DataFrame, column: str) -> bool:
+    """Whether the table itself says in which order the levels of a column are."""
+    return isinstance(table.schema.get(column), pl.Enum)
 
 
 def _number_points(

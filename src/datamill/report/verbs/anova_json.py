@@ -21,8 +21,8 @@ def format_anova_json(
 ) -> str:
     """Write a model as JSON.
 
-    Keys: `schema` (1); `response`, `unit`, `n`, `cells`, `excluded`, `averaged_trials`,
-    `averaged_builds`, `order`,
+    Keys: `schema` (1); `response`, `unit`, `n`, `cells`, `excluded`, `put_aside` (rows by what
+    they are), `averaged_trials`, `averaged_builds`, `order`,
     `confidence`, `alpha`, `method`, `squares` (type of the sums of squares); `factors` (name,
     levels, low first); `covariates` (name, mean, where the model counts it from); `mean` (estimate,
     low, high); `coefficients` (name, term, estimate, low, high, standard_error); `terms` (term,
@@ -42,6 +42,7 @@ def format_anova_json(
         "n": model.n,
         "cells": model.cells,
         "excluded": observations.excluded,
+        "put_aside": dict(observations.put_aside),
         "averaged_trials": observations.averaged,
         "averaged_builds": observations.averaged_builds,
         "order": model.order,

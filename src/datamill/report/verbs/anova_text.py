@@ -33,6 +33,7 @@ from datamill.report.verbs.anova_sections import (
     format_square,
 )
 from datamill.report.verbs.layout import WIDTH, lay_out_named, wrap
+from datamill.report.verbs.left_out_text import list_left_out
 from datamill.report.verbs.quantile_warnings import list_quantile_warnings
 
 #: Room for a number, with the blanks before it.
@@ -142,8 +143,7 @@ def _format_notes(
             "above tell the whole change.",
             "  ",
         )
-    if observations.excluded:
-        lines.append(f"Excluded: {observations.excluded} invalid rows of this response.")
+    lines += list_left_out(observations.excluded, observations.put_aside)
     if observations.averaged:
         lines += wrap(
             f"{observations.averaged} trials have several observations, which were averaged first: those "

@@ -20,6 +20,7 @@ def format_comparison_json(
     notes: Sequence[str] = (),
     excluded: int = 0,
     basis: str = "",
+    put_aside: Sequence[tuple[str, int]] = (),
 ) -> str:
     """Write a comparison of versions as a JSON object; differences are version minus baseline."""
     content: dict[str, Any] = {
@@ -29,6 +30,7 @@ def format_comparison_json(
         "direction": comparison.direction,
         "n": comparison.n,
         "excluded": excluded,
+        "put_aside": dict(put_aside),
         "threshold": comparison.threshold,
         "confidence": comparison.confidence,
         "adjust": comparison.adjustment,

@@ -10,7 +10,6 @@ from datamill.analysis.records import Interval
 from datamill.report.numbers import (
     Scale,
     count_decimals,
-    format_count,
     format_fixed,
     format_p,
     format_to_error,
@@ -27,6 +26,7 @@ from datamill.report.verbs.compare_answer import (
     state_answer,
 )
 from datamill.report.verbs.layout import lay_out_table, wrap
+from datamill.report.verbs.left_out_text import list_left_out
 
 #: More rows than this are for --json.
 _MOST_ROWS = 60
@@ -38,11 +38,13 @@ def format_comparison(
     notes: Sequence[str] = (),
     excluded: int = 0,
     basis: str = "",
+    put_aside: Sequence[tuple[str, int]] = (),
 ) -> str:
     """Lay out a comparison of versions for a terminal of 100 columns; the first lines are the answer.
 
-    `notes` are warnings about the data besides those of the comparison, `excluded` counts rows left out,
-    and `basis` says why the baseline is the one it is.
+    `notes` are warnings about the data besides those of the comparison, `excluded` counts invalid rows,
+    `put_aside` those that are no observations, by what they are, and `basis` says why the baseline is the
+    one it is.
     """
     scale = scale_comparison(comparison)
     lines: list[str] = []
@@ -75,8 +77,7 @@ def format_comparison(
     )
     if history is not None:
         lines += wrap(f"Series: {history.method}.", "  ")
-    if excluded:
-        lines.append(f"{format_count(excluded)} rows are left out: warm-up, or judged invalid.")
+    lines += list_left_out(excluded, put_aside)
     for warning in list_warnings(comparison, history, notes):
         lines += wrap(f"Warning: {warning}.", "  ")
     return "\n".join(lines)

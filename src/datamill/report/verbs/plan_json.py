@@ -19,6 +19,7 @@ def format_plan_json(notes: PlanNotes, plan: Plan) -> str:
         "unit": notes.unit,
         "version": notes.version,
         "excluded": notes.excluded,
+        "put_aside": dict(notes.put_aside),
         "timed": notes.timed,
         "goal": {
             "kind": goal.kind,

@@ -11,6 +11,7 @@ from datamill.design.batches import FEWEST_ROUNDS
 from datamill.experiment.quantities import format_duration
 from datamill.report.numbers import choose_scale, finish_sentence, format_count, name_confidence
 from datamill.report.verbs.layout import lay_out_table, wrap
+from datamill.report.verbs.left_out_text import list_left_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,8 @@ class PlanNotes:
 
     `timed`: costs are seconds; otherwise multiples of a measured operation. `variances` says where they come
     from; `warmup` and `measurements` are those of the pilot's experiment, 0 if it says nothing of them, and
-    `randomise_builds` whether it drew what may differ between builds.
+    `randomise_builds` whether it drew what may differ between builds. `put_aside` counts rows that are no
+    observations, by what they are.
     """
 
     response: str
@@ -31,6 +33,7 @@ class PlanNotes:
     warmup: int = 0
     measurements: int = 0
     randomise_builds: bool = False
+    put_aside: tuple[tuple[str, int], ...] = ()
 
 
 def format_plan(notes: PlanNotes, plan: Plan) -> str:
@@ -47,8 +50,7 @@ def format_plan(notes: PlanNotes, plan: Plan) -> str:
         f"numbers.{_phrase_method(plan)}",
         "  ",
     )
-    if notes.excluded:
-        lines += wrap(f"{format_count(notes.excluded)} observations were not valid and are left out.", "  ")
+    lines += list_left_out(notes.excluded, notes.put_aside)
     for note in plan.notes:
         lines += wrap(finish_sentence(note), "  ")
     for warning in plan.warnings:

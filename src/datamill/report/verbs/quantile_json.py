@@ -17,6 +17,7 @@ def format_quantiles_json(observations: Described, model: QuantileModel) -> str:
 
     Keys: `schema` (1); `response`, `unit`, `n`, `trials` (null where each observation is one),
     `units` ("builds" where `trials` counts these), `cells`, `smallest_cell`, `excluded`,
+    `put_aside` (rows by what they are),
     `saturated`, `errors`, `method`, `confidence`, `alpha`, `replicates`, `seed`; `factors` (name,
     levels, low first); `covariates`, `covariate_means` (where the model counts them from);
     `quantiles`: for each `quantile`, `objective`, `unique`,
@@ -38,6 +39,7 @@ def format_quantiles_json(observations: Described, model: QuantileModel) -> str:
         "cells": model.cells,
         "smallest_cell": model.smallest_cell,
         "excluded": observations.excluded,
+        "put_aside": dict(observations.put_aside),
         "saturated": model.saturated,
         "errors": model.errors,
         "method": model.method,

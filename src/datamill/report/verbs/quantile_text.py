@@ -15,6 +15,7 @@ from datamill.report.numbers import (
 )
 from datamill.report.term_names import spell_quantile_terms
 from datamill.report.verbs.layout import WIDTH, lay_out_named, wrap
+from datamill.report.verbs.left_out_text import list_left_out
 from datamill.report.verbs.quantile_answer import (
     bound_p,
     choose_model_scale,
@@ -79,8 +80,7 @@ def _describe_data(observations: Described, model: QuantileModel) -> list[str]:
             f"({', '.join(means)}): there the intercept and the effects of factors hold.",
             "  ",
         )
-    if observations.excluded:
-        lines.append(f"Excluded: {format_count(observations.excluded)} invalid rows of this response.")
+    lines += list_left_out(observations.excluded, observations.put_aside)
     return lines
 
 

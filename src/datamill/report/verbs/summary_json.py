@@ -16,6 +16,7 @@ def format_summary_json(notes: ResponseNotes, summary: DistributionSummary) -> s
         "unit": notes.unit,
         "n": summary.n,
         "excluded": notes.excluded,
+        "put_aside": dict(notes.put_aside),
         "partly_valid": notes.partly_valid,
         "confidence": summary.confidence,
         "quantile_type": summary.quantile_type,

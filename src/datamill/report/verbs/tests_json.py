@@ -19,6 +19,7 @@ def format_tests_json(notes: ResponseNotes, comparison: GroupComparison) -> str:
         "unit": notes.unit,
         "n": comparison.n,
         "excluded": notes.excluded,
+        "put_aside": dict(notes.put_aside),
         "averaged": notes.averaged,
         "averaged_builds": notes.averaged_builds,
         "partly_valid": notes.partly_valid,

@@ -21,6 +21,7 @@ from datamill.report.numbers import (
     name_confidence,
 )
 from datamill.report.verbs.layout import wrap
+from datamill.report.verbs.left_out_text import list_left_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class ResponseNotes:
     averaged: int = 0
     partly_valid: int = 0
     averaged_builds: int = 0
+    put_aside: tuple[tuple[str, int], ...] = ()
 
 
 def format_tests(notes: ResponseNotes, comparison: GroupComparison) -> str:
@@ -234,9 +236,7 @@ def _format_difference(value: Interval, scale: Scale, confidence: float) -> str:
 
 def list_notes(notes: ResponseNotes) -> list[str]:
     """What became of rows that are not used as they are."""
-    lines = []
-    if notes.excluded:
-        lines.append(f"Excluded: {notes.excluded} invalid rows of this response.")
+    lines = list_left_out(notes.excluded, notes.put_aside)
     if notes.averaged:
         lines += wrap(
             f"{notes.averaged} trials have several measurements, averaged: they are not replicates.", "  "

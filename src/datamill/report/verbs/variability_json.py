@@ -104,6 +104,7 @@ def _spell_notes(notes: ResponseNotes) -> dict[str, Any]:
         "response": notes.response,
         "unit": notes.unit,
         "excluded": notes.excluded,
+        "put_aside": dict(notes.put_aside),
         "averaged": notes.averaged,
         "averaged_builds": notes.averaged_builds,
         "partly_valid": notes.partly_valid,

@@ -15,12 +15,17 @@ from datamill.report.verbs.variance_text import collect_variance_warnings, phras
 
 
 def format_variances_json(
-    versions: Sequence[VersionVariances], excluded: int, seed: int, notes: Sequence[str] = ()
+    versions: Sequence[VersionVariances],
+    excluded: int,
+    seed: int,
+    notes: Sequence[str] = (),
+    put_aside: Sequence[tuple[str, int]] = (),
 ) -> str:
     """Write the variances of versions as a JSON object; shares are fractions, variances in the unit squared.
 
-    Keys: `schema` (1); `answer`, sentences; `response`, `unit`, `excluded`, `confidence`, `seed`, `method`;
-    `versions`, each with `estimate`, `other_method` (of unbalanced data), `impact` and `order`; `warnings`.
+    Keys: `schema` (1); `answer`, sentences; `response`, `unit`, `excluded`, `put_aside` (rows by what they
+    are), `confidence`, `seed`, `method`; `versions`, each with `estimate`, `other_method` (of unbalanced
+    data), `impact` and `order`; `warnings`.
     """
     first = versions[0].estimate
     content: dict[str, Any] = {
@@ -29,6 +34,7 @@ def format_variances_json(
         "response": first.response,
         "unit": first.unit,
         "excluded": excluded,
+        "put_aside": dict(put_aside),
         "confidence": first.confidence,
         "seed": seed,
         "method": phrase_method(first),

@@ -19,6 +19,7 @@ from datamill.report.numbers import (
     name_confidence,
 )
 from datamill.report.verbs.layout import lay_out_table, wrap
+from datamill.report.verbs.left_out_text import list_left_out
 from datamill.report.verbs.variance_answer import (
     choose_variance_scale,
     phrase_variances,
@@ -29,10 +30,16 @@ from datamill.report.verbs.variance_answer import (
 _MOST_VERSIONS = 30
 
 
-def format_variances(versions: Sequence[VersionVariances], excluded: int, notes: Sequence[str] = ()) -> str:
+def format_variances(
+    versions: Sequence[VersionVariances],
+    excluded: int,
+    notes: Sequence[str] = (),
+    put_aside: Sequence[tuple[str, int]] = (),
+) -> str:
     """Lay out the variances of versions for a terminal of 100 columns; the first lines are the answer.
 
-    `notes` are warnings about the data besides those of the estimates.
+    `notes` are warnings about the data besides those of the estimates; `excluded` counts invalid rows, and
+    `put_aside` those that are no observations, by what they are.
     """
     scale = choose_variance_scale(versions)
     shown = versions[:_MOST_VERSIONS]
@@ -55,18 +62,19 @@ def format_variances(versions: Sequence[VersionVariances], excluded: int, notes:
         lines += ["", f"Unbalanced data, by both methods{unit}", "", *_lay_out_methods(shown, scale)]
     if len(versions) > len(shown):
         lines.append(f"… and {len(versions) - len(shown)} further versions; --json has them all.")
-    lines += ["", *list_notes(versions, excluded)]
+    lines += ["", *list_notes(versions, excluded, put_aside)]
     for note in notes:
         lines += wrap(f"Warning: {note}.", "  ")
     return "\n".join(lines)
 
 
-def list_notes(versions: Sequence[VersionVariances], excluded: int) -> list[str]:
+def list_notes(
+    versions: Sequence[VersionVariances], excluded: int, put_aside: Sequence[tuple[str, int]] = ()
+) -> list[str]:
     """Method, what is left out, what cannot be known, and warnings."""
     first = versions[0].estimate
     lines = wrap(f"Method: {phrase_method(first)}.", "  ")
-    if excluded:
-        lines.append(f"Excluded: {format_count(excluded)} invalid rows of this response, warm-up among them.")
+    lines += list_left_out(excluded, put_aside)
     for text in _gather_texts(versions, lambda item: tuple(item.estimate.unknown.values())):
         lines += wrap(f"Not known: {text}.", "  ")
     for text in collect_variance_warnings(versions):
