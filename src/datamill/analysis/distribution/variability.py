@@ -182,7 +182,7 @@ def adjust_skewness(values: FloatArray) -> float | None:
         return None
     away = values - np.mean(values)
     largest = float(np.max(np.abs(away)))
-    if largest == 0:
+    if largest == 0 or np.ptp(values) == 0:
         return None
     # In units of the largest, so that no unit makes cubes over- or underflow.
     away = away / largest

@@ -11,13 +11,15 @@ from scipy.special import ndtri, stdtr
 from scipy.stats import rankdata
 
 from datamill.analysis.distribution.variability import adjust_skewness
-from datamill.analysis.model_data.cells import FloatArray
+from datamill.analysis.model_data.cells import Cells, FloatArray
 from datamill.analysis.model_data.observations import Observations
 from datamill.analysis.records import Interval
 from datamill.experiment.errors import InputError
 
 #: Up to so many windows a correlation is judged by all their orders, as R does.
 _MOST_PERMUTED = 9
+#: Share of the largest figure below which figures are apart by rounding alone.
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +100,14 @@ def analyze_windows(observations: Observations, size: int, *, confidence: float 
             f"no design point has {size} observations for a window",
             remedy="Take smaller windows, or name fewer factors.",
         )
-    pairs = [
-        _associate("coefficient of variation", [(item.count, item.cv) for item in windows], confidence),
-        _associate("skewness", [(item.count, item.skewness) for item in windows], confidence),
-    ]
+    rounding = _measure_rounding(cells)
+    counts = [item.count for item in windows]
+    figures = (
+        ("coefficient of variation", _merge_ties([item.cv for item in windows], rounding, 0.0)),
+        # Where all is symmetric, skewness is rounding: its cubes are of the order of one.
+        ("skewness", _merge_ties([item.skewness for item in windows], rounding, 1.0)),
+    )
+    pairs = [_associate(name, [*zip(counts, known, strict=True)], confidence) for name, known in figures]
     warnings = []
     if left_over:
         warnings.append(f"{left_over} observations at the end fill no window and are not used")
@@ -125,7 +131,7 @@ def analyze_windows(observations: Observations, size: int, *, confidence: float 
             f"{'the rows' if observations.order is None else 'the column named'}, without overlap; CV = s / "
             "mean; "
             "skewness G1; Spearman's correlation with the interval of Bonett and Wright, p from "
-            f"{'all orders' if len(windows) <= _MOST_PERMUTED else 'Student'}"
+            f"{'all orders' if max(item.windows for item in pairs) <= _MOST_PERMUTED else 'Student'}"
         ),
         warnings=tuple(warnings),
     )
@@ -133,7 +139,32 @@ def analyze_windows(observations: Observations, size: int, *, confidence: float 
 
 def _find_cv(values: FloatArray, origin: float) -> float | None:
     mean = float(np.mean(values)) + origin
-    return float(np.std(values, ddof=1)) / mean if mean > 0 else None
+    # Of like values the mean may be off by rounding, which is no spread.
+    deviation = float(np.std(values, ddof=1)) if np.ptp(values) > 0 else 0.0
+    return deviation / mean if mean > 0 else None
+
+
+def _measure_rounding(cells: Cells) -> float:
+    """Share of a figure that rounding makes, that of observations beside a large offset included."""
+    spread = float(np.std(cells.values))
+    offset = abs(cells.origin) / spread if spread > 0 else 0.0
+    return _ROUNDING + 4 * float(np.finfo(np.float64).eps) * offset
+
+
+def _merge_ties(figures: list[float | None], rounding: float, least: float) -> list[float | None]:
+    """Figures with those made equal that are so but for rounding: windows with the same values tie.
+
+    `rounding` is a share of the largest figure, or of `least` where that is larger.
+    """
+    scale = max([least, *(abs(item) for item in figures if item is not None)])
+    known = np.array([math.nan if item is None else item for item in figures])
+    order = np.argsort(known, kind="stable")
+    ordered = known[order]
+    apart = np.diff(ordered) > rounding * scale
+    first = np.concatenate([[True], apart | np.isnan(ordered[1:])])
+    merged = np.empty_like(known)
+    merged[order] = ordered[first][np.cumsum(first) - 1]
+    return [None if math.isnan(item) else item for item in merged.tolist()]
 
 
 def _associate(figure: str, pairs: list[tuple[float, float | None]], confidence: float) -> CountAssociation:
