@@ -40,9 +40,11 @@ def permute_two_groups(pairs: Sequence[tuple[Group, Group]], confidence: float, 
     thresholds, exact = _list_thresholds(joined, [first.n for first, _ in pairs], difference, seed)
     # The order that was observed is as extreme at any shift: the + 1 of both cases.
     count = thresholds.size + 1
+    # Zero but for rounding is zero, for p and as an end of the interval.
     rounding = max(_measure_rounding(first, second) for first, second in pairs)
-    low_tail = (1 + int(np.sum(thresholds >= -rounding))) / count
-    high_tail = (1 + int(np.sum(thresholds <= rounding))) / count
+    thresholds[np.abs(thresholds) <= rounding] = 0.0
+    low_tail = (1 + int(np.sum(thresholds >= 0))) / count
+    high_tail = (1 + int(np.sum(thresholds <= 0))) / count
     within = " within strata" if len(pairs) > 1 else ""
     how = (
         f"all {count} ways to exchange labels"

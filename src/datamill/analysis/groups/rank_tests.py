@@ -20,6 +20,8 @@ from datamill.experiment.errors import InputError
 EXACT_BELOW = 50
 #: Fewer observations than this are compared exactly with many more as well, up to tables of so many numbers.
 _FEW, _LARGEST_TABLE = 10, 10**8
+#: Warning of intervals that invert the test as it would be without ties.
+INTERVAL_WITH_TIES = "there are ties, which the interval of the shift does not know of: it is too wide"
 
 
 def compare_mann_whitney(first: Group, second: Group, confidence: float) -> GroupTest:
@@ -57,7 +59,7 @@ def compare_mann_whitney(first: Group, second: Group, confidence: float) -> Grou
             f"so that none can detect anything at alpha {1 - confidence:.2g}"
         )
     if ties and p is not None:
-        warnings.append("there are ties, which the interval of the shift does not know of: it is too wide")
+        warnings.append(INTERVAL_WITH_TIES)
     estimates = [_estimate_superiority(first, second, statistic, confidence)]
     if np.ptp(first.values) > 0 or np.ptp(second.values) > 0:
         estimates += _estimate_shifts(first, second, confidence)

@@ -10,6 +10,7 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 
 from datamill.analysis.groups.rank_sums import count_rank_sums
+from datamill.analysis.groups.rank_tests import INTERVAL_WITH_TIES
 from datamill.analysis.groups.records import Group, GroupEstimate, GroupTest
 from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.records import Interval
@@ -61,10 +62,13 @@ def compare_van_elteren(pairs: Sequence[tuple[Group, Group]], confidence: float)
         plain_ranks = [np.arange(1.0, own.size + 1) for own in ranks]
         reach, attained = _find_reach(_spread_sums(plain_ranks, sizes, weights) or exact, middle, confidence)
     warnings: tuple[str, ...] = ()
+    if variance < without_ties * (1 - 1e-12):
+        warnings = (INTERVAL_WITH_TIES,)
     if attained < confidence * (1 - 1e-12):
         warnings = (
             "there are too few observations over all strata for any p below "
             f"{1 - attained:.2g}, so that none can detect anything at alpha {1 - confidence:.2g}",
+            *warnings,
         )
     method = f"van Elteren's test: Mann-Whitney within strata, {how_p}"
     estimates = _estimate_shifts(pairs, weights, middle, reach, attained)
