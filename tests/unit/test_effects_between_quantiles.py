@@ -36,3 +36,10 @@ def test_levels_that_change_places_are_not_called_about_as_much() -> None:
 def test_levels_that_keep_their_places_are_compared_by_size() -> None:
     said = ask({"p": (10, 20), "q": (12, 22), "r": (14, 24)})
     assert said.endswith(", about as much as at the 0.1 quantile.")
+
+
+def test_levels_that_change_places_between_the_same_extremes_are_told_so() -> None:
+    inner = dict.fromkeys("qrs", (19, 11)) | dict.fromkeys("tuv", (11, 19))
+    at = {mode: (low, 10 + high) for mode, (low, high) in inner.items()}
+    said = ask({"p": (10, 20), **at, "w": (20, 30)})
+    assert said.endswith("; at the 0.1 quantile its levels between these two lie otherwise.")

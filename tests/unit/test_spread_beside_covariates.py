@@ -5,6 +5,8 @@ import polars as pl
 import pytest
 
 import datamill
+from datamill.analysis.linear import equal_spread as linear_spread
+from datamill.analysis.linear.residuals import take_residuals
 from datamill.analysis.records import CheckResult
 
 
@@ -41,3 +43,21 @@ def test_without_a_covariate_the_ratio_is_that_of_the_cells() -> None:
     ).checks.checks
     check = next(item for item in checks if item.assumption == "equal variances")
     assert check.size == pytest.approx(np.std(y[40:], ddof=1) / np.std(y[:40], ddof=1))
+
+
+def test_a_ratio_is_judged_by_the_residuals_looked_at_and_not_by_all_there_are() -> None:
+    rng = np.random.default_rng(3)
+    mode, x = np.repeat(["p", "q"], 1000), rng.normal(size=2000)
+    y = x + rng.normal(size=2000)
+    table = pl.DataFrame({"mode": mode, "x": x, "y": y})
+    found = datamill.anova(table, formula="y ~ mode + x", quantiles=False)
+    cells, model = found.observations.cells, found.model
+    # Six of the second mode's that lie half as far apart as the first mode's, as may well be chance.
+    wanted = np.array([-0.6, -0.35, -0.1, 0.1, 0.35, 0.6])
+    residuals, _ = take_residuals(cells, model, slice(None))
+    near = 1000 + np.argmin(np.abs(residuals[None, 1000:] - wanted[:, None]), axis=1)
+    rows = np.concatenate([np.arange(1000), near])
+    check = linear_spread.check_spread(cells, model, residuals[rows], rows)
+    assert check is not None
+    assert check.size > 1.5
+    assert check.state == "held"

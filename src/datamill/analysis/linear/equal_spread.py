@@ -88,7 +88,8 @@ def _compare_cells(cells: Cells, model: LinearModel, residuals: FloatArray, rows
     if model.by_row:
         # Within a cell the response also varies by the covariates: what is compared are residuals.
         deviations = np.array([float(np.std(group, ddof=1)) for group in groups])
-        freedom = model.error_df / cells.n * cells.counts
+        sizes = np.array([group.size for group in groups])
+        freedom = np.minimum(sizes - 1.0, model.error_df / cells.n * sizes)
     else:
         deviations = np.sqrt(cells.within_ss / (cells.counts - 1))
         freedom = cells.counts - 1.0

@@ -73,7 +73,7 @@ def infer_from_counts(
         walked = is_walked(problem)
         if not walked or np.mean(ordered.share_ties(targets + 0.5)) <= _TIED:
             draws += _find_middle(problem, quantile, coefficients) - np.mean(draws, axis=0)
-    return DrawnInference(draws, confidence, df)
+    return DrawnInference(draws, confidence, df, resolution=problem.resolution)
 
 
 def is_walked(problem: QuantileProblem) -> bool:

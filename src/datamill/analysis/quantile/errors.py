@@ -247,7 +247,7 @@ class ErrorEngine:
                 grown = groups + parameters if scheme == "exponential" else groups
                 drawn = own + (drawn - own) * np.sqrt(grown / (groups - parameters))
                 df = np.full(parameters, float(groups - parameters))
-            found.append(DrawnInference(drawn, self.confidence, df, matrix.sizes))
+            found.append(DrawnInference(drawn, self.confidence, df, matrix.sizes, self.problem.resolution))
         return found
 
 

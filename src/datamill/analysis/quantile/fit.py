@@ -15,6 +15,8 @@ from datamill.analysis.model_data.matrix import ModelMatrix
 
 #: Share of the sum of its parts below which a difference from a fitted value is none but for rounding.
 _ROUNDING = 1e-13
+#: What rounding of observations may set apart that are equal as decimals, as a share of their offset.
+_ROUNDING_OF_OFFSET = 4 * float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,12 +31,15 @@ class Solutions:
 class QuantileProblem:
     """Observations and a model matrix, to be solved at any quantiles.
 
-    Where several solutions have the same objective, the limit from below is chosen.
+    Where several solutions have the same objective, the limit from below is chosen. `values` (n) are
+    deviations from `origin`, beside which they are not exact: 1000000.1 - 1000000 is not 0.1.
     """
 
-    def __init__(self, matrix: ModelMatrix, values: FloatArray) -> None:
+    def __init__(self, matrix: ModelMatrix, values: FloatArray, origin: float = 0.0) -> None:
         self.matrix = matrix
         self.values = values
+        #: How far apart values may be that are equal but for the rounding of the observations.
+        self.resolution: float = _ROUNDING_OF_OFFSET * abs(origin)
         #: Number of observations.
         self.n: int = values.size
         cells = matrix.by_cell.shape[0]
@@ -63,13 +68,17 @@ class QuantileProblem:
         return Solutions(coefficients, objectives, ~several)
 
     def measure_flat_bottoms(self, quantiles: Sequence[float], solutions: Solutions) -> FloatArray:
-        """Largest difference of a coefficient between the limits from below and above (T); 0 where unique."""
+        """Largest difference of a coefficient between the limits from below and above (T); 0 where unique.
+
+        In the unit of the response: that of a slope counts where its covariate is farthest away.
+        """
         widths = np.zeros(len(quantiles))
         several = np.flatnonzero(~solutions.unique)
         if several.size:
             mirrored = QuantileProblem(self.matrix, -self.values)
             above = mirrored.solve([1 - quantiles[index] for index in several.tolist()])
-            widths[several] = np.max(np.abs(above.coefficients + solutions.coefficients[several]), axis=1)
+            apart = np.abs(above.coefficients + solutions.coefficients[several]) * self.matrix.sizes
+            widths[several] = np.max(apart, axis=1)
         return widths
 
     def fit_values(self, coefficients: FloatArray) -> FloatArray:
@@ -86,10 +95,11 @@ class QuantileProblem:
 
         By the size of what they are summed from and of the usual observation; one of these may be far away.
         """
-        return _ROUNDING * (self._usual + float(np.sum(np.abs(coefficients) * self.matrix.sizes)))
+        parts = self.usual + float(np.sum(np.abs(coefficients) * self.matrix.sizes))
+        return max(_ROUNDING * parts, self.resolution)
 
     @cached_property
-    def _usual(self) -> float:
+    def usual(self) -> float:
         """Half of (a million of) the values that are not zero are larger than this."""
         chosen = self.values[:: max(1, self.values.size >> 20)]
         return float(np.median(np.abs(chosen[chosen != 0]))) if np.any(chosen) else 0.0

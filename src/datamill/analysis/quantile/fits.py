@@ -66,11 +66,14 @@ def spell_fits(
     """Write the solutions at T quantiles as records; `origin` was taken from all values."""
     available = count_available(problem)
     widths = problem.measure_flat_bottoms(quantiles, solutions)
+    sizes = problem.matrix.sizes
     fits = []
     for index, (quantile, inference) in enumerate(zip(quantiles, inferences, strict=True)):
         rows, terms = _spell_out(
             problem.matrix, factors, origin, solutions.coefficients[index], inference, blocks
         )
+        reach = float(np.max([row.value.high - row.value.low for row in rows] * sizes))
+        width = float(widths[index])
         fits.append(
             QuantileFit(
                 quantile=quantile,
@@ -78,7 +81,8 @@ def spell_fits(
                 terms=terms,
                 objective=float(solutions.objectives[index]),
                 unique=bool(solutions.unique[index]),
-                flat_width=float(widths[index]),
+                flat_width=width,
+                flat_share=width if width == 0 else width / reach if reach > 0 else math.inf,
                 extreme=count_needed(quantile, confidence) > available,
             )
         )

@@ -106,13 +106,15 @@ class DrawnInference:
     Draws of exactly zero, as ties give them, count for both sides, so that p is below 1 - confidence just
     where the interval leaves out zero. p-values below 2 / (R + 1), the least that draws can show, are those
     of a normal tail as wide as the draws on the side of zero. `sizes` (p) are what a coefficient is
-    multiplied by, at most, to give a value of the response: 1 unless it is a slope.
+    multiplied by, at most, to give a value of the response: 1 unless it is a slope. Values of the response
+    may be `resolution` apart by their own rounding, beside a large offset.
     """
 
     draws: FloatArray
     confidence: float
     df: FloatArray | None = None
     sizes: FloatArray | None = None
+    resolution: float = 0.0
     _largest: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
@@ -137,7 +139,7 @@ class DrawnInference:
             low, high = min(low, ends[0]), max(high, ends[1])
         error = float(np.std(drawn))
         value = Interval(estimate, min(low, estimate), max(high, estimate))
-        if drawn[0] == drawn[-1]:
+        if drawn[-1] - drawn[0] <= self._bound_rounding(chosen):
             return Inferred(value, error, 1.0 if estimate == 0 and low == 0 else None)
         if value.low <= 0 <= value.high and not low <= 0 <= high:
             # Estimate and draws lie on different sides: the data do not even tell the sign.
@@ -154,11 +156,19 @@ class DrawnInference:
         `values` are of each draw (R, or R × some), or an estimate. Rounding is that of the response, in the
         draw itself since others may be far away: a slope is small where its covariate is in small units.
         """
-        size = 1.0 if self.sizes is None else float(np.max(self.sizes[columns]))
-        nothing = self._largest * (_ROUNDING / size)
+        nothing = self._list_rounding(columns)
         if values.shape[:1] != nothing.shape:
             return np.where(np.abs(values) <= np.median(nothing), 0.0, values)
         return np.where(np.abs(values.T) <= nothing, 0.0, values.T).T
+
+    def _list_rounding(self, columns: IntArray | slice) -> FloatArray:
+        """What rounding may make of a combination of these coefficients that is zero, in each draw (R)."""
+        size = 1.0 if self.sizes is None else float(np.max(self.sizes[columns]))
+        return np.maximum(self._largest * _ROUNDING, self.resolution) / size
+
+    def _bound_rounding(self, columns: IntArray | slice) -> float:
+        """How far apart rounding may set draws that are the same."""
+        return float(np.median(self._list_rounding(columns)))
 
     def test(self, estimates: FloatArray, columns: slice) -> float | None:
         """Return the share of draws that are as far from their centre as zero is, by their covariance.
@@ -175,7 +185,8 @@ class DrawnInference:
             return 1.0
         centre = np.mean(drawn, axis=0)
         root = np.asarray(np.linalg.qr(drawn - centre, mode="r"), dtype=np.float64)
-        if np.min(np.abs(np.diag(root))) <= 1e-12 * np.max(np.abs(root)):
+        nothing = self._bound_rounding(columns) * math.sqrt(drawn.shape[0])
+        if np.min(np.abs(np.diag(root))) <= max(1e-12 * float(np.max(np.abs(root))), nothing):
             return None
         away = np.linalg.solve(root.T, np.vstack([drawn - centre, -centre]).T)
         distances = np.sum(away**2, axis=0)

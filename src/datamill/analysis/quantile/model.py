@@ -48,7 +48,7 @@ def fit_quantiles(
     matrix, dropped = choose_estimable_terms(observations, data.terms)
     chosen = choose_errors(observations, matrix, errors)
     cells, trials = observations.cells, observations.trials
-    problem = QuantileProblem(matrix, cells.values)
+    problem = QuantileProblem(matrix, cells.values, cells.origin)
     solutions = problem.solve(asked)
     engine = ErrorEngine(observations, problem, chosen, confidence, replicates, seed, block_length, bandwidth)
     inferences = engine.infer_all(asked, solutions.coefficients)

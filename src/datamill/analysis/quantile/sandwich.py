@@ -44,10 +44,12 @@ def estimate_nid_densities(
     1992). Also returns for how many observations that is not positive and counts as zero.
     """
     width = choose_bandwidth(quantile, problem.n, rule=rule)
-    low, high = problem.fit_values(problem.solve([quantile - width, quantile + width]).coefficients)
+    found = problem.solve([quantile - width, quantile + width]).coefficients
+    low, high = problem.fit_values(found)
     spread = high - low
-    # Fits through the same observation differ there by rounding alone.
-    bad = spread <= _ROUNDING * float(np.median(np.abs(spread)))
+    # Fits through the same observation, or through observations that tie, differ there by rounding alone.
+    nothing = max(problem.measure_rounding(own) for own in found)
+    bad = spread <= max(_ROUNDING * float(np.median(np.abs(spread))), nothing)
     with np.errstate(divide="ignore", invalid="ignore"):
         densities = np.where(bad, 0.0, 2 * width / spread)
     return densities, int(np.sum(problem.counts[bad]))
@@ -75,7 +77,7 @@ def estimate_kernel_covariance(
     lower, upper = np.quantile(residuals, [0.25, 0.75])
     size = min(float(np.std(residuals, ddof=1)), float(upper - lower) / 1.34)
     bandwidth = float(ndtri(quantile + width) - ndtri(quantile - width)) * size
-    if bandwidth <= 0:
+    if size <= problem.measure_rounding(coefficients):
         return np.full((coefficients.size, coefficients.size), np.nan)
     densities = np.asarray(_find_normal_density(residuals / bandwidth) / bandwidth, dtype=np.float64)
     if problem.matrix.factorial:

@@ -96,6 +96,8 @@ class _StreamedProblem(QuantileProblem):
     ) -> None:
         self.matrix, self.counts, self.n = matrix, counts, int(counts.sum())
         self._known, self._fit = known, fit
+        # The response counts from zero, so that its rounding is that of the coefficients.
+        self.resolution = self.usual = 0.0
 
     def solve(self, quantiles: Sequence[float]) -> Solutions:
         rows = [self._known[quantile] for quantile in quantiles]

@@ -22,6 +22,8 @@ from datamill.analysis.quantile.records import QuantileFit
 _DISCRETE_SHARE = 0.2
 #: Trials of a design point below which their spread is hardly known.
 _FEW_TRIALS = 10
+#: Below this, p of levels that are alike can be below 0.05 in 10 to 40% of all cases at a tail's quantile.
+_VERY_FEW_TRIALS = 4
 #: Degrees of freedom below which it is told that few trials decide a quantile, and their share of all.
 _FEW_DECIDE, _SHARE_DECIDES = 12.0, 0.5
 #: Steps from one value to the next that an interval must have for ties not to matter.
@@ -226,9 +228,10 @@ def _warn_of_dependence(engine: ErrorEngine) -> list[str]:
     of_trial = np.unique(cells.of_row.astype(np.int64) * size + trials) // size
     fewest = int(np.min(np.bincount(of_trial, minlength=cells.counts.size)))
     if fewest < _FEW_TRIALS:
+        narrow = "a little too narrow" if fewest >= _VERY_FEW_TRIALS else "far too narrow, p far too small"
         warnings.append(
             f"a design point has {fewest} {unit}{'s' if fewest > 1 else ''}: how much {unit}s differ is "
-            "hardly known, and intervals of quantiles in the tails may be a little too narrow; more "
+            f"hardly known, and intervals of quantiles in the tails may be {narrow}; more "
             f"{unit}s help, more observations within a {unit} do not"
         )
     return warnings

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from datamill.analysis.quantile.records import QuantileCoefficient, QuantileFit, QuantileModel, QuantileTerm
 from datamill.analysis.records import Interval
 from datamill.report.numbers import (
@@ -165,7 +167,7 @@ def _compare(model: QuantileModel, term: QuantileTerm) -> str:
     if len(_rows_of(last, term)) == 1 and before * now < 0:
         return f"; at {at} the effect goes the other way"
     if otherwise := _describe_order(then, term):
-        return f"; at {at} its levels lie otherwise, {otherwise}"
+        return f"; at {at} {otherwise}"
     ratio = abs(now) / abs(before)
     if ratio >= _GROWN or ratio <= 1 / _GROWN:
         return f", {ratio:.2g} times as much as at {at}"
@@ -173,15 +175,18 @@ def _compare(model: QuantileModel, term: QuantileTerm) -> str:
 
 
 def _describe_order(then: QuantileTerm, now: QuantileTerm) -> str:
-    """Which levels were the extremes at another quantile, where these effects are unlike; else nothing."""
+    """How the levels lay at another quantile, where these effects are unlike; else nothing."""
     pairs = list(zip(then.levels, now.levels, strict=True))
     before = [first.value.estimate for first, _ in pairs]
     after = [second.value.estimate for _, second in pairs]
     product = sum(one * other for one, other in zip(before, after, strict=True))
     if product >= _ALIKE * math.hypot(*before) * math.hypot(*after):
         return ""
-    ordered = sorted(then.levels, key=lambda effect: effect.value.estimate)
-    return f"{ordered[0].levels[0]} lowest and {ordered[-1].levels[0]} highest"
+    lowest, highest = int(np.argmin(before)), int(np.argmax(before))
+    if (lowest, highest) == (int(np.argmin(after)), int(np.argmax(after))):
+        return "its levels between these two lie otherwise"
+    ends = [then.levels[at].levels[0] for at in (lowest, highest)]
+    return f"its levels lie otherwise, {ends[0]} lowest and {ends[1]} highest"
 
 
 def _rows_of(fit: QuantileFit, term: QuantileTerm) -> list[QuantileCoefficient]:

@@ -16,9 +16,7 @@ def _warn_of_flat_bottoms(model: QuantileModel, response: str, unit: str) -> tup
     flat = [fit for fit in model.fits if fit.is_flat]
     if not flat:
         return ()
-    width = (
-        "" if model.covariates else _spell_width(model, max(fit.flat_width for fit in flat), response, unit)
-    )
+    width = _spell_width(model, max(fit.flat_width for fit in flat), response, unit)
     return (
         f"at {name_quantiles([fit.quantile for fit in flat])} quite different coefficients fit as well "
         f"(the objective has a flat bottom{width}); shown is the limit from below",
@@ -26,10 +24,7 @@ def _warn_of_flat_bottoms(model: QuantileModel, response: str, unit: str) -> tup
 
 
 def _spell_width(model: QuantileModel, width: float, response: str, unit: str) -> str:
-    """The largest difference of a coefficient; with covariates it may be a slope's, of another unit.
-
-    In the scale of the tables, or the width's own where that is the larger one.
-    """
+    """The largest difference of a coefficient, in the scale of the tables or its own where that is larger."""
     scale = choose_scale(unit, max(width, abs(model.fits[-1].coefficients[0].value.estimate)))
     shown = width * scale.factor
     number = f"{format_fixed(shown, count_decimals(shown, digits=3))} {scale.unit}".rstrip()
