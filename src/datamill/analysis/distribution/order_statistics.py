@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from scipy.stats import binom
 
 
+# Most groups of a table are of one size or a few.
+@lru_cache(maxsize=1024)
 def find_ranks(quantile: float, n: int, confidence: float) -> tuple[int, int]:
     """Ranks, from 1, of the ordered observations between which a quantile lies, whatever the distribution.
 
