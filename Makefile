@@ -82,7 +82,7 @@ demo: setup
 
 test: setup
 	cargo test --quiet --workspace --locked
-	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
+	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --no-loadscope-reorder
 
 # What only repetition shows: 10 000 seeds of the simulation, more kills, more examples.
 nightly: export DATAMILL_NIGHTLY := 1

@@ -1,34 +1,43 @@
-"""Which tests may run beside each other, where several processes share them (`pytest --dist loadgroup`)."""
+"""Which tests may run beside each other, where several processes share them (`make test`)."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
-TESTS = Path(__file__).parent
-#: Beginnings of paths by group. Tests of a group run in one process, one after the other: they set the
+#: Beginnings of tests' names by group. Tests of a group run in one process, one after the other: they set the
 #: machine's settings, hold its lock, or share what is dear to start. The longest first, so that none is left
 #: for the end.
 GROUPS = {
-    "host": ("acceptance/", "integration/test_fleet_firewall.py"),
-    "guests": ("integration/test_",),
-    "service": ("integration/service/",),
-    "simulation": ("simulation/",),
+    "host": ("tests/acceptance/", "tests/integration/test_fleet_firewall.py"),
+    "guests": ("tests/integration/test_",),
+    "service": ("tests/integration/service/",),
+    "simulation": ("tests/simulation/",),
 }
 
 
-def find_group(file: Path) -> str:
-    """Return the group of a file of tests: one of its own where none is stated."""
-    name = file.relative_to(TESTS).as_posix()
-    return next((group for group, beginnings in GROUPS.items() if name.startswith(beginnings)), name)
+def find_group(test: str) -> str:
+    """Return the group of a test: its file where none is stated."""
+    stated = (group for group, beginnings in GROUPS.items() if test.startswith(beginnings))
+    return next(stated, test.partition("::")[0])
 
 
-@pytest.hookimpl(tryfirst=True)
+class GroupScheduling(LoadScopeScheduling):
+    """Gives a process one group after the other."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return find_group(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> GroupScheduling:
+    """Tell who decides which process runs a test."""
+    return GroupScheduling(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put tests into their groups, and these into their order."""
-    groups = {item: find_group(item.path) for item in items}
-    for item, group in groups.items():
-        item.add_marker(pytest.mark.xdist_group(group))
+    """Put the groups in their order."""
     stated = list(GROUPS)
+    groups = {item: find_group(item.nodeid) for item in items}
     items.sort(key=lambda item: stated.index(groups[item]) if groups[item] in stated else len(stated))
