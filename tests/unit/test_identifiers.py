@@ -7,18 +7,11 @@ from typing import Any
 
 import polars as pl
 import pytest
+from python_verbs import FACTOR_VERBS
 
 import datamill
 from datamill.analysis.model_data.question import Question, select_model_data
 from datamill.experiment.errors import InputError
-
-VERBS: list[Callable[..., Any]] = [
-    datamill.summary,
-    datamill.anova,
-    datamill.tests,
-    datamill.variability,
-    datamill.quantiles,
-]
 
 
 def make_table(rows: int, levels: int) -> pl.DataFrame:
@@ -31,7 +24,7 @@ def make_table(rows: int, levels: int) -> pl.DataFrame:
     )
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", FACTOR_VERBS)
 @pytest.mark.parametrize(("rows", "levels"), [(1200, 1200), (1999, 1001)])
 def test_a_factor_with_about_a_level_for_each_row_is_refused(
     verb: Callable[..., Any], rows: int, levels: int

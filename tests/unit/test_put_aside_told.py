@@ -8,21 +8,13 @@ from typing import Any
 
 import polars as pl
 import pytest
+from python_verbs import VERBS
 
 import datamill
 from datamill.results.validity import CALIBRATION_REASON, REFERENCE_REASON
 
 TOLD = "Put aside: 6 rows of this response (warm-ups 3, calibrations 2, reference trials 1)."
 COUNTS = {"warm-ups": 3, "calibrations": 2, "reference trials": 1}
-VERBS: list[Callable[..., Any]] = [
-    datamill.summary,
-    datamill.anova,
-    datamill.tests,
-    datamill.variability,
-    datamill.quantiles,
-    datamill.variance,
-    datamill.compare,
-]
 
 
 def make_tidy(reasons: list[str | None]) -> pl.DataFrame:

@@ -7,19 +7,10 @@ from typing import Any
 
 import polars as pl
 import pytest
+from python_verbs import VERBS
 
 import datamill
 from datamill.experiment.errors import InputError
-
-VERBS: list[Callable[..., Any]] = [
-    datamill.summary,
-    datamill.anova,
-    datamill.tests,
-    datamill.variability,
-    datamill.quantiles,
-    datamill.variance,
-    datamill.compare,
-]
 
 
 def make_tidy(valid: Any) -> pl.DataFrame:
