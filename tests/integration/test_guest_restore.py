@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from datamill.guests import Guest, make_spec, write_spec
+from datamill.guests import Guest, GuestError, make_spec, write_spec
 
 SWAP_BYTES = 8 << 20
 #: The guest's kernel starts with the other level of each; the test checks that.
@@ -48,7 +48,11 @@ def start_trial(guest: Guest, spec: str) -> None:
 
 def wait_for_trial(guest: Guest) -> None:
     """Wait until the package's run.sh runs, with everything set; the levels are then seen from outside."""
-    guest.wait_for_console("the trial is running", timeout_s=120)
+    try:
+        guest.wait_for_console("the trial is running", timeout_s=120)
+    except GuestError as error:
+        said = guest.check("cat /tmp/said; ps -o pid,ppid,stat,args")
+        raise AssertionError(f"{error}\nThe worker said: {said}") from error
     assert read_settings(guest) == SET, guest.check("cat /tmp/said")
 
 
