@@ -53,6 +53,14 @@ def test_correlation_and_p_of_few_windows_are_those_of_cor_test(windows: int, *,
     assert item.p == pytest.approx(p, rel=1e-9)
 
 
+@needs_r
+def test_p_of_twelve_windows_is_near_the_series_that_cor_test_uses_from_ten_windows_on() -> None:
+    analysis = analyze(12, 12)
+    item = analysis.associations[0]
+    _, p = ask_r([w.count for w in analysis.windows], [w.cv or 0.0 for w in analysis.windows])
+    assert item.p == pytest.approx(p, rel=0.02)
+
+
 def test_a_perfect_order_of_four_windows_is_not_detected_and_its_interval_holds_no_correlation() -> None:
     item = analyze(4, 1, perfect=True).associations[0]
     assert item.p == pytest.approx(2 / 24)

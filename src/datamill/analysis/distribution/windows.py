@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import permutations
 
 import numpy as np
 from scipy.special import ndtri, stdtr
 from scipy.stats import rankdata
 
 from datamill.analysis.distribution.variability import adjust_skewness
-from datamill.analysis.model_data.cells import Cells, FloatArray
+from datamill.analysis.model_data.cells import Cells, FloatArray, IntArray
 from datamill.analysis.model_data.observations import Observations
 from datamill.analysis.records import Interval
 from datamill.experiment.errors import InputError
 
-#: Up to so many windows a correlation is judged by all their orders, as R does.
-_MOST_PERMUTED = 9
+#: Up to so many windows a correlation is judged by all their orders. R counts those of 9.
+_MOST_PERMUTED = 12
 #: Share of the largest figure below which figures are apart by rounding alone.
 _ROUNDING = 1e-12
 
@@ -181,10 +180,10 @@ def _associate(figure: str, pairs: list[tuple[float, float | None]], confidence:
     reach = -float(ndtri((1 - confidence) / 2)) * math.sqrt((1 + bounded * bounded / 2) / (n - 3))
     low, high = (math.tanh(math.atanh(bounded) + side * reach) for side in (-1, 1))
     interval = Interval(rho, min(low, rho), max(high, rho))
-    return CountAssociation(figure, n, interval, _judge_ranks(ranks, rho))
+    return CountAssociation(figure, n, interval, judge_ranks(ranks, rho))
 
 
-def _judge_ranks(ranks: FloatArray, rho: float) -> float:
+def judge_ranks(ranks: FloatArray, rho: float) -> float:
     """Two-sided p of Spearman's correlation of two columns of ranks (n × 2).
 
     Of few windows twice the share of all orders that are as extreme, ties included; of more Student's, but
@@ -196,6 +195,32 @@ def _judge_ranks(ranks: FloatArray, rho: float) -> float:
         return min(1.0, max(p, 2 * math.exp(-math.lgamma(n + 1))))
     # Midranks are halves: twice them are whole, and so are the sums of their products.
     first, second = np.rint(2 * ranks).astype(np.int64).T
-    sums = second[np.array(list(permutations(range(n))))] @ first
+    counts = _count_orders(first, second)
     observed = int(second @ first)
-    return min(1.0, 2 * float(min(np.mean(sums <= observed), np.mean(sums >= observed))))
+    extreme = min(np.sum(counts[: observed + 1]), np.sum(counts[observed:]))
+    return min(1.0, 2 * float(extreme) / math.factorial(n))
+
+
+def _count_orders(first: IntArray, second: IntArray) -> IntArray:
+    """How many orders of `second` have each sum of products with `first`; entry s is that of sum s.
+
+    Members of `first` get theirs one after the other. What is left depends on which of `second` are taken,
+    not on who took them: 2^n sets instead of n! orders.
+    """
+    n = first.size
+    sets = np.arange(1 << n)
+    sizes = np.bitwise_count(sets)
+    sums = int(np.sort(first) @ np.sort(second)) + 1
+    place = np.zeros(1 << n, dtype=np.int64)
+    counts = np.zeros((1, sums), dtype=np.int64)
+    counts[0, 0] = 1
+    for taken, member in enumerate(first):
+        before, after = sets[sizes == taken], sets[sizes == taken + 1]
+        place[after] = np.arange(after.size)
+        grown = np.zeros((after.size, sums), dtype=np.int64)
+        for other in range(n):
+            free = before[before >> other & 1 == 0]
+            product = int(member * second[other])
+            grown[place[free | 1 << other], product:] += counts[place[free], : sums - product]
+        counts = grown
+    return counts.ravel()
