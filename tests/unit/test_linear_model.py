@@ -142,6 +142,10 @@ def test_interactions_that_the_model_leaves_out_are_noticed() -> None:
     assert model.lack_of_fit is not None
     assert any("leave out interactions" in warning for warning in model.warnings)
     assert fit_linear_model(cells, order=2).lack_of_fit is None
+    checks = check_assumptions(cells, model)
+    assert "complete model" in {check.assumption for check in checks.checks if check.state == "failed"}
+    said = [warning for warning in (*model.warnings, *checks.warnings) if "lack of fit" in warning]
+    assert len(said) == 1
 
 
 def test_the_largest_effect_has_an_interval_and_its_share_is_of_the_total() -> None:

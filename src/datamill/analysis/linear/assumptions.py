@@ -64,7 +64,9 @@ def check_assumptions(
         ),
     ]
     influential = find_most_influential(cells, model)
-    warnings = [_join_sentences(check) for check in checks if check.state in ("failed", "harmless")]
+    # Of its lack of fit the model warns itself.
+    amiss = [check for check in checks if check.state in ("failed", "harmless")]
+    warnings = [_join_sentences(check) for check in amiss if check.assumption != COMPLETE]
     if influential is not None and influential.influential:
         warnings.append(influential.words)
     trust, advice = _choose_result(

@@ -375,6 +375,6 @@ def _collect_warnings(
         warnings.append(
             "the model seems to leave out interactions that are there (lack of fit, "
             f"p {'< 1e-300' if not lack.p else f'= {lack.p:.2g}'}): "
-            "its error is larger than that of measuring"
+            "its error is larger than that of measuring. Add interactions, or terms of covariates"
         )
     return tuple(warnings)
