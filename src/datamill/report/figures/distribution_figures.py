@@ -85,7 +85,7 @@ def draw_ecdf(response: str, unit: str, cells: Cells, *, log: bool = False) -> F
             "type": "quantitative",
             "title": f"{response}{f' ({scale.unit})' if scale.unit else ''}",
             "scale": _scale_axis(cells, scale, log=log),
-            "axis": {"format": "~g", "tickCount": 5, "labelOverlap": True} if log else {},
+            "axis": _style_axis(log=log),
         },
         "y": {
             "field": "share",
@@ -139,7 +139,7 @@ def draw_histogram(response: str, unit: str, cells: Cells, *, log: bool = False)
             "type": "quantitative",
             "title": f"{response}{f' ({scale.unit})' if scale.unit else ''}",
             "scale": _scale_axis(cells, scale, log=log),
-            "axis": {"format": "~g", "tickCount": 5, "labelOverlap": True} if log else {},
+            "axis": _style_axis(log=log),
         },
         "x2": {"field": "high"},
         "y": {"field": "count", "type": "quantitative", "title": "observations"},
@@ -166,6 +166,11 @@ def _refuse_logarithm(cells: Cells, *, log: bool) -> None:
         raise InputError(
             f"the smallest observation is {smallest:g}, which has no logarithm", remedy="Leave out --log."
         )
+
+
+def _style_axis(*, log: bool) -> dict[str, object]:
+    # Labels at the ends stay below their ticks: moved inwards they would touch their neighbours.
+    return {"format": "~g", "tickCount": 5, "labelOverlap": True} if log else {"labelFlush": False}
 
 
 def _scale_axis(cells: Cells, scale: Scale, *, log: bool) -> dict[str, Any]:
