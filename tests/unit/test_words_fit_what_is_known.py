@@ -124,6 +124,12 @@ def test_a_missing_response_is_answered_with_columns_that_are_there() -> None:
         datamill.anova(table, factors=["sched"])
     assert caught.value.remedy == "Name a column of numbers with --response: place or latency_us."
     with pytest.raises(InputError) as caught:
+        datamill.anova(table)
+    assert caught.value.remedy == (
+        "Name a column of numbers with --response: place or latency_us. And name what explains it with "
+        "--factors."
+    )
+    with pytest.raises(InputError) as caught:
         datamill.anova(table, response="latency_us")
     assert caught.value.remedy == (
         "Name what explains it with --factors, one column or several separated by commas: sched or place."
@@ -143,6 +149,15 @@ def test_a_table_without_numbers_names_all_columns_instead() -> None:
     with pytest.raises(InputError) as caught:
         datamill.summary(table)
     assert caught.value.remedy == "No column holds numbers; the columns are: a, b."
+
+
+def test_one_text_among_numbers_is_named_where_no_column_holds_numbers() -> None:
+    table = pl.DataFrame({"a": ["x", "y", "x"], "time_s": ["1", "2 ms", "3"]})
+    with pytest.raises(InputError) as caught:
+        datamill.summary(table)
+    assert caught.value.remedy == (
+        'No column holds numbers (time_s would, but for "2 ms"); the columns are: a, time_s.'
+    )
 
 
 @pytest.mark.parametrize("assumption", ["nothing", "normal"])

@@ -112,7 +112,8 @@ def select_model_data(
     factors, covariates = _sort_variables(table, question, formula, {})
     explained = allow_no_factor or (*factors, *covariates, *question.blocks)
     if response is None:
-        raise InputError("--response is missing", where=source, remedy=_offer_responses(table, question))
+        remedy = _offer_responses(table, question, alone=bool(explained))
+        raise InputError("--response is missing", where=source, remedy=remedy)
     if not explained:
         others = [name for name in table.columns if name != response.column]
         raise InputError(
@@ -223,13 +224,19 @@ def _sort_variables(
     return tuple(factors), tuple(covariates)
 
 
-def _offer_responses(table: pl.DataFrame, question: Question) -> str:
-    """The columns that may be the response: those of numbers that are not named as something else."""
+def _offer_responses(table: pl.DataFrame, question: Question, *, alone: bool) -> str:
+    """The columns that may be the response: those of numbers that are not named as something else.
+
+    Unless it is missing `alone`, what explains it is asked for at once.
+    """
     named = {*question.factors, *question.covariates, *question.blocks, question.trial, question.run_order}
     numbers = [name for name in table.columns if name not in named and _holds_numbers(table, name)]
     if not numbers:
-        return f"No column holds numbers; the columns are: {', '.join(table.columns)}."
-    return f"Name a column of numbers with --response: {_list_names(numbers)}."
+        nearly = (_name_exception(table[name]) for name in table.columns if name not in named)
+        said = next((words for words in nearly if words), "")
+        return f"No column holds numbers{said}; the columns are: {', '.join(table.columns)}."
+    factors = "" if alone else " And name what explains it with --factors."
+    return f"Name a column of numbers with --response: {_list_names(numbers)}.{factors}"
 
 
 def _list_names(names: Sequence[str]) -> str:
@@ -245,6 +252,15 @@ def _holds_numbers(table: pl.DataFrame, column: str) -> bool:
         return values.dtype.is_numeric()
     numbers = values.str.strip_chars().cast(pl.Float64, strict=False)
     return bool((numbers.is_not_null() | values.is_null()).all())
+
+
+def _name_exception(values: pl.Series) -> str:
+    """The first value that keeps a column from being one of numbers; empty where most are none."""
+    if values.dtype != pl.String:
+        return ""
+    wrong = values.filter(values.str.strip_chars().cast(pl.Float64, strict=False).is_null())
+    few = 2 * wrong.len() < values.len()
+    return f' ({values.name} would, but for "{wrong.drop_nulls()[0]}")' if few else ""
 
 
 def _list_terms(
