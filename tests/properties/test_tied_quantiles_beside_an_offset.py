@@ -6,6 +6,7 @@ import pytest
 
 import datamill
 from datamill.analysis.quantile.inference import DrawnInference
+from datamill.analysis.quantile.ranks import restore_decimals
 
 OFFSETS = [1_000_000, 12_345_678]
 
@@ -36,7 +37,7 @@ def fit(table: pl.DataFrame, errors: str, order: int) -> tuple[list[list[float]]
 
 @pytest.mark.parametrize("rate", [0.15, 0.6, 1.5])
 @pytest.mark.parametrize("order", [1, 2])
-@pytest.mark.parametrize("errors", ["binomial", "rows", "iid", "nid", "kernel"])
+@pytest.mark.parametrize("errors", ["binomial", "rows", "iid", "nid", "kernel", "rank"])
 def test_intervals_and_p_of_tied_responses_do_not_heed_their_offset(
     errors: str, order: int, rate: float
 ) -> None:
@@ -68,3 +69,13 @@ def test_draws_as_far_apart_as_rounding_sets_them_are_the_same() -> None:
     assert inference.test(np.array([0.1, 0.2]), slice(1, 3)) is None
     exact = DrawnInference(draws, 0.95)
     assert exact.infer(0.1, np.array([0.0, 1.0, 0.0])).p is not None
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e6])
+def test_decimals_come_back_from_deviations_and_other_numbers_stay(unit: float) -> None:
+    tenths = np.array([-30.0, -1.0, 0.0, 2.0, 7.0])
+    deviations = (1e6 * unit + tenths / 10 * unit) - 1e6 * unit
+    resolution = 4 * float(np.finfo(np.float64).eps) * 1e6 * unit
+    assert restore_decimals(deviations, resolution) == pytest.approx(tenths / 10 * unit, rel=1e-14, abs=0)
+    others = np.random.default_rng(1).normal(size=50) * unit
+    assert restore_decimals(others, resolution) is others

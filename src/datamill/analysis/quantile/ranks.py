@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
@@ -34,6 +36,7 @@ def infer_from_ranks(
     smallest = np.sqrt(np.finfo(np.float64).eps) * max(float(np.max(densities)), 1e-300)
     densities = np.maximum(densities, smallest)[None, :]
     df = problem.values.size - coefficients.size
+    exact = restore_decimals(problem.values, problem.resolution)
 
     def invert(cutoff: float) -> tuple[FloatArray, FloatArray]:
         low, high = _native.invert_rank_tests(
@@ -41,7 +44,7 @@ def infer_from_ranks(
             matrix.cell_of_row,
             matrix.products,
             matrix.of_product,
-            problem.values,
+            exact,
             np.array([quantile]),
             cutoff,
             densities,
@@ -65,6 +68,24 @@ def infer_from_ranks(
     )
     p_values = np.minimum(1.0, 2 * stdtr(df, -critical))
     return LimitInference(low, high, p_values), bad
+
+
+def restore_decimals(values: FloatArray, resolution: float) -> FloatArray:
+    """Deviations (n) of decimals from a large origin, as the decimals that they are but for `resolution`.
+
+    1000000.1 - 1000000 is not 0.1, so that deviations miss ties by rounding. Those that are no decimals
+    coarser than rounding come back as they are.
+    """
+    largest = float(np.max(np.abs(values)))
+    if resolution == 0 or largest == 0:
+        return values
+    places = -math.floor(math.log10(largest))
+    while 10.0**-places > 100 * resolution:
+        rounded = np.round(values, places)
+        if np.all(np.abs(rounded - values) <= resolution):
+            return rounded
+        places += 1
+    return values
 
 
 def _measure_outside(coefficients: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
