@@ -73,8 +73,8 @@ def test_rows_without_a_trial_are_refused_and_never_become_one(empty: str | None
         trial_id=pl.when(pl.col("trial_id") == "t5").then(pl.lit(empty)).otherwise("trial_id")
     )
     with pytest.raises(InputError, match="column trial_id is empty here") as caught:
-        select_response(tidy, "time", ["package"])
-    assert caught.value.where.endswith("row of time number:6")
+        select_response(tidy, "time", ["package"], source="t.csv", first_line=2)
+    assert caught.value.where == "t.csv:12"
 
 
 def test_a_trial_column_may_have_any_name() -> None:
@@ -185,3 +185,18 @@ def test_without_averaging_measurements_of_one_build_belong_together() -> None:
     single = select_response(make_nested(build=1), "time", ["package"], average=False)
     assert single.trials is not None
     assert (single.units, len(set(single.trials.tolist()))) == ("trials", 8)
+
+
+@pytest.mark.parametrize("column", ["value", "package", "trial_id"])
+def test_what_is_missing_in_a_tidy_table_is_located_by_its_line(column: str) -> None:
+    table = make_tidy()
+    first = (
+        table.with_row_index("at").filter(pl.col("valid") & (pl.col("response") == "time"))["at"].to_list()
+    )
+    at = first[-1]
+    spoiled = table.with_columns(
+        pl.when(pl.int_range(pl.len()) == at).then(None).otherwise(pl.col(column)).alias(column)
+    )
+    with pytest.raises(InputError) as caught:
+        select_response(spoiled, "time", ["package"], source="t.csv", first_line=2)
+    assert caught.value.where == f"t.csv:{at + 2}"

@@ -96,6 +96,7 @@ def _read_bundle(folder: Path, question: Question, *, average: bool, allow_no_fa
             average=average,
             allow_no_factor=allow_no_factor,
             source=str(bundle.table_file),
+            first_line=1,
         )
     return Data(selected, bundle.experiment, str(folder))
 

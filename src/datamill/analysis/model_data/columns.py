@@ -16,17 +16,29 @@ from datamill.experiment.errors import InputError
 from datamill.results.level_orders import list_categories
 from datamill.results.lost_digits import may_lose_digits, report_lost_digits
 
+#: Column that numbers rows before some are chosen; no file has a column of this name.
+ROW = "\0row"
+
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Where rows of a table come from, for messages; `first` is the line of the first row, if known."""
+    """Where rows of a table come from, for messages.
+
+    Attributes:
+        source: The table's name.
+        first: Line of its first row, if known.
+        rows: Which of its rows they are; None: all.
+    """
 
     source: str
     first: int | None
+    rows: NDArray[np.integer] | None = None
 
     def locate(self, row: int) -> str:
         """Place of a row."""
-        return self.source if self.first is None else f"{self.source}:{row + self.first}"
+        if self.first is None:
+            return self.source
+        return f"{self.source}:{(row if self.rows is None else int(self.rows[row])) + self.first}"
 
 
 def encode_factors(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from datamill.analysis.model_data.builds import group_by_builds, number_builds
 from datamill.analysis.model_data.cells import CellArray, Cells, Factor, FloatArray, IntArray, gather_cells
-from datamill.analysis.model_data.columns import Lines, encode_factors, read_numbers, read_variable
+from datamill.analysis.model_data.columns import ROW, Lines, encode_factors, read_numbers, read_variable
 from datamill.analysis.model_data.formula import Variable
 from datamill.analysis.shared_builds import find_shared_builds
 from datamill.experiment.errors import InputError
@@ -190,6 +190,7 @@ def select_response(
     order: str = "",
     average: bool = True,
     source: str = "table",
+    first_line: int | None = None,
 ) -> Observations:
     """Take the valid rows of one response from a tidy table, one value a trial.
 
@@ -198,7 +199,8 @@ def select_response(
     Where design points have several builds, the executions of a build are averaged as well
     (`group_by_builds`), or belong together: they are no replicates either.
     Levels come in the order of `levels` where given (those with data), else of `order_levels`.
-    `order` names the column that tells when observations came, else that of the table.
+    `order` names the column that tells when observations came, else that of the table. `first_line` is the
+    line of the table's first row, for messages, if it is known.
 
     Raises:
         InputError: no such response or column, no valid row, a valid row without a finite value or
@@ -209,26 +211,27 @@ def select_response(
     others = [*(item.column for item in covariates), *([order] if order else [])]
     _refuse_bad_names(table, "value", factors, others, source)
     _refuse_covariates_named_twice(factors, covariates, source)
-    rows = table.filter(pl.col("response") == explained.column)
-    if rows.height == 0:
+    numbered = table.with_row_index(ROW).filter(pl.col("response") == explained.column)
+    if numbered.height == 0:
         known = ", ".join(table["response"].unique(maintain_order=True).drop_nulls().to_list())
         raise InputError(
             f'there is no response "{explained.column}"', where=source, remedy=f"The responses are: {known}."
         )
-    valid = rows.filter(pl.col("valid").fill_null(value=False))
-    put_aside = tuple(count_put_aside(rows).items())
-    rows = leave_out_put_aside(rows)
+    of_valid = numbered.filter(pl.col("valid").fill_null(value=False))
+    put_aside = tuple(count_put_aside(numbered).items())
+    numbered = leave_out_put_aside(numbered)
+    rows, valid = numbered.drop(ROW), of_valid.drop(ROW)
     if valid.height == 0:
         raise InputError(
             f"none of the {rows.height} rows of response {explained.column} is valid",
             where=source,
             remedy="The column exclusion says why.",
         )
-    lines = Lines(source, None)
+    lines = Lines(source, first_line, of_valid[ROW].to_numpy())
     values = read_variable(valid, Variable(explained.name, "value", explained.transform), lines)
     unit = _find_unit(valid, explained.column, source)
     _refuse_nameless_trials(
-        rows["trial_id"].cast(pl.String), "trial_id", Lines(f"{source}, row of {explained.column} number", 1)
+        rows["trial_id"].cast(pl.String), "trial_id", Lines(source, first_line, numbered[ROW].to_numpy())
     )
     # Two experiments in one table may use the same trial ids.
     identity = [name for name in ("experiment", "trial_id", "attempt") if name in valid.columns]

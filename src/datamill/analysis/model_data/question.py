@@ -182,6 +182,7 @@ def _select_tidy(
         order=question.run_order,
         average=average,
         source=source,
+        first_line=first_line,
     )
     refuse_identifiers(observations.cells, (*question.blocks, *levels), source)
     return ModelData(observations, _list_terms(observations, question, formula, usual_order), question.blocks)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from datamill.analysis.model_data.builds import number_builds, number_rows
 from datamill.analysis.model_data.cells import FloatArray, IntArray
-from datamill.analysis.model_data.columns import Lines, encode_factors, read_numbers, read_variable
+from datamill.analysis.model_data.columns import ROW, Lines, encode_factors, read_numbers, read_variable
 from datamill.analysis.model_data.formula import Variable
 from datamill.analysis.model_data.observations import list_tidy_factors
 from datamill.analysis.random_effects.records import NestedValues
@@ -62,17 +62,6 @@ class NestedVersions:
     interleaved: bool = False
     notes: tuple[str, ...] = ()
     put_aside: tuple[tuple[str, int], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _RowLines(Lines):
-    """Where rows come from that were chosen from a table: `rows` are their places in it."""
-
-    rows: NDArray[np.int64]
-
-    def locate(self, row: int) -> str:
-        """Place of a row."""
-        return self.source if self.first is None else f"{self.source}:{int(self.rows[row]) + self.first}"
 
 
 def gather_nested(
@@ -132,7 +121,7 @@ def _gather_plain(
         response, chosen = _choose_response(table, columns.response, source)
         rows = np.flatnonzero(chosen)
         table = table.filter(pl.Series(chosen))
-    lines = _RowLines(source, first_line, rows)
+    lines = Lines(source, first_line, rows)
     values = read_variable(table, Variable(places["value"], places["value"]), lines)
     version_names, versions = _number_labels(table, places["version"], lines, only_version)
     unit = _find_unit(table, places["unit"], places["version"], response, version_names, versions, source)
@@ -169,17 +158,18 @@ def _gather_tidy(
     # The first response of a tidy table is the one that the experiment asks about.
     first = table["response"].drop_nulls().head(1).to_list()
     response, chosen = _choose_response(table, columns.response or "".join(first), source)
-    rows = table.filter(pl.Series(chosen))
-    put_aside = tuple(count_put_aside(rows).items())
-    rows = leave_out_put_aside(rows)
-    valid = rows.filter(pl.col("valid").fill_null(value=False))
+    numbered = table.with_row_index(ROW).filter(pl.Series(chosen))
+    put_aside = tuple(count_put_aside(numbered).items())
+    rows = leave_out_put_aside(numbered)
+    of_valid = rows.filter(pl.col("valid").fill_null(value=False))
+    valid = of_valid.drop(ROW)
     if valid.height == 0:
         raise InputError(
             f"none of the {rows.height} rows of response {response} is valid",
             where=source,
             remedy="The column exclusion says why.",
         )
-    lines = Lines(source, None)
+    lines = Lines(source, first_line, of_valid[ROW].to_numpy())
     values = read_variable(valid, Variable(response, "value"), lines)
     names, versions = _number_points(valid, levels, lines)
     unit = _find_unit(valid, "unit" if "unit" in valid.columns else "", "", response, names, versions, source)
