@@ -210,6 +210,7 @@ class World:
             self.process.acted = False
             self.oracle.check_attempts(each_step=every == 1)
             self.oracle.check_events()
+            self.oracle.cloned = self._list_cloned()
             self.oracle.check_sessions()
         if self.steps % (INVARIANTS_EVERY * every) == 0:
             self._ask_coordinator()
@@ -246,6 +247,10 @@ class World:
             and machine.worker_id not in self.network.revoked
         ]
 
+    def _list_cloned(self) -> set[str]:
+        """Workers that several machines believe to be."""
+        return {machine.worker_id for machine in self.machines if machine.name in self.faults.cloned}
+
     def _explain_endless(self) -> None:
         self.oracle.check_attempts(each_step=False)
         rows = self._database.read(
@@ -263,9 +268,7 @@ class World:
     def _check_end(self) -> None:
         self._ask_coordinator()
         honest = self._list_honest()
-        self.oracle.cloned = {
-            machine.worker_id for machine in self.machines if machine.name in self.faults.cloned
-        }
+        self.oracle.cloned = self._list_cloned()
         self.oracle.check_end(
             {machine.name: machine.worker_id for machine in honest},
             {
