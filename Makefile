@@ -27,7 +27,7 @@ PREPARE_OPTIONS = $(if $(FULL),--full) $(if $(XZ),--xz '$(XZ)') $(if $(BZIP2),--
 # Python without the ending.
 SCRIPTS := studies/xz-vs-bzip2/prepare studies/memory-layout/experiment-3-guests $(wildcard studies/*/summarize)
 
-.PHONY: help setup demo test nightly lint bench simulate clean
+.PHONY: help setup demo test hostile nightly lint bench simulate clean
 
 help: ## list the targets
 	@echo 'make setup   everything that the other targets need: .venv/bin/datamill and .venv/bin/datamill-worker'
@@ -36,6 +36,7 @@ help: ## list the targets
 	@echo '             XZ=TARBALL BZIP2=TARBALL CORPUS=FOLDER    where there is no Debian archive'
 	@echo 'make test    all tests, Rust and Python'
 	@echo 'make nightly the same with everything that is random or killed repeated more often; hours'
+	@echo 'make hostile the attacks alone, as strangers, users, packages and workers, and a table of them'
 	@echo 'make lint    format, linters, types, import order'
 	@echo 'make bench   side-by-side comparisons with other harnesses; Markdown tables'
 	@echo 'make simulate   fleets in virtual time, with faults: docs/simulation.md'
@@ -83,6 +84,9 @@ demo: setup
 test: setup
 	cargo test --quiet --workspace --locked
 	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --no-loadscope-reorder
+
+hostile: setup
+	$(BIN)/pytest tests/integration/hostile --attacks
 
 # What only repetition shows: 10 000 seeds of the simulation, more kills, more examples.
 nightly: export DATAMILL_NIGHTLY := 1

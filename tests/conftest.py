@@ -1,8 +1,9 @@
-"""Which tests may run beside each other, where several processes share them (`make test`)."""
+"""Which tests may run beside each other in several processes (`make test`), and the table of attacks."""
 
 from __future__ import annotations
 
 import pytest
+from attack_table import format_attacks, is_attack
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
@@ -10,17 +11,27 @@ from xdist.scheduler import LoadScopeScheduling
 #: machine's settings, hold its lock, or share what is dear to start. The longest first, so that none is left
 #: for the end.
 GROUPS = {
-    "host": ("tests/acceptance/", "tests/integration/test_fleet_firewall.py"),
+    "host": (
+        "tests/acceptance/",
+        "tests/integration/test_fleet_firewall.py",
+        "tests/integration/hostile/test_package_",
+    ),
     "guests": ("tests/integration/test_",),
+    "hostile": ("tests/integration/hostile/",),
     "service": ("tests/integration/service/",),
     "simulation": ("tests/simulation/",),
 }
 
 
 def find_group(test: str) -> str:
-    """Return the group of a test: its file where none is stated."""
-    stated = (group for group, beginnings in GROUPS.items() if test.startswith(beginnings))
-    return next(stated, test.partition("::")[0])
+    """Return the group of a test by the longest beginning of its name, else its file."""
+    stated = [
+        (len(beginning), group)
+        for group, beginnings in GROUPS.items()
+        for beginning in beginnings
+        if test.startswith(beginning)
+    ]
+    return max(stated)[1] if stated else test.partition("::")[0]
 
 
 class GroupScheduling(LoadScopeScheduling):
@@ -41,3 +52,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     stated = list(GROUPS)
     groups = {item: find_group(item.nodeid) for item in items}
     items.sort(key=lambda item: stated.index(groups[item]) if groups[item] in stated else len(stated))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what `make hostile` asks for."""
+    parser.addoption("--attacks", action="store_true", help="print the table of attacks at the end")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Print what became of each attack, where that is asked for."""
+    if not config.getoption("--attacks"):
+        return
+    reports = [
+        report
+        for outcome in ("passed", "failed", "error", "skipped")
+        for report in terminalreporter.stats.get(outcome, [])
+        if is_attack(report.nodeid)
+    ]
+    terminalreporter.section("attacks")
+    terminalreporter.write(format_attacks(reports))

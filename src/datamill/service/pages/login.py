@@ -81,6 +81,8 @@ class ThrottledLogin(LoginView):
     """The page where one logs in."""
 
     template_name = "datamill/login.html"
+    #: Django takes PUT for POST otherwise.
+    http_method_names = ("get", "head", "post", "options")
     redirect_authenticated_user = False
 
     def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:

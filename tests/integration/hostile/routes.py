@@ -1,0 +1,123 @@
+"""Every address of the coordinator, one line each: who may read there, and who may change something."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from django.urls import URLPattern, URLResolver, get_resolver
+
+#: Who gets in: everybody; who is signed in; who may see the experiment; who owns the thing; administrators.
+Right = Literal["open", "member", "visible", "owner", "admin"]
+
+#: Address, as Django's resolver has it -> right to read (GET), right to change (POST); None where the method
+#: is of no use there.
+ROUTES: dict[str, tuple[Right | None, Right | None]] = {
+    "": ("member", None),
+    "login": ("open", "open"),
+    "logout": (None, "open"),
+    "words": ("open", None),
+    "experiments": ("member", None),
+    "experiments/new": ("member", "member"),
+    "experiments/new/upload": (None, "member"),
+    "experiments/new/machines": ("member", "member"),
+    "experiments/new/machines/preview": ("member", "member"),
+    "experiments/new/space": ("member", "member"),
+    "experiments/new/space/preview": ("member", "member"),
+    "experiments/new/file": ("member", "member"),
+    "experiments/<int:experiment_id>": ("visible", None),
+    "experiments/<int:experiment_id>/progress": ("visible", None),
+    "experiments/<int:experiment_id>/stream": ("visible", None),
+    "experiments/<int:experiment_id>/trials": ("visible", None),
+    "experiments/<int:experiment_id>/events": ("visible", None),
+    "experiments/<int:experiment_id>/file": ("visible", None),
+    "experiments/<int:experiment_id>/bundle": ("visible", None),
+    "experiments/<int:experiment_id>/fork": ("visible", "visible"),
+    "experiments/<int:experiment_id>/cancel": (None, "owner"),
+    "experiments/<int:experiment_id>/release": (None, "owner"),
+    "experiments/<int:experiment_id>/trials/<str:trial_id>": ("visible", None),
+    "experiments/<int:experiment_id>/trials/<str:trial_id>/<int:number>/record": ("visible", None),
+    "experiments/<int:experiment_id>/trials/<str:trial_id>/<int:number>/files/<path:name>": ("visible", None),
+    "workers": ("member", None),
+    "tokens": (None, "member"),
+    "workers/<str:name>": ("member", None),
+    "workers/<str:name>/<str:change>": (None, "owner"),
+    "quarantine": ("member", None),
+    "quarantine/<str:sha256>/lift": (None, "admin"),
+    "audit": ("admin", None),
+    "users": ("admin", "admin"),
+    "users/change": (None, "admin"),
+    "account": ("member", None),
+    "account/keys": (None, "member"),
+    "account/keys/revoke": (None, "member"),
+    "account/password": (None, "member"),
+    "api/": ("open", None),
+    "api/openapi.json": ("open", "open"),
+    "api/experiments/plan": (None, "member"),
+    "api/experiments": ("member", "member"),
+    "api/experiments/<number>": ("visible", None),
+    "api/experiments/<number>/cancel": (None, "owner"),
+    "api/experiments/<number>/release": (None, "owner"),
+    "api/experiments/<number>/trials": ("visible", None),
+    "api/experiments/<number>/events": ("visible", None),
+    "api/experiments/<number>/bundle": ("visible", None),
+    "api/experiments/<number>/stream": ("visible", None),
+    # A token lets in, not an account.
+    "api/workers/enrol": (None, "open"),
+    "api/workers": ("member", None),
+    "api/workers/<name>": ("member", None),
+    "api/workers/<name>/drain": (None, "owner"),
+    "api/workers/<name>/resume": (None, "owner"),
+    "api/workers/<name>/remove": (None, "owner"),
+    "api/me": ("member", None),
+    "api/tokens": (None, "member"),
+    "api/quarantine": ("member", None),
+    "api/quarantine/<sha256>/lift": (None, "admin"),
+    "api/events": ("admin", None),
+}
+
+#: What the server answers before Django is asked, by what its source compares the path with.
+BEFORE_DJANGO = {"/files/", "/ca.pem", "/api/health"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """What addresses are filled with: an experiment of Ada's, its trial, and a machine of hers."""
+
+    number: int
+    trial: str
+    worker: str
+    package: str
+
+
+def list_routes(resolver: Any = None, before: str = "") -> Iterator[str]:
+    """Yield every address that the coordinator knows, as it is written down."""
+    for item in (resolver or get_resolver()).url_patterns:
+        path = before + str(item.pattern).replace("^", "").replace("$", "")
+        if isinstance(item, URLResolver):
+            yield from list_routes(item, path)
+        elif isinstance(item, URLPattern):
+            yield path
+
+
+def fill_route(route: str, place: Place) -> str:
+    """Return an address with something behind it that is Ada's."""
+
+    def fill(match: re.Match[str]) -> str:
+        name = match[1].rpartition(":")[2]
+        if name == "number":
+            # Of an attempt behind a trial, else of an experiment.
+            return "1" if "trial_id" in route else str(place.number)
+        if name == "name":
+            return "run.stdout" if "files" in route else place.worker
+        values = {
+            "experiment_id": place.number,
+            "trial_id": place.trial,
+            "change": "remove",
+            "sha256": place.package,
+        }
+        return str(values[name])
+
+    return "/" + re.sub(r"<([^>]+)>", fill, route)
