@@ -8,6 +8,7 @@ from django.db import transaction
 from datamill.experiment.errors import InputError
 from datamill.service.coordinator.events import EventKind, NewEvent, add_events
 from datamill.service.coordinator.ledger import Ledger
+from datamill.service.coordinator.quarantines import find_quarantine_of_rest
 from datamill.service.coordinator.rows import execute, select_rows
 from datamill.service.models import OPEN_EXPERIMENTS, AttemptState, Experiment, ExperimentState
 
@@ -143,15 +144,10 @@ def release_experiment(experiment_id: int, user: User, now_s: float) -> None:
         stored = find_own_experiment(experiment_id, user)
         if stored.state not in (ExperimentState.DEBUGGING, ExperimentState.HELD):
             raise InputError(f"experiment {experiment_id} is not held: it is {stored.state}")
-        poisoned = select_rows(
-            "SELECT q.sha256, q.reason FROM datamill_quarantine q WHERE q.lifted_unix_s IS NULL AND EXISTS ("
-            "SELECT 1 FROM datamill_trial t WHERE t.experiment_id = %s AND t.state = 'waiting' "
-            "AND t.package_sha256 = q.sha256)",
-            [experiment_id],
-        )
+        poisoned = find_quarantine_of_rest(experiment_id)
         if poisoned:
             raise InputError(
-                f"a package of experiment {experiment_id} is in quarantine: {poisoned[0][1]}",
+                f"a package of experiment {experiment_id} is in quarantine: {poisoned}",
                 remedy="An administrator can lift the quarantine.",
             )
         execute(

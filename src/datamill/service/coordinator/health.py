@@ -16,6 +16,7 @@ from datamill.service.coordinator.health_rules import (
     find_failing_workers,
     is_poison,
 )
+from datamill.service.coordinator.quarantines import describe_quarantine, uses_file
 from datamill.service.coordinator.rows import select_rows, update_rows
 from datamill.service.models import Experiment, ExperimentState, Quarantine, Worker, WorkerState
 
@@ -94,9 +95,8 @@ def _quarantine(sha256: str, reason: str, now_s: float) -> None:
             state__in=(ExperimentState.DEBUGGING, ExperimentState.RUNNING)
         ).defer("text", "head", "design")
         for stored in live:
-            waiting = "SELECT 1 FROM datamill_trial WHERE experiment_id = %s AND package_sha256 = %s LIMIT 1"
-            if select_rows(waiting, [stored.id, sha256]):
-                hold_experiment(stored, f"package {sha256[:12]} is in quarantine: {reason}", now_s)
+            if uses_file(stored.id, sha256):
+                hold_experiment(stored, describe_quarantine(sha256, reason), now_s)
 
 
 def lift_quarantine(sha256: str, user: User, now_s: float) -> None:

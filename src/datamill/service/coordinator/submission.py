@@ -18,6 +18,7 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.records import Experiment as Asked
 from datamill.results.bundle import BundleHead
 from datamill.service.coordinator.events import EventKind, NewEvent, add_events
+from datamill.service.coordinator.policies import list_shipped_files
 from datamill.service.coordinator.rows import insert_rows, select_rows
 from datamill.service.models import (
     Experiment,
@@ -110,7 +111,7 @@ def create_experiment(new: NewExperiment, now_s: float) -> int:
 
 
 def _check_packages(new: NewExperiment) -> None:
-    packed = {item.sha256: item.name for item in (*new.head.packages, *new.head.loads)}
+    packed = {item.sha256: item.name for item in list_shipped_files(new.head)}
     held = Quarantine.objects.filter(sha256__in=packed, lifted_unix_s__isnull=True).first()
     if held is not None:
         raise InputError(
