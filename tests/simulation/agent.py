@@ -267,6 +267,8 @@ class Agent:
             return False
         self._orders_came = False
         if not self._take_orders():
+            # They are taken again once there is room on the disk.
+            self._orders_came = True
             return False
         if self._refusal is not None and not self._is_refusal_sent:
             _, content = self._refusal
