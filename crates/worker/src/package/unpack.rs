@@ -377,3 +377,7 @@ pub fn interrupted() -> Failure {
 #[cfg(test)]
 #[path = "unpack_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "unpack_mutations.rs"]
+mod mutations;

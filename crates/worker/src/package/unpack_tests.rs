@@ -11,7 +11,7 @@ use crate::scratch::TemporaryFolder;
 
 type TestBuilder = Builder<GzEncoder<Vec<u8>>>;
 
-const LIMITS: TrialLimits = TrialLimits {
+pub(super) const LIMITS: TrialLimits = TrialLimits {
     setup_timeout_s: 1.0,
     run_timeout_s: 1.0,
     collect_timeout_s: 1.0,
@@ -46,7 +46,7 @@ fn file(builder: &mut TestBuilder, name: &str, content: &[u8]) {
     add(builder, name, EntryType::Regular, 0o644, "", content);
 }
 
-fn unpack_bytes(bytes: &[u8], folder: &TemporaryFolder) -> Step<()> {
+pub(super) fn unpack_bytes(bytes: &[u8], folder: &TemporaryFolder) -> Step<()> {
     let archive = folder.path().join("package.tar.gz");
     fs::write(&archive, bytes).unwrap();
     let target = folder.path().join("target");
@@ -73,29 +73,39 @@ fn refusal(fill: impl FnOnce(&mut TestBuilder)) -> String {
     refused.message
 }
 
+/// A member of each kind that packages have.
+fn add_usual_members(builder: &mut TestBuilder) {
+    add(builder, "./", EntryType::Directory, 0o755, "", b"");
+    add(builder, "./src/", EntryType::Directory, 0o750, "", b"");
+    add(
+        builder,
+        "./src/run.sh",
+        EntryType::Regular,
+        0o755,
+        "",
+        b"#!/bin/sh\n",
+    );
+    add(
+        builder,
+        "./link",
+        EntryType::Symlink,
+        0o777,
+        "src/run.sh",
+        b"",
+    );
+    add(builder, "./hard", EntryType::Link, 0o644, "src/run.sh", b"");
+}
+
+/// An archive with a member of each kind that packages have.
+pub(super) fn pack_usual_members() -> Vec<u8> {
+    let mut builder = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+    add_usual_members(&mut builder);
+    builder.into_inner().unwrap().finish().unwrap()
+}
+
 #[test]
 fn files_folders_links_modes_and_times_come_out_as_packed() {
-    let (result, folder) = unpack_members(|builder| {
-        add(builder, "./", EntryType::Directory, 0o755, "", b"");
-        add(builder, "./src/", EntryType::Directory, 0o750, "", b"");
-        add(
-            builder,
-            "./src/run.sh",
-            EntryType::Regular,
-            0o755,
-            "",
-            b"#!/bin/sh\n",
-        );
-        add(
-            builder,
-            "./link",
-            EntryType::Symlink,
-            0o777,
-            "src/run.sh",
-            b"",
-        );
-        add(builder, "./hard", EntryType::Link, 0o644, "src/run.sh", b"");
-    });
+    let (result, folder) = unpack_members(add_usual_members);
     result.unwrap();
     let target = folder.path().join("target");
     let data = fs::metadata(target.join("src/run.sh")).unwrap();
