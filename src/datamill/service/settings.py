@@ -118,7 +118,11 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
+SESSION_ENGINE = "datamill.service.pages.sessions"
 SESSION_COOKIE_SAMESITE = "Lax"
+# Forms carry the proof against forged requests: no script needs the cookie.
+CSRF_COOKIE_HTTPONLY = True
+CSRF_COOKIE_SAMESITE = "Lax"
 X_FRAME_OPTIONS = "DENY"
 # Of a package, load, factor or artifact.
 LARGEST_FILE_BYTES = 4 << 30

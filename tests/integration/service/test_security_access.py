@@ -17,6 +17,7 @@ from integration.service.fleets import bring, digest, join, list_leases, make_re
 
 from datamill.service.accounts import make_user
 from datamill.service.coordinator.step import step
+from datamill.service.front_door import guesses
 from datamill.service.messages import ArtifactFile
 from datamill.service.models import Artifact, Event, Quarantine, Worker
 from datamill.service.pages import login
@@ -30,9 +31,9 @@ def coordinator(memory_database: str, tmp_path: Path, monkeypatch: pytest.Monkey
     assert memory_database == "sqlite"
     monkeypatch.setattr(settings, "DATA_FOLDER", tmp_path / "data")
     monkeypatch.setattr(settings, "PASSWORD_HASHERS", ["django.contrib.auth.hashers.MD5PasswordHasher"])
-    login.THROTTLE.clear()
+    guesses.PASSWORDS.clear()
     yield
-    login.THROTTLE.clear()
+    guesses.PASSWORDS.clear()
 
 
 @pytest.fixture
@@ -203,25 +204,25 @@ def test_login_leads_nowhere_else(target: str) -> None:
 def test_guessing_passwords_is_slowed_down_and_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     make_user("ada", PASSWORD)
     now_s = [1000.0]
-    throttle = login.LoginThrottle(lambda: now_s[0])
-    monkeypatch.setattr(login, "THROTTLE", throttle)
+    throttle = guesses.GuessLimit(guesses.MOST_FOR_ACCOUNT, guesses.MOST_FROM_ORIGIN, lambda: now_s[0])
+    monkeypatch.setattr(login, "PASSWORDS", throttle)
 
     def try_password(password: str, address: str = "192.0.2.1", name: str = "ada") -> int:
         data = {"username": name, "password": password}
         return int(Client().post("/login", data, REMOTE_ADDR=address).status_code)
 
-    tried = [try_password("wrong") for _ in range(login.MOST_FOR_ACCOUNT + 1)]
-    assert tried == [200] * login.MOST_FOR_ACCOUNT + [429]
+    tried = [try_password("wrong") for _ in range(guesses.MOST_FOR_ACCOUNT + 1)]
+    assert tried == [200] * guesses.MOST_FOR_ACCOUNT + [429]
     # Even the right one: or guessing would go on.
     assert try_password(PASSWORD) == 429
     # From elsewhere the owner is not locked out.
     assert try_password(PASSWORD, "192.0.2.2") == 302
     (event,) = Event.objects.filter(kind="logins refused")
     assert (event.user, "192.0.2.1" in event.detail) == ("ada", True)
-    now_s[0] += login.FORGET_S
+    now_s[0] += guesses.FORGET_S
     assert try_password(PASSWORD) == 302
     # One address that tries many names is slowed down as well, and nobody's password gets into the account.
-    tried = [try_password("x", "192.0.2.3", name=f"hunter{n}") for n in range(login.MOST_FROM_ADDRESS + 1)]
+    tried = [try_password("x", "192.0.2.3", name=f"hunter{n}") for n in range(guesses.MOST_FROM_ORIGIN + 1)]
     assert tried[-2:] == [200, 429]
     assert not Event.objects.filter(kind="logins refused", user__startswith="hunter").exists()
 

@@ -10,9 +10,10 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from datamill import __version__
 from datamill.experiment.errors import InputError
+from datamill.experiment.quantities import format_duration
 from datamill.service.accounts import DeniedError, NotFoundError
 from datamill.service.api import accounting, experiments, stream, workers
-from datamill.service.api.credentials import EITHER
+from datamill.service.api.credentials import EITHER, TooManyGuessesError
 from datamill.service.bundles.logs import BundleError
 
 _log = logging.getLogger("datamill.service")
@@ -58,12 +59,27 @@ def refuse_body(request: HttpRequest, problem: ValidationError) -> HttpResponse:
 @api.exception_handler(AuthenticationError)
 def refuse_stranger(request: HttpRequest, problem: AuthenticationError) -> HttpResponse:  # noqa: ARG001
     """Answer 401."""
-    return _refuse(
+    answer = _refuse(
         request,
         401,
-        "the coordinator does not know this key",
+        "the coordinator does not know this key" if "Authorization" in request.headers else "there is no key",
         remedy="Send Authorization: Bearer KEY with a key that has not been revoked.",
     )
+    answer["WWW-Authenticate"] = "Bearer"
+    return answer
+
+
+@api.exception_handler(TooManyGuessesError)
+def refuse_guess(request: HttpRequest, problem: TooManyGuessesError) -> HttpResponse:
+    """Answer 429 and when to come again."""
+    answer = _refuse(
+        request,
+        429,
+        "too many keys or tokens that nobody has came from your address",
+        remedy=f"One that is good is taken at once. Try others in {format_duration(problem.wait_s)}.",
+    )
+    answer["Retry-After"] = str(int(problem.wait_s) + 1)
+    return answer
 
 
 @api.exception_handler(HttpError)

@@ -4,17 +4,50 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ninja.security import HttpBearer, django_auth
+from ninja.errors import HttpError
+from ninja.security import HttpBearer
+from ninja.utils import check_csrf
 
 from datamill.service.accounts import find_user_of_key
+from datamill.service.front_door.guesses import SECRETS
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
     from django.http import HttpRequest
 
 
+class TooManyGuessesError(Exception):
+    """So many keys or tokens that nobody has came from there that the next is not looked at for `wait_s`."""
+
+    def __init__(self, wait_s: float) -> None:
+        super().__init__(f"{wait_s:.0f} s")
+        self.wait_s = wait_s
+
+
 class UserKey(HttpBearer):
-    """`Authorization: Bearer KEY` with the key of a user."""
+    """`Authorization: Bearer KEY` with the key of a user, or the session of a browser that sends no key.
+
+    Whoever sends a key is known by it or not at all. Of a session, changes need the proof against forged
+    requests; a stranger has none to forge, and is told that there is no key.
+    """
+
+    def __call__(self, request: HttpRequest) -> User | AbstractBaseUser | AnonymousUser | None:
+        """Return who asks, None when it is nobody known.
+
+        Raises:
+            TooManyGuessesError: for a wrong key after many others.
+            HttpError: for a session without the proof.
+        """
+        if "Authorization" in request.headers:
+            user = super().__call__(request)
+            if user is None:
+                note_unknown_secret(request)
+            return user
+        if not request.user.is_authenticated:
+            return None
+        if not getattr(request, "_ninja_csrf_exempt", False) and check_csrf(request):
+            raise HttpError(403, "the request lacks the proof that a page of ours sent it")
+        return request.user
 
     def authenticate(self, request: HttpRequest, token: str) -> User | None:
         """Return whose key it is and make that the user of the request."""
@@ -24,5 +57,16 @@ class UserKey(HttpBearer):
         return user
 
 
+def note_unknown_secret(request: HttpRequest) -> None:
+    """Count a key or token that nobody has.
+
+    Raises:
+        TooManyGuessesError: when many came from there.
+    """
+    wait_s = SECRETS.begin(str(request.META.get("REMOTE_ADDR", "")))
+    if wait_s > 0:
+        raise TooManyGuessesError(wait_s)
+
+
 #: Browsers send a token against forged requests along with their session; keys need none.
-EITHER = [UserKey(), django_auth]
+EITHER = [UserKey()]

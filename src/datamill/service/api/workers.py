@@ -13,7 +13,9 @@ from ninja import Path, Router
 
 from datamill.experiment.errors import InputError
 from datamill.service.accounts import find_own_worker, find_user, find_worker_by_name
+from datamill.service.api.credentials import note_unknown_secret
 from datamill.service.api.schemas import Problem, WorkerDetail, WorkerOut
+from datamill.service.coordinator.enrolment import is_token, refuse_unknown_token
 from datamill.service.coordinator.members import drain_worker, resume_worker
 from datamill.service.membership import dismiss_machine, enrol_machine
 from datamill.service.messages import EnrolmentRequest
@@ -42,6 +44,10 @@ def enrol(request: HttpRequest) -> HttpResponse:
         ) from None
     if "\0" in request.body.decode(errors="replace") or "\\u0000" in request.body.decode(errors="replace"):
         raise InputError("the request holds a NUL", where="enrolment")
+    # Guesses of strangers do not wait for the one thread that writes, and keep nobody else waiting.
+    if not is_token(asked.token):
+        note_unknown_secret(request)
+        raise refuse_unknown_token()
     enrolment = enrol_machine(asked, time.time())
     return HttpResponse(msgspec.json.encode(enrolment), content_type="application/json")
 

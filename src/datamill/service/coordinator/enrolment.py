@@ -46,6 +46,11 @@ def make_token(owner: User, now_s: float, life_s: float) -> str:
     return token
 
 
+def is_token(secret: str) -> bool:
+    """Tell whether this is an enrolment token, good or used up."""
+    return EnrolmentToken.objects.filter(sha256=hash_secret(secret)).exists()
+
+
 def check_versions(inventory: Inventory) -> None:
     """Refuse a worker whose messages or records this coordinator does not read.
 
@@ -87,7 +92,7 @@ def enrol_worker(request: EnrolmentRequest, now_s: float) -> EnrolledWorker:
             .first()
         )
         if token is None:
-            raise InputError("this enrolment token is unknown", where="--token", remedy=_NEW_TOKEN)
+            raise refuse_unknown_token()
         if token.expires_unix_s <= now_s:
             raise InputError("this enrolment token has expired", where="--token", remedy=_NEW_TOKEN)
         api_key = secrets.token_urlsafe(32)
@@ -104,6 +109,11 @@ def enrol_worker(request: EnrolmentRequest, now_s: float) -> EnrolledWorker:
         token.worker, token.used_unix_s = worker, now_s
         token.save(update_fields=["worker", "used_unix_s"])
     return EnrolledWorker(worker.worker_id, worker.name, api_key)
+
+
+def refuse_unknown_token() -> InputError:
+    """Return what a machine is told whose token was never made here."""
+    return InputError("this enrolment token is unknown", where="--token", remedy=_NEW_TOKEN)
 
 
 def _repeat_answer(worker: Worker, request: EnrolmentRequest, api_key: str) -> EnrolledWorker:

@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_POST
 
+from datamill.experiment.quantities import format_duration
 from datamill.service.accounts import (
     AccountEventKind,
     find_user,
@@ -18,8 +19,10 @@ from datamill.service.accounts import (
     record_account_event,
     revoke_api_key,
 )
+from datamill.service.front_door.guesses import HASHING, PASSWORDS
 from datamill.service.models import ApiKey
 from datamill.service.pages.access import member_page, show_page
+from datamill.service.pages.login import read_address
 
 _MOST_NAME = 64
 
@@ -56,17 +59,31 @@ def revoke_key(request: HttpRequest) -> HttpResponse:
 @member_page
 def change_password(request: HttpRequest) -> HttpResponse:
     """Change the password of whoever knows the old one."""
-    form = PasswordChangeForm(find_user(request), request.POST)
-    if not form.is_valid():
+    user = find_user(request)
+    # Whoever found a browser open may guess the old one no faster than at the sign-in.
+    wait_s = PASSWORDS.begin(read_address(request), user.username)
+    if wait_s > 0:
+        text = f"Too many wrong passwords came from your address. Try again in {format_duration(wait_s)}."
+        return _show(request, status=429, password_errors=[text])
+    form = PasswordChangeForm(user, request.POST)
+    with HASHING.turn() as is_ours:
+        if not is_ours:
+            PASSWORDS.take_back(read_address(request), user.username)
+            text = "Too many passwords are looked at just now. Try again in a few seconds."
+            return _show(request, status=503, password_errors=[text])
+        is_valid = form.is_valid()
+    if not form.has_error("old_password"):
+        PASSWORDS.forget(read_address(request), user.username)
+    if not is_valid:
         return _show(request, password_errors=[str(text) for texts in form.errors.values() for text in texts])
-    user = form.save()
+    form.save()
     update_session_auth_hash(request, user)
     record_account_event(AccountEventKind.PASSWORD_CHANGED, user)
     messages.success(request, "The password is changed.", extra_tags="good")
     return redirect("account")
 
 
-def _show(request: HttpRequest, **extra: object) -> HttpResponse:
+def _show(request: HttpRequest, status: int = 200, **extra: object) -> HttpResponse:
     keys = ApiKey.objects.filter(user=find_user(request)).order_by("-made_unix_s")[:100]
     context = {"keys": keys, **extra}
-    return show_page(request, "account.html", context, section="account")
+    return show_page(request, "account.html", context, section="account", status=status)

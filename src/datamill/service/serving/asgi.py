@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from django.contrib.staticfiles.handlers import ASGIStaticFilesHandler
 from django.core.asgi import get_asgi_application
 from starlette.responses import Response
 
 from datamill.service.files.transfer import FileStore, Receive, Scope, Send
+from datamill.service.front_door.static_files import StaticFiles
 from datamill.service.serving.body_limits import LimitedBodies
 
 
@@ -38,7 +38,7 @@ class CoordinatorApplication:
         self._authority_pem = authority_pem
         self._read_health = read_health
         self._files = FileStore()
-        application: Any = ASGIStaticFilesHandler(get_asgi_application())
+        application: Any = StaticFiles(get_asgi_application())
         self._django = LimitedBodies(application)
 
     def drop_abandoned_uploads(self, now_s: float) -> int:

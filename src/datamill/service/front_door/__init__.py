@@ -1,0 +1,1 @@
+"""What strangers meet before anything else: bounds on connections, requests, guesses and lines of the log."""
