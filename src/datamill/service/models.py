@@ -282,6 +282,50 @@ class Trial(models.Model):
         ]
 
 
+class TrialCount(models.Model):
+    """How many trials of an experiment, for a purpose and on a worker, are in a state.
+
+    Triggers of the migration `counts` keep it with every change of a trial, in the same transaction: whoever
+    looks on reads some rows instead of all trials.
+    """
+
+    experiment = models.ForeignKey(Experiment, on_delete=models.CASCADE, db_index=False)
+    worker = models.ForeignKey(Worker, on_delete=models.PROTECT)
+    purpose = models.CharField(max_length=8, choices=TrialPurpose.choices)
+    state = models.CharField(max_length=9, choices=TrialState.choices)
+    trials = models.IntegerField()
+
+    class Meta:
+        """One count each, never below zero."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["experiment", "worker", "purpose", "state"], name="one_count_each"
+            ),
+            models.CheckConstraint(condition=Q(trials__gte=0), name="count_not_negative"),
+        ]
+
+
+class Pace(models.Model):
+    """How fast a worker was in an experiment: the trials of the design that it made and that count.
+
+    Written with the attempts that count, by the ledger.
+    """
+
+    experiment = models.ForeignKey(Experiment, on_delete=models.CASCADE, db_index=False)
+    worker = models.ForeignKey(Worker, on_delete=models.PROTECT)
+    trials = models.IntegerField()
+    first_leased_unix_s = models.FloatField()
+    last_ended_unix_s = models.FloatField()
+
+    class Meta:
+        """One row a worker."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["experiment", "worker"], name="one_pace_a_worker")
+        ]
+
+
 class Attempt(models.Model):
     """One attempt at a trial, by one worker."""
 

@@ -7,17 +7,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Max, Min
+import msgspec
 
+from datamill.results.bundle import BundleHead
 from datamill.service.models import (
     ENDED_EXPERIMENTS,
     ENDED_TRIALS,
-    Attempt,
-    AttemptState,
     Event,
     Experiment,
     OutputPiece,
+    Pace,
     Trial,
+    TrialCount,
     TrialPurpose,
     TrialState,
     Worker,
@@ -70,14 +71,13 @@ class Progress:
 
 
 def count_progress(experiment: Experiment, now_s: float) -> Progress:
-    """Return how far an experiment is."""
+    """Return how far an experiment is: by the counts that the database keeps, however many trials it has."""
     trials: dict[str, int] = defaultdict(int)
     debug: dict[str, int] = defaultdict(int)
     workers: dict[str, dict[str, int]] = defaultdict(dict)
     rows = (
-        Trial.objects.filter(experiment=experiment)
-        .values_list("purpose", "worker__name", "state")
-        .annotate(count=Count("pk"))
+        TrialCount.objects.filter(experiment=experiment, trials__gt=0)
+        .values_list("purpose", "worker__name", "state", "trials")
         .order_by("worker__name", "state")
     )
     for purpose, worker, state, count in rows:
@@ -102,26 +102,24 @@ def _estimate_finish(
     }
     if not any(left.values()):
         return 0.0
-    paces = _measure_paces(experiment, now_s)
+    paces = _read_paces(experiment, now_s)
     if not paces:
-        digests = (
-            Trial.objects.filter(experiment=experiment).order_by().values_list("package_sha256", flat=True)
-        )
-        usual = mean_time(estimate_trial_times(list(digests.distinct()), None))
+        usual = mean_time(estimate_trial_times(_list_packages(experiment), None))
         return max(left.values()) * usual if usual is not None else None
     usual = sum(paces.values()) / len(paces)
     return max(count * paces.get(name, usual) for name, count in left.items())
 
 
-def _measure_paces(experiment: Experiment, now_s: float) -> dict[str, float]:
+def _list_packages(experiment: Experiment) -> list[str]:
+    """Return the packages of an experiment, by SHA-256."""
+    head = Experiment.objects.filter(pk=experiment.pk).values_list("head", flat=True).get()
+    return [package.sha256 for package in msgspec.json.decode(bytes(head), type=BundleHead).packages]
+
+
+def _read_paces(experiment: Experiment, now_s: float) -> dict[str, float]:
     """Return the mean time of a counted trial by worker, from its first lease on, in seconds."""
-    rows = (
-        Attempt.objects.filter(
-            trial__experiment=experiment, trial__purpose=TrialPurpose.DESIGN, state=AttemptState.COUNTED
-        )
-        .values_list("worker__name")
-        .annotate(count=Count("pk"), first=Min("leased_unix_s"), last=Max("ended_unix_s"))
-        .order_by()
+    rows = Pace.objects.filter(experiment=experiment).values_list(
+        "worker__name", "trials", "first_leased_unix_s", "last_ended_unix_s"
     )
     return {worker: max(0.0, min(last, now_s) - first) / count for worker, count, first, last in rows}
 

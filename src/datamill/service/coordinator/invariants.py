@@ -57,6 +57,23 @@ _RULES = {
         SELECT a.key FROM datamill_attempt a WHERE NOT EXISTS (
             SELECT 1 FROM datamill_event v
             WHERE v.worker_id = a.worker_id AND v.attempt = a.key AND v.kind = 'attempt leased')""",
+    "a count of trials is not that of the trials": """
+        SELECT v.experiment_id FROM (
+            SELECT experiment_id, worker_id, purpose, state, COUNT(*) AS trials FROM datamill_trial
+            GROUP BY experiment_id, worker_id, purpose, state
+            UNION ALL
+            SELECT experiment_id, worker_id, purpose, state, -trials FROM datamill_trialcount
+        ) v GROUP BY v.experiment_id, v.worker_id, v.purpose, v.state HAVING SUM(v.trials) <> 0""",
+    "a worker's pace is not that of its trials": """
+        SELECT v.experiment_id FROM (
+            SELECT t.experiment_id, a.worker_id, COUNT(*) AS trials, MIN(a.leased_unix_s) AS first_s,
+                MAX(a.ended_unix_s) AS last_s, 1 AS one
+            FROM datamill_attempt a JOIN datamill_trial t ON t.id = a.trial_id
+            WHERE a.state = 'counted' AND t.purpose = 'design' GROUP BY t.experiment_id, a.worker_id
+            UNION ALL
+            SELECT experiment_id, worker_id, trials, first_leased_unix_s, last_ended_unix_s, -1
+            FROM datamill_pace
+        ) v GROUP BY v.experiment_id, v.worker_id, v.trials, v.first_s, v.last_s HAVING SUM(v.one) <> 0""",
 }
 #: Examples that a sentence names.
 _EXAMPLES = 5

@@ -9,6 +9,7 @@ from typing import Any
 
 from datamill.service.coordinator.events import EventKind, NewEvent, add_events, clean_text
 from datamill.service.coordinator.moves import MovePlanner, describe_move
+from datamill.service.coordinator.paces import CountedTrial, add_to_paces
 from datamill.service.coordinator.rows import execute, execute_for, select_rows, update_rows
 from datamill.service.messages import Session
 from datamill.service.models import (
@@ -143,6 +144,7 @@ class Ledger:
     _ended: dict[int, tuple[object, ...]] = field(default_factory=dict)
     _taken: list[tuple[object, ...]] = field(default_factory=list)
     _counted: list[int] = field(default_factory=list)
+    _paces: list[CountedTrial] = field(default_factory=list)
     _retried: list[TrialEntry] = field(default_factory=list)
     _moving: list[TrialEntry] = field(default_factory=list)
     _built: list[tuple[TrialEntry, bool]] = field(default_factory=list)
@@ -206,6 +208,10 @@ class Ledger:
         self._end(attempt, AttemptState.COUNTED, "", outcome, record, rebooted=rebooted)
         trial.state = TrialState.COUNTED
         self._counted.append(trial.id)
+        if trial.purpose == TrialPurpose.DESIGN:
+            self._paces.append(
+                CountedTrial(trial.experiment_id, attempt.worker_id, attempt.leased_s, self.now_s)
+            )
         if trial.purpose == TrialPurpose.BUILD:
             self._built.append((trial, outcome == "completed"))
 
@@ -387,6 +393,7 @@ class Ledger:
         columns = ("state", "reason", "ended_unix_s", "outcome", "record", "rebooted")
         update_rows(Attempt, columns, self._ended.values())
         execute_for("UPDATE datamill_trial SET state = 'counted' WHERE id IN {list}", self._counted)
+        add_to_paces(self._paces)
         self._move_trials()
         retried = {trial.id: trial for trial in self._retried}
         update_rows(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from django.db.models import Count
+from django.db.models import Sum
 
 from datamill.service.models import (
     ENDED_TRIALS,
     ExperimentState,
-    Trial,
+    TrialCount,
     TrialPurpose,
     TrialState,
     WorkerState,
@@ -132,10 +132,10 @@ def count_trials(experiment_ids: Collection[int]) -> dict[int, TrialCounts]:
     """Return the counts of experiments; trials that debug or build are no part of them."""
     found: dict[int, dict[str, int]] = {number: {} for number in experiment_ids}
     rows = (
-        Trial.objects.filter(experiment__in=experiment_ids, purpose=TrialPurpose.DESIGN)
+        TrialCount.objects.filter(experiment__in=experiment_ids, purpose=TrialPurpose.DESIGN, trials__gt=0)
         .order_by()
         .values_list("experiment_id", "state")
-        .annotate(count=Count("id"))
+        .annotate(count=Sum("trials"))
     )
     for experiment_id, state, count in rows:
         found[experiment_id][state] = count

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.db.models import Count, Q, Sum
+from django.db.models import Q, Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -33,7 +33,7 @@ from datamill.service.models import (
     Attempt,
     EnrolmentToken,
     Event,
-    Trial,
+    TrialCount,
     Worker,
     WorkerState,
 )
@@ -161,11 +161,11 @@ def _is_mine(request: HttpRequest, worker: Worker) -> bool:
 def _count_load(workers: list[Worker]) -> dict[str, int]:
     """Return how many trials each machine still has to make."""
     rows = (
-        Trial.objects.filter(worker__in=workers)
+        TrialCount.objects.filter(worker__in=workers, trials__gt=0)
         .exclude(state__in=ENDED_TRIALS)
         .order_by()
         .values_list("worker_id")
-        .annotate(count=Count("pk"))
+        .annotate(count=Sum("trials"))
     )
     return defaultdict(int, dict(rows))
 
