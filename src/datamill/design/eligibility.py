@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
+from fnmatch import translate
 
 from datamill.design.fleet_records import Candidate
 from datamill.design.reboots import REBOOT_FACTOR, asks_for_reboots, offer_reboots
@@ -51,7 +52,8 @@ def _list_unmet(constraints: Constraints, worker: Candidate) -> Iterator[str]:
 
 def match_any(text: str, patterns: Sequence[str]) -> bool:
     """Tell whether a text matches one of several shell patterns, in whatever case."""
-    return any(fnmatchcase(text.lower(), pattern.lower()) for pattern in patterns)
+    # `fnmatchcase` would remember 32,768 patterns, whoever wrote them; `re` forgets after some hundred.
+    return any(re.compile(translate(pattern.lower())).match(text.lower()) for pattern in patterns)
 
 
 def match_distribution(distribution: str, patterns: Sequence[str]) -> bool:

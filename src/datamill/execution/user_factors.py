@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tarfile
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from datamill.experiment.parse_factors import check_user_names
 from datamill.experiment.quantities import format_size
 from datamill.experiment.records import Experiment
 from datamill.experiment.responses import BUILT_IN_UNITS
+from datamill.experiment.source import Source
 from datamill.experiment.suggestions import suggest_name
 from datamill.results.table import TABLE_SCHEMA
 
@@ -25,6 +25,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _KEYS = ("name", "summary", "scope", "timeout_s")
 _MOST_BYTES = 64 << 20
 _MOST_FILES = 1000
+_MOST_TEXT_BYTES = 64 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +91,13 @@ def check_factor_names(experiment: Experiment, names: tuple[str, ...]) -> None:
 def _read_factor_file(path: Path) -> bytes:
     try:
         if path.is_dir():
-            return (path / FACTOR_FILE).read_bytes()
+            with (path / FACTOR_FILE).open("rb") as file:
+                return file.read(_MOST_TEXT_BYTES + 1)
         with tarfile.open(path, mode="r:gz") as tar:
             for member in tar:
                 if member.name.removeprefix("./") == FACTOR_FILE and member.isreg():
                     content = tar.extractfile(member)
-                    return content.read() if content is not None else b""
+                    return content.read(_MOST_TEXT_BYTES + 1) if content is not None else b""
     except FileNotFoundError:
         pass
     raise InputError(
@@ -107,10 +109,13 @@ def _read_factor_file(path: Path) -> bytes:
 
 def _parse_factor_file(content: bytes, path: Path) -> UserFactor:
     where = str(path / FACTOR_FILE)
+    if len(content) > _MOST_TEXT_BYTES:
+        raise InputError(f"{FACTOR_FILE} is larger than {format_size(_MOST_TEXT_BYTES)}", where=where)
     try:
-        table = tomllib.loads(content.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        text = content.decode()
+    except UnicodeDecodeError as error:
         raise InputError(f"not valid TOML: {error}", where=where) from None
+    table = Source(where, text).parse()
     for key in table:
         if key not in _KEYS:
             raise InputError(f'unknown key "{key}"', where=where, remedy=suggest_name(key, _KEYS))

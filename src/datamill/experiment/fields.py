@@ -15,6 +15,8 @@ from datamill.experiment.suggestions import suggest_name
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 #: What responses and factors may be called.
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+#: Characters of a value that a message repeats.
+_MOST_SHOWN = 200
 
 _T = TypeVar("_T")
 
@@ -69,8 +71,9 @@ def take_typed(
 
 
 def spell_value(value: object) -> str:
-    """Write a value as TOML does."""
-    return str(value).lower() if isinstance(value, bool) else repr(value)
+    """Write a value as TOML does; of a long one the beginning."""
+    text = str(value).lower() if isinstance(value, bool) else repr(value)
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
 
 
 def check_within(value: int, low: int, high: int, source: Source, section: str, key: str) -> int:
@@ -121,7 +124,7 @@ def parse_packages(tables: Mapping[str, Any], section: str, source: Source) -> t
     Raises:
         InputError: when one lacks a name or a path, or two have the same name.
     """
-    packages: list[Package] = []
+    packages: dict[str, Package] = {}
     for index, entry in enumerate(take_tables(tables, section, source)):
         source.check_keys(entry, ("name", "path"), section, occurrence=index)
         name, path = entry.get("name"), entry.get("path")
@@ -136,11 +139,11 @@ def parse_packages(tables: Mapping[str, Any], section: str, source: Source) -> t
                 where=source.locate(section, "path", occurrence=index),
                 remedy='Write path = "folder" or path = "file.tar.gz".',
             )
-        if any(package.name == name for package in packages):
+        if name in packages:
             raise InputError(
                 f'two {section}s are called "{name}"',
                 where=source.locate(section, "name", occurrence=index),
                 remedy=f"Give each {section} a name of its own.",
             )
-        packages.append(Package(name, path))
-    return tuple(packages)
+        packages[name] = Package(name, path)
+    return tuple(packages.values())

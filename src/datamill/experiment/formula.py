@@ -48,7 +48,7 @@ def parse_formula(text: str, *, where: str) -> Formula:
         tree = ast.parse(text.strip(), mode="eval").body
         names = dict.fromkeys(_list_names(tree, text, where))
         code = compile(ast.Expression(_FloatConstants().visit(tree)), "formula", "eval")
-    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+    except (SyntaxError, ValueError, OverflowError, MemoryError, RecursionError) as error:
         cause = error.msg if isinstance(error, SyntaxError) else "it cannot be read"
         raise InputError(
             f'"{text}" is not a formula: {cause}',

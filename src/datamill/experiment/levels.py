@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from datamill.experiment.errors import InputError
-from datamill.experiment.quantities import parse_size
+from datamill.experiment.quantities import LONGEST_QUANTITY, parse_size
 
 #: Longest text of a level: it is a column of tables and a word of command lines.
 LONGEST_LEVEL = 1000
-_RANGE = re.compile(r"\s*(-?[0-9]+)\s*\.\.\s*(-?[0-9]+)\s*")
+_RANGE = re.compile(r"\s*(-?[0-9]{1,20})\s*\.\.\s*(-?[0-9]{1,20})\s*")
 
 
 class LevelPattern(Protocol):
@@ -82,25 +82,27 @@ class CpuList:
 
     def read(self, text: str) -> str | None:
         """Return the list in ascending order, with ranges joined."""
+        if len(text) > LONGEST_LEVEL:
+            return None
         if not re.fullmatch(r"[0-9]{1,5}(-[0-9]{1,5})?(,[0-9]{1,5}(-[0-9]{1,5})?)*", text):
             return None
-        numbers: set[int] = set()
+        ranges = []
         for part in text.split(","):
             first, _, last = part.partition("-")
             low, high = int(first), int(last or first)
             if high < low:
                 return None
-            numbers.update(range(low, high + 1))
-        return _join_ranges(sorted(numbers))
+            ranges.append((low, high))
+        return _join_ranges(sorted(ranges))
 
 
-def _join_ranges(numbers: list[int]) -> str:
+def _join_ranges(ranges: list[tuple[int, int]]) -> str:
     parts: list[list[int]] = []
-    for number in numbers:
-        if parts and number == parts[-1][1] + 1:
-            parts[-1][1] = number
+    for low, high in ranges:
+        if parts and low <= parts[-1][1] + 1:
+            parts[-1][1] = max(high, parts[-1][1])
         else:
-            parts.append([number, number])
+            parts.append([low, high])
     return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in parts)
 
 
@@ -155,7 +157,7 @@ class NumberRange:
 
 def split_range(text: str) -> tuple[int, int] | None:
     """Return the two ends of a text such as `0..4096`; None when it is no range of whole numbers."""
-    match = _RANGE.fullmatch(text)
+    match = _RANGE.fullmatch(text) if len(text) <= LONGEST_QUANTITY else None
     return (int(match[1]), int(match[2])) if match else None
 
 

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from datamill.experiment.errors import InputError
 from datamill.experiment.factor_record import Factor
 from datamill.experiment.factors import BACKGROUND_LOAD, FACTORS, NO_LOAD, USUAL_FACTORS
-from datamill.experiment.fields import IDENTIFIER, take_table, take_tables, take_typed
+from datamill.experiment.fields import IDENTIFIER, spell_value, take_table, take_tables, take_typed
 from datamill.experiment.levels import FreeText, WholeNumber, read_range, split_range
+from datamill.experiment.quantities import LONGEST_QUANTITY
 from datamill.experiment.records import FactorChoice, Package, Treatment
 from datamill.experiment.source import Source
 from datamill.experiment.suggestions import suggest_name
 
 TREATMENTS: tuple[Treatment, ...] = ("fix", "vary", "randomise")
-_PERCENTAGE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*")
+_PERCENTAGE = re.compile(r"\s*([0-9]{1,20}(?:\.[0-9]{1,20})?)\s*%\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +69,10 @@ def check_user_names(
     Raises:
         InputError: with the name and the nearest one.
     """
+    counts = Counter(names)
     for name in names:
         kind = "built-in factor" if name in FACTORS else taken.get(name, "")
-        if kind or names.count(name) > 1:
+        if kind or counts[name] > 1:
             raise InputError(
                 f'the factor that the experiment brings along has the name of a {kind}: "{name}"'
                 if kind
@@ -77,7 +81,7 @@ def check_user_names(
                 remedy="Give it another name in its factor.toml.",
             )
     for choice in choices:
-        if choice.name not in FACTORS and choice.name not in names:
+        if choice.name not in FACTORS and choice.name not in counts:
             raise InputError(
                 f'unknown factor "{choice.name}"',
                 where=choice.where,
@@ -86,7 +90,7 @@ def check_user_names(
 
 
 def _parse_user_factors(tables: Mapping[str, Any], source: Source) -> tuple[str, ...]:
-    paths = []
+    paths: dict[str, None] = {}
     for index, entry in enumerate(take_tables(tables, "factor", source)):
         source.check_keys(entry, ("path",), "factor", occurrence=index)
         path = entry.get("path")
@@ -101,7 +105,7 @@ def _parse_user_factors(tables: Mapping[str, Any], source: Source) -> tuple[str,
                 f'the factor in "{path}" is named twice',
                 where=source.locate("factor", "path", occurrence=index),
             )
-        paths.append(path)
+        paths[path] = None
     return tuple(paths)
 
 
@@ -160,13 +164,17 @@ def _parse_nuisance(
     return tuple(choices)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Reader:
     """Reads choices of levels; with `with_user_factors` unknown names may be those of user factors."""
 
     source: Source
     loads: tuple[Package, ...]
     with_user_factors: bool
+
+    @cached_property
+    def _load_names(self) -> dict[str, None]:
+        return dict.fromkeys(load.name for load in self.loads)
 
     def read_choice(
         self, section: str, name: str, treatment: Treatment, wanted: object, *, by_policy: bool = False
@@ -184,7 +192,7 @@ class _Reader:
                 )
             return replace(choice, levels=(self._read_level(factor, wanted, where),))
         if isinstance(wanted, str):
-            if match := _PERCENTAGE.fullmatch(wanted):
+            if len(wanted) <= LONGEST_QUANTITY and (match := _PERCENTAGE.fullmatch(wanted)):
                 coverage = float(match[1]) / 100
                 if coverage > 1:
                     raise InputError("coverage cannot exceed 100%", where=where, remedy='Write, say, "75%".')
@@ -202,7 +210,7 @@ class _Reader:
                 remedy='Name some, or write a share such as "100%".',
             )
         levels = tuple(self._read_level(factor, level, where) for level in listed)
-        repeated = next((level for level in levels if levels.count(level) > 1), None)
+        repeated = next((level for level, count in Counter(levels).items() if count > 1), None)
         if repeated is not None:
             raise InputError(f'level "{repeated}" of factor "{name}" is named twice', where=where)
         if treatment == "randomise" and len(levels) == 1 and levels[0] not in factor.drawn:
@@ -224,17 +232,16 @@ class _Reader:
     def _read_level(self, factor: Factor, level: object, where: str) -> str:
         if isinstance(level, bool):
             level = "on" if level else "off"
-        text = str(level) if isinstance(level, (str, int)) else repr(level)
+        text = str(level) if isinstance(level, (str, int)) else spell_value(level)
         found = factor.read_level(text) if isinstance(level, (str, int)) else None
         if found is None:
             raise _refuse_level(factor, text, where)
-        loads = [load.name for load in self.loads]
-        if factor.name == BACKGROUND_LOAD and found != NO_LOAD and found not in loads:
+        if factor.name == BACKGROUND_LOAD and found != NO_LOAD and found not in self._load_names:
             raise InputError(
                 f'no [[load]] is called "{found}"',
                 where=where,
-                remedy=suggest_name(found, (NO_LOAD, *loads))
-                if loads
+                remedy=suggest_name(found, (NO_LOAD, *self._load_names))
+                if self.loads
                 else "Add [[load]] with name and path.",
             )
         return found
@@ -308,7 +315,8 @@ def _check_together(choices: tuple[FactorChoice, ...], loads: tuple[Package, ...
                 where=choice.where,
                 remedy="Add a [[load]] and name it under background_load, or leave session out.",
             )
-    unused = [item.name for item in loads if load is None or (load.levels and item.name not in load.levels)]
+    named = frozenset(load.levels) if load is not None else frozenset()
+    unused = [item.name for item in loads if load is None or (named and item.name not in named)]
     if unused:
         raise InputError(
             f'nothing selects the load "{unused[0]}"',

@@ -10,7 +10,7 @@ from typing import Any, get_args
 from datamill.experiment.errors import InputError
 from datamill.experiment.factors import FACTORS
 from datamill.experiment.fields import check_one_of, check_within, spell_value, take_table, take_typed
-from datamill.experiment.quantities import parse_clock, parse_size
+from datamill.experiment.quantities import LONGEST_QUANTITY, parse_clock, parse_size
 from datamill.experiment.records import (
     BuildPlace,
     Constraints,
@@ -24,7 +24,9 @@ from datamill.experiment.source import Source
 from datamill.experiment.suggestions import suggest_name
 
 HARDWARE_DIMENSIONS: tuple[HardwareDimension, ...] = get_args(HardwareDimension)
-_PERCENTAGE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*")
+_PERCENTAGE = re.compile(r"\s*([0-9]{1,20}(?:\.[0-9]{1,20})?)\s*%\s*")
+#: Texts of one constraint, and characters of each: a pattern is compiled, and each machine is compared.
+_MOST_TEXTS, _LONGEST_TEXT = 1000, 200
 _EXAMPLES = {
     "arch": '["x86_64", "aarch64"]',
     "cpu_model": '["*Xeon*", "Cortex-A72"]',
@@ -50,6 +52,12 @@ def parse_constraints(tables: Mapping[str, Any], source: Source) -> Constraints:
                 f"{key} must be a text or a list of texts, not {spell_value(given)}",
                 where=source.locate("constraints", key),
                 remedy=f"Write, say, {key} = {_EXAMPLES[key]}.",
+            )
+        if len(listed) > _MOST_TEXTS or any(len(text) > _LONGEST_TEXT for text in listed):
+            raise InputError(
+                f"{key} takes {_MOST_TEXTS} texts of {_LONGEST_TEXT} characters at most",
+                where=source.locate("constraints", key),
+                remedy="Write a pattern such as *Xeon* for several.",
             )
         return tuple(dict.fromkeys(listed))
 
@@ -105,7 +113,8 @@ def _read_coverage(name: str, given: object, source: Source) -> HardwareCoverage
                 remedy='Write "0%" for one level at random, or leave it out.',
             )
         return HardwareCoverage(dimension, count=given, where=where)
-    match = _PERCENTAGE.fullmatch(given) if isinstance(given, str) else None
+    short = isinstance(given, str) and len(given) <= LONGEST_QUANTITY
+    match = _PERCENTAGE.fullmatch(str(given)) if short else None
     if match is None:
         raise InputError(
             f"{spell_value(given)} is no coverage",

@@ -12,6 +12,12 @@ _DURATIONS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _CLOCKS = {"Hz": 1e-3, "kHz": 1.0, "MHz": 1e3, "GHz": 1e6}
 _SHARE = re.compile(r"\s*([0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?)\s*(%?)\s*")
 _QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*")
+#: Longest text that is looked at as a quantity; these expressions take time with the square of it.
+LONGEST_QUANTITY = 64
+#: Largest size, in bytes, and clock, in kHz: whole numbers that JSON readers everywhere keep exactly.
+_LARGEST = (1 << 53) - 1
+#: Longest duration: thirty years.
+_LONGEST_S = 30 * 365.25 * 86400
 
 
 def parse_size(value: object, *, where: str) -> int:
@@ -24,7 +30,7 @@ def parse_size(value: object, *, where: str) -> int:
     factor = _SIZES.get(unit or "B")
     if factor is None:
         raise InputError(f'unknown unit of size "{unit}"', where=where, remedy=f"Units: {', '.join(_SIZES)}.")
-    return round(number * factor)
+    return _round(number * factor, "a size", format_size(_LARGEST), where)
 
 
 def parse_duration(value: object, *, where: str) -> float:
@@ -41,6 +47,8 @@ def parse_duration(value: object, *, where: str) -> float:
         )
     if number <= 0:
         raise InputError("a time limit must be above zero", where=where)
+    if number * factor > _LONGEST_S:
+        raise InputError("a time limit is thirty years at most", where=where)
     return number * factor
 
 
@@ -54,11 +62,11 @@ def parse_clock(value: object, *, where: str) -> int:
     factor = _CLOCKS.get(unit)
     if factor is None:
         raise InputError(
-            f'unknown unit of clock "{unit}"' if unit else f"{value!r} does not say its unit",
+            f'unknown unit of clock "{unit}"' if unit else f"{_show(value)} does not say its unit",
             where=where,
             remedy=f"Units: {', '.join(_CLOCKS)}.",
         )
-    return round(number * factor)
+    return _round(number * factor, "a clock", format_clock(_LARGEST), where)
 
 
 def parse_share(value: object, *, where: str) -> float:
@@ -68,13 +76,13 @@ def parse_share(value: object, *, where: str) -> float:
         InputError: when it is neither, or does not lie between 0 and 1.
     """
     share = 0.0
-    if isinstance(value, str) and (match := _SHARE.fullmatch(value)):
+    if isinstance(value, str) and len(value) <= LONGEST_QUANTITY and (match := _SHARE.fullmatch(value)):
         share = float(match[1]) / (100 if match[2] else 1)
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
         share = float(value)
     if not 0 < share < 1:
         raise InputError(
-            f"{value!r} is not a share between 0 and 100%",
+            f"{_show(value)} is not a share between 0 and 100%",
             where=where,
             remedy='Write a percentage such as "1%", or a fraction such as 0.01.',
         )
@@ -84,12 +92,27 @@ def parse_share(value: object, *, where: str) -> float:
 def _split_quantity(value: object, kind: str, example: str, where: str) -> tuple[float, str]:
     if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0:
         return float(value), ""
-    match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
+    short = isinstance(value, str) and len(value) <= LONGEST_QUANTITY
+    match = _QUANTITY.fullmatch(str(value)) if short else None
     if match is None:
         raise InputError(
-            f"{value!r} is not {kind}", where=where, remedy=f"Write a number or a text such as {example}."
+            f"{_show(value)} is not {kind}",
+            where=where,
+            remedy=f"Write a number or a text such as {example}.",
         )
     return float(match[1]), match[2]
+
+
+def _round(number: float, kind: str, most: str, where: str) -> int:
+    """Return a whole number, unless it is larger than any machine's."""
+    if number > _LARGEST:
+        raise InputError(f"{kind} is {most} at most", where=where)
+    return round(number)
+
+
+def _show(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 2 * LONGEST_QUANTITY else f"{text[:LONGEST_QUANTITY]}…"
 
 
 def format_duration(seconds: float) -> str:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from datamill.experiment.errors import InputError
 from datamill.experiment.suggestions import suggest_name
+from datamill.experiment.toml_budget import check_toml_budget
 
-_HEADER = re.compile(r"\s*\[{1,2}\s*([^\]]+?)\s*\]{1,2}\s*(?:#.*)?$")
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Source:
     """The name and text of an experiment file."""
 
@@ -25,8 +26,9 @@ class Source:
         """Return the file's tables.
 
         Raises:
-            InputError: when the text is not TOML, with the line.
+            InputError: when the text is not TOML, or more than is read, with the line.
         """
+        check_toml_budget(self.text, name=self.name)
         try:
             return tomllib.loads(self.text)
         except tomllib.TOMLDecodeError as error:
@@ -39,19 +41,26 @@ class Source:
 
     def locate(self, section: str, key: str = "", *, occurrence: int = 0) -> str:
         """Return `file:line` of a section or of a key in it; `occurrence` counts `[[section]]` tables."""
-        seen = -1
-        inside = False
         label = f"[{section}]" + (f" {key}" if key else "")
-        for number, line in enumerate(self.text.splitlines(), start=1):
-            header = _HEADER.match(line)
-            if header:
-                inside = header[1].replace('"', "") == section
-                seen += inside
-                if inside and seen == occurrence and not key:
-                    return f"{self.name}:{number}: {label}"
-            elif inside and seen == occurrence and re.match(rf'\s*"?{re.escape(key)}"?\s*=', line):
-                return f"{self.name}:{number}: {label}"
-        return f"{self.name}: {label}"
+        number = self._lines.get((section, occurrence), {}).get(key)
+        return f"{self.name}: {label}" if number is None else f"{self.name}:{number}: {label}"
+
+    @cached_property
+    def _lines(self) -> dict[tuple[str, int], dict[str, int]]:
+        """Line of each key of each section and occurrence; under the empty key that of its header."""
+        found: dict[tuple[str, int], dict[str, int]] = {}
+        seen: Counter[str] = Counter()
+        inside: dict[str, int] = {}
+        for number, line in enumerate(self.text.split("\n"), start=1):
+            text = line.strip()
+            if text.startswith("["):
+                name = _read_header(text)
+                if name is not None:
+                    inside = found[name, seen[name]] = {"": number}
+                    seen[name] += 1
+            elif "=" in text:
+                inside.setdefault(_read_key(text), number)
+        return found
 
     def check_keys(
         self, table: Mapping[str, Any], known: Iterable[str], section: str, *, occurrence: int = 0
@@ -69,3 +78,19 @@ class Source:
                     where=self.locate(section, key, occurrence=occurrence),
                     remedy=suggest_name(key, known),
                 )
+
+
+def _read_header(text: str) -> str | None:
+    """Return the name in a section's header such as `[[package]]  # first`, None when the line is none."""
+    opened = 2 if text.startswith("[[") else 1
+    end = text.find("]", opened)
+    name = text[opened:end].strip().replace('"', "")
+    rest = text[end:].lstrip("]").lstrip()
+    return name if end > opened and name and (not rest or rest.startswith("#")) else None
+
+
+def _read_key(text: str) -> str:
+    """Return the key of a line such as `"name" = 1`, without its quotes."""
+    if text.startswith('"'):
+        return text[1:].partition('"')[0]
+    return text.partition("=")[0].rstrip()
