@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 
 from django.http import HttpRequest, HttpResponse
-from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from datamill import __version__
@@ -14,11 +13,12 @@ from datamill.experiment.quantities import format_duration
 from datamill.service.accounts import DeniedError, NotFoundError
 from datamill.service.api import accounting, experiments, stream, workers
 from datamill.service.api.credentials import EITHER, TooManyGuessesError
+from datamill.service.api.documented import DocumentedApi
 from datamill.service.bundles.logs import BundleError
 
 _log = logging.getLogger("datamill.service")
 
-api = NinjaAPI(
+api = DocumentedApi(
     title="datamill",
     version=__version__,
     description="Experiments on a fleet of machines. Errors are `message`, `where`, `remedy`.",
