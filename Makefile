@@ -82,8 +82,11 @@ demo: setup
 	@$(BIN)/datamill run $(STUDY)/experiment.toml --out $(STUDY)/bundle-$$(date +%Y%m%d-%H%M%S)
 
 test: setup
-	cargo test --quiet --workspace --locked
-	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --no-loadscope-reorder
+	@# Both, whatever the first finds.
+	@status=0; \
+	cargo test --quiet --workspace --locked --no-fail-fast || status=1; \
+	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --no-loadscope-reorder || status=1; \
+	exit $$status
 
 hostile: setup
 	$(BIN)/pytest tests/integration/hostile --attacks

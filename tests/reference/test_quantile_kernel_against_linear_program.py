@@ -1,12 +1,12 @@
 """The cell kernel of quantile regression against HiGHS' linear programs and R's quantreg."""
 
 import json
-import shutil
 import subprocess
 from itertools import product
 
 import numpy as np
 import pytest
+from r_packages import require_r
 from scipy.optimize import linprog
 from scipy.sparse import csr_matrix, eye, hstack
 
@@ -85,16 +85,9 @@ def test_some_solutions_are_unique_and_some_are_not() -> None:
     assert not balanced.unique.all()
 
 
-@pytest.mark.skipif(
-    shutil.which("Rscript") is None
-    or subprocess.run(
-        ["Rscript", "--vanilla", "-e", "library(quantreg)"], capture_output=True, check=False
-    ).returncode
-    != 0,
-    reason="R's quantreg is not installed (Debian: r-cran-quantreg)",
-)
 @pytest.mark.parametrize("shape", ["balanced", "ties", "unbalanced", "heavy"])
 def test_the_objective_is_that_of_rs_simplex(shape: str) -> None:
+    require_r("quantreg")
     cells, values = draw(shape)
     matrix = DESIGN[cells]
     table = "\n".join(",".join(map(repr, row)) for row in np.column_stack([matrix, values]).tolist())

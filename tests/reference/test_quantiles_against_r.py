@@ -2,7 +2,6 @@
 
 import csv
 import io
-import shutil
 import subprocess
 from functools import cache
 from itertools import product
@@ -10,23 +9,17 @@ from itertools import product
 import numpy as np
 import polars as pl
 import pytest
+from r_packages import require_r
 
 from datamill.analysis.model_data.question import ModelData, Question, select_model_data
 from datamill.analysis.quantile.model import fit_quantiles
 from datamill.analysis.quantile.records import QuantileFit
 
 
-@cache
-def has_quantreg() -> bool:
-    if shutil.which("Rscript") is None:
-        return False
-    asked = ["Rscript", "--vanilla", "-e", "library(quantreg)"]
-    return subprocess.run(asked, capture_output=True, timeout=60).returncode == 0
+@pytest.fixture(autouse=True)
+def quantreg() -> None:
+    require_r("quantreg")
 
-
-pytestmark = pytest.mark.skipif(
-    not has_quantreg(), reason="R with quantreg is not installed (Debian: r-cran-quantreg)"
-)
 
 #: Quantiles at which no design here has a flat bottom.
 QUANTILES = (0.1037, 0.4981, 0.8973)

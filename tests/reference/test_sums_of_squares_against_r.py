@@ -2,13 +2,13 @@
 
 import csv
 import io
-import shutil
 import subprocess
 from functools import cache
 
 import numpy as np
 import polars as pl
 import pytest
+from r_packages import require_r
 
 from datamill.analysis.linear.assumptions import check_assumptions
 from datamill.analysis.linear.influential import measure_cook
@@ -16,11 +16,11 @@ from datamill.analysis.linear.model import fit_linear_model
 from datamill.analysis.model_data.question import ModelData, Question, select_model_data
 from datamill.analysis.records import AssumptionChecks, LinearModel, SquaresType
 
-HAS_R = (
-    shutil.which("Rscript") is not None
-    and not subprocess.run(["Rscript", "-e", "library(car)"], capture_output=True, check=False).returncode
-)
-pytestmark = pytest.mark.skipif(not HAS_R, reason="R with car is not installed (Debian: r-cran-car)")
+
+@pytest.fixture(autouse=True)
+def car() -> None:
+    require_r("car")
+
 
 SCRIPT = r"""
 suppressMessages(library(car))

@@ -1,35 +1,17 @@
 """Variance components against R, run live: restricted maximum likelihood by lme4, mean squares by aov."""
 
-import shutil
 import subprocess
 
 import numpy as np
 import polars as pl
 import pytest
+from r_packages import require_r
 
 from datamill.analysis.random_effects.execution_means import average_executions
 from datamill.analysis.random_effects.nesting import NestingColumns, gather_nested
 from datamill.analysis.random_effects.records import NestedValues
 from datamill.analysis.random_effects.reml import fit_reml
 from datamill.analysis.random_effects.variance import estimate_variances
-
-
-def has_lme4() -> bool:
-    if shutil.which("Rscript") is None:
-        return False
-    found = subprocess.run(
-        ["Rscript", "--vanilla", "-e", "quit(status = !requireNamespace('lme4', quietly = TRUE))"],
-        capture_output=True,
-        check=False,
-        timeout=120,
-    )
-    return found.returncode == 0
-
-
-needs_r = pytest.mark.skipif(
-    shutil.which("Rscript") is None, reason="Rscript is not installed (Debian: r-base-core)"
-)
-needs_lme4 = pytest.mark.skipif(not has_lme4(), reason="R's lme4 is not installed (Debian: r-cran-lme4)")
 
 LMER = """
 suppressMessages(library(lme4))
@@ -113,9 +95,9 @@ def answers() -> list[list[float]]:
     return found
 
 
-@needs_lme4
 @pytest.mark.parametrize("case", range(len(INSIDE)))
 def test_restricted_maximum_likelihood_agrees_with_lme4(case: int, answers: list[list[float]]) -> None:
+    require_r("lme4")
     build, execution, residual, mean, variance, criterion = answers[case]
     nested = gather(make_cases()[case])
     fit = fit_reml(average_executions(nested))
@@ -129,8 +111,8 @@ def test_restricted_maximum_likelihood_agrees_with_lme4(case: int, answers: list
     assert fit.criterion == pytest.approx(criterion, abs=1e-5)
 
 
-@needs_lme4
 def test_variances_on_the_boundary_are_zero_as_in_lme4(answers: list[list[float]]) -> None:
+    require_r("lme4")
     zeros = 0
     for case in range(len(INSIDE), len(INSIDE) + len(BOUNDARY)):
         build, execution, residual, *_ = answers[case]
@@ -142,8 +124,8 @@ def test_variances_on_the_boundary_are_zero_as_in_lme4(answers: list[list[float]
     assert zeros >= 4
 
 
-@needs_lme4
 def test_two_levels_agree_with_lme4_when_each_build_has_one_execution(answers: list[list[float]]) -> None:
+    require_r("lme4")
     build, _, residual, *_ = answers[-2]
     fit = fit_reml(average_executions(gather(make_cases()[-2])))
     assert fit.components["build"] == pytest.approx(build, rel=1e-5)
@@ -151,8 +133,8 @@ def test_two_levels_agree_with_lme4_when_each_build_has_one_execution(answers: l
     assert fit.components["measurement"] == pytest.approx(residual, rel=1e-5)
 
 
-@needs_r
 def test_mean_squares_of_balanced_data_agree_with_aov() -> None:
+    require_r()
     table = make_table(3, (2.0, 1.5, 1.0))
     ((builds, executions, measurements),) = ask_r(AOV, table)
     squares = estimate_variances(gather(table)).mean_squares
@@ -162,10 +144,10 @@ def test_mean_squares_of_balanced_data_agree_with_aov() -> None:
     assert squares["measurement"] == pytest.approx(measurements, rel=1e-10)
 
 
-@needs_lme4
 def test_balanced_variances_inside_the_boundary_are_the_same_by_mean_squares_and_by_lme4(
     answers: list[list[float]],
 ) -> None:
+    require_r("lme4")
     build, execution, residual, mean, variance, _ = answers[-1]
     estimate = estimate_variances(gather(make_cases()[-1]))
     found = [estimate.components[level] for level in ("build", "execution", "measurement")]
