@@ -1,9 +1,9 @@
-"""How far an experiment is, and what is new about it since someone last looked."""
+"""How far an experiment is, and how what happened to it is told."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +15,7 @@ from datamill.service.models import (
     ENDED_TRIALS,
     Event,
     Experiment,
-    OutputPiece,
     Pace,
-    Trial,
     TrialCount,
     TrialPurpose,
     TrialState,
@@ -27,29 +25,6 @@ from datamill.service.submissions.trial_estimates import estimate_trial_times, m
 
 #: What people are told of a trial or an attempt that has its record and is no part of the answer.
 DONE = "done"
-#: Most events and pieces of output that are told at once.
-_MOST_AT_ONCE = 500
-
-
-@dataclass(frozen=True, slots=True)
-class Cursor:
-    """Up to where someone has been told: the latest event, and the latest piece of output."""
-
-    event: int = 0
-    output: int = 0
-
-    def to_text(self) -> str:
-        """Return the cursor as the identity of a server-sent event."""
-        return f"{self.event}.{self.output}"
-
-
-def parse_cursor(text: str) -> Cursor:
-    """Return the cursor of a `Last-Event-ID`; anything else begins at the beginning."""
-    event, _, output = text.partition(".")
-    if event.isascii() and event.isdigit() and output.isascii() and output.isdigit():
-        most = 2**63 - 1
-        return Cursor(min(int(event), most), min(int(output), most))
-    return Cursor()
 
 
 def name_state(purpose: str, state: str) -> str:
@@ -124,48 +99,6 @@ def _read_paces(experiment: Experiment, now_s: float) -> dict[str, float]:
     return {worker: max(0.0, min(last, now_s) - first) / count for worker, count, first, last in rows}
 
 
-def find_debug_trials(experiment_id: int) -> list[int]:
-    """Return the debug trials of an experiment: the few with output, all there from its beginning."""
-    debug = Trial.objects.filter(experiment_id=experiment_id, purpose=TrialPurpose.DEBUG)
-    return list(debug.values_list("pk", flat=True))
-
-
-def list_changes(
-    experiment_id: int, debug_trials: Sequence[int], cursor: Cursor
-) -> Iterator[tuple[str, dict[str, Any], Cursor]]:
-    """Yield what is new: kind (`event` or `output`), what happened, and the cursor behind it."""
-    pieces = (
-        OutputPiece.objects.filter(attempt__trial__in=debug_trials, pk__gt=cursor.output)
-        .order_by("pk")
-        .values_list(
-            "pk",
-            "attempt__key",
-            "attempt__worker__name",
-            "attempt__trial__trial_id",
-            "number",
-            "phase",
-            "text",
-        )
-    )
-    for pk, key, worker, trial, number, phase, text in pieces[:_MOST_AT_ONCE]:
-        cursor = Cursor(cursor.event, pk)
-        told = {
-            "attempt": key,
-            "worker": worker,
-            "trial": trial,
-            "number": number,
-            "phase": phase,
-            "text": text,
-        }
-        yield "output", told, cursor
-    events = Event.objects.filter(experiment_id=experiment_id, pk__gt=cursor.event).order_by("pk")
-    found = list(events[:_MOST_AT_ONCE])
-    names = name_workers(found)
-    for event in found:
-        cursor = Cursor(event.pk, cursor.output)
-        yield "event", describe_event(event, names.get(event.worker_id, "")), cursor
-
-
 def name_workers(events: Iterable[Event]) -> dict[str, str]:
     """Return the names of the workers that events speak of, by identity."""
     ids = {event.worker_id for event in events} - {""}
@@ -173,9 +106,9 @@ def name_workers(events: Iterable[Event]) -> dict[str, str]:
 
 
 def describe_event(event: Event, worker_name: str = "") -> dict[str, Any]:
-    """Return an event as the API tells it."""
+    """Return an event, or a row with its fields, as the API tells it."""
     return {
-        "id": event.pk,
+        "id": event.id,
         "unix_s": event.unix_s,
         "kind": event.kind,
         "user": event.user,

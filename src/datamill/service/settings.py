@@ -135,3 +135,6 @@ ABANDONED_UPLOAD_S = 86400.0
 RESERVED_BYTES = 1 << 30
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 << 20
 FILE_UPLOAD_MAX_MEMORY_SIZE = 4 << 20
+# Live views at a time, in all and of one user: each holds a connection and a thread that sleeps.
+MOST_VIEWERS = 1000
+MOST_VIEWERS_A_USER = 100

@@ -10,17 +10,17 @@ from integration.service.api_users import ApiUser, make_submission
 from integration.service.fleets import START_S, join, list_leases, say, tell_record
 
 from datamill.cli.event_stream import StreamEvent, parse_events
-from datamill.service.api import stream
 from datamill.service.coordinator.experiments import cancel_experiment
 from datamill.service.coordinator.step import step
 from datamill.service.messages import Output
-from datamill.service.progress import Cursor, parse_cursor
+from datamill.service.watching import feed
+from datamill.service.watching.changes import Cursor, parse_cursor
 
 
 @pytest.fixture(autouse=True)
 def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "DATA_FOLDER", tmp_path / "data")
-    monkeypatch.setattr(stream, "_POLL_S", 0.001)
+    monkeypatch.setattr(feed, "_POLL_S", 0.001)
 
 
 def read_stream(user: ApiUser, number: int, **headers: str) -> list[StreamEvent]:
@@ -33,11 +33,11 @@ def test_a_stream_ends_without_an_end_when_the_coordinator_does() -> None:
     ada = ApiUser("ada")
     join("one")
     number = ada.post("/experiments", make_submission(ada.user))[1]["id"]
-    stream.ENDING.set()
+    feed.ENDING.set()
     try:
         kinds = [event.kind for event in read_stream(ada, number)]
     finally:
-        stream.ENDING.clear()
+        feed.ENDING.clear()
     assert "progress" in kinds
     assert "end" not in kinds
 
@@ -72,7 +72,7 @@ def test_a_stream_tells_output_events_progress_and_the_end_in_order() -> None:
 @pytest.mark.usefixtures("database")
 def test_a_stream_goes_on_where_it_broke_off(monkeypatch: pytest.MonkeyPatch) -> None:
     # As many at once as it takes several looks to tell them all.
-    monkeypatch.setattr("datamill.service.progress._MOST_AT_ONCE", 3)
+    monkeypatch.setattr("datamill.service.watching.changes._MOST_AT_ONCE", 3)
     ada = ApiUser("ada")
     join("one")
     number = ada.post("/experiments", make_submission(ada.user))[1]["id"]

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -29,11 +29,9 @@ from datamill.service.bundles.logs import BundleError
 from datamill.service.coordinator.experiments import cancel_experiment, release_experiment
 from datamill.service.models import (
     ENDED_EXPERIMENTS,
-    Attempt,
     Event,
     Experiment,
     ExperimentState,
-    OutputPiece,
     Trial,
     TrialPurpose,
     Worker,
@@ -42,8 +40,10 @@ from datamill.service.pages.access import member_page, refuse, show_page
 from datamill.service.pages.events import tell_events
 from datamill.service.pages.trial_counts import TRIAL_WORDS, TrialCounts, count_trials
 from datamill.service.pages.trial_facts import list_output, show_trial
-from datamill.service.progress import Cursor, count_progress
+from datamill.service.progress import count_progress
 from datamill.service.serving.writer import run_as_writer
+from datamill.service.watching.changes import find_debug_trials, find_latest
+from datamill.service.watching.places import FullError
 
 _EXPERIMENTS_A_PAGE = 20
 _TRIALS_A_PAGE = 25
@@ -87,7 +87,7 @@ def show_experiment(request: HttpRequest, experiment_id: int) -> HttpResponse:
     """One experiment: how far it is, its trials, and what happened to it."""
     experiment = find_experiment(find_user(request), experiment_id)
     # Where the page stands is looked up before anything else: what comes in meanwhile is told by the stream.
-    cursor = _find_cursor(experiment)
+    cursor = find_latest(experiment.pk, find_debug_trials(experiment.pk))
     context = _describe(request, experiment) | _list_trials(request, experiment)
     context |= {
         "question": _read_question(experiment),
@@ -160,10 +160,14 @@ def fork(request: HttpRequest, experiment_id: int) -> HttpResponse:
 
 @require_GET
 @member_page
-def stream(request: HttpRequest, experiment_id: int) -> StreamingHttpResponse:
+def stream(request: HttpRequest, experiment_id: int) -> HttpResponseBase:
     """What happens from now on, as server-sent events: what the API sends, begun where the page stands."""
     experiment = find_experiment(find_user(request), experiment_id)
-    return send_events(experiment.pk, request.headers.get("Last-Event-ID") or request.GET.get("from", ""))
+    last = request.headers.get("Last-Event-ID") or request.GET.get("from", "")
+    try:
+        return send_events(request, experiment.pk, last, brief=True)
+    except FullError as problem:
+        return HttpResponse(f"{problem}\n", status=429, content_type="text/plain; charset=utf-8")
 
 
 @require_GET
@@ -227,14 +231,6 @@ def _list_trials(request: HttpRequest, experiment: Experiment) -> dict[str, Any]
         "worker": name,
         "trial_states": TRIAL_WORDS,
     }
-
-
-def _find_cursor(experiment: Experiment) -> Cursor:
-    """Return the latest event and piece of output of an experiment."""
-    event = Event.objects.filter(experiment_id=experiment.pk).order_by("-pk").values_list("pk").first()
-    debug = Attempt.objects.filter(trial__experiment=experiment, trial__purpose=TrialPurpose.DEBUG)
-    piece = OutputPiece.objects.filter(attempt__in=debug).order_by("-pk").values_list("pk").first()
-    return Cursor(event[0] if event else 0, piece[0] if piece else 0)
 
 
 def _list_debug_trials(experiment: Experiment, latest_output: int) -> list[dict[str, Any]]:

@@ -18,7 +18,6 @@ from django.db import close_old_connections, connection
 
 from datamill import __version__
 from datamill.experiment.errors import InputError
-from datamill.service.api.stream import ENDING
 from datamill.service.broker.access import BrokerAccess, set_broker_access
 from datamill.service.broker.keys import Keys, load_keys, read_account_seed
 from datamill.service.broker.link import BROKER_ERRORS, BrokerAddress, BrokerLink
@@ -33,6 +32,8 @@ from datamill.service.serving.first_use import make_first_user, migrate_database
 from datamill.service.serving.options import ServeOptions
 from datamill.service.serving.tls import TlsFiles, find_authority_pem, make_tls_files, read_tls_files
 from datamill.service.serving.writer import Writer, set_writer
+from datamill.service.watching.feed import ENDING
+from datamill.service.watching.reading import Readers, set_readers
 
 log = logging.getLogger("datamill.serve")
 
@@ -123,7 +124,9 @@ async def serve(prepared: Prepared) -> int:
     link = BrokerLink(prepared.address, lambda: working.wake(), time.time)
     working = CoordinatorLoop(writer, link, server)
     worker_urls = (prepared.place.url_for_workers,) if prepared.place else prepared.options.nats_urls
+    readers = Readers()
     set_writer(writer)
+    set_readers(readers)
     set_broker_access(BrokerAccess(prepared.keys, worker_urls, prepared.authority_pem, nudge))
     try:
         if server is not None:
@@ -157,6 +160,8 @@ async def serve(prepared: Prepared) -> int:
         ENDING.clear()
         set_broker_access(None)
         set_writer(None)
+        set_readers(None)
+        readers.close()
         await asyncio.to_thread(writer.close)
         await link.close()
         if server is not None:
