@@ -57,11 +57,30 @@ pub fn unpack_archive(
     for entry in archive.entries().map_err(read_failure)? {
         unpacking.unpack_member(entry.map_err(read_failure)?)?;
     }
+    read_to_end(archive.into_inner())?;
     // Last, and innermost first, because every member changed the times of its folder.
     for (folder, seconds) in unpacking.folder_times.iter().rev() {
         set_time(folder, *seconds).map_err(io_failure(Phase::Unpack, "setting a folder's time"))?;
     }
     check_links_stay_inside(target)
+}
+
+/// Reads what is behind the last member: nothing but padding may be there, and only the end of each
+/// gzip member has the checksum of its content.
+fn read_to_end(mut rest: impl Read) -> Step<()> {
+    let mut buffer = [0; 1 << 13];
+    loop {
+        let read = rest.read(&mut buffer).map_err(read_failure)?;
+        if read == 0 {
+            return Ok(());
+        }
+        if buffer[..read].iter().any(|byte| *byte != 0) {
+            return Err(bad(
+                "there is more behind the end of the archive",
+                "Pack the package anew with `tar -czf`.",
+            ));
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -161,3 +161,72 @@ fn no_damaged_archive_leaves_its_folder_its_limits_or_the_kinds_that_packages_ha
         "{accepted}"
     );
 }
+
+/// Names, kinds, modes, times and contents of everything below a folder.
+fn describe_tree(root: &Path) -> BTreeSet<(String, u32, i64, Vec<u8>)> {
+    let mut found = BTreeSet::new();
+    let mut pending = vec![root.to_owned()];
+    while let Some(folder) = pending.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let data = fs::symlink_metadata(&path).unwrap();
+            let content = if data.is_file() {
+                fs::read(&path).unwrap()
+            } else if data.is_symlink() {
+                fs::read_link(&path)
+                    .unwrap()
+                    .into_os_string()
+                    .into_encoded_bytes()
+            } else {
+                pending.push(path.clone());
+                Vec::new()
+            };
+            // The time of a link is nobody's business.
+            let time = if data.is_symlink() { 0 } else { data.mtime() };
+            let name = path.strip_prefix(root).unwrap().display().to_string();
+            found.insert((name, data.permissions().mode(), time, content));
+        }
+    }
+    found
+}
+
+#[test]
+fn one_flipped_bit_is_refused_or_changes_nothing() {
+    let usual = pack_usual_members();
+    let folder = TemporaryFolder::new("whole");
+    unpack_bytes(&usual, &folder).unwrap();
+    let expected = describe_tree(&folder.path().join("target"));
+    let mut unnoticed = 0;
+    for bit in 0..usual.len() * 8 {
+        let mut packed = usual.clone();
+        packed[bit / 8] ^= 1 << (bit % 8);
+        let folder = TemporaryFolder::new("flipped");
+        if unpack_bytes(&packed, &folder).is_ok() {
+            unnoticed += 1;
+            let found = describe_tree(&folder.path().join("target"));
+            assert_eq!(found, expected, "bit {bit}");
+        }
+    }
+    // The time, the system and the hints in gzip's own header are under no checksum, and some bits say
+    // nothing.
+    assert!(unnoticed < usual.len(), "{unnoticed}");
+}
+
+#[test]
+fn nothing_may_follow_an_archive() {
+    let usual = pack_usual_members();
+    let behind: [Vec<u8>; 4] = [
+        b"garbage".to_vec(),
+        vec![0; 100],
+        compress(b"garbage"),
+        usual.clone(),
+    ];
+    for more in behind {
+        let packed = [&usual[..], &more].concat();
+        let folder = TemporaryFolder::new("behind");
+        unpack_bytes(&packed, &folder).unwrap_err();
+    }
+    // Padding is what tar itself writes.
+    let folder = TemporaryFolder::new("padded");
+    unpack_bytes(&[&usual[..], &compress(&[0; 10240])].concat(), &folder).unwrap();
+}
