@@ -315,3 +315,41 @@ def test_the_order_of_candidates_does_not_matter() -> None:
     workers = [make_worker(f"m{number}", model=f"cpu {number % 3}") for number in range(12)]
     text = '[coverage]\ncpu_model = "100%"\n[fleet]\nredundancy = 2\n'
     assert plan(text, workers) == plan(text, workers[::-1])
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [
+        "",
+        "[reference]\nevery = 3\n",
+        "[coverage]\nmachine = 2\n",
+        '[factors]\naslr = ["on", "off"]\nlocale = ["C", "C.UTF-8"]\n[coverage]\nmachine = 2\n',
+    ],
+)
+@pytest.mark.parametrize(
+    "design", ["", "replicates = 3\n", 'design = "screening"\n', 'design = "d-optimal"\nmax_points = 6\n']
+)
+def test_a_plan_that_is_only_looked_at_is_as_large_as_the_whole(design: str, sections: str) -> None:
+    text = f'[experiment]\nname = "x"\n{design}[[package]]\nname = "a"\npath = "a"\n{sections}'
+    if "d-optimal" in design and "factors" not in sections:
+        pytest.skip("D-optimal designs need factors")
+    experiment = parse_experiment(text, name="e.toml")
+    whole = plan_fleet(experiment, FLEET, trial_s=2.0)
+    outline = plan_fleet(experiment, FLEET, trial_s=2.0, with_trials=False)
+    assert outline.size == whole.size
+    assert outline.design.trials == ()
+    assert (outline.finish_s, outline.chosen, outline.warnings) == (
+        whole.finish_s,
+        whole.chosen,
+        whole.warnings,
+    )
+    assert outline.design.factors == whole.design.factors
+
+
+def test_a_plan_over_many_machines_is_refused_before_it_is_made() -> None:
+    text = (
+        '[experiment]\nname = "x"\nreplicates = 1000000\n[[package]]\nname = "a"\npath = "a"\n'
+        "[coverage]\nmachine = 3\n"
+    )
+    with pytest.raises(InputError, match="3,000,000 trials on 3 machines, and a fleet takes 2,000,000"):
+        plan_fleet(parse_experiment(text, name="e.toml"), FLEET, most_trials=2_000_000)

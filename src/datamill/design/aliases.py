@@ -18,6 +18,8 @@ _WHOLE, _FREE = 1 - 1e-9, 1e-9
 #: With more factors, interactions are not compared with each other, of which there are too many to read; the
 #: second number is for factors of several levels, which take longer to compare.
 _MOST_COMPARED, _MOST_MIXED = 40, 14
+#: Numbers in the columns of all terms together, and pairs of terms, beyond which nothing is compared.
+_MOST_NUMBERS, _MOST_PAIRS = 4_000_000, 1_000_000
 #: What a term is aliased with that is the same at all points.
 MEAN = "the mean"
 
@@ -112,6 +114,19 @@ def find_aliases(rows: Sequence[Sequence[int]], sizes: Sequence[int], names: Seq
         several_levels=max(sizes) > 2,
         complete=complete,
     )
+
+
+def is_comparable(points: int, sizes: Sequence[int]) -> bool:
+    """Tell whether the terms of so many points of factors with so many levels can be compared at all.
+
+    A design for thousands of points, levels or factors is not made to be read term by term.
+    """
+    contrasts = [size - 1 for size in sizes]
+    whole = sum(contrasts)
+    columns = whole + (whole**2 - sum(count**2 for count in contrasts)) // 2
+    terms = len(sizes) + len(sizes) * (len(sizes) - 1) // 2
+    complete = len(sizes) <= (_MOST_COMPARED if max(sizes) == 2 else _MOST_MIXED)
+    return points * columns <= _MOST_NUMBERS and (terms if complete else len(sizes)) * terms <= _MOST_PAIRS
 
 
 def _find_basis(block: FloatArray) -> FloatArray:

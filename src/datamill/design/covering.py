@@ -7,6 +7,9 @@ import itertools
 import math
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from datamill.design.coverage import rank_by_seed
 from datamill.experiment.errors import InputError
 
@@ -16,6 +19,7 @@ _MOST_COMBINATIONS = 2_000_000
 _FREE = -1
 
 Row = tuple[int, ...]
+IntArray = NDArray[np.int32]
 
 
 @functools.lru_cache(maxsize=8)
@@ -38,19 +42,15 @@ def build_covering_array(sizes: tuple[int, ...], strength: int, seed: int) -> tu
     ordered = [sizes[factor] for factor in order]
     strength = min(strength, len(sizes))
     _refuse_too_many(ordered, strength)
-    rows = [list(row) for row in itertools.product(*(range(size) for size in ordered[:strength]))]
+    rows = np.indices(ordered[:strength], dtype=np.int32).reshape(strength, -1).T
     for factor in range(strength, len(ordered)):
-        _add_factor(rows, ordered[: factor + 1], strength)
-    place = {factor: at for at, factor in enumerate(order)}
-    filled = []
-    for number, row in enumerate(rows):
-        for at, level in enumerate(row):
-            if level == _FREE:
-                drawn = rank_by_seed(seed, "free", str(number), str(at))
-                row[at] = int.from_bytes(drawn[:8], "big") % ordered[at]
-        filled.append(tuple(row[place[factor]] for factor in range(len(sizes))))
+        rows = _add_factor(rows, ordered[: factor + 1], strength)
+    for number, at in zip(*np.nonzero(rows == _FREE), strict=True):
+        drawn = rank_by_seed(seed, "free", str(number), str(at))
+        rows[number, at] = int.from_bytes(drawn[:8], "big") % ordered[at]
+    place = np.argsort(order)
     # Levels that were free may have made two rows alike: a point is listed once.
-    return tuple(dict.fromkeys(filled))
+    return tuple(dict.fromkeys(map(tuple, rows[:, place].tolist())))
 
 
 def _refuse_too_many(sizes: Sequence[int], strength: int) -> None:
@@ -60,51 +60,65 @@ def _refuse_too_many(sizes: Sequence[int], strength: int) -> None:
         if count > _MOST_COMBINATIONS:
             raise InputError(
                 f"there are more than {_MOST_COMBINATIONS:,} combinations of {strength} factors to cover",
+                where="[experiment] strength",
                 remedy="Lower strength, or name fewer factors or levels.",
             )
 
 
-def _add_factor(rows: list[list[int]], sizes: Sequence[int], strength: int) -> None:
-    """Give every row a level of one more factor, the last of `sizes`, and add rows for what remains."""
+def _add_factor(rows: IntArray, sizes: Sequence[int], strength: int) -> IntArray:
+    """Return the rows with a level of one more factor, the last of `sizes`, and rows for what remains."""
     last = len(sizes) - 1
-    groups = list(itertools.combinations(range(last), strength - 1))
-    missing: list[set[tuple[int, ...]]] = [
-        set(itertools.product(*(range(sizes[at]) for at in group), range(sizes[last]))) for group in groups
-    ]
+    groups = np.array(list(itertools.combinations(range(last), strength - 1)))
+    # All combinations of a group with the new factor are bits side by side, the new factor's level the last.
+    counts = np.array([[sizes[at] for at in group] for group in groups], dtype=np.int64)
+    strides = np.cumprod(np.c_[counts[:, 1:], np.full(len(groups), sizes[last])][:, ::-1], axis=1)[:, ::-1]
+    lengths = counts[:, 0] * strides[:, 0]
+    starts = np.cumsum(lengths) - lengths
+    missing = np.ones(int(lengths.sum()), dtype=np.bool_)
+    levels = np.arange(sizes[last])
+    column = np.full(len(rows), _FREE, dtype=np.int32)
     for number, row in enumerate(rows):
-        places = [tuple(row[at] for at in group) for group in groups]
-        gains = [
-            sum(
-                (*place, level) in left
-                for place, left in zip(places, missing, strict=True)
-                if _FREE not in place
-            )
-            for level in range(sizes[last])
-        ]
-        most = max(gains)
-        best = [level for level, gain in enumerate(gains) if gain == most]
-        level = best[number % len(best)] if most else _FREE
-        row.append(level)
-        if level != _FREE:
-            for place, left in zip(places, missing, strict=True):
-                left.discard((*place, level))
-    for group, left in zip(groups, missing, strict=True):
-        for combination in sorted(left):
-            _place_combination(rows, (*group, last), combination, len(sizes))
+        places = row[groups]
+        known = ~np.any(places == _FREE, axis=1)
+        first = (starts + np.sum(places * strides, axis=1))[known]
+        gains = np.count_nonzero(missing[first[:, None] + levels], axis=0)
+        best = np.flatnonzero(gains == gains.max())
+        if gains[best[0]]:
+            level = best[number % len(best)]
+            column[number] = level
+            missing[first + level] = False
+    rows = np.c_[rows, column]
+    grown = _Rows(rows)
+    for group, start, stride in zip(groups, starts, strides, strict=True):
+        length = sizes[group[0]] * stride[0]
+        for code in np.flatnonzero(missing[start : start + length]):
+            wanted = [*(int(code // size) % sizes[at] for at, size in zip(group, stride, strict=True))]
+            grown.place([*(int(at) for at in group), last], [*wanted, int(code) % sizes[last]])
+    return grown.rows
 
 
-def _place_combination(
-    rows: list[list[int]], factors: tuple[int, ...], levels: tuple[int, ...], width: int
-) -> None:
-    """Put a combination into a row that leaves room for it, or into one of its own."""
-    wanted = list(zip(factors, levels, strict=True))
-    if any(all(row[at] == level for at, level in wanted) for row in rows):
-        return
-    for row in rows:
-        if all(row[at] in (_FREE, level) for at, level in wanted):
-            break
-    else:
-        row = [_FREE] * width
-        rows.append(row)
-    for at, level in wanted:
-        row[at] = level
+class _Rows:
+    """Rows to which combinations are added, with room for more than there are."""
+
+    def __init__(self, rows: IntArray) -> None:
+        self._room = rows
+        self._count = len(rows)
+
+    @property
+    def rows(self) -> IntArray:
+        return self._room[: self._count]
+
+    def place(self, factors: Sequence[int], levels: Sequence[int]) -> None:
+        """Put a combination into a row that leaves room for it, or into one of its own."""
+        there = self.rows[:, factors]
+        same = there == np.array(levels, dtype=np.int32)
+        if np.any(np.all(same, axis=1)):
+            return
+        fitting = np.all(same | (there == _FREE), axis=1)
+        at = int(np.argmax(fitting)) if np.any(fitting) else self._count
+        if at == self._count:
+            if at == len(self._room):
+                more = np.full((16 + at // 8, self._room.shape[1]), _FREE, dtype=np.int32)
+                self._room = np.concatenate([self._room, more])
+            self._count += 1
+        self._room[at, factors] = levels

@@ -18,6 +18,8 @@ FloatArray = NDArray[np.float64]
 #: Floating-point operations that the search may take, about, and the most restarts.
 _BUDGET = 1e8
 _MOST_RESTARTS = 10
+#: Numbers in the model matrix, and operations of one pass over all points, beyond which nothing is searched.
+_MOST_NUMBERS, _MOST_WORK = 5_000_000, 2e11
 #: Gains of the determinant below this are rounding.
 _SMALLEST_GAIN = 1e-9
 
@@ -89,6 +91,12 @@ def find_optimal_design(sizes: tuple[int, ...], points: int, order: int, seed: i
         rows = tuple(itertools.product(*(range(size) for size in sizes)))
         return OptimalDesign(rows, 1.0, min(parameters, everything))
     work = points * sum(size - 1 for size in sizes) * parameters**2 * 6.0
+    if points * parameters > _MOST_NUMBERS or work > _MOST_WORK:
+        raise InputError(
+            f"{points:,} points of a model with {parameters:,} parameters are too many to choose well",
+            where="[experiment] max_points",
+            remedy="Lower max_points or interaction_order, name fewer levels, or leave design out.",
+        )
     best: OptimalDesign | None = None
     restarts = max(2, min(_MOST_RESTARTS, int(_BUDGET / work)))
     for start in range(restarts):
@@ -102,12 +110,12 @@ def find_optimal_design(sizes: tuple[int, ...], points: int, order: int, seed: i
 
 
 def _count(sizes: Sequence[int], order: int) -> int:
-    """Parameters of the model, from the sizes of its terms."""
-    return sum(
-        math.prod(size - 1 for size in chosen)
-        for count in range(min(order, len(sizes)) + 1)
-        for chosen in itertools.combinations(sizes, count)
-    )
+    """Parameters of the model, from the sizes of its terms: a sum over all sets of up to `order` factors."""
+    by_order = [1] + [0] * min(order, len(sizes))
+    for size in sizes:
+        for count in range(len(by_order) - 1, 0, -1):
+            by_order[count] += by_order[count - 1] * (size - 1)
+    return sum(by_order)
 
 
 def _draw_rows(sizes: Sequence[int], points: int, seed: int, start: int) -> list[list[int]]:

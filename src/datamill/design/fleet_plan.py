@@ -20,7 +20,7 @@ from datamill.design.factorial import find_missing_error
 from datamill.design.fleet_records import Candidate, FleetPlan, Ineligible
 from datamill.design.machines import MACHINE_FACTOR
 from datamill.design.reboots import asks_for_reboots
-from datamill.design.trials import build_design
+from datamill.design.trials import build_design, outline_design
 from datamill.design.worker_choice import NO_LEVEL, choose_workers
 from datamill.experiment.errors import InputError
 from datamill.experiment.offers import Offers
@@ -33,7 +33,12 @@ _MOST_SHOWN = 6
 
 
 def plan_fleet(
-    experiment: Experiment, candidates: Sequence[Candidate], *, trial_s: float | None = None
+    experiment: Experiment,
+    candidates: Sequence[Candidate],
+    *,
+    trial_s: float | None = None,
+    most_trials: int | None = None,
+    with_trials: bool = True,
 ) -> FleetPlan:
     """Return the plan of an experiment: the fewest workers that give its coverage, and the design over them.
 
@@ -46,10 +51,13 @@ def plan_fleet(
         experiment: the question.
         candidates: all workers that might take part, in any order.
         trial_s: the mean time of a trial with all that goes with it, None when it was never timed.
+        most_trials: beyond which a design is refused before its trials are made.
+        with_trials: whether the design is to have its trials; without them only their number is known.
 
     Raises:
         InputError: when no worker may run the experiment, or those that may do not give the coverage: with
-            the levels that are missing, and what excludes the workers that have them.
+            the levels that are missing, and what excludes the workers that have them; and when the design is
+            too large.
     """
     _check_plannable(experiment, candidates)
     # The order is drawn, so that the first of equals is a drawn one, whatever order the candidates came in.
@@ -77,9 +85,14 @@ def plan_fleet(
         experiment.fleet.redundancy, chosen, [item for item in eligible if item.worker_id not in taken]
     )
     settled, shared, narrowed = share_offers(experiment, {item.name: offers[item.name] for item in eligible})
-    design = build_design(settled, shared, machines=[item.name for item in chosen])
-    each = len(design.trials) // len(chosen)
-    few = find_missing_error(settled, design.factors, len(design.trials))
+    machines = [item.name for item in chosen]
+    design, size = outline_design(settled, shared, machines=machines)
+    if most_trials is not None and size.trials > most_trials:
+        raise _refuse_size(size.trials, len(chosen), most_trials)
+    if with_trials:
+        design = build_design(settled, shared, machines=machines)
+    each = size.trials // len(chosen)
+    few = find_missing_error(settled, design.factors, size.trials)
     return FleetPlan(
         design=design,
         chosen=tuple(chosen),
@@ -103,6 +116,15 @@ def plan_fleet(
             *([few] if few else []),
             *warnings,
         ),
+        counted=None if with_trials else size,
+    )
+
+
+def _refuse_size(trials: int, machines: int, most: int) -> InputError:
+    on = "" if machines == 1 else f" on {machines} machines"
+    return InputError(
+        f"the design has {trials:,} trials{on}, and a fleet takes {most:,}",
+        remedy="Name fewer levels, or lower a coverage or the replicates.",
     )
 
 

@@ -39,12 +39,22 @@ class Ineligible:
 
 
 @dataclass(frozen=True, slots=True)
+class PlanSize:
+    """How large a design over all machines is: points, replicates of each, and trials in all."""
+
+    points: int
+    replicates: int
+    trials: int
+
+
+@dataclass(frozen=True, slots=True)
 class FleetPlan:
     """Workers and trials of an experiment.
 
     `design` has the factor `machine` (levels: names of `chosen`), of role "factor" where there are several.
     `spares` stand by. `coverage` says for each covered dimension which levels are chosen out of which.
     `finish_s` is the estimated time from now until the last trial ends, None when a trial was never timed.
+    A plan that is only looked at has a design without its trials; `counted` then says how large it is.
     """
 
     design: Design
@@ -54,3 +64,10 @@ class FleetPlan:
     coverage: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
     finish_s: float | None = None
     warnings: tuple[str, ...] = ()
+    counted: PlanSize | None = None
+
+    @property
+    def size(self) -> PlanSize:
+        """How large the design is."""
+        design = self.design
+        return self.counted or PlanSize(design.points, design.replicates, len(design.trials))

@@ -16,6 +16,8 @@ from datamill.experiment.errors import InputError
 
 #: Points beyond which no fraction is looked for.
 _MOST_POINTS = 1 << 12
+#: Factors beyond which none is looked for either: the search goes as deep as there are factors.
+_MOST_FACTORS = 500
 #: Sets of generators that are compared in full; beyond it, descents from drawn starts.
 _MOST_SETS = 13_000
 _STARTS = 12
@@ -73,8 +75,13 @@ def find_fraction(factors: int, resolution: int) -> Fraction:
         resolution: from 3.
 
     Raises:
-        InputError: the fraction would have more than 4096 points.
+        InputError: the fraction would have more than 4096 points, or there are more than 500 factors.
     """
+    if factors > _MOST_FACTORS:
+        raise InputError(
+            f"{factors} factors are more than a fraction here takes ({_MOST_FACTORS})",
+            remedy="Name fewer factors.",
+        )
     for basic in range(1, factors + 1):
         if 1 << basic > _MOST_POINTS:
             break

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from datamill.design.aliases import find_aliases, phrase_aliases
+from datamill.design.aliases import find_aliases, is_comparable, phrase_aliases
 from datamill.design.covering import build_covering_array
 from datamill.design.d_optimal import find_optimal_design
 from datamill.design.fractional import Fraction, find_fraction
@@ -60,17 +60,10 @@ def choose_points(experiment: Experiment, factors: Sequence[DesignFactor]) -> Ch
         InputError: when the design cannot be made of these factors; with the remedy.
     """
     crossed = [factor for factor in factors if factor.role == "factor"]
-    varied = [factor for factor in crossed if factor.name != "package" and len(factor.levels) > 1]
+    varied = _list_varied(crossed)
     if experiment.design.kind == "full":
         return ChosenPoints(_combine(crossed, varied, None))
-    if not varied:
-        raise InputError(
-            f'design = "{experiment.design.kind}" chooses among combinations of levels, and there is no '
-            "factor with two",
-            where="[experiment] design",
-            remedy="Name factors with two levels under [factors], or leave design out.",
-        )
-    chosen = _choose_rows(experiment, varied, len(crossed[0].levels) if _has_package(crossed) else 1)
+    chosen = _choose_rows(experiment, varied, _count_packages(crossed))
     sizes = tuple(len(factor.levels) for factor in varied)
     aliases: tuple[str, ...] = ()
     if len(chosen.rows) < math.prod(sizes):
@@ -94,7 +87,9 @@ def count_points(experiment: Experiment, factors: Sequence[DesignFactor]) -> int
     """
     if experiment.design.kind == "full":
         return math.prod(len(factor.levels) for factor in factors if factor.role == "factor")
-    return len(choose_points(experiment, factors).points)
+    crossed = [factor for factor in factors if factor.role == "factor"]
+    packages = _count_packages(crossed)
+    return len(_choose_rows(experiment, _list_varied(crossed), packages).rows) * packages
 
 
 def name_resolution(resolution: int) -> str:
@@ -106,7 +101,19 @@ def name_resolution(resolution: int) -> str:
 def _describe_aliases(
     rows: tuple[tuple[int, ...], ...], sizes: tuple[int, ...], names: tuple[str, ...]
 ) -> tuple[str, ...]:
+    if not is_comparable(len(rows), sizes):
+        return (
+            "What cannot be told apart was not worked out: there are too many points, factors or levels.",
+        )
     return phrase_aliases(find_aliases(rows, sizes, names))
+
+
+def _list_varied(crossed: Sequence[DesignFactor]) -> list[DesignFactor]:
+    return [factor for factor in crossed if factor.name != "package" and len(factor.levels) > 1]
+
+
+def _count_packages(crossed: Sequence[DesignFactor]) -> int:
+    return len(crossed[0].levels) if _has_package(crossed) else 1
 
 
 def _has_package(crossed: Sequence[DesignFactor]) -> bool:
@@ -139,6 +146,12 @@ def _combine(
 
 def _choose_rows(experiment: Experiment, varied: Sequence[DesignFactor], packages: int) -> _Rows:
     choice = experiment.design
+    if not varied:
+        raise InputError(
+            f'design = "{choice.kind}" chooses among combinations of levels, and there is no factor with two',
+            where="[experiment] design",
+            remedy="Name factors with two levels under [factors], or leave design out.",
+        )
     sizes = tuple(len(factor.levels) for factor in varied)
     if choice.kind in ("screening", "fractional"):
         _refuse_several_levels(experiment, varied)

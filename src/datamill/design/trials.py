@@ -7,12 +7,13 @@ from dataclasses import replace
 
 from datamill.design.batches import grow_replication, order_batches
 from datamill.design.coverage import derive_seed, rank_by_seed
-from datamill.design.factorial import choose_factors
+from datamill.design.factorial import choose_factors, count_trials
+from datamill.design.fleet_records import PlanSize
 from datamill.design.garbage_pause import pause_garbage_collection
 from datamill.design.machines import MACHINE_FACTOR, add_machines, merge_machines
 from datamill.design.nesting import derive_build_seed, place_replicate, plan_calibration_trials
 from datamill.design.order import LOCAL_BLOCK, order_trials
-from datamill.design.points import choose_points
+from datamill.design.points import choose_points, count_points
 from datamill.design.records import Design, DesignFactor, PlannedTrial
 from datamill.design.reference_trials import insert_reference_trials
 from datamill.experiment.factors import FACTORS
@@ -57,6 +58,25 @@ def build_design(
         aliases=chosen.aliases,
         efficiency=chosen.efficiency,
     )
+
+
+def outline_design(
+    experiment: Experiment, offers: Offers = NO_OFFERS, *, machines: Sequence[str] = ()
+) -> tuple[Design, PlanSize]:
+    """Return the design without its trials, and how large it is, without making them.
+
+    Raises:
+        InputError: as for `build_design`.
+    """
+    factors = choose_factors(experiment, offers)
+    points = count_points(experiment, factors)
+    replicates = grow_replication(experiment, points).replicates
+    each = count_trials(experiment, factors)
+    count = max(1, len(machines))
+    if machines:
+        factors = add_machines(experiment, factors, machines)
+    outline = Design(experiment.design.kind, experiment.seed, replicates, factors, ())
+    return outline, PlanSize(points * count, replicates, each * count)
 
 
 def _plan_machines(

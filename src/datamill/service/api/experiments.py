@@ -62,7 +62,7 @@ def plan(request: HttpRequest, body: SubmissionIn) -> dict[str, Any]:
 def submit(request: HttpRequest, body: SubmissionIn) -> Status[dict[str, Any]] | dict[str, Any]:
     """Run an experiment; its files must have been uploaded before."""
     submission = body.to_submission()
-    planned = plan_submission(submission, find_user(request))
+    planned = plan_submission(submission, find_user(request), with_trials=True)
     if planned.missing:
         return Status(
             409,

@@ -168,7 +168,7 @@ def edit_file(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         draft = read_draft(request.POST.get("text", ""), request.POST, find_user(request))
         if "submit" in request.POST:
-            planned, problem = _try_plan(request, draft)
+            planned, problem = _try_plan(request, draft, with_trials=True)
             if planned is not None and draft.submission is not None:
                 options = SubmissionOptions(hold="hold" in request.POST)
                 submission = replace(draft.submission, options=options)
@@ -247,14 +247,16 @@ def _describe_draft(request: HttpRequest, draft: DraftFiles) -> dict[str, Any]:
 
 
 def _count_a_machine(planned: PlannedSubmission) -> int:
-    return len(planned.plan.design.trials) // max(1, len(planned.plan.chosen))
+    return planned.plan.size.trials // max(1, len(planned.plan.chosen))
 
 
-def _try_plan(request: HttpRequest, draft: DraftFiles) -> tuple[PlannedSubmission | None, InputError | None]:
+def _try_plan(
+    request: HttpRequest, draft: DraftFiles, *, with_trials: bool = False
+) -> tuple[PlannedSubmission | None, InputError | None]:
     if draft.submission is None:
         return None, draft.problem
     try:
-        planned = plan_submission(draft.submission, find_user(request))
+        planned = plan_submission(draft.submission, find_user(request), with_trials=with_trials)
     except InputError as problem:
         return None, problem
     if planned.missing:

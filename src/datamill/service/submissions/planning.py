@@ -10,12 +10,11 @@ from typing import Literal
 from django.conf import settings
 from django.contrib.auth.models import User
 
-from datamill.design.factorial import choose_factors, count_trials
 from datamill.design.fleet_plan import plan_fleet
 from datamill.design.fleet_records import Candidate, FleetPlan, Ineligible
 from datamill.execution.user_factors import check_factor_names
 from datamill.experiment.errors import InputError
-from datamill.experiment.offers import Offers, withdraw_build_policy
+from datamill.experiment.offers import withdraw_build_policy
 from datamill.experiment.parse import parse_experiment
 from datamill.experiment.quantities import format_size
 from datamill.experiment.records import DebugPolicy, Experiment, RebootPolicy
@@ -31,7 +30,6 @@ FileKind = Literal["package", "load", "factor"]
 MOST_PACKAGE_BYTES: int = settings.LARGEST_FILE_BYTES
 #: Most trials of an experiment: beyond it a typing error is more likely than a plan.
 MOST_TRIALS = 2_000_000
-_MOST_TEXT_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,28 +75,35 @@ class PlannedSubmission:
     missing: tuple[str, ...]
 
 
-def plan_submission(submission: Submission, user: User) -> PlannedSubmission:
-    """Choose workers and trials for a submission.
+def plan_submission(submission: Submission, user: User, *, with_trials: bool = False) -> PlannedSubmission:
+    """Choose workers for a submission, and with `with_trials`, unless files are missing, make its trials.
+
+    Otherwise only their number is known.
 
     Raises:
         InputError: when the text or a file cannot be used, or no workers give what is asked for.
     """
     experiment = read_submission(submission)
     candidates, excluded = list_candidates(submission, experiment, user)
-    _check_size(submission, experiment, candidates)
     if not candidates:
         raise _explain_nobody(excluded)
+    missing = list_unusable_files(user, [item.sha256 for item in submission.files])
     times = estimate_trial_times([item.sha256 for item in _list_packages(submission)], experiment)
     try:
-        plan = plan_fleet(experiment, candidates, trial_s=mean_time(times))
+        plan = plan_fleet(
+            experiment,
+            candidates,
+            trial_s=mean_time(times),
+            most_trials=MOST_TRIALS,
+            with_trials=with_trials and not missing,
+        )
     except InputError as problem:
-        where = problem.where
+        where = problem.where or submission.file_name
         if where.startswith("["):
             where = f"{submission.file_name}: {where}"
         also = "".join(f"\n{item.name}: {item.reason}" for item in excluded)
         raise InputError(f"{problem.message}{also}", where=where, remedy=problem.remedy) from problem
     plan = replace(plan, ineligible=(*excluded, *plan.ineligible))
-    missing = list_unusable_files(user, [item.sha256 for item in submission.files])
     return PlannedSubmission(experiment, plan, tuple(missing))
 
 
@@ -108,10 +113,6 @@ def read_submission(submission: Submission) -> Experiment:
     Raises:
         InputError: when the text is no experiment, or its files are not those that come with it.
     """
-    if len(submission.text.encode()) > _MOST_TEXT_BYTES:
-        raise InputError(
-            f"the experiment file is larger than {format_size(_MOST_TEXT_BYTES)}", where=submission.file_name
-        )
     experiment = parse_experiment(submission.text, name=submission.file_name)
     options = submission.options
     fleet = experiment.fleet
@@ -214,21 +215,6 @@ def _explain_nobody(excluded: Sequence[Ineligible]) -> InputError:
         f"no worker of the fleet can run this experiment{reasons}",
         remedy="Relax what excludes them, or let another machine join.",
     )
-
-
-def _check_size(submission: Submission, experiment: Experiment, candidates: Sequence[Candidate]) -> None:
-    """Refuse a design that is too large to be meant, before it is made."""
-    offers: Offers = {name: offer for item in candidates for name, offer in item.offers.items()}
-    try:
-        count = count_trials(experiment, choose_factors(experiment, offers))
-    except InputError:
-        return  # The plan explains better what is missing.
-    if count > MOST_TRIALS:
-        raise InputError(
-            f"the design has {count:,} trials on each machine, and a fleet takes {MOST_TRIALS:,}",
-            where=submission.file_name,
-            remedy="Name fewer levels, or lower a coverage or the replicates.",
-        )
 
 
 def _list_packages(submission: Submission) -> list[SubmittedFile]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from datamill.design.fleet_plan import find_level
@@ -16,9 +18,10 @@ from datamill.service.submissions.planning import PlannedSubmission
 def describe_plan(planned: PlannedSubmission) -> dict[str, Any]:
     """Return the preview of a plan: who takes part and why, how large it is, until when."""
     plan, experiment = planned.plan, planned.experiment
+    size, why = plan.size, explain_choices(plan)
     return {
         "name": experiment.name,
-        "workers": [{"name": item.name, "why": explain_choice(plan, item)} for item in plan.chosen],
+        "workers": [{"name": item.name, "why": why[item.worker_id]} for item in plan.chosen],
         "spares": [item.name for item in plan.spares],
         "ineligible": [{"name": item.name, "reason": item.reason} for item in plan.ineligible],
         "coverage": {
@@ -29,9 +32,9 @@ def describe_plan(planned: PlannedSubmission) -> dict[str, Any]:
             {"name": item.name, "levels": list(item.levels), "treatment": explain_treatment(experiment, item)}
             for item in plan.design.factors
         ],
-        "points": plan.design.points,
-        "replicates": plan.design.replicates,
-        "trials": len(plan.design.trials),
+        "points": size.points,
+        "replicates": size.replicates,
+        "trials": size.trials,
         "debug_trials": count_debug_trials(planned),
         "reboot": experiment.fleet.reboot,
         "debug": experiment.fleet.debug,
@@ -56,8 +59,15 @@ def explain_treatment(experiment: Experiment, factor: DesignFactor) -> str:
     return phrase_treatment(factor, nested=experiment.replication is not None)
 
 
-def explain_choice(plan: FleetPlan, worker: Candidate) -> str:
-    """Return what a chosen worker brings to the coverage, in words."""
+def explain_choices(plan: FleetPlan) -> dict[str, str]:
+    """Return what each chosen worker brings to the coverage, in words, by its identity."""
+    having = Counter(
+        (dimension, find_level(dimension, worker)) for dimension in plan.coverage for worker in plan.chosen
+    )
+    return {worker.worker_id: _explain_choice(plan, worker, having) for worker in plan.chosen}
+
+
+def _explain_choice(plan: FleetPlan, worker: Candidate, having: Mapping[tuple[str, str | None], int]) -> str:
     parts = []
     for dimension in plan.coverage:
         level = find_level(dimension, worker)
@@ -66,6 +76,6 @@ def explain_choice(plan: FleetPlan, worker: Candidate) -> str:
         if dimension == MACHINE_FACTOR:
             parts.append("a machine of its own")
             continue
-        alone = sum(find_level(dimension, other) == level for other in plan.chosen) == 1
+        alone = having[dimension, level] == 1
         parts.append(f"{dimension} {level}" + (" (it alone)" if alone and len(plan.chosen) > 1 else ""))
     return ", ".join(parts) or "free the earliest of those that may run it"
