@@ -20,7 +20,8 @@ from datamill.service.coordinator.invariants import find_violations
 from datamill.service.coordinator.lifecycles import TRIAL
 from datamill.service.coordinator.rows import insert_rows, select_rows, update_rows
 from datamill.service.coordinator.step import step
-from datamill.service.models import Experiment, Pace, Trial, TrialCount
+from datamill.service.models import Experiment, Pace, Trial, TrialCount, Worker
+from datamill.service.pages.trial_table import list_trials
 from datamill.service.progress import count_progress
 
 FOLLOWING: dict[str, list[str]] = {}
@@ -155,3 +156,49 @@ def test_how_far_an_experiment_is_is_told_without_a_look_at_its_trials() -> None
     told = " ".join(query["sql"] for query in asked.captured_queries)
     assert '"datamill_trial"' not in told
     assert "datamill_attempt" not in told
+
+
+def make_many(number: int, worker_ids: list[str]) -> list[int]:
+    """Add trials to an experiment, some of them in other states; return all in order."""
+    rows = [
+        (
+            number, f"m{i:04d}", "design", worker_ids[i % len(worker_ids)], 100 + i, "", "0" * 64, False,
+            "planned", 0, None, b'{"trial_id":"m","order":1,"package":"xz","levels":{},"block":"","seed":1,'
+            b'"point":1,"replicate":1}',
+        )
+        for i in range(90)
+    ]  # fmt: skip
+    insert_rows(Trial, COLUMNS, rows)
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE datamill_trial SET state = 'cancelled' WHERE id % 3 = 0")
+    return list(Trial.objects.filter(experiment=number).order_by("pk").values_list("pk", flat=True))
+
+
+@pytest.mark.usefixtures("database")
+def test_pages_of_trials_forth_and_back_show_each_once_and_in_order() -> None:
+    workers = [join().worker_id, join().worker_id]
+    number = submit(workers[:1], trials=4, debug="never")
+    submit(workers[:1], trials=4, debug="never")
+    ids = make_many(number, workers)
+    stored = Experiment.objects.get(pk=number)
+    name = Worker.objects.get(pk=workers[1]).name
+    for states, worker in (([], ""), (["cancelled"], ""), ([], name), (["planned"], name), (["counted"], "")):
+        wanted = Trial.objects.filter(experiment=number, pk__in=ids)
+        wanted = wanted.filter(state__in=states) if states else wanted
+        wanted = wanted.filter(worker__name=worker) if worker else wanted
+        expected = list(wanted.order_by("pk").values_list("pk", flat=True))
+        page = list_trials(stored, states, worker, after=None, before=None)
+        pages = [page]
+        while page.later is not None:
+            page = list_trials(stored, states, worker, after=page.later, before=None)
+            pages.append(page)
+        assert [trial.pk for item in pages for trial in item.trials] == expected
+        assert {item.total for item in pages} == {len(expected)}
+        back = [page]
+        while page.earlier is not None:
+            page = list_trials(stored, states, worker, after=None, before=page.earlier)
+            back.append(page)
+        assert [trial.pk for item in reversed(back) for trial in item.trials] == expected
+        # Where a page stands gives the same page again.
+        again = list_trials(stored, states, worker, after=pages[-1].after, before=None)
+        assert again.trials == pages[-1].trials

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Annotated, Any, Literal
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Path, Query, Router, Status
 
@@ -36,6 +36,7 @@ from datamill.service.models import (
     Experiment,
     ExperimentState,
     Trial,
+    TrialCount,
     TrialPurpose,
     TrialState,
 )
@@ -132,16 +133,26 @@ def list_trials(
 ) -> dict[str, Any]:
     """List trials in the order in which they were planned."""
     experiment = find_experiment(request.user, number)
-    trials = Trial.objects.filter(experiment=experiment, pk__gt=after).select_related("worker").order_by("pk")
     if state == DONE:
-        trials = trials.filter(state=TrialState.COUNTED).exclude(purpose=TrialPurpose.DESIGN)
+        chosen = Q(state=TrialState.COUNTED) & ~Q(purpose=TrialPurpose.DESIGN)
     elif state == TrialState.COUNTED:
-        trials = trials.filter(state=state, purpose=TrialPurpose.DESIGN)
-    elif state is not None:
-        trials = trials.filter(state=state)
-    page = list(trials[: MOST_ROWS + 1])
+        chosen = Q(state=state, purpose=TrialPurpose.DESIGN)
+    else:
+        chosen = Q() if state is None else Q(state=state)
+    page = _find_trials(experiment, chosen, after)
     more, page = len(page) > MOST_ROWS, page[:MOST_ROWS]
     return {"trials": _describe_trials(page), "next": page[-1].pk if more else None}
+
+
+def _find_trials(experiment: Experiment, chosen: Q, after: int) -> list[Trial]:
+    """Return the next trials, one more than a page has; a look at the index for each state that there is."""
+    counts = TrialCount.objects.filter(chosen, experiment=experiment, trials__gt=0)
+    found: list[int] = []
+    for state in counts.order_by("state").values_list("state", flat=True).distinct():
+        trials = Trial.objects.filter(chosen, experiment=experiment, state=state, pk__gt=after)
+        found += trials.order_by("pk").values_list("pk", flat=True)[: MOST_ROWS + 1]
+    ids = sorted(found)[: MOST_ROWS + 1]
+    return list(Trial.objects.filter(pk__in=ids).select_related("worker").order_by("pk"))
 
 
 def _describe_trials(trials: list[Trial]) -> list[dict[str, Any]]:

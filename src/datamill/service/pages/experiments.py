@@ -33,20 +33,19 @@ from datamill.service.models import (
     Experiment,
     ExperimentState,
     Trial,
-    TrialPurpose,
     Worker,
 )
 from datamill.service.pages.access import member_page, refuse, show_page
 from datamill.service.pages.events import tell_events
 from datamill.service.pages.trial_counts import TRIAL_WORDS, TrialCounts, count_trials
 from datamill.service.pages.trial_facts import list_output, show_trial
+from datamill.service.pages.trial_table import list_trials, parse_place
 from datamill.service.progress import count_progress
 from datamill.service.serving.writer import run_as_writer
 from datamill.service.watching.changes import find_debug_trials, find_latest
 from datamill.service.watching.places import FullError
 
 _EXPERIMENTS_A_PAGE = 20
-_TRIALS_A_PAGE = 25
 _FEW_EVENTS = 15
 _MOST_EVENTS = 500
 
@@ -215,17 +214,18 @@ def _describe(request: HttpRequest, experiment: Experiment) -> dict[str, Any]:
 
 def _list_trials(request: HttpRequest, experiment: Experiment) -> dict[str, Any]:
     """Return a page of trials, of the state that is asked for."""
-    trials = Trial.objects.filter(experiment=experiment).select_related("worker").order_by("id")
-    state = request.GET.get("state", "")
-    if state in TRIAL_WORDS:
-        trials = trials.filter(state=state)
-    else:
-        state = ""
-    if name := request.GET.get("worker", ""):
-        trials = trials.filter(worker__name=name)
-    page = Paginator(trials, _TRIALS_A_PAGE).get_page(request.GET.get("page"))
+    asked = request.GET
+    state = asked.get("state", "") if asked.get("state") in TRIAL_WORDS else ""
+    name = asked.get("worker", "")
+    page = list_trials(
+        experiment,
+        [state] if state else [],
+        name,
+        after=parse_place(asked.get("after")),
+        before=parse_place(asked.get("before")),
+    )
     return {
-        "trials": [show_trial(trial) for trial in page],
+        "trials": [show_trial(trial) for trial in page.trials],
         "page": page,
         "state": state,
         "worker": name,
@@ -236,7 +236,7 @@ def _list_trials(request: HttpRequest, experiment: Experiment) -> dict[str, Any]
 def _list_debug_trials(experiment: Experiment, latest_output: int) -> list[dict[str, Any]]:
     """Return the debug trials with what they printed up to a piece."""
     listed = []
-    trials = Trial.objects.filter(experiment=experiment, purpose=TrialPurpose.DEBUG)
+    trials = Trial.objects.filter(pk__in=find_debug_trials(experiment.pk))
     for trial in trials.select_related("worker").order_by("id"):
         attempt = trial.attempt_set.order_by("-number").first()
         listed.append(

@@ -77,8 +77,11 @@ def find_latest(experiment_id: int, debug_trials: Sequence[int]) -> Cursor:
 
 def find_debug_trials(experiment_id: int) -> list[int]:
     """Return the debug trials of an experiment: the few with output, all there from its beginning."""
-    debug = Trial.objects.filter(experiment_id=experiment_id, purpose=TrialPurpose.DEBUG)
-    return list(debug.values_list("pk", flat=True))
+    # In the index of names, which coordinator/submission.py gives them, they stand side by side.
+    debug = Trial.objects.filter(
+        experiment_id=experiment_id, trial_id__gte="debug", trial_id__lt="debuh", purpose=TrialPurpose.DEBUG
+    )
+    return list(debug.order_by("pk").values_list("pk", flat=True))
 
 
 def read_page(
