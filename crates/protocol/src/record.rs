@@ -104,12 +104,41 @@ pub struct IsolationFacts {
     pub kind: IsolationKind,
     /// Why not something stronger; empty when it is the strongest.
     pub reason: String,
+    /// The machine that the trial saw instead of the host; absent when it saw the host's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guest: Option<GuestFacts>,
+}
+
+/// An emulated machine of a trial's own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GuestFacts {
+    /// What executes its instructions.
+    pub accelerator: Accelerator,
+    /// Release of its kernel.
+    pub kernel: String,
+    /// Number of its processors.
+    pub processors: u32,
+    /// Size of its memory, in bytes.
+    pub memory_bytes: u64,
+}
+
+/// What executes the instructions of an emulated machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Accelerator {
+    /// The host's processor, through its kernel.
+    Kvm,
+    /// A translator: times are those of no processor.
+    Tcg,
 }
 
 /// Ways to keep a trial apart from the host, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IsolationKind {
+    /// An emulated machine of the trial's own.
+    Guest,
     /// Mount namespace with an overlay over the host's root.
     Overlay,
     /// The same inside a user namespace.

@@ -84,6 +84,8 @@ pub struct UserFactorSpec {
 pub enum IsolationWanted {
     /// The best that this host allows: overlay, else user namespace, else plain.
     Auto,
+    /// An emulated machine of the trial's own; needs qemu and an image.
+    Guest,
     /// Mount namespace with an overlay over the host's root; needs root.
     Overlay,
     /// The same inside a user namespace; needs no privilege.

@@ -176,6 +176,7 @@ fn record_build(spec: &TrialSpec, started_unix_ns: u64, built: Step<BuildFacts>)
         isolation: IsolationFacts {
             kind: wanted_kind(spec.isolation),
             reason: String::new(),
+            guest: None,
         },
         started_unix_ns,
         ended_unix_ns: unix_ns(),
@@ -198,6 +199,7 @@ fn record_build(spec: &TrialSpec, started_unix_ns: u64, built: Step<BuildFacts>)
 fn wanted_kind(wanted: IsolationWanted) -> IsolationKind {
     match wanted {
         IsolationWanted::Auto => find_isolation(),
+        IsolationWanted::Guest => IsolationKind::Guest,
         IsolationWanted::Overlay => IsolationKind::Overlay,
         IsolationWanted::UserNamespace => IsolationKind::UserNamespace,
         IsolationWanted::Plain => IsolationKind::Plain,

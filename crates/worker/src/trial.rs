@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::builds::{BuildError, SharedBuild, obtain_shared_build};
 use crate::factors::{HostTurn, Levels, UserFactors, add_unread_factors, prepare_user_factors};
+use crate::guest::run_trial_in_guest;
 use crate::inside::{Assignment, TrialParts, lost_carrier, perform_trial};
 use crate::interrupt::Interrupt;
 use crate::package::{Package, prepare_package};
@@ -27,6 +28,9 @@ use crate::world::{
 
 /// Runs one trial; whatever happens, the record tells it.
 pub fn run_trial(spec: &TrialSpec, levels: &Levels, interrupt: &Interrupt) -> TrialRecord {
+    if spec.isolation == IsolationWanted::Guest {
+        return run_trial_in_guest(spec, levels, interrupt);
+    }
     let started_unix_ns = unix_ns();
     // Read first: a plain world lets the scripts of root change even the host's name.
     let worker = WorkerFacts {
@@ -37,6 +41,7 @@ pub fn run_trial(spec: &TrialSpec, levels: &Levels, interrupt: &Interrupt) -> Tr
     let mut isolation = IsolationFacts {
         kind: weakest(spec.isolation),
         reason: String::new(),
+        guest: None,
     };
     let mut package_sha256 = None;
     let mut turn = HostTurn::begin(Host::here());
@@ -218,6 +223,7 @@ fn candidates(wanted: IsolationWanted) -> &'static [IsolationKind] {
             IsolationKind::UserNamespace,
             IsolationKind::Plain,
         ],
+        IsolationWanted::Guest => &[IsolationKind::Guest],
         IsolationWanted::Overlay => &[IsolationKind::Overlay],
         IsolationWanted::UserNamespace => &[IsolationKind::UserNamespace],
         IsolationWanted::Plain => &[IsolationKind::Plain],
@@ -239,7 +245,7 @@ fn try_isolations(assignment: &Assignment<'_>, worker: &Path) -> (IsolationFacts
         IsolationWanted::UserNamespace | IsolationWanted::Plain => {
             vec!["the specification asks for this kind".to_owned()]
         }
-        IsolationWanted::Auto | IsolationWanted::Overlay => Vec::new(),
+        IsolationWanted::Auto | IsolationWanted::Guest | IsolationWanted::Overlay => Vec::new(),
     };
     for kind in candidates(wanted) {
         match perform_in(*kind, assignment, worker) {
@@ -248,6 +254,7 @@ fn try_isolations(assignment: &Assignment<'_>, worker: &Path) -> (IsolationFacts
                     IsolationFacts {
                         kind: *kind,
                         reason: reasons.join("; "),
+                        guest: None,
                     },
                     parts,
                 );
@@ -261,6 +268,7 @@ fn try_isolations(assignment: &Assignment<'_>, worker: &Path) -> (IsolationFacts
         IsolationFacts {
             kind: weakest(wanted),
             reason,
+            guest: None,
         },
         TrialParts {
             failure,
@@ -271,6 +279,7 @@ fn try_isolations(assignment: &Assignment<'_>, worker: &Path) -> (IsolationFacts
 
 fn named_reason(kind: IsolationKind, reason: &str) -> String {
     let kind = match kind {
+        IsolationKind::Guest => "guest",
         IsolationKind::Overlay => "overlay",
         IsolationKind::UserNamespace => "user namespace",
         IsolationKind::Plain => "plain",

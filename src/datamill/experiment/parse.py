@@ -121,7 +121,7 @@ def parse_experiment(text: str, *, name: str) -> Experiment:
         ),  # type: ignore[arg-type]
         isolation=check_one_of(
             field("isolation", str, "auto"),
-            ("auto", "overlay", "user_namespace", "plain"),
+            ("auto", "guest", "overlay", "user_namespace", "plain"),
             source,
             "experiment",
             "isolation",

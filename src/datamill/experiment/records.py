@@ -9,7 +9,7 @@ from datamill.experiment.levels import NumberRange
 
 Direction = Literal["higher", "lower"]
 BuildPolicy = Literal["fresh", "shared"]
-Isolation = Literal["auto", "overlay", "user_namespace", "plain"]
+Isolation = Literal["auto", "guest", "overlay", "user_namespace", "plain"]
 #: Which combinations of levels are measured.
 DesignKind = Literal["full", "screening", "fractional", "d-optimal", "covering"]
 #: How trials follow each other: all in one random order, or every design point once before any comes again.

@@ -14,9 +14,10 @@ SCHEMA_VERSION = 3
 #: Versions of trial records that are read: what 2 and 3 added has defaults.
 READ_VERSIONS = (1, 2, 3)
 
-IsolationWanted = Literal["auto", "overlay", "user_namespace", "plain"]
+IsolationWanted = Literal["auto", "guest", "overlay", "user_namespace", "plain"]
 BuildPolicy = Literal["fresh", "shared"]
-IsolationKind = Literal["overlay", "user_namespace", "plain"]
+IsolationKind = Literal["guest", "overlay", "user_namespace", "plain"]
+Accelerator = Literal["kvm", "tcg"]
 Outcome = Literal["completed", "failed", "timed_out", "lost"]
 Phase = Literal["unpack", "isolate", "setup", "run", "collect"]
 FailureKind = Literal[
@@ -103,11 +104,21 @@ class HostFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=Fals
     boot_id: str
 
 
-class IsolationFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
-    """How the trial was kept apart from the host."""
+class GuestFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """An emulated machine of a trial's own."""
+
+    accelerator: Accelerator
+    kernel: str
+    processors: int
+    memory_bytes: int
+
+
+class IsolationFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False, omit_defaults=True):
+    """How the trial was kept apart from the host; `guest` is the machine that it saw instead of the host."""
 
     kind: IsolationKind
     reason: str
+    guest: GuestFacts | None = None
 
 
 class Failure(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):

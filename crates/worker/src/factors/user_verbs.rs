@@ -253,7 +253,7 @@ impl KernelFolders {
                     | OpenTreeFlags::AT_RECURSIVE;
                 Some(open_tree(CWD, "/sys", flags)?)
             }
-            IsolationKind::UserNamespace | IsolationKind::Plain => None,
+            IsolationKind::UserNamespace | IsolationKind::Plain | IsolationKind::Guest => None,
         };
         Ok(Self { sys })
     }

@@ -45,7 +45,7 @@ pub fn enclose<T: Serialize + DeserializeOwned>(
     let namespaces = match kind {
         IsolationKind::Overlay => OWN_NAMESPACES,
         IsolationKind::UserNamespace => libc::CLONE_NEWUSER | OWN_NAMESPACES,
-        IsolationKind::Plain => 0,
+        IsolationKind::Plain | IsolationKind::Guest => 0,
     };
     enclose_in(namespaces, kind, interrupt, body)
 }

@@ -25,6 +25,7 @@ use datamill_protocol::{Failure, FailureKind, IsolationKind, Phase};
 
 pub use copy::copy_tree;
 pub use enclosure::{Companion, EncloseError, enclose, enclose_within};
+pub use mounts::{bind_read_only, bind_tree};
 pub use plain::{clear_scratch, remove_scratch};
 pub use root_filesystem::{RootFilesystem, filesystem_of};
 pub use stacked::{ROOT_LAYER, impossible_failure};
@@ -134,6 +135,9 @@ pub fn enter_world(kind: IsolationKind, request: &WorldRequest<'_>) -> Result<Wo
         IsolationKind::Overlay => stacked::enter(request, false),
         IsolationKind::UserNamespace => stacked::enter(request, true),
         IsolationKind::Plain => plain::enter(request),
+        IsolationKind::Guest => Err(WorldError::Impossible(
+            "a guest is no world of the host".to_owned(),
+        )),
     }
 }
 
