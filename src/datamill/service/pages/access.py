@@ -15,6 +15,7 @@ from django.shortcuts import render
 
 from datamill.experiment.errors import InputError
 from datamill.service.accounts import DeniedError, NotFoundError
+from datamill.service.front_door.visitors import mark_member
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
@@ -35,6 +36,7 @@ def member_page(view: View[P]) -> View[P]:
     def answer(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         if not request.user.is_authenticated:
             return _ask_for_login(request)
+        mark_member(getattr(request, "scope", None))
         try:
             _refuse_nul(request)
             return view(request, *args, **kwargs)

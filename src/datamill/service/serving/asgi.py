@@ -7,10 +7,14 @@ from typing import Any
 
 import msgspec
 from django.core.asgi import get_asgi_application
+from starlette.datastructures import Headers
 from starlette.responses import Response
 
 from datamill.service.files.transfer import FileStore, Receive, Scope, Send
+from datamill.service.front_door.bounds import DoorBounds
+from datamill.service.front_door.framing import find_refusal
 from datamill.service.front_door.static_files import StaticFiles
+from datamill.service.front_door.turns import Turns
 from datamill.service.serving.body_limits import LimitedBodies
 
 
@@ -32,14 +36,20 @@ class CoordinatorApplication:
     Args:
         authority_pem: certificate that machines which join are to trust; None without TLS.
         read_health: returns how the parts are.
+        bounds: of connections and requests.
     """
 
-    def __init__(self, authority_pem: str | None, read_health: Callable[[], HealthFacts]) -> None:
+    def __init__(
+        self,
+        authority_pem: str | None,
+        read_health: Callable[[], HealthFacts],
+        bounds: DoorBounds | None = None,
+    ) -> None:
         self._authority_pem = authority_pem
         self._read_health = read_health
         self._files = FileStore()
         application: Any = StaticFiles(get_asgi_application())
-        self._django = LimitedBodies(application)
+        self._django = LimitedBodies(Turns(application, bounds or DoorBounds()))
 
     def drop_abandoned_uploads(self, now_s: float) -> int:
         """Throw away uploads that nobody goes on with; return how many there were."""
@@ -48,6 +58,10 @@ class CoordinatorApplication:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
+            return
+        refusal = find_refusal(Headers(scope=scope))
+        if refusal is not None:
+            await refusal(scope, receive, send)
             return
         path = scope["path"]
         if path.startswith("/files/"):

@@ -23,6 +23,9 @@ from datamill.service.broker.keys import Keys, load_keys, read_account_seed
 from datamill.service.broker.link import BROKER_ERRORS, BrokerAddress, BrokerLink
 from datamill.service.broker.server import BrokerServer, bind_port
 from datamill.service.broker.server_config import BrokerPlace, BrokerTls
+from datamill.service.front_door.addresses import name_origin
+from datamill.service.front_door.bounds import DoorBounds, choose_bounds, raise_file_limit
+from datamill.service.front_door.web_server import WebServer
 from datamill.service.models import Worker, WorkerState
 from datamill.service.serving.asgi import CoordinatorApplication, HealthFacts
 from datamill.service.serving.coordinator_loop import CoordinatorLoop
@@ -56,14 +59,7 @@ class Prepared:
     password_file: Path | None
     url: str
     settings_written: bool
-
-
-class WebServer(uvicorn.Server):
-    """A web server that leaves signals to us."""
-
-    @contextlib.contextmanager
-    def capture_signals(self):  # type: ignore[no-untyped-def] # noqa: D102
-        yield
+    bounds: DoorBounds
 
 
 def prepare(options: ServeOptions, folder: DataFolder, database_name: str) -> Prepared:
@@ -98,9 +94,11 @@ def prepare(options: ServeOptions, folder: DataFolder, database_name: str) -> Pr
             tls=_trust(tls.authority, by_name=False) if tls else None,
             is_own=True,
         )
+    bounds = choose_bounds(raise_file_limit(), frozenset(map(name_origin, options.proxies)))
     return Prepared(
-        options, folder, listening, keys, tls, authority_pem, place, address, password_file, url, written
-    )
+        options, folder, listening, keys, tls, authority_pem, place, address, password_file, url, written,
+        bounds,
+    )  # fmt: skip
 
 
 async def serve(prepared: Prepared) -> int:
@@ -134,10 +132,10 @@ async def serve(prepared: Prepared) -> int:
         else:
             await _check_external_broker(link, prepared)
         application = CoordinatorApplication(
-            prepared.authority_pem, lambda: read_health(working, link, server)
+            prepared.authority_pem, lambda: read_health(working, link, server), prepared.bounds
         )
         working.drop_abandoned_uploads = application.drop_abandoned_uploads
-        web = WebServer(_configure_web(application, prepared.tls))
+        web = WebServer(_configure_web(application, prepared), prepared.bounds)
         tasks = {
             asyncio.create_task(working.run(), name="coordinator"),
             asyncio.create_task(web.serve(sockets=[prepared.socket]), name="web"),
@@ -271,7 +269,8 @@ def _trust(authority: Path | None, *, by_name: bool = True) -> ssl.SSLContext | 
     return context
 
 
-def _configure_web(application: CoordinatorApplication, tls: TlsFiles | None) -> uvicorn.Config:
+def _configure_web(application: CoordinatorApplication, prepared: Prepared) -> uvicorn.Config:
+    tls, proxies = prepared.tls, prepared.options.proxies
     return uvicorn.Config(
         application,
         http="h11",
@@ -280,7 +279,9 @@ def _configure_web(application: CoordinatorApplication, tls: TlsFiles | None) ->
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=False,
+        # What others say of where a request came from is believed of those who were named.
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
         timeout_graceful_shutdown=_GRACE_S,
         timeout_keep_alive=30,
         ssl_certfile=str(tls.certificate) if tls else None,
