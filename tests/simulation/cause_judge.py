@@ -96,7 +96,7 @@ class CauseJudge:
                 ended[row.worker_id].append(row)
         for worker_id, worker in after.workers.items():
             known = before.workers.get(worker_id)
-            if known is not None:
+            if known is not None and (known is not worker or worker_id in self._heard):
                 self._judge_worker(worker_id, known, worker, ended[worker_id], now_s)
         for sha256 in sorted(after.quarantined - before.quarantined):
             self._judge_quarantine(sha256)

@@ -74,11 +74,12 @@ class Tables:
     quarantined: frozenset[str] = frozenset()
 
 
-def read_tables(read: Read) -> Tables:
-    """Return what the tables say now."""
+def read_tables(read: Read, before: Tables) -> Tables:
+    """Return what the tables say now; what is as it was before is the same row."""
+    known = before.workers
     return Tables(
         {
-            row[0]: WorkerRow._make(row[1:])
+            row[0]: known[row[0]] if known.get(row[0]) == row[1:] else WorkerRow._make(row[1:])
             for row in read(
                 "SELECT worker_id, state, state_reason, inventory, policy, rests_until_unix_s, heard_unix_s,"
                 " ended_attempts, failed_attempts, sessions, left_unix_s, receipts, boot_id, clock_offset_s"

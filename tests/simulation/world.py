@@ -35,6 +35,8 @@ INVARIANTS_EVERY = 40
 #: Machines from which on the tables are looked at after some steps only.
 LARGE = 100
 LARGE_EVERY = 500
+#: How much less often able machines are looked for among them.
+LARGE_LESS = 16
 LATEST = 40
 
 
@@ -49,7 +51,7 @@ class World:
         self._latest: deque[str] = deque(maxlen=LATEST)
         self.steps = 0
         self.timeline = timeline = Timeline()
-        self.oracle = Oracle(database.read, lambda: timeline.now_s)
+        self.oracle = Oracle(database.read, lambda: timeline.now_s, database.count_changes)
         self.broker = Broker(lambda: timeline.now_s)
         self.chances = Chances(scenario, timeline)
         self.network = Network(timeline, self.broker, self.chances, scenario.random("network"))
@@ -229,7 +231,8 @@ class World:
         ]
         states = dict(self._database.read("SELECT worker_id, state FROM datamill_worker"))
         self._ability.look(serving, states)
-        self.timeline.after(LOOK_EVERY_S, "ability", self._look_at_ability)
+        every_s = LOOK_EVERY_S * (LARGE_LESS if len(self.machines) > LARGE else 1)
+        self.timeline.after(every_s, "ability", self._look_at_ability)
 
     def _ask_coordinator(self) -> None:
         for sentence in find_violations():
