@@ -14,6 +14,8 @@ from simulation.tables import FAILED, OPEN, AttemptRow, Read, Tables, WorkerRow,
 
 #: What names an attempt, wherever it stands in a report.
 ATTEMPT = re.compile(rb"\d+\.[a-z]+\d+(?:-r\d+)?\.\d+")
+#: What stands in reports after which an attempt may be over.
+ENDING = (b'"hello"', b'"gave_up"')
 #: Longest time without a lease of a worker that had no room, in seconds.
 MOST_REST_S = 3600.0
 #: Lost attempts, and workers among them, without which no package is put apart.
@@ -49,6 +51,7 @@ class CauseJudge:
         #: Attempts that the reports of a worker named since the last look; who said hello or goodbye.
         self._named: dict[str, set[str]] = defaultdict(set)
         self._came_or_went: set[str] = set()
+        self._may_have_ended: set[str] = set()
         self._asked: set[tuple[str, object]] = set()
         #: Workers of whom a sound report is in the database since the last look.
         self._heard: set[str] = set()
@@ -64,6 +67,8 @@ class CauseJudge:
     def offered(self, worker_id: str, payload: bytes) -> None:
         """Note a report on a worker's subject, which is about to be taken in."""
         self._named[worker_id].update(key.decode() for key in ATTEMPT.findall(payload))
+        if any(word in payload for word in ENDING):
+            self._may_have_ended.add(worker_id)
         if b'"hello"' not in payload and b'"goodbye"' not in payload:
             return
         self._came_or_went.add(worker_id)
@@ -106,6 +111,7 @@ class CauseJudge:
         """Begin another look."""
         self._named.clear()
         self._came_or_went.clear()
+        self._may_have_ended.clear()
         self._asked.clear()
         self._heard.clear()
 
@@ -162,7 +168,10 @@ class CauseJudge:
         )
         if ("resume", worker_id) in self._asked and (now.ended, now.failed) == (0, 0):
             return
-        if (now.ended, now.failed) != expected:
+        # What was lost, and counts all the same since its record came in the same turn, failed before.
+        later = sum(row.state in ("counted", "late") for row in counting)
+        most = expected[1] + (later if worker_id in self._may_have_ended else 0)
+        if now.ended != expected[0] or not expected[1] <= now.failed <= most:
             self._object(
                 f"the account of {worker_id} says {now.failed} of {now.ended} failed, "
                 f"and {expected[1]} of {expected[0]} did"

@@ -50,6 +50,15 @@ class _Envelope(msgspec.Struct):
     content: _Content
 
 
+def is_text(payload: bytes) -> bool:
+    """Tell whether a message is of characters: strings that nobody looks into may hold anything else."""
+    try:
+        payload.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 class CoordinatorProcess:
     """Ingests what came, steps, publishes what is unsent; dies and comes back."""
 
@@ -239,7 +248,8 @@ class CoordinatorProcess:
                 self._oracle.garbage_ingested(received.worker_id_of_subject)
                 continue
             if report.worker_id == received.worker_id_of_subject:
-                self._oracle.causes.taken_in(report.worker_id)
+                if is_text(received.payload):
+                    self._oracle.causes.taken_in(report.worker_id)
                 session = report.content.session
                 self._oracle.session_told(
                     report.worker_id, report.content.kind, session.id if session else ""
