@@ -69,9 +69,9 @@ def prepare(options: ServeOptions, folder: DataFolder, database_name: str) -> Pr
         InputError: when something that was given cannot be used.
     """
     listening = _bind(options)
+    migrate_database(database_name)
     tls = _prepare_tls(options, folder.path)
     authority_pem = find_authority_pem(tls) if tls else None
-    migrate_database(database_name)
     with _check_database_lock():
         password_file = make_first_user(folder.path)
         url = _name_url(options, listening)
@@ -237,7 +237,10 @@ def _prepare_tls(options: ServeOptions, data: Path) -> TlsFiles | None:
     if not options.with_tls:
         return None
     names = [*options.public_names, *([] if options.host in ("0.0.0.0", "::") else [options.host])]
-    return make_tls_files(data / "tls", names, datetime.datetime.now(datetime.UTC))
+    # As long as nobody joined, nobody knows the authority.
+    is_unknown = not Worker.objects.exclude(state=WorkerState.REMOVED).exists()
+    connection.close()
+    return make_tls_files(data / "tls", names, datetime.datetime.now(datetime.UTC), may_replace=is_unknown)
 
 
 @contextlib.contextmanager
