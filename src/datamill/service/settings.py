@@ -138,3 +138,6 @@ FILE_UPLOAD_MAX_MEMORY_SIZE = 4 << 20
 # Live views at a time, in all and of one user: each holds a connection and a thread that sleeps.
 MOST_VIEWERS = 1000
 MOST_VIEWERS_A_USER = 100
+# Bundles that are made or sent at a time: each is work for minutes, with its logs in memory or on the disk.
+MOST_BUNDLES = 8
+MOST_BUNDLES_A_USER = 3

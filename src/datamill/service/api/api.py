@@ -15,8 +15,11 @@ from datamill.service.api import accounting, experiments, stream, workers
 from datamill.service.api.credentials import EITHER, TooManyGuessesError
 from datamill.service.api.documented import DocumentedApi
 from datamill.service.bundles.logs import BundleError
+from datamill.service.watching.places import FullError
 
 _log = logging.getLogger("datamill.service")
+#: When somebody for whom there was no place may ask again.
+_PLACE_RETRY_S = 30
 
 api = DocumentedApi(
     title="datamill",
@@ -79,6 +82,14 @@ def refuse_guess(request: HttpRequest, problem: TooManyGuessesError) -> HttpResp
         remedy=f"One that is good is taken at once. Try others in {format_duration(problem.wait_s)}.",
     )
     answer["Retry-After"] = str(int(problem.wait_s) + 1)
+    return answer
+
+
+@api.exception_handler(FullError)
+def refuse_another(request: HttpRequest, problem: FullError) -> HttpResponse:
+    """Answer 429: there is no place for another live view or bundle."""
+    answer = _refuse(request, 429, str(problem), remedy="End one, or ask again later.")
+    answer["Retry-After"] = str(_PLACE_RETRY_S)
     return answer
 
 

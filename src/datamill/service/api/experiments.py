@@ -45,6 +45,7 @@ from datamill.service.serving.writer import run_as_writer
 from datamill.service.submissions.planning import plan_submission
 from datamill.service.submissions.preview import describe_plan
 from datamill.service.submissions.submitting import submit_experiment
+from datamill.service.watching.places import BUNDLES
 
 router = Router(tags=["experiments"])
 #: Most trials, events or experiments in one answer.
@@ -202,17 +203,24 @@ def page_events(events: QuerySet[Event], after: int) -> dict[str, Any]:
 @router.get("/{number}/bundle", response={200: None, 404: Problem})
 def bundle(request: HttpRequest, number: ExperimentNumber) -> StreamingHttpResponse:
     """Send the bundle as a tar archive: of an experiment that has not ended, what there is."""
-    return send_bundle(find_experiment(request.user, number))
+    return send_bundle(request, find_experiment(request.user, number))
 
 
-def send_bundle(experiment: Experiment) -> StreamingHttpResponse:
+def send_bundle(request: HttpRequest, experiment: Experiment) -> StreamingHttpResponse:
     """Answer with the bundle of an experiment.
 
     Raises:
         BundleError: when the database does not hold what it needs.
+        FullError: when too many are being sent already.
     """
-    prepared = prepare_bundle(experiment, time.time())
-    response = StreamingHttpResponse(send_pieces(prepared.stream()), content_type="application/x-tar")
+    place = BUNDLES.take(find_user(request).pk)
+    try:
+        prepared = prepare_bundle(experiment, time.time())
+    except BaseException:
+        place.leave()
+        raise
+    pieces = send_pieces(prepared.stream(), place.leave)
+    response = StreamingHttpResponse(pieces, content_type="application/x-tar")
     response["Content-Disposition"] = f'attachment; filename="{experiment.name}-{experiment.pk}.tar"'
     return response
 
