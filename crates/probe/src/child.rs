@@ -7,6 +7,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::os::fd::RawFd;
 
 use crate::apply::{apply_early, apply_late};
+use crate::bounds::BoundsPlan;
 use crate::counters::Counters;
 use crate::settings::ProcessSettings;
 
@@ -20,6 +21,7 @@ pub(crate) struct ChildPlan {
     pub(crate) stdout: RawFd,
     pub(crate) stderr: RawFd,
     pub(crate) settings: *const ProcessSettings,
+    pub(crate) bounds: BoundsPlan,
     pub(crate) own_session: bool,
     pub(crate) with_counters: bool,
     pub(crate) counters: Counters,
@@ -36,6 +38,8 @@ pub(crate) struct ChildPlan {
 pub enum Step {
     /// Getting a descriptor table of its own.
     Separate,
+    /// Entering the bounds of its trial.
+    Bounds,
     /// Connecting its standard streams.
     Streams,
     /// Entering its working folder.
@@ -77,6 +81,8 @@ pub(crate) extern "C" fn child_main(argument: *mut c_void) -> c_int {
         // The table was shared so that the parent can read the counters; what follows is private.
         let step = if libc::unshare(libc::CLONE_FILES) != 0 {
             Step::Separate
+        } else if !plan.bounds.join_groups() || !plan.bounds.lower_ceilings() {
+            Step::Bounds
         } else if !connect_streams(plan) {
             Step::Streams
         } else if libc::chdir(plan.directory) != 0 {

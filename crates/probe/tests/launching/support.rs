@@ -97,6 +97,7 @@ pub fn try_run(request: &Request<'_>) -> Result<Output, LaunchError> {
         stdout: stdout.try_clone().unwrap(),
         stderr: stderr.try_clone().unwrap(),
         family: Family::Subreaper,
+        bounds: None,
         interrupt: request.interrupt.map(|pipe| pipe as &dyn Interruption),
     })?;
     Ok(Output {
