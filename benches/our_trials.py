@@ -35,7 +35,7 @@ class OurTrials:
         self._number += 1
         trial = f"{self._number:06}"
         spec = {
-            "schema": 3,
+            "schema": 4,
             "experiment": "bench",
             "trial_id": trial,
             "attempt": 1,

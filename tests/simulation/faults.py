@@ -247,7 +247,7 @@ class Faults:
                 break
         kind = self._random.choice(FORGERIES)
         unknown = self._random.choice(("", "x", "9.9.9", "1.\x00.1"))
-        record = {"schema": 3, "outcome": "completed"}
+        record = {"schema": 4, "outcome": "completed"}
         hello = {
             "inventory": make_inventory(machine.name, machine.describe_host(), machine.clock_unix_ns()),
             "policy": machine.policy,

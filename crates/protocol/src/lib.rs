@@ -19,4 +19,4 @@ pub use schemas::write_schemas;
 pub use spec::*;
 
 /// Version of both records; a worker refuses a specification of another version.
-pub const SCHEMA_VERSION: u32 = 3;
+pub const SCHEMA_VERSION: u32 = 4;

@@ -34,6 +34,9 @@ pub struct TrialRecord {
     pub host: HostFacts,
     /// How it was kept apart from the host.
     pub isolation: IsolationFacts,
+    /// What it could use of the host; absent when it was not reached.
+    #[serde(default)]
+    pub resources: Option<ResourceFacts>,
     /// Start of the attempt, nanoseconds since the Unix epoch.
     pub started_unix_ns: u64,
     /// End of the attempt, nanoseconds since the Unix epoch.
@@ -133,6 +136,36 @@ pub enum Accelerator {
     Tcg,
 }
 
+/// What the scripts of a trial could use of the host, and who kept them to that.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResourceFacts {
+    /// Who kept them to it.
+    pub means: ResourceMeans,
+    /// Why not something stronger; empty when it is a control group.
+    pub reason: String,
+    /// Processes and threads at a time.
+    pub processes: u64,
+    /// Memory, in bytes, files in memory included.
+    pub memory_bytes: u64,
+    /// Files of a private world, in bytes.
+    pub world_bytes: u64,
+    /// Open files of each process.
+    pub descriptors: u64,
+}
+
+/// Ways to keep a trial to what it may use, strongest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ResourceMeans {
+    /// A control group of the unified hierarchy.
+    CgroupV2,
+    /// Control groups of the hierarchies of single controllers.
+    CgroupV1,
+    /// Limits of each process, and a look at the machine's counters now and then.
+    Rlimits,
+}
+
 /// Ways to keep a trial apart from the host, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -191,7 +224,7 @@ pub struct Failure {
     pub remedy: String,
 }
 
-/// Kinds of failure. The last three are the host's, not the package's: such a trial is attempted again.
+/// Kinds of failure. The last four are the host's, not the package's: such a trial is attempted again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
@@ -209,10 +242,20 @@ pub enum FailureKind {
     BadMetrics,
     /// A factor could not be set, or its read-back failed.
     Factor,
-    /// The disk or the private world is full.
+    /// It had as many processes and threads as it may.
+    ProcessLimit,
+    /// It used as much memory as it may.
+    MemoryLimit,
+    /// It wrote as much as it may: its private world is full, or little was left of the disk.
+    DiskLimit,
+    /// A process had as many open files as it may.
+    DescriptorLimit,
+    /// The disk is full.
     DiskFull,
     /// The private world could not be made.
     Isolation,
+    /// The machine had no memory left, and its kernel chose a process of the trial to kill.
+    MemoryKilled,
     /// A defect of the worker.
     Internal,
 }

@@ -105,7 +105,7 @@ pub enum BuildPolicy {
 }
 
 /// Bounds on time and size of a trial.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrialLimits {
     /// Time for `setup.sh`, in seconds.
@@ -122,6 +122,15 @@ pub struct TrialLimits {
     pub package_bytes: u64,
     /// Most files in an unpacked package.
     pub package_files: u64,
-    /// Size of the trial's private world, in bytes; 0 leaves it to the kernel (half of memory).
+    /// Size of the trial's private world, in bytes; 0 leaves it to the worker (half of memory).
     pub world_bytes: u64,
+    /// Processes and threads at a time; 0 leaves it to the worker.
+    #[serde(default)]
+    pub processes: u64,
+    /// Memory, in bytes, files in memory included; 0 leaves it to the worker (all but a reserve).
+    #[serde(default)]
+    pub memory_bytes: u64,
+    /// Open files of each process; 0 leaves it to the worker.
+    #[serde(default)]
+    pub descriptors: u64,
 }

@@ -3,6 +3,7 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 use datamill_protocol::{
@@ -182,7 +183,8 @@ fn make_build(
                 facts: None,
                 failure: Some(failure),
             },
-            Ok(world) => {
+            Ok(mut world) => {
+                world.resources = Some(Rc::clone(assignment.resources));
                 let (facts, ended) =
                     build_package(assignment, &world, key.to_owned(), BuildPolicy::Shared);
                 BuildReport::Ended {

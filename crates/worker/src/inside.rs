@@ -1,6 +1,7 @@
 //! What happens inside the private world: the phases of a trial, or of a shared build.
 
 use std::os::fd::OwnedFd;
+use std::rc::Rc;
 
 use datamill_compiler::observe_build_factors;
 use datamill_host::{HostLook, KernelLog};
@@ -23,6 +24,7 @@ use crate::metrics::Metrics;
 use crate::package::{COLLECT, Package, RUN};
 use crate::phases::{Script, Stage, interrupted, is_full, run_script};
 use crate::preparation::{measured_script, prepare_caches, warm_up};
+use crate::resources::Resources;
 use crate::setup::{build_package, check_still_there, fresh_id, keep_wrappers_passive};
 use crate::trouble::{Step, failure};
 use crate::world::{EncloseError, World, factor_failure};
@@ -66,6 +68,8 @@ pub struct Assignment<'a> {
     pub background: Option<&'a Package>,
     /// Folder that receives output and archive.
     pub output: &'a OwnedFd,
+    /// What its processes may use of the host.
+    pub resources: &'a Rc<Resources>,
     /// The pending interruption.
     pub interrupt: &'a Interrupt,
     /// The kernel's log, opened before the world was entered.

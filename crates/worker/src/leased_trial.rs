@@ -155,6 +155,7 @@ fn record_build(spec: &TrialSpec, started_unix_ns: u64, built: Step<BuildFacts>)
     let outcome = match failure.as_ref().map(|failure| failure.kind) {
         None => Outcome::Completed,
         Some(FailureKind::Timeout) => Outcome::TimedOut,
+        Some(FailureKind::MemoryKilled) => Outcome::Lost,
         Some(_) => Outcome::Failed,
     };
     let mut factors = Vec::new();
@@ -178,6 +179,7 @@ fn record_build(spec: &TrialSpec, started_unix_ns: u64, built: Step<BuildFacts>)
             reason: String::new(),
             guest: None,
         },
+        resources: None,
         started_unix_ns,
         ended_unix_ns: unix_ns(),
         outcome,

@@ -20,6 +20,7 @@ mod package;
 mod page_cache;
 mod phases;
 mod preparation;
+mod resources;
 mod restore;
 mod scratch;
 mod setup;

@@ -5,6 +5,7 @@ use std::io;
 use std::mem;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use datamill_host::{Host, KernelLog};
@@ -20,6 +21,7 @@ use crate::guest::run_trial_in_guest;
 use crate::inside::{Assignment, TrialParts, lost_carrier, perform_trial};
 use crate::interrupt::Interrupt;
 use crate::package::{Package, prepare_package};
+use crate::resources::Resources;
 use crate::trouble::{Step, io_failure};
 use crate::world::{
     Changes, EncloseError, WorldError, WorldRequest, clear_scratch, enclose, enter_world,
@@ -44,6 +46,7 @@ pub fn run_trial(spec: &TrialSpec, levels: &Levels, interrupt: &Interrupt) -> Tr
         guest: None,
     };
     let mut package_sha256 = None;
+    let mut resources = None;
     let mut turn = HostTurn::begin(Host::here());
     let mut parts = match prepare(spec, levels, interrupt) {
         Err(failure) => TrialParts {
@@ -52,7 +55,9 @@ pub fn run_trial(spec: &TrialSpec, levels: &Levels, interrupt: &Interrupt) -> Tr
         },
         Ok(prepared) => {
             package_sha256.clone_from(&prepared.package.sha256);
-            let assignment = prepared.assignment(spec, levels, interrupt);
+            let bounds = Rc::new(Resources::prepare(&spec.limits));
+            resources = Some(bounds.facts());
+            let assignment = prepared.assignment(spec, levels, &bounds, interrupt);
             let user = &prepared.user_factors.host;
             let mut parts = match turn.set(&levels.host, user) {
                 Err(failure) => TrialParts {
@@ -66,6 +71,7 @@ pub fn run_trial(spec: &TrialSpec, levels: &Levels, interrupt: &Interrupt) -> Tr
                 }
             };
             parts.factors.extend(turn.end(&levels.host, user));
+            parts.notices.extend(release(bounds).err());
             parts
         }
     };
@@ -90,6 +96,7 @@ pub fn run_trial(spec: &TrialSpec, levels: &Levels, interrupt: &Interrupt) -> Tr
         worker,
         host,
         isolation,
+        resources,
         started_unix_ns,
         ended_unix_ns: unix_ns(),
         outcome: outcome(&parts),
@@ -114,7 +121,8 @@ pub fn build_shared_package(
     interrupt: &Interrupt,
 ) -> Step<BuildFacts> {
     let prepared = prepare(spec, levels, interrupt)?;
-    let assignment = prepared.assignment(spec, levels, interrupt);
+    let bounds = Rc::new(Resources::prepare(&spec.limits));
+    let assignment = prepared.assignment(spec, levels, &bounds, interrupt);
     let mut reasons = Vec::new();
     let mut result = Err(impossible_failure("this host allows none"));
     for kind in candidates(spec.isolation) {
@@ -130,6 +138,7 @@ pub fn build_shared_package(
         }
         break;
     }
+    release(bounds).ok();
     remove_scratch(Path::new(&spec.scratch_dir)).ok();
     result
 }
@@ -149,6 +158,7 @@ impl Prepared {
         &'a self,
         spec: &'a TrialSpec,
         levels: &'a Levels,
+        resources: &'a Rc<Resources>,
         interrupt: &'a Interrupt,
     ) -> Assignment<'a> {
         Assignment {
@@ -156,6 +166,7 @@ impl Prepared {
             levels,
             package: &self.package,
             output: &self.output,
+            resources,
             interrupt,
             kernel_log: self.kernel_log.as_ref(),
             environment_factors: &self.user_factors.environment,
@@ -338,7 +349,7 @@ fn perform_with_build(
     let request = WorldRequest {
         package: &assignment.package.root,
         build: build.as_ref().map(|build| build.layers.as_path()),
-        changes: Changes::Memory(assignment.spec.limits.world_bytes),
+        changes: Changes::Memory(assignment.resources.world_bytes()),
         scratch: Path::new(&assignment.spec.scratch_dir),
         worker,
         settings: assignment.levels.world.settings(background),
@@ -353,7 +364,10 @@ fn perform_with_build(
                 failure: Some(failure),
                 ..TrialParts::default()
             })),
-            Ok(world) => TrialReport::Ended(Box::new(perform_trial(assignment, &world, facts))),
+            Ok(mut world) => {
+                world.resources = Some(Rc::clone(assignment.resources));
+                TrialReport::Ended(Box::new(perform_trial(assignment, &world, facts)))
+            }
         }
     });
     match report {
@@ -372,9 +386,16 @@ fn outcome(parts: &TrialParts) -> Outcome {
     match &parts.failure {
         None => Outcome::Completed,
         Some(_) if parts.interrupted => Outcome::Lost,
+        // It is not the package's answer.
+        Some(failure) if failure.kind == FailureKind::MemoryKilled => Outcome::Lost,
         Some(failure) if failure.kind == FailureKind::Timeout => Outcome::TimedOut,
         Some(_) => Outcome::Failed,
     }
+}
+
+/// Ends what is left of a trial and gives back what kept it within its bounds; the error is a sentence.
+fn release(resources: Rc<Resources>) -> Result<(), String> {
+    Rc::into_inner(resources).map_or(Ok(()), Resources::release)
 }
 
 /// The clock, nanoseconds since the Unix epoch.

@@ -119,7 +119,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds on one trial, in seconds and bytes."""
+    """Bounds on one trial, in seconds, bytes and counts; 0 leaves a bound to the worker."""
 
     setup_timeout_s: float = 1800.0
     run_timeout_s: float = 600.0
@@ -129,6 +129,9 @@ class Limits:
     package_bytes: int = 4 << 30
     package_files: int = 200_000
     world_bytes: int = 0
+    processes: int = 0
+    memory_bytes: int = 0
+    descriptors: int = 0
 
 
 @dataclass(frozen=True, slots=True)

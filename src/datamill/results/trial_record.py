@@ -10,14 +10,15 @@ from typing import Literal
 
 import msgspec
 
-SCHEMA_VERSION = 3
-#: Versions of trial records that are read: what 2 and 3 added has defaults.
-READ_VERSIONS = (1, 2, 3)
+SCHEMA_VERSION = 4
+#: Versions of trial records that are read: what 2, 3 and 4 added has defaults.
+READ_VERSIONS = (1, 2, 3, 4)
 
 IsolationWanted = Literal["auto", "guest", "overlay", "user_namespace", "plain"]
 BuildPolicy = Literal["fresh", "shared"]
 IsolationKind = Literal["guest", "overlay", "user_namespace", "plain"]
 Accelerator = Literal["kvm", "tcg"]
+ResourceMeans = Literal["cgroup_v2", "cgroup_v1", "rlimits"]
 Outcome = Literal["completed", "failed", "timed_out", "lost"]
 Phase = Literal["unpack", "isolate", "setup", "run", "collect"]
 FailureKind = Literal[
@@ -28,8 +29,13 @@ FailureKind = Literal[
     "no_archive",
     "bad_metrics",
     "factor",
+    "process_limit",
+    "memory_limit",
+    "disk_limit",
+    "descriptor_limit",
     "disk_full",
     "isolation",
+    "memory_killed",
     "internal",
 ]
 
@@ -61,6 +67,9 @@ class TrialLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=Fa
     package_bytes: int
     package_files: int
     world_bytes: int
+    processes: int = 0
+    memory_bytes: int = 0
+    descriptors: int = 0
 
 
 class TrialSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -119,6 +128,17 @@ class IsolationFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc
     kind: IsolationKind
     reason: str
     guest: GuestFacts | None = None
+
+
+class ResourceFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """What the scripts of a trial could use of the host, and who kept them to that."""
+
+    means: ResourceMeans
+    reason: str
+    processes: int
+    memory_bytes: int
+    world_bytes: int
+    descriptors: int
 
 
 class Failure(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -265,3 +285,4 @@ class TrialRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=Fa
     warmups: tuple[PhaseFacts, ...] = ()
     disturbance: DisturbanceFacts | None = None
     unrestored: tuple[str, ...] = ()
+    resources: ResourceFacts | None = None

@@ -85,4 +85,7 @@ def _specify_limits(limits: Limits) -> TrialLimits:
         package_bytes=limits.package_bytes,
         package_files=limits.package_files,
         world_bytes=limits.world_bytes,
+        processes=limits.processes,
+        memory_bytes=limits.memory_bytes,
+        descriptors=limits.descriptors,
     )

@@ -184,6 +184,6 @@ fn listing_limits() -> TrialLimits {
         archive_bytes: 1 << 20,
         package_bytes: 64 << 20,
         package_files: 10_000,
-        world_bytes: 0,
+        ..TrialLimits::default()
     }
 }

@@ -83,7 +83,7 @@ fn call<'a>(
     factor: &EnvironmentFactor,
     folder: &'a Path,
     verb: &'a str,
-    world: &World,
+    world: &'a World,
     environment: &'a [CString],
     interrupt: &'a Interrupt,
 ) -> VerbCall<'a> {
@@ -93,7 +93,7 @@ fn call<'a>(
         argument: None,
         environment,
         timeout_s: factor.manifest.timeout_s,
-        family: world.family,
+        world,
         interrupt,
     }
 }

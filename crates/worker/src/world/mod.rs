@@ -19,6 +19,7 @@ use std::ffi::OsString;
 use std::fmt::Display;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use datamill_probe::Family;
 use datamill_protocol::{Failure, FailureKind, IsolationKind, Phase};
@@ -30,6 +31,7 @@ pub use plain::{clear_scratch, remove_scratch};
 pub use root_filesystem::{RootFilesystem, filesystem_of};
 pub use stacked::{ROOT_LAYER, impossible_failure};
 
+use crate::resources::Resources;
 use crate::trouble::failure;
 
 /// Name, in the plain world's scratch folder and in its stored builds, of the package's private copy.
@@ -97,6 +99,10 @@ pub struct World {
     pub family: Family,
     /// File on the file system that receives the package's changes.
     pub space: File,
+    /// What its processes may use of the host; absent for what is no package.
+    pub resources: Option<Rc<Resources>>,
+    /// Whether changes to it go to memory that is its own, rather than to a disk.
+    pub in_memory: bool,
     /// Things worth knowing about the world.
     pub notices: Vec<String>,
 }

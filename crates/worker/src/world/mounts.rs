@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use datamill_host::unescape_kernel_path;
 use rustix::mount::{MountFlags, mount, mount_bind, mount_bind_recursive, mount_remount};
 
+use crate::resources::files_in_world;
+
 /// One mount of this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostMount {
@@ -104,7 +106,8 @@ fn escaped(path: &Path) -> Vec<u8> {
 pub fn mount_memory(at: &Path, bytes: u64, mode: u32) -> io::Result<()> {
     let mut options = format!("mode={mode:o}");
     if bytes > 0 {
-        options.push_str(&format!(",size={bytes}"));
+        let files = files_in_world(bytes);
+        options.push_str(&format!(",size={bytes},nr_inodes={files}"));
     }
     let options = CString::new(options)?;
     Ok(mount(

@@ -66,6 +66,8 @@ pub fn enter(request: &WorldRequest<'_>) -> Result<World, WorldError> {
         tools,
         family: Family::Subreaper,
         space,
+        resources: None,
+        in_memory: false,
         notices: Vec::new(),
     })
 }

@@ -91,6 +91,8 @@ pub fn enter(request: &WorldRequest<'_>, in_user_namespace: bool) -> Result<Worl
         tools: PathBuf::from(TOOLS),
         family: Family::PidNamespace,
         space,
+        resources: None,
+        in_memory: matches!(request.changes, Changes::Memory(_)),
         notices: building.notices,
     })
 }

@@ -63,7 +63,7 @@ impl Bench {
                     archive_bytes: 1 << 20,
                     package_bytes: 1 << 24,
                     package_files: 1000,
-                    world_bytes: 0,
+                    ..TrialLimits::default()
                 },
                 scratch_dir: folder("scratch"),
                 cache_dir: folder("cache"),

@@ -104,7 +104,7 @@ fn a_full_world_is_told_as_such() {
     };
     bench.spec.limits.world_bytes = 8 << 20;
     let failure = bench.run().failure.unwrap();
-    assert_eq!(failure.kind, FailureKind::DiskFull, "{}", failure.message);
+    assert_eq!(failure.kind, FailureKind::DiskLimit, "{}", failure.message);
     assert_nothing_left(&bench);
 }
 

@@ -167,7 +167,7 @@ pub fn lease(attempt: &str, package: &str, bytes: usize) -> Value {
         "attempt": attempt,
         "user": "alice",
         "spec": {
-            "schema": 3,
+            "schema": 4,
             "experiment": "an experiment",
             "trial_id": "t1",
             "attempt": 1,
