@@ -24,8 +24,8 @@ use crate::package::{Package, prepare_package};
 use crate::resources::Resources;
 use crate::trouble::{Step, io_failure};
 use crate::world::{
-    Changes, EncloseError, WorldError, WorldRequest, clear_scratch, enclose, enter_world,
-    impossible_failure, remove_scratch,
+    Changes, EncloseError, RootFilesystem, WorldError, WorldRequest, clear_scratch, enclose,
+    enter_world, impossible_failure, remove_scratch,
 };
 
 /// Runs one trial; whatever happens, the record tells it.
@@ -346,10 +346,15 @@ fn perform_with_build(
     build: Option<SharedBuild>,
 ) -> Result<TrialParts, String> {
     let background = assignment.background.map(|package| package.root.as_path());
+    let world_bytes = match assignment.levels.world.root_filesystem {
+        // On a disk the bound comes from the disk unless one is asked for.
+        Some(RootFilesystem::Image(_)) => assignment.spec.limits.world_bytes,
+        _ => assignment.resources.world_bytes(),
+    };
     let request = WorldRequest {
         package: &assignment.package.root,
         build: build.as_ref().map(|build| build.layers.as_path()),
-        changes: Changes::Memory(assignment.resources.world_bytes()),
+        changes: Changes::Memory(world_bytes),
         scratch: Path::new(&assignment.spec.scratch_dir),
         worker,
         settings: assignment.levels.world.settings(background),

@@ -98,6 +98,7 @@ fn begin_record(spec: &TrialSpec) -> TrialRecord {
             reason: String::new(),
             guest: None,
         },
+        resources: None,
         started_unix_ns,
         ended_unix_ns: started_unix_ns,
         outcome: Outcome::Failed,
