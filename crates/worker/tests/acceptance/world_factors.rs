@@ -207,7 +207,7 @@ fn an_image_that_does_not_fit_on_the_disk_is_told_before_the_trial() {
     ask(&mut bench, "root_filesystem", "ext4");
     bench.spec.limits.world_bytes = 1 << 60;
     let failure = bench.run().failure.unwrap();
-    assert_eq!(failure.kind, FailureKind::DiskLimit, "{}", failure.message);
+    assert_eq!(failure.kind, FailureKind::DiskFull, "{}", failure.message);
     assert!(failure.message.contains("root_filesystem"));
 }
 
