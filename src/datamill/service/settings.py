@@ -34,7 +34,11 @@ def parse_database_url(url: str) -> dict[str, Any]:
                 # Writers wait for each other instead of failing half-way.
                 "transaction_mode": "IMMEDIATE",
                 "timeout": 30,
-                "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;",
+                # A log that grew while somebody read for long is cut back to 64 MiB.
+                "init_command": (
+                    "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; "
+                    "PRAGMA journal_size_limit=67108864;"
+                ),
             },
         }
     if parts.scheme in ("postgres", "postgresql") and parts.path.strip("/"):
