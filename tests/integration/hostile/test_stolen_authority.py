@@ -160,14 +160,8 @@ def test_the_real_worker_believes_authorities_old_and_new_and_no_forged_name(
     served.start()
     try:
         wait_until(lambda: "Ctrl-C" in served.log(), 120, "it does not start")
-        asking = (
-            sys.executable,
-            "-c",
-            "from datamill.cli.main import main; main()",
-            "worker",
-            "token",
-            "--quiet",
-        )
+        verb = (sys.executable, "-c", "from datamill.cli.main import main; main()")
+        asking = (*verb, "worker", "token", "--quiet")
         token = subprocess.check_output(asking, text=True, timeout=120, env=environment).strip()
         if kind == "forged":
             served.stop()
