@@ -17,6 +17,9 @@ from datamill.service.front_door.static_files import StaticFiles
 from datamill.service.front_door.turns import Turns
 from datamill.service.serving.body_limits import LimitedBodies
 
+#: Nobody is to take it for something else than it says, nor to keep it.
+_PLAIN = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
+
 
 class HealthFacts(msgspec.Struct, frozen=True):
     """What `/api/health` tells: of each part, what is wrong with it, empty when nothing is."""
@@ -76,9 +79,9 @@ class CoordinatorApplication:
     def _answer_authority(self) -> Response:
         if self._authority_pem is None:
             return Response("this coordinator speaks without TLS\n", 404, media_type="text/plain")
-        return Response(self._authority_pem, media_type="application/x-pem-file")
+        return Response(self._authority_pem, headers=_PLAIN, media_type="application/x-pem-file")
 
     def _answer_health(self) -> Response:
         facts = self._read_health()
         status = 200 if facts.status == "ok" else 503
-        return Response(msgspec.json.encode(facts), status, media_type="application/json")
+        return Response(msgspec.json.encode(facts), status, _PLAIN, media_type="application/json")

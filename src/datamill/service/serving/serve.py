@@ -22,7 +22,7 @@ from datamill.service.broker.access import BrokerAccess, set_broker_access
 from datamill.service.broker.keys import Keys, load_keys, read_account_seed
 from datamill.service.broker.link import BROKER_ERRORS, BrokerAddress, BrokerLink
 from datamill.service.broker.server import BrokerServer, bind_port
-from datamill.service.broker.server_config import BrokerPlace, BrokerTls
+from datamill.service.broker.server_config import MOST_CONNECTIONS, BrokerPlace, BrokerTls
 from datamill.service.front_door.addresses import name_origin
 from datamill.service.front_door.bounds import DoorBounds, choose_bounds, raise_file_limit
 from datamill.service.front_door.web_server import WebServer
@@ -68,6 +68,7 @@ def prepare(options: ServeOptions, folder: DataFolder, database_name: str) -> Pr
     Raises:
         InputError: when something that was given cannot be used.
     """
+    files = raise_file_limit()
     listening = _bind(options)
     migrate_database(database_name)
     tls = _prepare_tls(options, folder.path)
@@ -87,14 +88,15 @@ def prepare(options: ServeOptions, folder: DataFolder, database_name: str) -> Pr
         keys = load_keys(folder.path / "keys")
         port = folder.choose_broker_port(options.nats_port, listening.getsockname()[1])
         broker_tls = BrokerTls(tls.certificate.absolute(), tls.key.absolute()) if tls else None
-        place = BrokerPlace(folder.path / "nats", options.host, port, broker_tls)
+        most = min(MOST_CONNECTIONS, files // 2)
+        place = BrokerPlace(folder.path / "nats", options.host, port, broker_tls, most)
         address = BrokerAddress(
             (place.own_url,),
             keys,
             tls=_trust(tls.authority, by_name=False) if tls else None,
             is_own=True,
         )
-    bounds = choose_bounds(raise_file_limit(), frozenset(map(name_origin, options.proxies)))
+    bounds = choose_bounds(files, frozenset(map(name_origin, options.proxies)))
     return Prepared(
         options, folder, listening, keys, tls, authority_pem, place, address, password_file, url, written,
         bounds,
