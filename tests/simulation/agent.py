@@ -79,6 +79,8 @@ class Agent:
         self._fetches = 0
         self._tries = 0
         self._orders_came = True
+        #: Whether orders came that could not be written down.
+        self._is_stuck = False
 
     def live(self) -> Waiting:
         """Serve until the process ends; each value is how long it sleeps, None until it is woken."""
@@ -268,7 +270,11 @@ class Agent:
         self._orders_came = False
         if not self._take_orders():
             # They are taken again once there is room on the disk.
-            self._orders_came = True
+            self._orders_came = self._is_stuck = True
+            return False
+        if self._is_stuck:
+            # Meanwhile a deadline may have passed, and whoever missed one is silent until it speaks.
+            self._is_stuck, self._is_hello_due = False, True
             return False
         if self._refusal is not None and not self._is_refusal_sent:
             _, content = self._refusal

@@ -43,6 +43,35 @@ fn a_report_that_a_full_broker_refuses_is_kept_and_told_again() {
 }
 
 #[test]
+fn a_worker_whose_disk_was_full_says_so_once_there_is_room() {
+    let folder = Folder::new("no-room");
+    let Some(mut coordinator) = Coordinator::start(folder.path()) else {
+        return;
+    };
+    let worker = Worker::join(folder.path(), &coordinator, &[]);
+    coordinator.expect("hello", 20);
+    // Root writes to anything but a folder.
+    let seen = folder.path().join("state/fleet/seen.json");
+    let aside = folder.path().join("aside");
+    let begun = Instant::now();
+    while !seen.is_file() {
+        assert!(begun.elapsed() < Duration::from_secs(20) * PATIENCE);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::fs::rename(&seen, &aside).unwrap();
+    std::fs::create_dir_all(seen.join("in the way")).unwrap();
+    coordinator.order(&["1.t1.1"], None);
+    while !worker.said().contains("the state folder cannot be written") {
+        assert!(begun.elapsed() < Duration::from_secs(40) * PATIENCE);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::fs::remove_dir_all(&seen).unwrap();
+    std::fs::rename(&aside, &seen).unwrap();
+    // A coordinator that waited in vain thinks it silent, and this is the only way to learn better.
+    coordinator.expect("hello", 60);
+}
+
+#[test]
 fn a_worker_that_is_killed_at_any_moment_reports_once_or_gives_up_and_never_runs_twice() {
     let folder = Folder::new("kills");
     let Some(mut coordinator) = Coordinator::start(folder.path()) else {
