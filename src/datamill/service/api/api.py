@@ -14,6 +14,7 @@ from datamill.service.accounts import DeniedError, NotFoundError
 from datamill.service.api import accounting, experiments, stream, workers
 from datamill.service.api.credentials import EITHER, TooManyGuessesError
 from datamill.service.api.documented import DocumentedApi
+from datamill.service.bounded_work.turns import BusyError
 from datamill.service.bundles.logs import BundleError
 from datamill.service.watching.places import FullError
 
@@ -44,9 +45,13 @@ def _refuse(
 
 @api.exception_handler(InputError)
 def refuse_input(request: HttpRequest, problem: InputError) -> HttpResponse:
-    """Answer 404, 403 or 400 with what is wrong, where, and what to do."""
-    status = 404 if isinstance(problem, NotFoundError) else 403 if isinstance(problem, DeniedError) else 400
-    return _refuse(request, status, problem.message, problem.where, problem.remedy)
+    """Answer 404, 403, 429 or 400 with what is wrong, where, and what to do."""
+    statuses = {NotFoundError: 404, DeniedError: 403, BusyError: 429}
+    status = next((status for kind, status in statuses.items() if isinstance(problem, kind)), 400)
+    answer = _refuse(request, status, problem.message, problem.where, problem.remedy)
+    if isinstance(problem, BusyError):
+        answer["Retry-After"] = str(problem.RETRY_AFTER_S)
+    return answer
 
 
 @api.exception_handler(ValidationError)

@@ -26,6 +26,7 @@ from datamill.service.api.schemas import (
     Submitted,
     TrialPage,
 )
+from datamill.service.bounded_work.places import taking_turn
 from datamill.service.bundles.export import prepare_bundle
 from datamill.service.bundles.tar_stream import send_pieces
 from datamill.service.coordinator.experiments import cancel_experiment, release_experiment
@@ -54,17 +55,23 @@ After = Annotated[int, Query(ge=0, le=2**63 - 1)]
 ExperimentNumber = Annotated[Number, Path()]
 
 
-@router.post("/plan", response={200: Preview, 400: Problem})
+@router.post("/plan", response={200: Preview, 400: Problem, 429: Problem})
 def plan(request: HttpRequest, body: SubmissionIn) -> dict[str, Any]:
     """Show what would run where, and change nothing."""
-    return describe_plan(plan_submission(body.to_submission(), find_user(request)))
+    user = find_user(request)
+    with taking_turn(user):
+        return describe_plan(plan_submission(body.to_submission(), user))
 
 
-@router.post("", response={200: Submitted, 400: Problem, 409: Problem})
+@router.post("", response={200: Submitted, 400: Problem, 409: Problem, 429: Problem})
 def submit(request: HttpRequest, body: SubmissionIn) -> Status[dict[str, Any]] | dict[str, Any]:
     """Run an experiment; its files must have been uploaded before."""
-    submission = body.to_submission()
-    planned = plan_submission(submission, find_user(request), with_trials=True)
+    submission, user = body.to_submission(), find_user(request)
+    accepted = 0
+    with taking_turn(user, entering=True):
+        planned = plan_submission(submission, user, with_trials=True)
+        if not planned.missing:
+            accepted = submit_experiment(submission, planned, user, time.time())
     if planned.missing:
         return Status(
             409,
@@ -75,7 +82,6 @@ def submit(request: HttpRequest, body: SubmissionIn) -> Status[dict[str, Any]] |
                 "missing_files": list(planned.missing),
             },
         )
-    accepted = submit_experiment(submission, planned, find_user(request), time.time())
     return {**describe_plan(planned), "id": accepted}
 
 

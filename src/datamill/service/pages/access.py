@@ -15,6 +15,7 @@ from django.shortcuts import render
 
 from datamill.experiment.errors import InputError
 from datamill.service.accounts import DeniedError, NotFoundError
+from datamill.service.bounded_work.turns import BusyError
 from datamill.service.front_door.visitors import mark_member
 
 P = ParamSpec("P")
@@ -44,6 +45,10 @@ def member_page(view: View[P]) -> View[P]:
             return refuse(request, error, "Not found", 404)
         except DeniedError as error:
             return refuse(request, error, "Not allowed", 403)
+        except BusyError as error:
+            refused = refuse(request, error, "Not now", 429)
+            refused["Retry-After"] = str(error.RETRY_AFTER_S)
+            return refused
         except InputError as error:
             return refuse(request, error, "This does not work", 400)
 

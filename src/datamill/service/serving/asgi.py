@@ -10,6 +10,7 @@ from django.core.asgi import get_asgi_application
 from starlette.datastructures import Headers
 from starlette.responses import Response
 
+from datamill.service.bounded_work.departures import WatchedClients
 from datamill.service.files.transfer import FileStore, Receive, Scope, Send
 from datamill.service.front_door.bounds import DoorBounds
 from datamill.service.front_door.framing import find_refusal
@@ -52,7 +53,7 @@ class CoordinatorApplication:
         self._read_health = read_health
         self._files = FileStore()
         application: Any = StaticFiles(get_asgi_application())
-        self._django = LimitedBodies(Turns(application, bounds or DoorBounds()))
+        self._django = LimitedBodies(Turns(WatchedClients(application), bounds or DoorBounds()))
 
     def drop_abandoned_uploads(self, now_s: float) -> int:
         """Throw away uploads that nobody goes on with; return how many there were."""

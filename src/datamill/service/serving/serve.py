@@ -18,6 +18,7 @@ from django.db import close_old_connections, connection
 
 from datamill import __version__
 from datamill.experiment.errors import InputError
+from datamill.service.bounded_work.calls import Calls, set_calls
 from datamill.service.broker.access import BrokerAccess, set_broker_access
 from datamill.service.broker.keys import Keys, load_keys, read_account_seed
 from datamill.service.broker.link import BROKER_ERRORS, BrokerAddress, BrokerLink
@@ -35,6 +36,7 @@ from datamill.service.serving.first_use import make_first_user, migrate_database
 from datamill.service.serving.options import ServeOptions
 from datamill.service.serving.tls import TlsFiles, find_authority_pem, make_tls_files, read_tls_files
 from datamill.service.serving.writer import Writer, set_writer
+from datamill.service.submissions.stored_trials import drop_trials_files
 from datamill.service.watching.feed import ENDING
 from datamill.service.watching.reading import Readers, set_readers
 
@@ -127,8 +129,12 @@ async def serve(prepared: Prepared) -> int:
     readers = Readers()
     set_writer(writer)
     set_readers(readers)
+    calls = Calls()
+    set_calls(calls)
     set_broker_access(BrokerAccess(prepared.keys, worker_urls, prepared.authority_pem, nudge))
     try:
+        drop_trials_files(prepared.folder.path)
+        await asyncio.to_thread(calls.start)
         if server is not None:
             await server.start()
         else:
@@ -159,6 +165,7 @@ async def serve(prepared: Prepared) -> int:
     finally:
         ENDING.clear()
         set_broker_access(None)
+        set_calls(None)
         set_writer(None)
         set_readers(None)
         readers.close()
