@@ -1,1 +1,0 @@
-"""What users have the coordinator compute: few at once, each in turn, within bounds, while they wait."""
