@@ -8,10 +8,12 @@ requests and opens each again as soon as it is closed. Memory and log are those 
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,14 +44,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--connections", type=int, default=1100)
     parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--attack", type=int, metavar="PORT", help="be the stranger, until input ends")
     given = parser.parse_args(arguments)
+    if given.attack:
+        with holding(given.attack, given.connections, UNFINISHED):
+            print("holding", flush=True)
+            sys.stdin.read()
+        return
     with tempfile.TemporaryDirectory() as folder:
         coordinator = DoorCoordinator(Path(folder) / "data")
         coordinator.start()
         try:
             coordinator.wait_until_well()
             rest = measure(coordinator, given.seconds / 2)
-            with holding(coordinator.port, given.connections, UNFINISHED):
+            with attacking(coordinator.port, given.connections):
                 attacked = measure(coordinator, given.seconds)
             after = measure(coordinator, given.seconds / 2)
         finally:
@@ -66,6 +74,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
     ]
     print(format_table(heads, rows))
+
+
+@contextmanager
+def attacking(port: int, connections: int) -> Iterator[None]:
+    """Have another process be the stranger meanwhile."""
+    command = [sys.executable, __file__, "--attack", str(port), "--connections", str(connections)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes) as stranger:  # type: ignore[call-overload]
+        stranger.stdout.readline()
+        yield
+        stranger.stdin.close()
 
 
 def measure(coordinator: DoorCoordinator, seconds: float) -> Figures:

@@ -6,7 +6,7 @@ import argparse
 import sys
 import time
 
-from simulation.planted import PLANTS
+from simulation.planting import list_plants
 from simulation.seeds import prepare, run_seeds
 from simulation.summary import MOST_TOLD, Summary, list_failure
 
@@ -26,7 +26,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes")
     parser.add_argument("--replay", type=int, metavar="SEED", help="run one seed")
     parser.add_argument("--trace", action="store_true", help="with --replay: print every step")
-    parser.add_argument("--plant", choices=sorted(PLANTS), default="", help="a bug that must be found")
+    parser.add_argument("--plant", choices=list_plants(), default="", help="a bug that must be found")
     parser.add_argument("--until-found", action="store_true", help="end with the first violation")
     options = parser.parse_args()
     if options.replay is not None:

@@ -70,7 +70,7 @@ class Agent:
         self._disk = machine.disk
         self._random = random
         self._is_hello_due = True
-        self._session: Session | None = None
+        self.session: Session | None = None
         self._unsent: set[str] = set()
         self._lease: Lease | None = None
         #: Refusal of the lease at hand, and whether the broker has it.
@@ -79,6 +79,8 @@ class Agent:
         self._fetches = 0
         self._tries = 0
         self._orders_came = True
+        #: Whether orders came that could not be written down.
+        self._is_stuck = False
 
     def live(self) -> Waiting:
         """Serve until the process ends; each value is how long it sleeps, None until it is woken."""
@@ -110,11 +112,11 @@ class Agent:
             return
         if not self._machine.reaches_broker():
             return
-        if self._session is not None:
+        if self.session is not None:
             if self._is_hello_due and not (yield from self._say_hello()):
                 return
-            self._machine.watch.session_parted(self._session.id)
-            if not (yield from self._machine.send_report(self._tell("goodbye", {"session": self._session}))):
+            self._machine.watch.session_parted(self.session.id)
+            if not (yield from self._machine.send_report(self._tell("goodbye", {"session": self.session}))):
                 return
         for attempt in self._list_spooled():
             content = self._disk.read(f"spool/{attempt}")
@@ -211,15 +213,15 @@ class Agent:
 
     def _begin_session(self) -> None:
         """Count one more process that says hello; one that cannot be counted leaves without a goodbye."""
-        self._session = None
+        self.session = None
         seen = self._read_seen()
         number = seen.sessions + 1
         try:
             self._write("seen", msgspec.json.encode(msgspec.structs.replace(seen, sessions=number)))
         except DiskFullError:
             return
-        self._session = Session(number, self._random.randbytes(8).hex())
-        self._machine.watch.session_began(self._machine.worker_id, self._session.id)
+        self.session = Session(number, self._random.randbytes(8).hex())
+        self._machine.watch.session_began(self._machine.worker_id, self.session.id)
 
     def _begin_connection(self) -> None:
         """What the broker had may be gone with the connection."""
@@ -268,7 +270,11 @@ class Agent:
         self._orders_came = False
         if not self._take_orders():
             # They are taken again once there is room on the disk.
-            self._orders_came = True
+            self._orders_came = self._is_stuck = True
+            return False
+        if self._is_stuck:
+            # Meanwhile a deadline may have passed, and whoever missed one is silent until it speaks.
+            self._is_stuck, self._is_hello_due = False, True
             return False
         if self._refusal is not None and not self._is_refusal_sent:
             _, content = self._refusal
@@ -293,7 +299,7 @@ class Agent:
             "inventory": make_inventory(machine.name, machine.describe_host(), machine.clock_unix_ns()),
             "policy": machine.policy,
             "attempts": self._list_spooled(),
-            "session": self._session,
+            "session": self.session,
         }
         if not (yield from machine.send_report(self._tell("hello", hello))):
             return False
@@ -378,11 +384,21 @@ class Agent:
         return journal, 0.0
 
     def _find_refusal(self, lease: Lease) -> tuple[str, str] | None:
-        policy = self._machine.policy
+        """Return why this machine will not make an attempt, as policy.rs and lease.rs do."""
+        policy, spec = self._machine.policy, lease.spec
+        if self._machine.refuses:
+            return self._random.choice(("policy", "file", "disk", "version", "factor")), "it will not"
         if policy.users and lease.user not in policy.users:
             return "policy", "this user's experiments do not run here"
+        shipped = [item.sha256 for item in (spec.package, spec.background, *spec.user_factors) if item]
+        if policy.packages and not set(shipped) <= set(policy.packages):
+            return "policy", "this package does not run here"
+        if set(policy.forbidden_factors).intersection(spec.levels):
+            return "policy", "this factor is not set here"
         if lease.reboot and not policy.reboot:
             return "policy", "this machine is not rebooted"
+        if policy.package_bytes and any(need.bytes > policy.package_bytes for need in lease.files):
+            return "policy", "a file is too large"
         if self._disk.full:
             return "disk", "no room"
         return None
@@ -402,6 +418,8 @@ class Agent:
             yield 1.0
             return
         package = machine.find_package(lease.spec.package.sha256 or "")
+        beside = lease.spec.background
+        is_poison = package.poison or bool(beside and machine.find_package(beside.sha256 or "").poison)
         machine.watch.execution_began(machine.name, machine.worker_id, lease.attempt)
         started_unix_ns = machine.clock_unix_ns()
         if lease.live_output:
@@ -413,7 +431,7 @@ class Agent:
                         {"attempt": lease.attempt, "phase": "run", "number": number, "text": text},
                     )
                 )
-        if package.poison:
+        if is_poison:
             yield package.duration_s / 2
             machine.chances.struck["poison_package"] += 1
             raise PowerCutError
@@ -447,7 +465,9 @@ class Agent:
             },
         )
         content, damaged = machine.damage(content)
-        machine.watch.execution_ended(machine.name, machine.worker_id, lease.attempt, record, damaged=damaged)
+        machine.watch.execution_ended(
+            machine.name, machine.worker_id, lease.attempt, record, artifacts, damaged=damaged
+        )
         machine.keep_uploads(lease.attempt, [(file.sha256, file.bytes) for file in artifacts])
         try:
             self._write(f"spool/{lease.attempt}", content)

@@ -50,6 +50,15 @@ class _Envelope(msgspec.Struct):
     content: _Content
 
 
+def is_text(payload: bytes) -> bool:
+    """Tell whether a message is of characters: strings that nobody looks into may hold anything else."""
+    try:
+        payload.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 class CoordinatorProcess:
     """Ingests what came, steps, publishes what is unsent; dies and comes back."""
 
@@ -83,6 +92,7 @@ class CoordinatorProcess:
         self._idle_rounds = 0
         self._connected_to = 0
         self.up = False
+        self.starts = 0
         #: Whether the tables may have changed since somebody looked.
         self.acted = False
         self.rounds = 0
@@ -90,6 +100,7 @@ class CoordinatorProcess:
     def start(self) -> None:
         if not self.up:
             self.up, self._connected_to, self._next_step_s = True, 0, 0.0
+            self.starts += 1
             self._note("coordinator starts")
             self._plan_round(0.0)
 
@@ -169,10 +180,14 @@ class CoordinatorProcess:
         ]
         now_s = self._timeline.now_s
         stepping = bool(batch) or self._nudged or now_s >= self._next_step_s
+        for received in batch:
+            self._oracle.causes.offered(received.worker_id_of_subject, received.payload)
         turn = work_on(batch, self._sent, stepping, now_s)
         for defect in turn.defects:
             self._oracle.object(f"the coordinator failed: {defect}")
         self._tell_oracle(batch)
+        if turn.pause_s is not None and not turn.defects:
+            self._oracle.stepped()
         reports, self._reports, self._status, self._sent, self._nudged = self._reports, [], [], [], False
         self._note(f"turn: {len(batch)} reports, step {stepping}, {len(turn.orders)} orders")
         self._idle_rounds = 0 if batch or turn.orders else self._idle_rounds + 1
@@ -233,6 +248,8 @@ class CoordinatorProcess:
                 self._oracle.garbage_ingested(received.worker_id_of_subject)
                 continue
             if report.worker_id == received.worker_id_of_subject:
+                if is_text(received.payload):
+                    self._oracle.causes.taken_in(report.worker_id)
                 session = report.content.session
                 self._oracle.session_told(
                     report.worker_id, report.content.kind, session.id if session else ""

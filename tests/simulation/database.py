@@ -31,13 +31,13 @@ class Database:
 
         django.setup()
         call_command("migrate", verbosity=0)
-        self._connection = connection
+        self._connection: Any = connection
         self._empty = sqlite3.connect(":memory:")
         connection.connection.backup(self._empty)
         self._hazard: HazardKind | None = None
         self._countdown = 0
         self.struck = False
-        connection.execute_wrappers.append(self._before_statement)
+        shorten_ways()
         commit = connection._commit
         connection._commit = lambda: self._after_commit(commit)  # type: ignore[method-assign]
 
@@ -52,14 +52,21 @@ class Database:
     def hazard(self, kind: HazardKind | None, countdown: int) -> Iterator[None]:
         """Let something happen within, at the statement or the commit of that number, if it gets so far."""
         self._hazard, self._countdown, self.struck = kind, countdown, False
+        if kind is not None:
+            self._connection.execute_wrappers.append(self._before_statement)
         try:
             yield
         finally:
             self._hazard = None
+            self._connection.execute_wrappers.clear()
 
     def read(self, sql: str, parameters: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
         """Return rows past Django, for judges that share nothing with the code under test."""
         return self._connection.connection.execute(sql, parameters).fetchall()
+
+    def count_changes(self) -> int:
+        """Return how many rows were ever changed: where it is as it was, nothing did."""
+        return int(self._connection.connection.total_changes)
 
     def _before_statement(
         self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any
@@ -86,6 +93,19 @@ class Database:
         if kind in ("crash_at_statement", "crash_after_commit"):
             raise CoordinatorCrash(kind)
         raise OperationalError("the database was restarted")
+
+
+def shorten_ways() -> None:
+    """Let Django find its only connection, and a cursor of it, without asking which thread it is in."""
+    from django.db import connections, transaction
+    from django.db.backends.utils import CursorWrapper
+
+    from datamill.service.coordinator import paces, rows
+
+    real = connections["default"]
+    rows.connection = paces.connection = real  # type: ignore[assignment]
+    transaction.get_connection = lambda _using=None: real
+    real.cursor = lambda: CursorWrapper(real.create_cursor(), real)
 
 
 @contextmanager

@@ -10,55 +10,72 @@ from datamill.design.fleet_records import Candidate, FleetPlan
 from datamill.design.records import Design, DesignFactor, PlannedTrial
 from datamill.experiment.parse import parse_experiment
 from datamill.experiment.records import Experiment
-from datamill.results.bundle import BUNDLE_FORMAT, BundleHead, BundlePackage
+from datamill.results.bundle import BUNDLE_FORMAT, BundleFactor, BundleHead, BundlePackage
 from simulation.made_records import OPTIMIZATIONS
 from simulation.packages import SimulatedPackage
+
+#: Names of factors and levels as experiment files have them.
+BACKGROUND_LOAD, NO_LOAD, OWN_FACTOR = "background_load", "none", "own"
 
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """An experiment ready to be stored."""
+    """An experiment ready to be stored, by the name of its owner."""
 
+    owner: str
     text: str
     experiment: Experiment
     head: BundleHead
     plan: FleetPlan
     hold: bool
 
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What an experiment brings along: its packages, perhaps a load, perhaps a factor of its own."""
+
+    packages: Sequence[SimulatedPackage]
+    load: SimulatedPackage | None = None
+    factor: SimulatedPackage | None = None
+
     @property
-    def trial_ids(self) -> set[str]:
-        """The trials that it must have, besides those for debugging and builds."""
-        if self.experiment.fleet.debug == "only":
-            return set()
-        return {trial.trial_id for trial in self.plan.design.trials}
+    def files(self) -> list[tuple[str, SimulatedPackage]]:
+        """Each file with its kind."""
+        extra = [(kind, item) for kind, item in (("load", self.load), ("factor", self.factor)) if item]
+        return [*(("package", item) for item in self.packages), *extra]
 
 
 def draw_experiment(
     random: Random,
-    packages: Sequence[SimulatedPackage],
+    owner: str,
+    brought: Brought,
     chosen: Sequence[Candidate],
     spares: Sequence[Candidate],
     most_trials: int,
 ) -> Submitted:
     """Draw an experiment over these packages and machines."""
-    points = len(packages) * len(chosen) * len(OPTIMIZATIONS)
+    points = len(brought.packages) * len(chosen) * len(OPTIMIZATIONS)
     replicates = max(1, random.randrange(1, 4) * most_trials // (3 * points))
-    text = _write_file(random, packages, len(spares), replicates)
+    text = _write_file(random, brought, len(spares), replicates)
     experiment = parse_experiment(text, name="experiment.toml")
-    design = _plan_design(random, packages, chosen, replicates)
+    design = _plan_design(random, brought, chosen, replicates)
     head = BundleHead(
         format=BUNDLE_FORMAT,
         datamill="0.1.0",
         created_unix_ns=0,
         experiment_file="experiment.toml",
-        packages=tuple(
-            BundlePackage(
-                item.name, f"packages/{item.name}.tar.gz", item.sha256, item.bytes, 3, item.has_setup
-            )
-            for item in packages
-        ),
+        packages=tuple(_pack(item, "packages") for item in brought.packages),
+        loads=(_pack(brought.load, "loads"),) if brought.load else (),
+        factors=(
+            BundleFactor(
+                OWN_FACTOR, "factors/own.tar.gz", brought.factor.sha256, brought.factor.bytes, "a factor"
+            ),
+        )
+        if brought.factor
+        else (),
     )
     return Submitted(
+        owner,
         text,
         experiment,
         head,
@@ -67,17 +84,30 @@ def draw_experiment(
     )
 
 
-def _write_file(
-    random: Random, packages: Sequence[SimulatedPackage], redundancy: int, replicates: int
-) -> str:
+def _pack(item: SimulatedPackage, folder: str) -> BundlePackage:
+    return BundlePackage(
+        item.name, f"{folder}/{item.name}.tar.gz", item.sha256, item.bytes, 3, item.has_setup
+    )
+
+
+def _write_file(random: Random, brought: Brought, redundancy: int, replicates: int) -> str:
     build = random.choice(("fresh", "shared"))
     build_on = random.choice(("worker", "strongest")) if build == "shared" else "worker"
+    levels = ['optimization = ["-O0", "-O2"]']
+    if brought.load:
+        levels.append(f'background_load = ["none", "{brought.load.name}"]')
+    if brought.factor:
+        levels.append(f'{OWN_FACTOR} = ["on"]')
     sections = [
-        f'[experiment]\nname = "simulated"\nreplicates = {replicates}\nseed = 1\nbuild = "{build}"\n',
-        *(f'[[package]]\nname = "{item.name}"\npath = "{item.name}"\n' for item in packages),
-        '[factors]\noptimization = ["-O0", "-O2"]\n',
+        f'[experiment]\nname = "simulated"\nreplicates = {replicates}\nseed = 1\nbuild = "{build}"\n'
+        f'isolation = "{random.choice(("auto", "overlay"))}"\n',
+        *(f'[[package]]\nname = "{item.name}"\npath = "{item.name}"\n' for item in brought.packages),
+        *([f'[[load]]\nname = "{brought.load.name}"\npath = "load"\n'] if brought.load else []),
+        *(['[[factor]]\npath = "own"\n'] if brought.factor else []),
+        "[factors]\n" + "\n".join(levels) + "\n",
         '[responses.score]\nunit = "1"\nformula = "score"\ndirection = "higher"\n',
-        '[limits]\nsetup_timeout = "2 min"\nrun_timeout = "5 min"\ncollect_timeout = "1 min"\n',
+        f'[limits]\nsetup_timeout = "{random.randrange(1, 4)} min"\nrun_timeout = "5 min"\n'
+        f'collect_timeout = "1 min"\n',
         f'[fleet]\nreboot = "{random.choice(("trial", "block", "never"))}"\nblock_trials = 3\n'
         f'debug = "{random.choice(("first", "never", "never", "only"))}"\nredundancy = {redundancy}\n'
         f'build_on = "{build_on}"\nmost_attempts = {random.choice((1, 3, 4, 6))}\n',
@@ -85,35 +115,46 @@ def _write_file(
     return "\n".join(sections)
 
 
-def _plan_design(
-    random: Random, packages: Sequence[SimulatedPackage], chosen: Sequence[Candidate], replicates: int
-) -> Design:
+def _plan_design(random: Random, brought: Brought, chosen: Sequence[Candidate], replicates: int) -> Design:
     names = tuple(candidate.name for candidate in chosen)
-    factors = (
-        DesignFactor("package", tuple(item.name for item in packages), len(packages), True),
+    loads = (NO_LOAD, brought.load.name) if brought.load else ()
+    packages = tuple(item.name for item in brought.packages)
+    factors = [
+        DesignFactor("package", packages, len(packages), True),
         DesignFactor("optimization", OPTIMIZATIONS, len(OPTIMIZATIONS), True),
         DesignFactor("machine", names, len(names), False, "factor" if len(names) > 1 else "nuisance"),
-    )
+    ]
+    if loads:
+        factors.append(DesignFactor(BACKGROUND_LOAD, loads, len(loads), False, "nuisance"))
+    if brought.factor:
+        factors.append(DesignFactor(OWN_FACTOR, ("on",), 1, False))
     levels = [
-        {"package": item.name, "optimization": optimization, "machine": machine}
-        for item in packages
+        {"package": package, "optimization": optimization, "machine": machine}
+        for package in packages
         for optimization in OPTIMIZATIONS
         for machine in names
     ]
     cells = [(point, replicate) for replicate in range(1, replicates + 1) for point in range(len(levels))]
     orders = list(range(1, len(cells) + 1))
     random.shuffle(orders)
-    trials = [
-        PlannedTrial(
-            trial_id=f"p{point + 1:04d}-r{replicate:02d}",
-            order=order,
-            point=point + 1,
-            replicate=replicate,
-            package=levels[point]["package"],
-            levels=levels[point],
-            block=levels[point]["machine"],
-            seed=random.randrange(1 << 48),
+    measurements, warmup = random.choice(((0, 0), (0, 0), (5, 1)))
+    trials = []
+    for (point, replicate), order in zip(cells, orders, strict=True):
+        drawn = {BACKGROUND_LOAD: random.choice(loads)} if loads else {}
+        own = {OWN_FACTOR: "on"} if brought.factor else {}
+        trials.append(
+            PlannedTrial(
+                trial_id=f"p{point + 1:04d}-r{replicate:02d}",
+                order=order,
+                point=point + 1,
+                replicate=replicate,
+                package=levels[point]["package"],
+                levels={**levels[point], **drawn, **own},
+                block=levels[point]["machine"],
+                seed=random.randrange(1 << 48),
+                measurements=measurements,
+                warmup=warmup,
+            )
         )
-        for (point, replicate), order in zip(cells, orders, strict=True)
-    ]
-    return Design("full", 1, replicates, factors, tuple(sorted(trials, key=lambda trial: trial.order)))
+    ordered = tuple(sorted(trials, key=lambda trial: trial.order))
+    return Design("full", 1, replicates, tuple(factors), ordered)

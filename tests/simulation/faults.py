@@ -11,11 +11,12 @@ import msgspec
 from datamill.service.messages import Orders, Policy, Session
 from simulation.broker import Broker, Loss
 from simulation.coordinator_process import CoordinatorProcess
+from simulation.hostile import Attacker
 from simulation.machine import Machine
 from simulation.made_records import encode_content, encode_report, make_inventory
 from simulation.network import Chances, Network
-from simulation.oracle import FORGED
-from simulation.people import People
+from simulation.oracle import FORGED, Oracle
+from simulation.people import USERS, People
 from simulation.scenario import FaultKind
 from simulation.timeline import Timeline
 
@@ -44,6 +45,7 @@ class Faults:
         people: People,
         machines: list[Machine],
         add_machine: Callable[[], Machine],
+        oracle: Oracle,
         random: Random,
     ) -> None:
         self._timeline = timeline
@@ -55,9 +57,12 @@ class Faults:
         self._people = people
         self._machines = machines
         self._add_machine = add_machine
+        self._oracle = oracle
         self._random = random
         #: Machines whose reports nobody can trust to be whole: two of them share an identity.
         self.cloned: set[str] = set()
+        #: Machines that lie.
+        self.hostile: set[str] = set()
 
     def strike(self, kind: FaultKind) -> None:
         """Let a fault happen now, where there is somebody for it to happen to."""
@@ -141,14 +146,14 @@ class Faults:
                 machine.reinstall()
                 self._add_machine()
             case "cloned":
+                if machine.name in self.hostile:
+                    return
                 clone = self._add_machine()
                 clone.copy_identity(machine)
                 self.cloned |= {machine.name, clone.name}
                 clone.boot(1.0)
             case "policy_changed":
-                machine.policy = self._random.choice(
-                    (Policy(), Policy(reboot=True), Policy(users=("nobody",), reboot=True))
-                )
+                machine.policy = self._draw_policy()
                 machine.kill_agent()
             case "garbage":
                 self._network.send_forgery(machine.worker_id, self._make_garbage(machine))
@@ -156,6 +161,39 @@ class Faults:
                 self._network.send_forgery(machine.worker_id, self._make_oversized(machine))
             case "forged":
                 self._forge(machine)
+            case "hostile":
+                self._turn_hostile(machine)
+
+    def _draw_policy(self) -> Policy:
+        """Draw what an owner allows from now on; mostly something is forbidden."""
+        random = self._random
+        known = self._people.list_files()
+        allowed = tuple(random.sample(known, random.randrange(1, len(known) + 1))) if known else ()
+        return random.choice(
+            (
+                Policy(),
+                Policy(reboot=True),
+                Policy(users=("nobody",), reboot=True),
+                Policy(users=tuple(random.sample(USERS, 2)), reboot=True),
+                Policy(packages=allowed, reboot=True),
+                Policy(package_bytes=random.randrange(1, 5_000_000), reboot=True),
+                Policy(forbidden_factors=(random.choice(("optimization", "own")),), reboot=True),
+            )
+        )
+
+    def _turn_hostile(self, machine: Machine) -> None:
+        """Let a member lie from now on; two machines that share an identity do harm enough."""
+        if machine.name not in self.cloned:
+            self.hostile.add(machine.name)
+            Attacker(
+                machine,
+                self._timeline,
+                self._broker,
+                self._network,
+                self._oracle,
+                self._random,
+                self._end_s,
+            ).begin()
 
     def _empty(self, machine: Machine) -> None:
         machine.disk.full = False

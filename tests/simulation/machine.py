@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Protocol
@@ -13,7 +13,7 @@ import msgspec
 
 from datamill.experiment.errors import InputError
 from datamill.results.trial_record import HostFacts
-from datamill.service.messages import Policy
+from datamill.service.messages import ArtifactFile, Policy, Session
 from simulation.agent import Agent, AgentEndedError, PowerCutError, RebootAskedError, Waiting
 from simulation.broker import Broker, BrokerDownError
 from simulation.disk import Disk
@@ -29,7 +29,14 @@ class Watch(Protocol):
 
     def execution_began(self, machine: str, worker_id: str, attempt: str) -> None: ...
     def execution_ended(
-        self, machine: str, worker_id: str, attempt: str, record: bytes, *, damaged: bool
+        self,
+        machine: str,
+        worker_id: str,
+        attempt: str,
+        record: bytes,
+        artifacts: Sequence[ArtifactFile],
+        *,
+        damaged: bool,
     ) -> None: ...
     def execution_broke_off(self, machine: str) -> None: ...
     def record_spooled(self, machine: str, attempt: str) -> None: ...
@@ -75,7 +82,7 @@ class Machine:
         #: Its name in the fleet.
         self.fleet_name = ""
         self.public_key = make_public_key(f"{around.scenario.seed} {name}")
-        self.policy = Policy(reboot=True)
+        self.policy = Policy()
         self.boot_id = ""
         self.boots = 0
         self.skew_s = 0.0
@@ -83,8 +90,11 @@ class Machine:
         self.powered = False
         #: It will never boot again.
         self.gone = False
+        #: Its agent refuses whatever it is asked, for no reason.
+        self.refuses = False
         self._around = around
         self._random = around.scenario.random("machine", name)
+        self.policy = Policy(reboot=self._random.random() < 0.9)
         self._agent: Waiting | None = None
         self._process = Agent(self, self._random)
         self._sleeping: Happening | None = None
@@ -215,6 +225,17 @@ class Machine:
     def is_at_work(self) -> bool:
         """Whether an attempt is on its disk."""
         return self.disk.read("journal") is not None or bool(self.disk.list_names("spool/"))
+
+    def find_session(self) -> Session | None:
+        """Return the session of its agent's process."""
+        return self._process.session
+
+    def find_service(self) -> object:
+        """Return what tells the time since it serves, undisturbed, from any other; None when it does not."""
+        is_free = self.powered and self._agent is not None and not self.disk.full and not self.is_at_work()
+        if not is_free or self._connection is None or not self.is_connected():
+            return None
+        return self.boots, self._process, self._connection
 
     # What the agent asks of its machine.
 

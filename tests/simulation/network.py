@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Generator
 from random import Random
 
@@ -43,6 +43,8 @@ class Network:
         self.partitioned: set[str] = set()
         self.cuts: dict[str, int] = {}
         self.revoked: set[str] = set()
+        #: The latest reports of each worker: somebody may have heard them.
+        self.sent: dict[str, deque[bytes]] = defaultdict(lambda: deque(maxlen=20))
         self.coordinator_up: Callable[[], bool] = lambda: False
         self.give_status: Callable[[str, bytes], None] = lambda _worker_id, _payload: None
         self.report_arrived: Callable[[], None] = lambda: None
@@ -98,6 +100,7 @@ class Network:
         return not self._chances.strikes("upload_failed")
 
     def _store(self, worker_id: str, payload: bytes, message_id: str = "") -> None:
+        self.sent[worker_id].append(payload)
         try:
             self._broker.publish_report(worker_id, payload, message_id)
         except BrokerDownError:

@@ -5,26 +5,23 @@ It reads the tables past Django and shares no code with the coordinator: one mis
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import msgspec
 
-from datamill.service.messages import Orders
+from datamill.service.messages import ArtifactFile, Inventory, Lease, Orders, Policy
+from simulation.account_judge import check_account
+from simulation.cause_judge import CauseJudge
+from simulation.experiments import Submitted
+from simulation.lease_judge import LeaseJudge
+from simulation.place_judge import PlaceJudge
+from simulation.plans import Plan
+from simulation.tables import ENDED_EXPERIMENTS, ENDED_TRIALS, OPEN, Read, Tables, TrialRow, read_tables
 
 #: What reports say that are sent in another's name.
 FORGED = "forged by another"
-
-Read = Callable[..., list[tuple[Any, ...]]]
-
-OPEN = ("leased", "taken")
-ENDED_TRIALS = ("counted", "given_up", "cancelled")
-ENDED_EXPERIMENTS = ("completed", "cancelled")
-#: Ends of an attempt that the event table must tell of.
-FAULTY_ENDS = ("lost", "faulty", "refused", "late")
 
 
 @dataclass(slots=True)
@@ -36,24 +33,15 @@ class Made:
     damaged: bool
 
 
-@dataclass(slots=True)
-class Seen:
-    """What the tables said last time."""
-
-    attempts: dict[str, tuple[str, int]] = field(default_factory=dict)
-    counted: dict[int, tuple[str, str]] = field(default_factory=dict)
-    experiments: dict[int, str] = field(default_factory=dict)
-    workers: dict[str, str] = field(default_factory=dict)
-    quarantined: frozenset[str] = frozenset()
-    events: list[str] = field(default_factory=list)
-    last_event: int = 0
-
-
 class Oracle:
     """Notes what happens, and returns what is wrong as sentences."""
 
-    def __init__(self, read: Read, now_s: Callable[[], float]) -> None:
+    def __init__(
+        self, read: Read, now_s: Callable[[], float], count_changes: Callable[[], int] = lambda: 0
+    ) -> None:
         self._read = read
+        self._count_changes = count_changes
+        self._changes = -1
         self._now_s = now_s
         self.violations: list[str] = []
         self.executions = 0
@@ -65,7 +53,8 @@ class Oracle:
         self._receipts: set[tuple[str, str]] = set()
         self._ordered: dict[str, str] = {}
         self._orders: dict[str, tuple[int, bytes]] = {}
-        self._planned: dict[int, tuple[set[str], int]] = {}
+        self._judged: set[tuple[str, bytes]] = set()
+        self._unjudged: list[tuple[str, Lease]] = []
         self._skewed: set[str] = set()
         self._garbage: set[str] = set()
         #: Sessions of workers in the order in which they began; those that truly parted; those told of.
@@ -73,7 +62,16 @@ class Oracle:
         self._parted: set[str] = set()
         self._greeted: set[str] = set()
         self._dismissed: set[str] = set()
-        self._seen = Seen()
+        #: Workers that lie: what they say of their own nobody can tell from the truth.
+        self.hostile: set[str] = set()
+        self._tables = Tables()
+        self._counted: dict[int, tuple[str, bytes]] = {}
+        self._seen_events: list[str] = []
+        self._last_event = 0
+        self._stepped = False
+        self.leases = LeaseJudge(read, self.object)
+        self.causes = CauseJudge(read, self.object)
+        self._places = PlaceJudge(self.leases.plans, self.object)
 
     def object(self, sentence: str) -> None:
         if sentence not in self.violations:
@@ -90,10 +88,22 @@ class Oracle:
         self.executions += 1
 
     def execution_ended(
-        self, machine: str, worker_id: str, attempt: str, record: bytes, *, damaged: bool
+        self,
+        machine: str,
+        worker_id: str,
+        attempt: str,
+        record: bytes,
+        artifacts: Sequence[ArtifactFile],
+        *,
+        damaged: bool,
     ) -> None:
         self._running.pop(machine, None)
         self._made[attempt].append(Made(worker_id, record, damaged))
+        self.leases.produced[attempt] += artifacts
+
+    def record_forged(self, worker_id: str, attempt: str, record: bytes, *, sound: bool) -> None:
+        """A worker tells a record that it did not make; nobody can tell a sound one from the truth."""
+        self._made[attempt].append(Made(worker_id, record, damaged=not sound))
 
     def execution_broke_off(self, machine: str) -> None:
         self._running.pop(machine, None)
@@ -105,7 +115,7 @@ class Oracle:
         """A worker forgets a report because of a receipt: the database must have ended the attempt."""
         self._receipts.add((worker_id, attempt))
         rows = self._read("SELECT state FROM datamill_attempt WHERE key = ?", (attempt,))
-        if not rows or rows[0][0] in OPEN:
+        if (not rows or rows[0][0] in OPEN) and worker_id not in self.hostile:
             self.object(
                 f"{worker_id} got a receipt for {attempt}, which is {rows[0][0] if rows else 'unknown'}"
             )
@@ -135,8 +145,15 @@ class Oracle:
             # No other had begun, and its hello was there before.
             self._dismissed.add(session)
 
-    def experiment_planned(self, experiment_id: int, trials: set[str], most_attempts: int) -> None:
-        self._planned[experiment_id] = (trials, most_attempts)
+    def experiment_planned(self, experiment_id: int, submitted: Submitted) -> None:
+        self.leases.plans[experiment_id] = Plan(submitted)
+
+    def joined(self, worker_id: str, inventory: Inventory, policy: Policy) -> None:
+        self.causes.joined(worker_id, inventory, policy)
+
+    def stepped(self) -> None:
+        """The coordinator took a whole step, and nothing of it failed."""
+        self._stepped = True
 
     def skewed_hello_ingested(self, worker_id: str) -> None:
         self._skewed.add(worker_id)
@@ -158,123 +175,131 @@ class Oracle:
             attempt = orders.lease.attempt
             if self._ordered.setdefault(attempt, worker_id) != worker_id:
                 self.object(f"{attempt} was ordered of {self._ordered[attempt]} and of {worker_id}")
+            if (attempt, payload) not in self._judged:
+                self._judged.add((attempt, payload))
+                self._unjudged.append((worker_id, orders.lease))
 
     # After each step.
 
-    def check_attempts(self, *, each_step: bool = True) -> None:
+    def check_tables(self, *, each_step: bool = True) -> None:
         """Compare attempts, trials, workers and experiments with what was, and with what machines did.
 
         `each_step` says that what was is what was a step ago, so that it tells what was allowed meanwhile.
         """
-        seen = self._seen
-        quarantined = frozenset(
-            row[0] for row in self._read("SELECT sha256 FROM datamill_quarantine WHERE lifted_unix_s IS NULL")
-        )
-        experiments = dict(self._read("SELECT id, state FROM datamill_experiment"))
-        workers = dict(self._read("SELECT worker_id, state FROM datamill_worker"))
-        rows = self._read(
-            "SELECT a.key, a.state, a.worker_id, a.trial_id, a.number, a.record, a.reason, t.state,"
-            " t.experiment_id, t.trial_id, t.package_sha256, t.purpose"
-            " FROM datamill_attempt a JOIN datamill_trial t ON t.id = a.trial_id"
-        )
+        before = self._tables
+        changes = self._count_changes()
+        after = before if changes == self._changes else read_tables(self._read, before)
+        self._changes = changes
         open_of_worker: dict[str, str] = {}
         open_of_trial: dict[int, str] = {}
-        counted: dict[int, tuple[str, str]] = {}
-        attempts: dict[str, tuple[str, int]] = {}
-        for (
-            key, state, worker_id, trial, number, record, reason, trial_state, experiment, trial_id,
-            package, purpose,
-        ) in rows:  # fmt: skip
-            size = 0 if record is None else len(record)
-            if FORGED in reason:
-                self.object(f"{key} was ended by another worker: it is {state}")
-            attempts[key] = (state, size)
-            if state in OPEN:
-                if worker_id in open_of_worker:
-                    self.object(f"{worker_id} holds {key} and {open_of_worker[worker_id]}")
-                if trial in open_of_trial:
-                    self.object(f"{key} and {open_of_trial[trial]} are both under way")
-                open_of_worker[worker_id], open_of_trial[trial] = key, key
+        counted: dict[int, str] = {}
+        for key, row in after.attempts.items():
+            trial = after.trials[row.trial]
+            if FORGED in row.reason and row.worker_id not in self.hostile:
+                self.object(f"{key} was ended by another worker: it is {row.state}")
+            if row.state in OPEN:
+                if row.worker_id in open_of_worker:
+                    self.object(f"{row.worker_id} holds {key} and {open_of_worker[row.worker_id]}")
+                if row.trial in open_of_trial:
+                    self.object(f"{key} and {open_of_trial[row.trial]} are both under way")
+                open_of_worker[row.worker_id], open_of_trial[row.trial] = key, key
                 # Another attempt's late record may count, or the trial be cancelled, while one is under way.
-                if trial_state not in ("leased", "counted", "cancelled"):
-                    self.object(f"{key} is {state} and its trial {trial_state}")
-            if self._ordered.get(key, worker_id) != worker_id:
-                self.object(f"{key} was ordered of {self._ordered[key]} and is kept for {worker_id}")
-            if state == "counted":
-                digest = hashlib.sha256(record or b"").hexdigest()
-                if trial in counted:
-                    self.object(f"{key} and {counted[trial][0]} both count")
-                counted[trial] = (key, digest)
-                if seen.counted.get(trial) != (key, digest):
-                    self._check_counted(key, worker_id, bytes(record or b""))
-                if trial_state != "counted":
-                    self.object(f"{key} counts and its trial is {trial_state}")
-            before = seen.attempts.get(key)
-            if before is None:
-                now = experiments[experiment]
-                self._check_name(key, number, experiment, trial_id)
+                if trial.state not in ("leased", "counted", "cancelled"):
+                    self.object(f"{key} is {row.state} and its trial {trial.state}")
+            if self._ordered.get(key, row.worker_id) != row.worker_id:
+                self.object(f"{key} was ordered of {self._ordered[key]} and is kept for {row.worker_id}")
+            if row.state == "counted":
+                if row.trial in counted:
+                    self.object(f"{key} and {counted[row.trial]} both count")
+                counted[row.trial] = key
+                if trial.state != "counted":
+                    self.object(f"{key} counts and its trial is {trial.state}")
+            was = before.attempts.get(key)
+            if was is None:
+                self._check_name(key, row.number, trial)
                 if each_step:
-                    self._check_new(key, worker_id, number, experiment, trial_id, package, purpose, now)
-            elif before[1] and not size:
+                    self._check_new(key, row.worker_id, row.number, before, after, trial)
+            elif was.record_bytes and not row.record_bytes:
                 self.object(f"the record of {key} is gone")
-            elif before[0] not in OPEN and state in OPEN:
-                self.object(f"{key} was {before[0]} and is {state} again")
-        for trial, was in seen.counted.items():
-            if counted.get(trial) != was:
-                self.object(f"{was[0]} counted, and now {counted.get(trial, ('nothing', ''))[0]} does")
-        for key in seen.attempts.keys() - attempts.keys():
-            self.object(f"{key} is gone")
-        for experiment, state in seen.experiments.items():
-            if state in ENDED_EXPERIMENTS and experiments.get(experiment) != state:
-                self.object(f"experiment {experiment} was {state} and is {experiments.get(experiment)}")
-        for worker_id, state in seen.workers.items():
-            if state == "removed" and workers.get(worker_id) != state:
-                self.object(f"{worker_id} was removed and is {workers.get(worker_id)}")
-        seen.attempts, seen.counted = attempts, counted
-        seen.experiments, seen.workers, seen.quarantined = experiments, workers, quarantined
+            elif was.state not in OPEN and row.state in OPEN:
+                self.object(f"{key} was {was.state} and is {row.state} again")
+        self._check_counted(counted)
+        self._check_kept(before, after)
+        if each_step:
+            moved = self._places.judge(before, after, self._now_s(), stepped=self._stepped)
+            self.leases.moved.update(
+                (after.trials[row].experiment, after.trials[row].trial_id) for row in moved
+            )
+            self.causes.judge(before, after, self._now_s())
+        else:
+            self.causes.forget()
+        for worker_id, lease in self._unjudged:
+            self.leases.judge(worker_id, lease, saw_moves=each_step)
+        self._unjudged.clear()
+        self._tables, self._stepped = after, False
 
-    def _check_counted(self, key: str, worker_id: str, record: bytes) -> None:
+    def _check_counted(self, counted: dict[int, str]) -> None:
+        """What counts was made by whom it is kept for, and counts for ever."""
+        for trial, key in counted.items():
+            if trial not in self._counted:
+                ((worker_id, record),) = self._read(
+                    "SELECT worker_id, record FROM datamill_attempt WHERE key = ?", (key,)
+                )
+                self._counted[trial] = (key, bytes(record or b""))
+                self._check_made(key, worker_id, bytes(record or b""))
+        for trial, (key, _) in self._counted.items():
+            if counted.get(trial) != key:
+                self.object(f"{key} counted, and now {counted.get(trial, 'nothing')} does")
+
+    def _check_kept(self, before: Tables, after: Tables) -> None:
+        for key in before.attempts.keys() - after.attempts.keys():
+            self.object(f"{key} is gone")
+        for experiment, state in before.experiments.items():
+            if state in ENDED_EXPERIMENTS and after.experiments.get(experiment) != state:
+                self.object(f"experiment {experiment} was {state} and is {after.experiments.get(experiment)}")
+        for worker_id, worker in before.workers.items():
+            now = after.workers.get(worker_id)
+            if worker.state == "removed" and (now is None or now.state != "removed"):
+                self.object(f"{worker_id} was removed and is {now and now.state}")
+
+    def _check_made(self, key: str, worker_id: str, record: bytes) -> None:
         made = [item for item in self._made[key] if item.worker_id == worker_id]
         if not made:
             self.object(f"{key} counts, and {worker_id} never made it")
         elif not any(item.record == record and not item.damaged for item in made):
             self.object(f"the record of {key} that counts is none that {worker_id} made")
 
-    def _check_name(self, key: str, number: int, experiment: int, trial_id: str) -> None:
-        if key != f"{experiment}.{trial_id}.{number}":
-            self.object(f"attempt {number} at trial {trial_id} of experiment {experiment} is called {key}")
-        if experiment in self._planned and number > self._planned[experiment][1]:
-            self.object(f"{key} is beyond the {self._planned[experiment][1]} attempts that there may be")
+    def _check_name(self, key: str, number: int, trial: TrialRow) -> None:
+        if key != f"{trial.experiment}.{trial.trial_id}.{number}":
+            self.object(f"attempt {number} at trial {trial.experiment}.{trial.trial_id} is called {key}")
+        plan = self.leases.plans.get(trial.experiment)
+        if plan and number > plan.experiment.fleet.most_attempts:
+            self.object(f"{key} is beyond the {plan.experiment.fleet.most_attempts} attempts that may be")
 
     def _check_new(
-        self,
-        key: str,
-        worker_id: str,
-        number: int,
-        experiment: int,
-        trial_id: str,
-        package: str,
-        purpose: str,
-        now: str,
+        self, key: str, worker_id: str, number: int, before: Tables, after: Tables, trial: TrialRow
     ) -> None:
-        seen = self._seen
-        if number > 1 and f"{experiment}.{trial_id}.{number - 1}" not in seen.attempts:
+        was, now = before.experiments.get(trial.experiment), after.experiments[trial.experiment]
+        if number > 1 and f"{trial.experiment}.{trial.trial_id}.{number - 1}" not in before.attempts:
             self.object(f"{key} was made without the attempt before it")
-        if seen.experiments.get(experiment) in ENDED_EXPERIMENTS:
-            self.object(f"{key} was leased though its experiment was {seen.experiments[experiment]}")
-        if seen.experiments.get(experiment) == now == "debugging" and purpose == "design":
+        if was in ENDED_EXPERIMENTS:
+            self.object(f"{key} was leased though its experiment was {was}")
+        if was == now == "debugging" and trial.purpose == "design":
             self.object(f"{key} of the design was leased while its experiment was debugging")
-        if seen.workers.get(worker_id) in ("drained", "removed"):
-            self.object(f"{key} was leased to {worker_id}, which was {seen.workers[worker_id]}")
-        if package in seen.quarantined:
-            self.object(f"{key} was leased though its package was in quarantine")
+        worker = before.workers.get(worker_id)
+        if worker is not None and worker.state in ("drained", "removed"):
+            self.object(f"{key} was leased to {worker_id}, which was {worker.state}")
+        plan = self.leases.plans.get(trial.experiment)
+        files = plan.list_files(trial.trial_id).keys() if plan else {trial.package}
+        if files & before.quarantined & after.quarantined:
+            self.object(f"{key} was leased though a file of it was in quarantine")
 
     def check_sessions(self) -> None:
         """Who is away said so, and has not come back; who said so in time is away."""
         for worker_id, state, told, left_s in self._read(
             "SELECT worker_id, state, sessions, left_unix_s FROM datamill_worker WHERE state <> 'removed'"
         ):
-            if worker_id in self.cloned or not told or not msgspec.json.decode(told):
+            if worker_id in self.cloned | self.hostile or not told or not msgspec.json.decode(told):
                 continue
             latest: str = msgspec.json.decode(told)[-1][1]
             began = self._sessions[worker_id]
@@ -299,14 +324,14 @@ class Oracle:
         for number, *told in self._read(
             "SELECT id, unix_s, kind, user, worker_id, experiment_id, attempt, package_sha256, detail"
             " FROM datamill_event WHERE id > ? ORDER BY id",
-            (self._seen.last_event,),
+            (self._last_event,),
         ):
-            self._seen.last_event = number
-            self._seen.events.append(repr(told))
+            self._last_event = number
+            self._seen_events.append(repr(told))
 
     def list_latest_events(self, most: int) -> list[str]:
         self.check_events()
-        return self._seen.events[-most:]
+        return self._seen_events[-most:]
 
     # At the end.
 
@@ -320,8 +345,12 @@ class Oracle:
             spools: what still lies on their disks.
             orders: what the broker has for each worker.
         """
-        self.check_attempts(each_step=False)
+        self.check_tables(each_step=False)
         self._check_trials()
+        for key, record in self._counted.values():
+            kept = self._read("SELECT record FROM datamill_attempt WHERE key = ?", (key,))
+            if kept != [(record,)]:
+                self.object(f"the record of {key} that counts has changed")
         self._check_kept_records(honest, spools)
         for worker_id, sequence in self._read(
             "SELECT worker_id, orders_sequence FROM datamill_worker WHERE state <> 'removed'"
@@ -348,11 +377,14 @@ class Oracle:
                 self.object(f"experiment {experiment} is {experiment_state}, its trial {trial_id} {state}")
             if experiment_state not in ENDED_EXPERIMENTS:
                 self.object(f"experiment {experiment} does not end: it is {experiment_state}")
-        for experiment, (trials, _) in self._planned.items():
-            missing = trials - found[experiment].keys()
-            if missing:
-                self.object(f"trials of experiment {experiment} are gone: {', '.join(sorted(missing))}")
-        for experiment in found.keys() - self._planned.keys():
+        for experiment, plan in self.leases.plans.items():
+            for what, names in (
+                ("are gone", plan.trials.keys() - found[experiment].keys()),
+                ("were never planned", found[experiment].keys() - plan.trials.keys()),
+            ):
+                if names:
+                    self.object(f"trials of experiment {experiment} {what}: {', '.join(sorted(names))}")
+        for experiment in found.keys() - self.leases.plans.keys():
             self.object(f"experiment {experiment} was never submitted")
 
     def _check_kept_records(self, honest: dict[str, str], spools: dict[str, list[str]]) -> None:
@@ -371,45 +403,11 @@ class Oracle:
                     self.object(f"a record of {attempt} that {worker_id} made is lost: it is {state}")
 
     def _check_account(self) -> None:
-        before, self._seen.events, self._seen.last_event = self._seen.events, [], 0
+        before, self._seen_events, self._last_event = self._seen_events, [], 0
         self.check_events()
-        if self._seen.events[: len(before)] != before:
+        if self._seen_events[: len(before)] != before:
             self.object("the account of events was changed")
-        told = {
-            (attempt, worker_id)
-            for attempt, worker_id in self._read(
-                "SELECT attempt, worker_id FROM datamill_event WHERE user != '' AND package_sha256 != ''"
-            )
-        }
-        ends = defaultdict(set)
-        for attempt, kind in self._read("SELECT attempt, kind FROM datamill_event WHERE attempt != ''"):
-            ends[attempt].add(kind)
-        for key, state, worker_id in self._read("SELECT key, state, worker_id FROM datamill_attempt"):
-            if (key, worker_id) not in told:
-                self.object(f"no event says for whom and with which package {worker_id} made {key}")
-            if state in FAULTY_ENDS and not any(state in kind for kind in ends[key]):
-                self.object(f"no event says that {key} is {state}, only {', '.join(sorted(ends[key]))}")
-        told_of = defaultdict(set)
-        for worker_id, kind in self._read("SELECT worker_id, kind FROM datamill_event WHERE worker_id != ''"):
-            told_of[worker_id].add(kind)
-        for worker_id in self._skewed:
-            if self._seen.workers.get(worker_id) != "removed" and not any(
-                "clock" in kind for kind in told_of[worker_id]
-            ):
-                self.object(f"no event says that the clock of {worker_id} is off")
-        for worker_id in self._garbage:
-            if not any("refus" in kind or "report" in kind for kind in told_of[worker_id]):
-                self.object(f"no event says that a report of {worker_id} could not be used")
-        for worker_id, state in self._read("SELECT worker_id, state FROM datamill_worker"):
-            twins = "worker is two machines" in told_of[worker_id]
-            if twins and worker_id not in self.cloned:
-                self.object(f"{worker_id} is one machine and was taken for two")
-            reasons = (state[:5], "two machines") if state == "drained" else (state,)
-            if state in ("drained", "removed") and not any(
-                reason in kind for kind in told_of[worker_id] for reason in reasons
-            ):
-                self.object(f"no event says that {worker_id} is {state}")
-        for experiment, state in self._read("SELECT id, state FROM datamill_experiment"):
-            rows = self._read("SELECT kind FROM datamill_event WHERE experiment_id = ?", (experiment,))
-            if state in ENDED_EXPERIMENTS and not any(state[:6] in kind for (kind,) in rows):
-                self.object(f"no event says that experiment {experiment} is {state}")
+        check_account(
+            self._read, self.object, self._tables.workers, self._skewed, self._garbage,
+            self.cloned | self.hostile,
+        )  # fmt: skip

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from random import Random
 
 import msgspec
 from django.contrib.auth.models import User
 
 from datamill.experiment.errors import InputError
-from datamill.service.coordinator.enrolment import EnrolledWorker, enrol_worker, make_token
+from datamill.service.coordinator.enrolment import EnrolledWorker, enrol_worker, make_token, name_worker
 from datamill.service.coordinator.experiments import cancel_experiment, release_experiment
 from datamill.service.coordinator.hardware import describe_candidate
 from datamill.service.coordinator.health import lift_quarantine
@@ -19,7 +20,7 @@ from datamill.service.messages import EnrolmentRequest
 from datamill.service.models import Experiment, ExperimentState, StoredFile, Worker, WorkerState
 from simulation.coordinator_process import CoordinatorProcess
 from simulation.database import Database
-from simulation.experiments import Submitted, draw_experiment
+from simulation.experiments import Brought, Submitted, draw_experiment
 from simulation.machine import Machine, make_public_key
 from simulation.made_records import make_inventory
 from simulation.oracle import Oracle
@@ -70,7 +71,9 @@ class People:
             # Whoever lost the answer asks again with the same token.
             if machine.name not in self._tokens:
                 self._tokens[machine.name] = make_token(self.users[0], now_s, 1e6)
-            return enrol_worker(self._make_request(machine, self._tokens[machine.name]), now_s)
+            request = self._make_request(machine, self._tokens[machine.name])
+            self._oracle.joined(name_worker(request.public_key), request.inventory, request.policy)
+            return enrol_worker(request, now_s)
 
         enrolled = self._process.call(join, safe=safe)
         if enrolled is None:
@@ -124,6 +127,8 @@ class People:
         worker = self._random.choice(at_work if at_work and self._random.random() < 0.7 else workers)
         function = {"drain": drain_worker, "resume": resume_worker, "remove": remove_worker}[change]
 
+        self._oracle.causes.asked(change, worker.worker_id)
+
         def call() -> bool:
             try:
                 function(worker.name, self.users[0], self._timeline.now_s)
@@ -155,27 +160,21 @@ class People:
         count = len(workers) // 2 if large else min(len(workers), random.randrange(1, 5))
         candidates = [describe_candidate(worker, 0.0) for worker in workers]
         spares = candidates[count : count + random.choice((0, 0, 1, 2))]
-        packages = [
-            draw_package(
-                random,
-                name,
-                poison=self._poison_left and number == 0,
-            )
-            for number, name in enumerate(("one", "two")[: random.randrange(1, 3)])
-        ]
+        brought = self._draw_files()
         now_s = self._timeline.now_s
-        submitted = draw_experiment(random, packages, candidates[:count], spares, self._scenario.most_trials)
         owner = random.choice(self.users)
-        for package in packages:
-            self._packages[package.sha256] = package
+        submitted = draw_experiment(
+            random, owner.username, brought, candidates[:count], spares, self._scenario.most_trials
+        )
+        for _, item in brought.files:
+            self._packages.setdefault(item.sha256, item)
 
         def store() -> int:
-            for package in packages:
+            for kind, item in brought.files:
                 StoredFile.objects.get_or_create(
-                    sha256=package.sha256,
+                    sha256=item.sha256,
                     defaults={
-                        "size_bytes": package.bytes, "kind": "package", "stored_unix_s": now_s,
-                        "owner": owner,
+                        "size_bytes": item.bytes, "kind": kind, "stored_unix_s": now_s, "owner": owner,
                     },
                 )  # fmt: skip
             return create_experiment(
@@ -204,13 +203,34 @@ class People:
         self._remember(newest, submitted)
         return True
 
+    def list_files(self) -> list[str]:
+        """Return the SHA-256 of all files that experiments ever brought."""
+        return sorted(self._packages)
+
+    def _draw_files(self) -> Brought:
+        """Draw packages, and perhaps a load, which may be another experiment's package, and a factor."""
+        random = self._random
+        packages = [
+            draw_package(random, name, poison=self._poison_left and number == 0)
+            for number, name in enumerate(("one", "two")[: random.randrange(1, 3)])
+        ]
+        load = factor = None
+        if random.random() < 0.3:
+            known = sorted(self._packages)
+            load = draw_package(random, "hog", poison=False)
+            if known and random.random() < 0.5:
+                load = replace(self._packages[random.choice(known)], name="hog")
+        if random.random() < 0.2:
+            factor = draw_package(random, "own", poison=False)
+        return Brought(packages, load, factor)
+
     def _find_newest(self) -> int:
         return int(self._database.read("SELECT COALESCE(MAX(id), 0) FROM datamill_experiment")[0][0])
 
     def _remember(self, experiment_id: int, submitted: Submitted) -> None:
-        fleet = submitted.experiment.fleet
-        self._oracle.experiment_planned(experiment_id, submitted.trial_ids, fleet.most_attempts)
-        self._note(f"experiment {experiment_id}: {len(submitted.plan.design.trials)} trials, {fleet}")
+        self._oracle.experiment_planned(experiment_id, submitted)
+        trials, fleet = len(submitted.plan.design.trials), submitted.experiment.fleet
+        self._note(f"experiment {experiment_id}: {trials} trials, {fleet}")
 
     def cancel(self) -> None:
         self._decide(
@@ -227,6 +247,8 @@ class People:
             self._ask(function, self._random.choice(experiments))
 
     def _ask(self, function: Callable[..., object], experiment_id: int) -> None:
+        self._oracle.causes.asked("cancel" if function is cancel_experiment else "release", experiment_id)
+
         def call() -> None:
             try:
                 function(experiment_id, self.users[0], self._timeline.now_s)
@@ -258,6 +280,7 @@ class People:
         """Let drained workers work again, so that nothing waits for them."""
         for worker in list(Worker.objects.filter(state=WorkerState.DRAINED).order_by("worker_id")):
             if self._random.random() < 0.3:
+                self._oracle.causes.asked("resume", worker.worker_id)
                 self._process.call(
                     lambda name=worker.name: resume_worker(name, self.users[0], self._timeline.now_s)  # type: ignore[misc]
                 )

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
-PLANTS: dict[str, Callable[[], None]] = {}
+from simulation.planting import plant
 
 
-def plant_bug(name: str) -> None:
-    """Plant a bug for the rest of this process; none for an empty name."""
-    if name:
-        PLANTS[name]()
-
-
-def _plant(function: Callable[[], None]) -> Callable[[], None]:
-    PLANTS[function.__name__.removeprefix("_")] = function
-    return function
-
-
-@_plant
-def _late_records_count() -> None:
+@plant
+def late_records_count() -> None:
     """A record that comes when another counts takes its place."""
     from datamill.service.coordinator import ledger
     from datamill.service.models import TrialState
@@ -43,8 +32,8 @@ def _late_records_count() -> None:
     ledger.Ledger.count = count_always  # type: ignore[method-assign]
 
 
-@_plant
-def _leases_go_to_two() -> None:
+@plant
+def leases_go_to_two() -> None:
     """Orders of one worker carry another's lease."""
     from datamill.service.coordinator.orders import UnsentOrders
     from datamill.service.messages import Orders
@@ -68,8 +57,8 @@ def _leases_go_to_two() -> None:
     coordinator_loop.list_unsent_orders = list_twice
 
 
-@_plant
-def _spool_is_dropped_before_its_receipt() -> None:
+@plant
+def spool_is_dropped_before_its_receipt() -> None:
     """The agent forgets a report once the broker took it."""
     from simulation.agent import Agent
 
@@ -85,8 +74,8 @@ def _spool_is_dropped_before_its_receipt() -> None:
     Agent._catch_up = forget  # type: ignore[method-assign]
 
 
-@_plant
-def _records_are_written_anew() -> None:
+@plant
+def records_are_written_anew() -> None:
     """A record is stored as Python writes it, not as it came."""
     from datamill.results.trial_record import TrialRecord
     from datamill.service.coordinator import ledger
@@ -102,24 +91,24 @@ def _records_are_written_anew() -> None:
     ledger.Ledger.count = count_anew  # type: ignore[method-assign]
 
 
-@_plant
-def _deadlines_are_forgotten() -> None:
+@plant
+def deadlines_are_forgotten() -> None:
     """Nobody looks at deadlines: what is lost stays lost."""
     from datamill.service.coordinator import step
 
     step.expire_leases = lambda _now_s: 0
 
 
-@_plant
-def _records_are_not_checked() -> None:
+@plant
+def records_are_not_checked() -> None:
     """A report of another package, seed or design point counts."""
     from datamill.service.coordinator import ingest
 
     ingest.find_fault = lambda _record, **_leased: ""
 
 
-@_plant
-def _anyone_may_report() -> None:
+@plant
+def anyone_may_report() -> None:
     """A worker may end another's attempt."""
     from datamill.service.coordinator import ingest
 
@@ -129,8 +118,8 @@ def _anyone_may_report() -> None:
     ingest._Batch._find_attempt = find  # type: ignore[method-assign]
 
 
-@_plant
-def _losses_are_not_told() -> None:
+@plant
+def losses_are_not_told() -> None:
     """No event tells of lost attempts."""
     from datamill.service.coordinator import events, ledger
 
@@ -142,8 +131,8 @@ def _losses_are_not_told() -> None:
     ledger.add_events = add_some
 
 
-@_plant
-def _reports_are_acknowledged_unread() -> None:
+@plant
+def reports_are_acknowledged_unread() -> None:
     """Half of the reports are acknowledged at the broker, receipted, and never stored."""
     from datamill.service.coordinator import ingest
     from datamill.service.serving import coordinator_loop
@@ -157,16 +146,16 @@ def _reports_are_acknowledged_unread() -> None:
     assert coordinator_loop.ingest_reports is ingest.ingest_reports
 
 
-@_plant
-def _drained_workers_are_leased() -> None:
+@plant
+def drained_workers_are_leased() -> None:
     """Whoever is drained gets further trials."""
     from datamill.service.coordinator import dispatch
 
     dispatch._NEXT = dispatch._NEXT.replace("w.state = 'idle'", "w.state IN ('idle', 'drained')")
 
 
-@_plant
-def _any_goodbye_is_heeded() -> None:
+@plant
+def any_goodbye_is_heeded() -> None:
     """A goodbye marks its worker away whichever session it ends."""
     from datamill.service.coordinator import ledger
 
@@ -181,8 +170,8 @@ def _any_goodbye_is_heeded() -> None:
     ledger.Ledger.part = part_always  # type: ignore[method-assign]
 
 
-@_plant
-def _orders_are_not_sent_again() -> None:
+@plant
+def orders_are_not_sent_again() -> None:
     """A broker that lost everything gets only what is new."""
     from simulation import coordinator_process
 
@@ -193,8 +182,3 @@ def _read(sql: str, *values: object) -> Sequence[Any]:
     from django.db import connection
 
     return connection.connection.execute(sql, values).fetchall()  # type: ignore[no-any-return]
-
-
-def list_plants() -> Collection[str]:
-    """Return the names of all bugs, sorted."""
-    return sorted(PLANTS)

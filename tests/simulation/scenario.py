@@ -19,7 +19,7 @@ FaultKind = Literal[
     "partition", "report_lost", "answer_lost", "report_late", "report_twice", "status_lost", "status_late",
     "upload_failed",
     # what no honest worker sends
-    "garbage", "forged", "damaged_record", "oversized",
+    "garbage", "forged", "damaged_record", "oversized", "hostile",
     # coordinator and database
     "crash_at_statement", "crash_after_commit", "crash_before_publish", "crash_before_mark",
     "crash_before_ack", "database_restart", "commit_unanswered", "long_absence",
@@ -34,7 +34,7 @@ ALL_FAULTS: tuple[FaultKind, ...] = FaultKind.__args__  # type: ignore[attr-defi
 TIMED_FAULTS: dict[FaultKind, float] = {
     "power_cut": 4, "agent_killed": 3, "agent_dismissed": 3, "disk_full": 3, "clock_skew": 2,
     "reinstalled": 0.7, "cloned": 0.7, "policy_changed": 1, "partition": 3, "garbage": 4, "forged": 4,
-    "oversized": 1, "long_absence": 0.7,
+    "oversized": 1, "hostile": 1, "long_absence": 0.7,
     "broker_restart": 1.5, "broker_power_cut": 1, "broker_lost_newest": 1, "broker_lost_everything": 1,
     "drain": 2, "resume": 1, "remove": 0.7, "cancel": 0.5, "release": 0.5,
     "late_joiner": 1, "bad_enrolment": 2,

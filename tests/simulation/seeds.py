@@ -19,7 +19,7 @@ def prepare(plant: str, *, trace: bool = False) -> Callable[..., SeedResult]:
         # Refused reports and crashes are the point here; what is wrong, the oracle tells.
         logging.disable(logging.CRITICAL)
     database = Database()
-    from simulation.planted import plant_bug
+    from simulation.planting import plant_bug
     from simulation.world import run_seed
 
     plant_bug(plant)

@@ -7,6 +7,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 
 from datamill.service.coordinator.invariants import find_violations
+from simulation.ability_judge import LOOK_EVERY_S, AbilityJudge
 from simulation.broker import Broker
 from simulation.coordinator_process import CoordinatorProcess
 from simulation.database import Database, seeded_entropy
@@ -34,6 +35,8 @@ INVARIANTS_EVERY = 40
 #: Machines from which on the tables are looked at after some steps only.
 LARGE = 100
 LARGE_EVERY = 500
+#: How much less often able machines are looked for among them.
+LARGE_LESS = 16
 LATEST = 40
 
 
@@ -48,7 +51,7 @@ class World:
         self._latest: deque[str] = deque(maxlen=LATEST)
         self.steps = 0
         self.timeline = timeline = Timeline()
-        self.oracle = Oracle(database.read, lambda: timeline.now_s)
+        self.oracle = Oracle(database.read, lambda: timeline.now_s, database.count_changes)
         self.broker = Broker(lambda: timeline.now_s)
         self.chances = Chances(scenario, timeline)
         self.network = Network(timeline, self.broker, self.chances, scenario.random("network"))
@@ -78,6 +81,7 @@ class World:
             self.people,
             self.machines,
             self._add_machine,
+            self.oracle,
             scenario.random("faults"),
         )
         self.network.coordinator_up = lambda: self.process.up
@@ -85,6 +89,7 @@ class World:
         self.network.report_arrived = self.process.wake
         self.network.store_file = self._store_file
         self._random = scenario.random("world")
+        self._ability = AbilityJudge(self.oracle.object)
 
     def run(self) -> None:
         """Live until everything has ended, something is wrong, or it is plain that it never ends."""
@@ -100,6 +105,7 @@ class World:
         for at_s, kind in scenario.timed:
             timeline.after(at_s, f"fault {kind}", lambda kind=kind: self.faults.strike(kind))  # type: ignore[misc]
         timeline.after(scenario.faults_end_s, "faults end", self._end_faults)
+        timeline.after(LOOK_EVERY_S, "ability", self._look_at_ability)
         while not self.oracle.violations and not self._is_over():
             happening = timeline.next_happening()
             if happening is None or happening.action is None:
@@ -208,12 +214,25 @@ class World:
         every = LARGE_EVERY if len(self.machines) > LARGE else 1
         if self.process.acted and self.steps % every == 0:
             self.process.acted = False
-            self.oracle.check_attempts(each_step=every == 1)
+            self.oracle.check_tables(each_step=every == 1)
             self.oracle.check_events()
             self.oracle.cloned = self._list_cloned()
             self.oracle.check_sessions()
         if self.steps % (INVARIANTS_EVERY * every) == 0:
             self._ask_coordinator()
+
+    def _look_at_ability(self) -> None:
+        """Hold who serves in truth against who does for the coordinator."""
+        service = (self.process.starts, self.broker.starts) if self.process.up and self.broker.up else None
+        serving = [
+            (machine.name, machine.worker_id, (service, connection))
+            for machine in self._list_honest()
+            if service is not None and (connection := machine.find_service()) is not None
+        ]
+        states = dict(self._database.read("SELECT worker_id, state FROM datamill_worker"))
+        self._ability.look(serving, states)
+        every_s = LOOK_EVERY_S * (LARGE_LESS if len(self.machines) > LARGE else 1)
+        self.timeline.after(every_s, "ability", self._look_at_ability)
 
     def _ask_coordinator(self) -> None:
         for sentence in find_violations():
@@ -243,7 +262,7 @@ class World:
             for machine in self.machines
             if machine.worker_id
             and not machine.gone
-            and machine.name not in self.faults.cloned
+            and machine.name not in self.faults.cloned | self.faults.hostile
             and machine.worker_id not in self.network.revoked
         ]
 
@@ -252,7 +271,7 @@ class World:
         return {machine.worker_id for machine in self.machines if machine.name in self.faults.cloned}
 
     def _explain_endless(self) -> None:
-        self.oracle.check_attempts(each_step=False)
+        self.oracle.check_tables(each_step=False)
         rows = self._database.read(
             "SELECT t.experiment_id, e.state, t.trial_id, t.state, w.name, w.state FROM datamill_trial t"
             " JOIN datamill_experiment e ON e.id = t.experiment_id"

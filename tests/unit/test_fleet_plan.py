@@ -263,7 +263,9 @@ def test_blocks_are_those_between_reboots_or_the_rounds_of_a_machine() -> None:
     blocks = Counter(trial.block for trial in design.trials)
     assert blocks == {"intel-1/1": 3, "intel-1/2": 1, "intel-2/1": 3, "intel-2/2": 1}
     rebooted = [
-        trial for trial, reboot in zip(design.trials, list_reboots(experiment, design), strict=True) if reboot
+        trial
+        for trial, reboot in zip(design.trials, list_reboots(experiment, design.trials), strict=True)
+        if reboot
     ]
     assert Counter(trial.block for trial in rebooted) == dict.fromkeys(blocks, 1)
     text = HEAD.replace("replicates", 'order = "interleaved"\nreplicates')
@@ -283,7 +285,7 @@ def test_reboots_can_be_a_factor_whose_levels_decide() -> None:
     found = plan_fleet(experiment, workers)
     assert name_all(found.chosen) == ["intel-1"]
     levels = [trial.levels["reboot"] for trial in found.design.trials]
-    reboots = list(list_reboots(experiment, found.design))
+    reboots = list(list_reboots(experiment, found.design.trials))
     assert reboots == [level == "before_trial" for level in levels]
     assert sum(reboots) == 4
 

@@ -58,6 +58,8 @@ pub struct Agent<'a> {
     /// Refusal of the lease at hand, and whether the broker has it.
     pub(crate) refusal: Option<(ReportContent, bool)>,
     pub(crate) unsent: BTreeSet<String>,
+    /// Orders that could not be written down: the disk is full, or the like.
+    pub(crate) stuck: Option<Vec<u8>>,
     pub(crate) hello_is_due: bool,
     pub(crate) was_cut: bool,
     /// When the next try is due of what did not work.
@@ -97,6 +99,7 @@ impl<'a> Agent<'a> {
             lease: None,
             refusal: None,
             unsent: list_spooled(folder)?.into_iter().collect(),
+            stuck: None,
             hello_is_due: true,
             was_cut: false,
             catch_up_at: Some(Instant::now()),

@@ -13,6 +13,7 @@ use crate::spool::{list_spooled, read_spooled};
 impl Agent<'_> {
     /// Says hello if that is due, asks for the orders, and hands in what is on the disk.
     pub(crate) async fn catch_up(&mut self, client: &Client) -> Result<(), String> {
+        self.take_stuck_orders();
         if self.hello_is_due {
             self.say_hello(client).await?;
             // Once a start, not once a trial.

@@ -42,7 +42,18 @@ impl Agent<'_> {
             }
         };
         if let Err(error) = taken {
+            self.stuck = Some(payload.to_vec());
             self.try_later(&format!("the state folder cannot be written: {error}"));
+        }
+    }
+
+    /// Follows orders that could not be kept before.
+    ///
+    /// Meanwhile a deadline may have passed, and whoever missed one is silent until it speaks: hello is due.
+    pub(crate) fn take_stuck_orders(&mut self) {
+        if let Some(payload) = self.stuck.take() {
+            self.take_orders(&payload);
+            self.hello_is_due |= self.stuck.is_none();
         }
     }
 

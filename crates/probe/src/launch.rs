@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use datamill_protocol::PhaseFacts;
 
-use crate::child::{ChildPlan, Step, child_main, clock_ns};
-use crate::confinement::Confinement;
+use crate::bounds::{Bounds, BoundsPlan};
+use crate::child::{ChildPlan, Step, child_main};
 use crate::counters::Counters;
 use crate::family::Family;
 use crate::interruption::Interruption;
@@ -21,9 +21,12 @@ use crate::orphans::Orphans;
 use crate::output::OutputStream;
 use crate::own_priority::OwnPriority;
 use crate::settings::ProcessSettings;
+use crate::watch::{EndCause, Watch, await_end};
 
 const CHILD_STACK_BYTES: usize = 64 * 1024;
 const READ_BUFFER_BYTES: usize = 64 * 1024;
+/// Readings that empty a full pipe, and then some: who still fills it is not waited for.
+const MOST_LAST_READS: u32 = 256;
 /// Room in each output pipe, so that a talkative program rarely waits for its reader.
 const PIPE_BYTES: i32 = 1 << 20;
 
@@ -39,8 +42,6 @@ pub struct Launch<'a> {
     pub directory: &'a Path,
     /// What of its process is set.
     pub settings: &'a ProcessSettings,
-    /// What it is confined to; absent leaves it in the caller's namespaces, with the caller's rights.
-    pub confinement: Option<&'a Confinement>,
     /// Whether it leads a session of its own (autogroup schedules by session), or shares the caller's.
     pub own_session: bool,
     /// Whether event counters are wanted.
@@ -55,6 +56,8 @@ pub struct Launch<'a> {
     pub stderr: File,
     /// How descendants are found and ended.
     pub family: Family,
+    /// What the family may use of the host.
+    pub bounds: Option<&'a dyn Bounds>,
     /// Tells when the measurement is to be given up.
     pub interrupt: Option<&'a dyn Interruption>,
 }
@@ -70,6 +73,8 @@ pub struct Measured {
     pub stderr_tail: Vec<u8>,
     /// Whether the interrupt came and the family was killed for it.
     pub interrupted: bool,
+    /// Whether a bound was reached and the family was killed for it.
+    pub bound_reached: bool,
     /// Why the kept output could not be stored, if so.
     pub storage_error: Option<io::Error>,
 }
@@ -108,6 +113,7 @@ impl fmt::Display for LaunchError {
             Self::Child { step, error } => {
                 let doing = match step {
                     Step::Separate => "separating its open files",
+                    Step::Bounds => "entering the bounds of its trial",
                     Step::Streams => "connecting its standard streams",
                     Step::Directory => "entering its working folder",
                     Step::Layout => "setting whether its addresses are randomised",
@@ -117,7 +123,6 @@ impl fmt::Display for LaunchError {
                     Step::Processors => "choosing its processors",
                     Step::Niceness => "setting its niceness",
                     Step::Policy => "setting its scheduling policy",
-                    Step::Confine => "giving up its rights over the host",
                     Step::Execute => "executing the program",
                 };
                 write!(formatter, "{doing}: {error}")
@@ -148,13 +153,6 @@ pub fn launch(request: Launch<'_>) -> Result<Measured, LaunchError> {
         above_standard(File::open("/dev/null").map_err(prepare)?.into()).map_err(prepare)?;
     let (stdout_read, stdout_write) = output_pipe().map_err(prepare)?;
     let (stderr_read, stderr_write) = output_pipe().map_err(prepare)?;
-    if let Some(confinement) = request.confinement {
-        // So that it can open them again, as `> /dev/stdout` does.
-        for stream in [&stdout_write, &stderr_write] {
-            let owner = Some(confinement.owner);
-            std::os::unix::fs::fchown(stream, owner, owner).map_err(prepare)?;
-        }
-    }
     let mut buffer = vec![0u8; READ_BUFFER_BYTES];
     let mut streams = [
         OutputStream::new(stdout_read, request.stdout, request.output_bytes),
@@ -169,7 +167,7 @@ pub fn launch(request: Launch<'_>) -> Result<Measured, LaunchError> {
         stdout: stdout_write.as_raw_fd(),
         stderr: stderr_write.as_raw_fd(),
         settings: ptr::from_ref(request.settings),
-        confinement: request.confinement.map_or(ptr::null(), ptr::from_ref),
+        bounds: BoundsPlan::of(request.bounds),
         own_session: request.own_session,
         with_counters: request.with_counters,
         counters: Counters::closed(),
@@ -211,15 +209,20 @@ pub fn launch(request: Launch<'_>) -> Result<Measured, LaunchError> {
         deadline_ns,
         interrupt: request.interrupt,
         family: request.family,
+        bounds: request.bounds,
     };
     let end = await_end(&watch, &mut streams, &mut buffer).map_err(prepare)?;
     let (status, usage) = reap_leader(pid).map_err(prepare)?;
     let counters = plan.counters.read();
     let killed_already = end.cause != EndCause::Itself;
-    let left_processes = end.killed + request.family.end(pid, killed_already);
+    let left_processes = end.killed + request.family.end(pid, killed_already, request.bounds);
     for stream in &mut streams {
         // A process outside the family could hold the pipe open: what is there is read, nothing awaited.
-        while stream.read_once(&mut buffer) {}
+        for _ in 0..MOST_LAST_READS {
+            if !stream.read_once(&mut buffer) {
+                break;
+            }
+        }
     }
 
     let [mut stdout, mut stderr] = streams;
@@ -253,6 +256,7 @@ pub fn launch(request: Launch<'_>) -> Result<Measured, LaunchError> {
         stdout_tail: stdout.take_tail(),
         stderr_tail: stderr.take_tail(),
         interrupted: end.cause == EndCause::Interrupt,
+        bound_reached: end.cause == EndCause::Bound,
         storage_error: stdout.storage_error.or(stderr.storage_error),
     })
 }
@@ -298,125 +302,6 @@ fn start(plan: &mut ChildPlan) -> io::Result<(libc::pid_t, OwnedFd)> {
     }
     // SAFETY: CLONE_PIDFD stored a descriptor that only this function knows.
     Ok((pid, unsafe { OwnedFd::from_raw_fd(process) }))
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum EndCause {
-    Itself,
-    Timeout,
-    Interrupt,
-}
-
-struct End {
-    monotonic_ns: u64,
-    cause: EndCause,
-    /// Processes reaped after the family had been killed for the cause.
-    killed: u32,
-}
-
-/// What is watched until the measured process has ended.
-struct Watch<'a> {
-    pid: libc::pid_t,
-    process: &'a OwnedFd,
-    orphans: &'a Orphans,
-    deadline_ns: Option<u64>,
-    interrupt: Option<&'a dyn Interruption>,
-    family: Family,
-}
-
-fn await_end(
-    watch: &Watch<'_>,
-    streams: &mut [OutputStream; 2],
-    buffer: &mut [u8],
-) -> io::Result<End> {
-    let mut cause = EndCause::Itself;
-    let mut killed = 0;
-    // One that came before is not told by the descriptor any more.
-    let mut interrupted = watch.interrupt.is_some_and(Interruption::has_come);
-    loop {
-        let waiting = cause == EndCause::Itself;
-        let interrupt = watch.interrupt.filter(|_| waiting);
-        let mut polled = [
-            poll_entry(watch.process.as_raw_fd()),
-            poll_entry(streams[0].poll_descriptor()),
-            poll_entry(streams[1].poll_descriptor()),
-            poll_entry(watch.orphans.descriptor()),
-            poll_entry(interrupt.map_or(-1, |interrupt| interrupt.descriptor().as_raw_fd())),
-        ];
-        let until_ns = if interrupted && waiting {
-            Some(0)
-        } else {
-            watch.deadline_ns.filter(|_| waiting)
-        };
-        let ready = poll_until(&mut polled, until_ns);
-        let now_ns = clock_ns(libc::CLOCK_MONOTONIC);
-        if ready
-            .as_ref()
-            .is_err_and(|error| error.kind() == io::ErrorKind::Interrupted)
-        {
-            continue;
-        }
-        ready?;
-        if polled[0].revents != 0 {
-            return Ok(End {
-                monotonic_ns: now_ns,
-                cause,
-                killed,
-            });
-        }
-        if polled[3].revents != 0 {
-            let reaped = watch.orphans.reap(watch.pid);
-            killed += if waiting { 0 } else { reaped };
-        }
-        if polled[4].revents != 0 {
-            interrupted = interrupt.is_some_and(Interruption::has_come);
-        }
-        if waiting && interrupted {
-            cause = EndCause::Interrupt;
-            watch.family.kill(watch.pid);
-        } else if waiting && watch.deadline_ns.is_some_and(|deadline| now_ns >= deadline) {
-            cause = EndCause::Timeout;
-            watch.family.kill(watch.pid);
-        }
-        for (stream, entry) in streams.iter_mut().zip(&polled[1..3]) {
-            if entry.revents != 0 {
-                stream.read_once(buffer);
-            }
-        }
-    }
-}
-
-fn poll_entry(descriptor: RawFd) -> libc::pollfd {
-    libc::pollfd {
-        fd: descriptor,
-        events: libc::POLLIN,
-        revents: 0,
-    }
-}
-
-fn poll_until(entries: &mut [libc::pollfd], deadline_ns: Option<u64>) -> io::Result<()> {
-    let left = deadline_ns.map(|deadline| {
-        let left_ns = deadline.saturating_sub(clock_ns(libc::CLOCK_MONOTONIC));
-        libc::timespec {
-            tv_sec: (left_ns / 1_000_000_000) as libc::time_t,
-            tv_nsec: (left_ns % 1_000_000_000) as libc::c_long,
-        }
-    });
-    let left = left.as_ref().map_or(ptr::null(), ptr::from_ref);
-    // SAFETY: the entries and the time outlive the call.
-    let count = unsafe {
-        libc::ppoll(
-            entries.as_mut_ptr(),
-            entries.len() as libc::nfds_t,
-            left,
-            ptr::null(),
-        )
-    };
-    if count < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(())
-    }
 }
 
 fn reap_leader(pid: libc::pid_t) -> io::Result<(i32, libc::rusage)> {

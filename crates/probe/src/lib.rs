@@ -7,8 +7,8 @@
 //! first act after the kernel reports the end. While the process is silent the worker sleeps.
 
 mod apply;
+mod bounds;
 mod child;
-mod confinement;
 mod counters;
 mod family;
 mod interruption;
@@ -17,9 +17,10 @@ mod orphans;
 mod output;
 mod own_priority;
 mod settings;
+mod watch;
 
+pub use bounds::{Alarm, Bounds, Ceiling, MOST_ALARMS};
 pub use child::Step as ChildStep;
-pub use confinement::Confinement;
 pub use family::{Family, end_orphans};
 pub use interruption::Interruption;
 pub use launch::{Launch, LaunchError, Measured, launch};

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::disturbance::DisturbanceFacts;
-use crate::spec::{BuildPolicy, Needs};
+use crate::spec::BuildPolicy;
 
 /// What happened in one attempt at one trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -34,6 +34,9 @@ pub struct TrialRecord {
     pub host: HostFacts,
     /// How it was kept apart from the host.
     pub isolation: IsolationFacts,
+    /// What it could use of the host; absent when it was not reached.
+    #[serde(default)]
+    pub resources: Option<ResourceFacts>,
     /// Start of the attempt, nanoseconds since the Unix epoch.
     pub started_unix_ns: u64,
     /// End of the attempt, nanoseconds since the Unix epoch.
@@ -104,46 +107,75 @@ pub struct IsolationFacts {
     pub kind: IsolationKind,
     /// Why not something stronger; empty when it is the strongest.
     pub reason: String,
-    /// What the package was given besides what every package gets.
-    #[serde(default)]
-    pub needs: Needs,
-    /// Id of the host that the scripts ran as, without any right over it; absent where they ran as
-    /// the user that the worker ran as.
-    #[serde(default)]
-    pub owner: Option<u32>,
-    /// Places of the host that the trial did not see.
-    #[serde(default)]
-    pub covered: u32,
-    /// What this kind usually stops and did not stop here, one sentence each.
-    #[serde(default)]
-    pub gaps: Vec<String>,
+    /// The machine that the trial saw instead of the host; absent when it saw the host's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guest: Option<GuestFacts>,
 }
 
-impl IsolationFacts {
-    /// A kind of which nothing else is to be said.
-    pub fn of(kind: IsolationKind, reason: String) -> Self {
-        Self {
-            kind,
-            reason,
-            needs: Needs::default(),
-            owner: None,
-            covered: 0,
-            gaps: Vec::new(),
-        }
-    }
+/// An emulated machine of a trial's own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GuestFacts {
+    /// What executes its instructions.
+    pub accelerator: Accelerator,
+    /// Release of its kernel.
+    pub kernel: String,
+    /// Number of its processors.
+    pub processors: u32,
+    /// Size of its memory, in bytes.
+    pub memory_bytes: u64,
+}
+
+/// What executes the instructions of an emulated machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Accelerator {
+    /// The host's processor, through its kernel.
+    Kvm,
+    /// A translator: times are those of no processor.
+    Tcg,
+}
+
+/// What the scripts of a trial could use of the host, and who kept them to that.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResourceFacts {
+    /// Who kept them to it.
+    pub means: ResourceMeans,
+    /// Why not something stronger; empty when it is a control group.
+    pub reason: String,
+    /// Processes and threads at a time.
+    pub processes: u64,
+    /// Memory, in bytes, files in memory included.
+    pub memory_bytes: u64,
+    /// Files of a private world, in bytes.
+    pub world_bytes: u64,
+    /// Open files of each process.
+    pub descriptors: u64,
+}
+
+/// Ways to keep a trial to what it may use, strongest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ResourceMeans {
+    /// A control group of the unified hierarchy.
+    CgroupV2,
+    /// Control groups of the hierarchies of single controllers.
+    CgroupV1,
+    /// Limits of each process, and a look at the machine's counters now and then.
+    Rlimits,
 }
 
 /// Ways to keep a trial apart from the host, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IsolationKind {
-    /// An overlay over the host's root, made by root, in which the package has no rights of root over
-    /// the host.
-    Confined,
-    /// The same made without any privilege, inside a user namespace.
-    UserNamespace,
-    /// An overlay over the host's root in which the package is root of the host.
+    /// An emulated machine of the trial's own.
+    Guest,
+    /// Mount namespace with an overlay over the host's root.
     Overlay,
+    /// The same inside a user namespace.
+    UserNamespace,
     /// A private folder.
     Plain,
 }
@@ -192,7 +224,7 @@ pub struct Failure {
     pub remedy: String,
 }
 
-/// Kinds of failure. The last three are the host's, not the package's: such a trial is attempted again.
+/// Kinds of failure. The last four are the host's, not the package's: such a trial is attempted again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
@@ -210,10 +242,20 @@ pub enum FailureKind {
     BadMetrics,
     /// A factor could not be set, or its read-back failed.
     Factor,
-    /// The disk or the private world is full.
+    /// It had as many processes and threads as it may.
+    ProcessLimit,
+    /// It used as much memory as it may.
+    MemoryLimit,
+    /// It wrote as much as it may: its private world is full, or little was left of the disk.
+    DiskLimit,
+    /// A process had as many open files as it may.
+    DescriptorLimit,
+    /// The disk is full.
     DiskFull,
     /// The private world could not be made.
     Isolation,
+    /// The machine had no memory left, and its kernel chose a process of the trial to kill.
+    MemoryKilled,
     /// A defect of the worker.
     Internal,
 }

@@ -29,12 +29,6 @@ pub struct TrialSpec {
     pub background: Option<PackageSpec>,
     /// How the trial is to be kept apart from the host.
     pub isolation: IsolationWanted,
-    /// What the package needs of the host that packages usually do not get.
-    #[serde(default)]
-    pub needs: Needs,
-    /// Absolute paths of the host that the trial must not see, besides those that no trial sees.
-    #[serde(default)]
-    pub covered: Vec<String>,
     /// Whether this trial may reuse a build of the same package and build factors.
     pub build: BuildPolicy,
     /// Seed of this trial, below 2^53, for anything that the worker draws at random.
@@ -84,57 +78,18 @@ pub struct UserFactorSpec {
     pub sha256: Option<String>,
 }
 
-/// What a package needs of the host that packages usually do not get; the host's owner may refuse it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Needs {
-    /// The host's network, instead of a loopback device of the trial's own.
-    pub network: bool,
-    /// Devices besides the usual ones, absolute paths below `/dev`.
-    pub devices: Vec<String>,
-    /// Interfaces of the kernel that are closed to other packages.
-    pub kernel: Vec<KernelInterface>,
-    /// All rights of root over the host.
-    pub privileged: bool,
-}
-
-impl Needs {
-    /// Whether it is nothing.
-    pub fn is_nothing(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-/// An interface of the kernel that a package gets only if it asks for it.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum KernelInterface {
-    /// `perf_event_open`.
-    PerfEvents,
-    /// `io_uring`.
-    IoUring,
-    /// `userfaultfd`.
-    Userfaultfd,
-    /// User namespaces of its own, and what can be done in them.
-    Namespaces,
-}
-
 /// How a trial is to be kept apart from the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IsolationWanted {
-    /// The best that this host allows: confined, else user namespace, else overlay, else plain. What
-    /// needs all rights of root gets the overlay.
+    /// The best that this host allows: overlay, else user namespace, else plain.
     Auto,
-    /// An overlay over the host's root, made by root, in which the package has no rights of root over
-    /// the host; needs root.
-    Confined,
-    /// The same made without any privilege, inside a user namespace.
-    UserNamespace,
-    /// An overlay over the host's root in which the package is root of the host; needs root.
+    /// An emulated machine of the trial's own; needs qemu and an image.
+    Guest,
+    /// Mount namespace with an overlay over the host's root; needs root.
     Overlay,
+    /// The same inside a user namespace; needs no privilege.
+    UserNamespace,
     /// A private folder and nothing else.
     Plain,
 }
@@ -150,7 +105,7 @@ pub enum BuildPolicy {
 }
 
 /// Bounds on time and size of a trial.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrialLimits {
     /// Time for `setup.sh`, in seconds.
@@ -167,6 +122,15 @@ pub struct TrialLimits {
     pub package_bytes: u64,
     /// Most files in an unpacked package.
     pub package_files: u64,
-    /// Size of the trial's private world, in bytes; 0 leaves it to the kernel (half of memory).
+    /// Size of the trial's private world, in bytes; 0 leaves it to the worker (half of memory).
     pub world_bytes: u64,
+    /// Processes and threads at a time; 0 leaves it to the worker.
+    #[serde(default)]
+    pub processes: u64,
+    /// Memory, in bytes, files in memory included; 0 leaves it to the worker (all but a reserve).
+    #[serde(default)]
+    pub memory_bytes: u64,
+    /// Open files of each process; 0 leaves it to the worker.
+    #[serde(default)]
+    pub descriptors: u64,
 }

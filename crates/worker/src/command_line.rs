@@ -24,10 +24,10 @@ Usage:
       clock, caches, distribution, compilers, counters, isolation and factors.
   datamill-worker noise [--seconds N]
       Measures for N seconds (10) how quiet this machine is, and prints what it saw.
-  datamill-worker factors [--user FOLDER]... [--ask NAME=LEVEL]...
+  datamill-worker factors [--guest] [--user FOLDER]... [--ask NAME=LEVEL]...
       Prints what this machine has of each factor, and of the factor in each
       FOLDER (or .tar.gz); each level that is asked about and cannot be had is
-      listed as missing, with the reason.
+      listed as missing, with the reason. --guest asks a guest on this machine.
   datamill-worker restore [--dry-run] [--forget] [--json]
       Undoes what a killed worker left of its changes to this machine, and tells
       it. --dry-run only tells; --forget gives up what cannot be undone; --json
@@ -118,11 +118,17 @@ pub enum Command {
         asked: Vec<(String, String)>,
         /// Folders or archives with factors of experiments.
         user: Vec<PathBuf>,
+        /// Whether a guest is asked, instead of this machine.
+        guest: bool,
     },
     /// Undo what a killed worker left.
     Restore(RestoreOptions),
     /// Describe this process; for the worker's own use.
     Witness,
+    /// Be the first process of a guest; for the worker's own use.
+    BootGuest,
+    /// Do the job of the guest that this process is in; for the worker's own use.
+    RunGuestJob,
     /// Explain the command.
     Help,
     /// Tell the version.
@@ -141,6 +147,7 @@ pub fn parse_command_line(arguments: Vec<OsString>) -> Result<Command, String> {
     let mut parent = None;
     let mut asked = Vec::new();
     let mut user = Vec::new();
+    let mut guest = false;
     let mut options = RestoreOptions::default();
     let mut seconds = 10.0;
     if FLEET_VERBS.iter().any(|fleet| verb == *fleet) {
@@ -168,6 +175,8 @@ pub fn parse_command_line(arguments: Vec<OsString>) -> Result<Command, String> {
                 .and_then(|text| text.split_once('='))
                 .ok_or("--ask needs NAME=LEVEL")?;
             asked.push((name.to_owned(), level.to_owned()));
+        } else if verb == "factors" && argument == "--guest" {
+            guest = true;
         } else if verb == "factors" && argument == "--user" {
             user.push(PathBuf::from(
                 arguments.next().ok_or("--user needs a folder")?,
@@ -205,9 +214,11 @@ pub fn parse_command_line(arguments: Vec<OsString>) -> Result<Command, String> {
             parent,
         }),
         Some("noise") => Ok(Command::Noise { seconds }),
-        Some("factors") => Ok(Command::Factors { asked, user }),
+        Some("factors") => Ok(Command::Factors { asked, user, guest }),
         Some("restore") => Ok(Command::Restore(options)),
         Some("witness") => Ok(Command::Witness),
+        Some("boot-guest") => Ok(Command::BootGuest),
+        Some("run-guest-job") => Ok(Command::RunGuestJob),
         Some("--help" | "-h" | "help") => Ok(Command::Help),
         Some("--version" | "-V") => Ok(Command::Version),
         _ => Err(format!("`{}` is not a command", verb.display())),
@@ -311,9 +322,10 @@ mod tests {
         let expected = Command::Factors {
             asked: vec![("swap".to_owned(), "off".to_owned())],
             user: vec!["f".into()],
+            guest: true,
         };
         assert_eq!(
-            parse(&["factors", "--user", "f", "--ask", "swap=off"]),
+            parse(&["factors", "--guest", "--user", "f", "--ask", "swap=off"]),
             Ok(expected)
         );
     }

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use datamill_probe::{Family, Interruption, Launch, Measured, ProcessSettings, launch};
+use datamill_probe::{Bounds, Family, Interruption, Launch, Measured, ProcessSettings, launch};
 use datamill_protocol::Phase;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
@@ -17,6 +17,7 @@ use crate::environment::phase_environment;
 use crate::inside::Assignment;
 use crate::package::{Package, RUN, SETUP};
 use crate::phases::output_file;
+use crate::resources::{Members, script_bounds};
 use crate::witness::autogroup_of;
 use crate::world::World;
 
@@ -84,15 +85,13 @@ fn launch_script(
     if world.family == Family::Subreaper && !variables.iter().any(|(name, _)| name == "HOME") {
         variables.push(("HOME".to_owned(), directory.to_string_lossy().into_owned()));
     }
+    let bounds = script_bounds(world, Members::Beside, assignment.spec.limits.world_bytes);
     launch(Launch {
         program: &directory.join(script),
         arguments: &[],
         environment: &phase_environment(world, &variables, false),
         directory: &directory,
         settings: &ProcessSettings::RANDOMIZED,
-        confinement: world
-            .confinement()
-            .map_err(|error| format!("its {script} cannot be confined: {error}"))?,
         own_session: script == SETUP || world.own_session,
         with_counters: false,
         timeout,
@@ -100,6 +99,7 @@ fn launch_script(
         stdout: output("out")?,
         stderr: output("err")?,
         family: world.family,
+        bounds: bounds.as_ref().map(|bounds| bounds as &dyn Bounds),
         interrupt: Some(line),
     })
     .map_err(|error| format!("its {script} cannot be executed: {error}"))

@@ -57,7 +57,7 @@ fn make_trial(lease: &Lease, levels: &Levels, interrupt: &Interrupt) -> TrialRec
     let (Some(prebuilt), Some(package)) = (&lease.prebuilt, &spec.package.sha256) else {
         return run_trial(spec, levels, interrupt);
     };
-    let kind = wanted_kind(spec);
+    let kind = wanted_kind(spec.isolation);
     let place = builds_folder(spec).join(name_build(package, spec, levels, kind));
     let archive =
         Path::new(&spec.package.path).with_file_name(format!("{}.tar.gz", prebuilt.sha256));
@@ -155,6 +155,7 @@ fn record_build(spec: &TrialSpec, started_unix_ns: u64, built: Step<BuildFacts>)
     let outcome = match failure.as_ref().map(|failure| failure.kind) {
         None => Outcome::Completed,
         Some(FailureKind::Timeout) => Outcome::TimedOut,
+        Some(FailureKind::MemoryKilled) => Outcome::Lost,
         Some(_) => Outcome::Failed,
     };
     let mut factors = Vec::new();
@@ -173,7 +174,12 @@ fn record_build(spec: &TrialSpec, started_unix_ns: u64, built: Step<BuildFacts>)
             version: env!("CARGO_PKG_VERSION").to_owned(),
         },
         host: datamill_host::read_host_facts(),
-        isolation: IsolationFacts::of(wanted_kind(spec), String::new()),
+        isolation: IsolationFacts {
+            kind: wanted_kind(spec.isolation),
+            reason: String::new(),
+            guest: None,
+        },
+        resources: None,
         started_unix_ns,
         ended_unix_ns: unix_ns(),
         outcome,
@@ -192,11 +198,10 @@ fn record_build(spec: &TrialSpec, started_unix_ns: u64, built: Step<BuildFacts>)
 }
 
 /// The kind of world that a trial gets here.
-fn wanted_kind(spec: &TrialSpec) -> IsolationKind {
-    match spec.isolation {
-        IsolationWanted::Auto if spec.needs.privileged => IsolationKind::Overlay,
+fn wanted_kind(wanted: IsolationWanted) -> IsolationKind {
+    match wanted {
         IsolationWanted::Auto => find_isolation(),
-        IsolationWanted::Confined => IsolationKind::Confined,
+        IsolationWanted::Guest => IsolationKind::Guest,
         IsolationWanted::Overlay => IsolationKind::Overlay,
         IsolationWanted::UserNamespace => IsolationKind::UserNamespace,
         IsolationWanted::Plain => IsolationKind::Plain,

@@ -9,17 +9,18 @@ mod digest;
 mod environment;
 mod factors;
 mod fleet;
+mod guest;
 mod inside;
 mod interrupt;
 mod isolation_look;
 mod keeper;
-mod keeping;
 mod leased_trial;
 mod metrics;
 mod package;
 mod page_cache;
 mod phases;
 mod preparation;
+mod resources;
 mod restore;
 mod scratch;
 mod setup;
@@ -89,12 +90,14 @@ fn main() -> ExitCode {
             parent,
         }) => run_leased(&options, run, parent),
         Ok(Command::Noise { seconds }) => print_json(&datamill_host::measure_noise(seconds)),
-        Ok(Command::Factors { asked, user }) => print_offers(&asked, &user),
+        Ok(Command::Factors { asked, user, guest }) => print_offers(&asked, &user, guest),
         Ok(Command::Restore(options)) => restore(options),
         Ok(Command::Witness) => witness::observe_self().and_then(|seen| {
             writeln!(io::stdout(), "{}", serde_json::to_string(&seen)?)?;
             Ok(DONE)
         }),
+        Ok(Command::BootGuest) => guest::boot_guest(),
+        Ok(Command::RunGuestJob) => run_guest_job(),
         Ok(Command::Help) => print(HELP),
         Ok(Command::Version) => print(&format!("datamill-worker {}\n", env!("CARGO_PKG_VERSION"))),
         Err(cause) => Ok(refuse(&format!("{cause}\nTry `datamill-worker --help`."))),
@@ -156,12 +159,24 @@ fn build_package(spec: &Path, parent: Option<u32>) -> io::Result<u8> {
     }
 }
 
-fn print_offers(asked: &[(String, String)], user: &[PathBuf]) -> io::Result<u8> {
+fn print_offers(asked: &[(String, String)], user: &[PathBuf], guest: bool) -> io::Result<u8> {
     let interrupt = prepare_process(None)?;
+    if guest {
+        return match guest::offer_in_guest(asked, user, &interrupt) {
+            Ok(offers) => print_json(&offers),
+            Err(cause) => Ok(refuse(&format!("--guest: {cause}"))),
+        };
+    }
     match factors::offer_user_factors(user, &interrupt) {
         Ok(user) => print_json(&factors::offer_asked(asked, user)),
         Err(cause) => Ok(refuse(&format!("--user: {cause}"))),
     }
+}
+
+fn run_guest_job() -> io::Result<u8> {
+    umask(Mode::from_raw_mode(0o022));
+    guest::run_guest_job(&Interrupt::listen()?)?;
+    Ok(DONE)
 }
 
 fn restore(options: RestoreOptions) -> io::Result<u8> {

@@ -7,14 +7,16 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::Duration;
 
-use datamill_probe::{
-    ChildStep, Confinement, Launch, LaunchError, Measured, ProcessSettings, launch,
-};
+use datamill_probe::{Bounds, ChildStep, Launch, LaunchError, Measured, ProcessSettings, launch};
 use datamill_protocol::{Failure, FailureKind, Phase, PhaseFacts, TrialLimits};
 use rustix::fs::{Mode, OFlags, fstatvfs, openat};
 
 use crate::interrupt::Interrupt;
 use crate::package::{COLLECT, RUN, SETUP};
+use crate::resources::{
+    Members, Reached, ScriptBounds, descriptor_failure, reached_failure, script_bounds,
+    world_failure,
+};
 use crate::trouble::{Step, disk_full, failure, io_failure};
 use crate::world::World;
 
@@ -58,15 +60,6 @@ pub struct Ended {
     pub failure: Option<Failure>,
 }
 
-impl<'a> Stage<'a> {
-    /// What the scripts are launched with.
-    fn confinement(&self, phase: Phase) -> Step<Option<&'a Confinement>> {
-        self.world
-            .confinement()
-            .map_err(io_failure(phase, "confining the package"))
-    }
-}
-
 impl Ended {
     fn unexecuted(failure: Failure) -> Self {
         Self {
@@ -79,7 +72,10 @@ impl Ended {
 
 /// Runs and measures one script.
 pub fn run_script(stage: &Stage<'_>, script: &Script<'_>) -> Ended {
-    match launch_script(stage, script) {
+    let bounds = script_bounds(stage.world, Members::Measured, stage.limits.world_bytes);
+    let launched = launch_script(stage, script, bounds.as_ref());
+    let reached = bounds.as_ref().and_then(ScriptBounds::settle);
+    match launched {
         Err(failure) => Ended::unexecuted(failure),
         Ok(mut measured) => {
             // Why a counter is missing is the same for every phase: `run.sh` tells it once.
@@ -88,7 +84,7 @@ pub fn run_script(stage: &Stage<'_>, script: &Script<'_>) -> Ended {
                 counters.retain(|counter| counter.value.is_some());
             }
             Ended {
-                failure: judge(stage, script, &measured),
+                failure: judge(stage, script, &measured, reached),
                 facts: Some(measured.facts),
                 stdout_tail: measured.stdout_tail,
             }
@@ -96,7 +92,11 @@ pub fn run_script(stage: &Stage<'_>, script: &Script<'_>) -> Ended {
     }
 }
 
-fn launch_script(stage: &Stage<'_>, script: &Script<'_>) -> Step<Measured> {
+fn launch_script(
+    stage: &Stage<'_>,
+    script: &Script<'_>,
+    bounds: Option<&ScriptBounds<'_>>,
+) -> Step<Measured> {
     let (name, timeout_s) = script_of(script.phase, stage.limits);
     let program = stage.world.root.join(name);
     let stem = stem(script);
@@ -111,7 +111,6 @@ fn launch_script(stage: &Stage<'_>, script: &Script<'_>) -> Step<Measured> {
             &stage.world.root
         },
         settings: script.settings,
-        confinement: stage.confinement(script.phase)?,
         own_session: !is_run || stage.world.own_session,
         with_counters: true,
         timeout: Duration::try_from_secs_f64(timeout_s).ok(),
@@ -119,6 +118,7 @@ fn launch_script(stage: &Stage<'_>, script: &Script<'_>) -> Step<Measured> {
         stdout: output_file(stage.output, &format!("{stem}.out"), script.phase)?,
         stderr: output_file(stage.output, &format!("{stem}.err"), script.phase)?,
         family: stage.world.family,
+        bounds: bounds.map(|bounds| bounds as &dyn Bounds),
         interrupt: Some(stage.interrupt),
     })
     .map_err(|error| launch_failure(script.phase, name, &program, &error))
@@ -213,9 +213,9 @@ fn factor_set_at(step: ChildStep) -> Option<&'static str> {
         ChildStep::Niceness => Some("niceness"),
         ChildStep::Policy => Some("scheduler_policy"),
         ChildStep::Separate
+        | ChildStep::Bounds
         | ChildStep::Streams
         | ChildStep::Directory
-        | ChildStep::Confine
         | ChildStep::Execute => None,
     }
 }
@@ -239,7 +239,12 @@ fn missing_interpreter(program: &Path) -> String {
     }
 }
 
-fn judge(stage: &Stage<'_>, script: &Script<'_>, measured: &Measured) -> Option<Failure> {
+fn judge(
+    stage: &Stage<'_>,
+    script: &Script<'_>,
+    measured: &Measured,
+    reached: Option<Reached>,
+) -> Option<Failure> {
     let phase = script.phase;
     let (name, timeout_s) = script_of(phase, stage.limits);
     let setting = name.trim_end_matches(".sh");
@@ -251,6 +256,10 @@ fn judge(stage: &Stage<'_>, script: &Script<'_>, measured: &Measured) -> Option<
     let facts = &measured.facts;
     if measured.interrupted {
         return Some(interrupted(phase));
+    }
+    let resources = stage.world.resources.as_deref();
+    if let Some((resources, reached)) = resources.zip(reached) {
+        return Some(reached_failure(resources, phase, &name, reached));
     }
     if let Some(error) = &measured.storage_error {
         let error = io::Error::new(error.kind(), error.to_string());
@@ -277,9 +286,22 @@ fn judge(stage: &Stage<'_>, script: &Script<'_>, measured: &Measured) -> Option<
         (None, Some(signal)) => format!("was killed by signal {signal} ({})", signal_name(signal)),
         (None, None) => "ended in an unknown way".to_owned(),
     };
+    let suspected =
+        resources.and_then(|it| it.suspect(facts.peak_memory_bytes, |text| says(measured, text)));
+    if let Some((resources, reached)) = resources.zip(suspected) {
+        return Some(reached_failure(resources, phase, &name, reached));
+    }
     let message = format!("{name} {end}{}", quotation(&stem, measured));
+    if let Some(resources) = resources.filter(|_| stage.world.in_memory)
+        && ran_out_of_space(stage.world, measured)
+    {
+        return Some(world_failure(resources, phase, &message));
+    }
     if ran_out_of_space(stage.world, measured) {
         return Some(disk_full(phase, message));
+    }
+    if let Some(resources) = resources.filter(|_| says(measured, "Too many open files")) {
+        return Some(descriptor_failure(resources, phase, &message));
     }
     let kind = if facts.signal.is_some() {
         FailureKind::Signal
@@ -288,7 +310,8 @@ fn judge(stage: &Stage<'_>, script: &Script<'_>, measured: &Measured) -> Option<
     };
     let remedy = match facts.signal {
         Some(libc::SIGKILL) => {
-            "Nobody in the worker killed it: probably the host ran out of memory.".to_owned()
+            "Nobody in the worker killed it, and no limit was reached: look for who did, in the package first."
+                .to_owned()
         }
         _ => format!(
             "Read the whole output in {stem}.out and {stem}.err beside the trial's record{}.",
@@ -313,19 +336,24 @@ pub fn interrupted(phase: Phase) -> Failure {
 }
 
 fn ran_out_of_space(world: &World, measured: &Measured) -> bool {
-    let said = [&measured.stderr_tail, &measured.stdout_tail]
+    says(measured, "No space left on device")
+        || says(measured, "Disk quota exceeded")
+        || is_full(world)
+}
+
+/// Whether the last that a script wrote holds a text.
+fn says(measured: &Measured, text: &str) -> bool {
+    [&measured.stderr_tail, &measured.stdout_tail]
         .iter()
-        .any(|tail| {
-            let text = String::from_utf8_lossy(tail);
-            text.contains("No space left on device") || text.contains("Disk quota exceeded")
-        });
-    said || is_full(world)
+        .any(|tail| String::from_utf8_lossy(tail).contains(text))
 }
 
 /// Whether the file system that receives the package's changes is full.
 pub fn is_full(world: &World) -> bool {
     fstatvfs(&world.space).is_ok_and(|space| {
-        space.f_blocks > 0 && space.f_bavail.saturating_mul(space.f_frsize) < FULL_BELOW_BYTES
+        let is_bounded = space.f_blocks > 0;
+        let is_full = space.f_bavail.saturating_mul(space.f_frsize) < FULL_BELOW_BYTES;
+        is_bounded && is_full || space.f_files > 0 && space.f_favail == 0
     })
 }
 

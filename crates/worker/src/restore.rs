@@ -6,6 +6,7 @@ use datamill_host::{Host, Journal, JournalError, Restored, foresee_restore, rest
 use serde::Serialize;
 
 use crate::factors::{KEPT_FACTORS, host_verbs};
+use crate::resources::remove_abandoned_groups;
 use crate::scratch::remove_tree;
 
 /// How a restoration is asked for.
@@ -108,6 +109,7 @@ fn undo(host: &Host, forget: bool) -> Result<Report, JournalError> {
         }
         remove_tree(&host_verbs(host).scratch).ok();
     }
+    remove_abandoned_groups();
     Ok(Report {
         is_restored: restored.is_complete() && given_up.is_empty(),
         restored,

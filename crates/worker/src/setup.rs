@@ -11,7 +11,7 @@ use crate::inside::Assignment;
 use crate::package::SETUP;
 use crate::phases::{Script, run_script};
 use crate::trouble::{Step, failure, io_failure};
-use crate::world::{World, do_confined};
+use crate::world::World;
 
 /// Runs `setup.sh`, if there is one, behind the compiler wrappers.
 pub fn build_package(
@@ -31,15 +31,12 @@ pub fn build_package(
     if !assignment.package.has_setup {
         return (Some(build), Ok(()));
     }
-    let installed = do_confined(world, || {
-        install_wrappers(
-            &world.tools,
-            std::path::Path::new("/"),
-            SEARCH_PATH,
-            &assignment.levels.compiler,
-        )
-        .map(drop)
-    });
+    let installed = install_wrappers(
+        &world.tools,
+        std::path::Path::new("/"),
+        SEARCH_PATH,
+        &assignment.levels.compiler,
+    );
     if let Err(error) = installed {
         return (
             None,
@@ -64,13 +61,10 @@ pub fn build_package(
     if let Some(failure) = ended.failure {
         return (Some(build), Err(failure));
     }
-    let look = do_confined(world, || {
-        read_compiler_log(&world.tools).map(|look| (look.facts, look.executables_sha256))
-    });
-    match look {
-        Ok((facts, executables_sha256)) => {
-            build.compiler = facts;
-            build.executables_sha256 = executables_sha256;
+    match read_compiler_log(&world.tools) {
+        Ok(look) => {
+            build.compiler = look.facts;
+            build.executables_sha256 = look.executables_sha256;
             (Some(build), Ok(()))
         }
         Err(error) => (
@@ -103,15 +97,13 @@ pub fn check_still_there(world: &World, phase: Phase, script: &str) -> Step<()> 
 
 /// A build may have noted the wrappers' paths: they stay where they are, but change nothing any more.
 pub fn keep_wrappers_passive(world: &World) -> Step<()> {
-    do_confined(world, || {
-        install_wrappers(
-            &world.tools,
-            std::path::Path::new("/"),
-            SEARCH_PATH,
-            &Default::default(),
-        )
-        .map(drop)
-    })
+    install_wrappers(
+        &world.tools,
+        std::path::Path::new("/"),
+        SEARCH_PATH,
+        &Default::default(),
+    )
+    .map(drop)
     .map_err(io_failure(
         Phase::Isolate,
         "resetting the compiler wrappers",

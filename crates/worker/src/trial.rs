@@ -5,6 +5,7 @@ use std::io;
 use std::mem;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use datamill_host::{Host, KernelLog};
@@ -16,18 +17,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::builds::{BuildError, SharedBuild, obtain_shared_build};
 use crate::factors::{HostTurn, Levels, UserFactors, add_unread_factors, prepare_user_factors};
+use crate::guest::run_trial_in_guest;
 use crate::inside::{Assignment, TrialParts, lost_carrier, perform_trial};
 use crate::interrupt::Interrupt;
-use crate::keeping::Keeping;
 use crate::package::{Package, prepare_package};
+use crate::resources::Resources;
 use crate::trouble::{Step, io_failure};
 use crate::world::{
-    Changes, EncloseError, WorldError, WorldRequest, clear_scratch, enclose, enter_world,
-    impossible_failure, remove_scratch,
+    Changes, EncloseError, RootFilesystem, WorldError, WorldRequest, clear_scratch, enclose,
+    enter_world, impossible_failure, remove_scratch,
 };
 
 /// Runs one trial; whatever happens, the record tells it.
 pub fn run_trial(spec: &TrialSpec, levels: &Levels, interrupt: &Interrupt) -> TrialRecord {
+    if spec.isolation == IsolationWanted::Guest {
+        return run_trial_in_guest(spec, levels, interrupt);
+    }
     let started_unix_ns = unix_ns();
     // Read first: a plain world lets the scripts of root change even the host's name.
     let worker = WorkerFacts {
@@ -35,8 +40,13 @@ pub fn run_trial(spec: &TrialSpec, levels: &Levels, interrupt: &Interrupt) -> Tr
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     let host = datamill_host::read_host_facts();
-    let mut isolation = IsolationFacts::of(weakest(spec), String::new());
+    let mut isolation = IsolationFacts {
+        kind: weakest(spec.isolation),
+        reason: String::new(),
+        guest: None,
+    };
     let mut package_sha256 = None;
+    let mut resources = None;
     let mut turn = HostTurn::begin(Host::here());
     let mut parts = match prepare(spec, levels, interrupt) {
         Err(failure) => TrialParts {
@@ -45,7 +55,9 @@ pub fn run_trial(spec: &TrialSpec, levels: &Levels, interrupt: &Interrupt) -> Tr
         },
         Ok(prepared) => {
             package_sha256.clone_from(&prepared.package.sha256);
-            let assignment = prepared.assignment(spec, levels, interrupt);
+            let bounds = Rc::new(Resources::prepare(&spec.limits));
+            resources = Some(bounds.facts());
+            let assignment = prepared.assignment(spec, levels, &bounds, interrupt);
             let user = &prepared.user_factors.host;
             let mut parts = match turn.set(&levels.host, user) {
                 Err(failure) => TrialParts {
@@ -59,6 +71,7 @@ pub fn run_trial(spec: &TrialSpec, levels: &Levels, interrupt: &Interrupt) -> Tr
                 }
             };
             parts.factors.extend(turn.end(&levels.host, user));
+            parts.notices.extend(release(bounds).err());
             parts
         }
     };
@@ -83,6 +96,7 @@ pub fn run_trial(spec: &TrialSpec, levels: &Levels, interrupt: &Interrupt) -> Tr
         worker,
         host,
         isolation,
+        resources,
         started_unix_ns,
         ended_unix_ns: unix_ns(),
         outcome: outcome(&parts),
@@ -107,10 +121,11 @@ pub fn build_shared_package(
     interrupt: &Interrupt,
 ) -> Step<BuildFacts> {
     let prepared = prepare(spec, levels, interrupt)?;
-    let assignment = prepared.assignment(spec, levels, interrupt);
+    let bounds = Rc::new(Resources::prepare(&spec.limits));
+    let assignment = prepared.assignment(spec, levels, &bounds, interrupt);
     let mut reasons = Vec::new();
     let mut result = Err(impossible_failure("this host allows none"));
-    for kind in candidates(spec) {
+    for kind in candidates(spec.isolation) {
         match obtain_shared_build(&assignment, *kind, &prepared.worker) {
             Ok(build) => result = Ok(build.facts),
             Err(BuildError::Failed { failure, .. }) => result = Err(failure),
@@ -123,6 +138,7 @@ pub fn build_shared_package(
         }
         break;
     }
+    release(bounds).ok();
     remove_scratch(Path::new(&spec.scratch_dir)).ok();
     result
 }
@@ -142,6 +158,7 @@ impl Prepared {
         &'a self,
         spec: &'a TrialSpec,
         levels: &'a Levels,
+        resources: &'a Rc<Resources>,
         interrupt: &'a Interrupt,
     ) -> Assignment<'a> {
         Assignment {
@@ -149,6 +166,7 @@ impl Prepared {
             levels,
             package: &self.package,
             output: &self.output,
+            resources,
             interrupt,
             kernel_log: self.kernel_log.as_ref(),
             environment_factors: &self.user_factors.environment,
@@ -209,16 +227,14 @@ pub fn own_binary() -> io::Result<PathBuf> {
 }
 
 /// Kinds of worlds that satisfy what is wanted, strongest first.
-fn candidates(spec: &TrialSpec) -> &'static [IsolationKind] {
-    match spec.isolation {
-        IsolationWanted::Auto if spec.needs.privileged => &[IsolationKind::Overlay],
+fn candidates(wanted: IsolationWanted) -> &'static [IsolationKind] {
+    match wanted {
         IsolationWanted::Auto => &[
-            IsolationKind::Confined,
-            IsolationKind::UserNamespace,
             IsolationKind::Overlay,
+            IsolationKind::UserNamespace,
             IsolationKind::Plain,
         ],
-        IsolationWanted::Confined => &[IsolationKind::Confined],
+        IsolationWanted::Guest => &[IsolationKind::Guest],
         IsolationWanted::Overlay => &[IsolationKind::Overlay],
         IsolationWanted::UserNamespace => &[IsolationKind::UserNamespace],
         IsolationWanted::Plain => &[IsolationKind::Plain],
@@ -226,8 +242,8 @@ fn candidates(spec: &TrialSpec) -> &'static [IsolationKind] {
 }
 
 /// The kind that a record shows when no world was reached.
-fn weakest(spec: &TrialSpec) -> IsolationKind {
-    candidates(spec)
+fn weakest(wanted: IsolationWanted) -> IsolationKind {
+    candidates(wanted)
         .last()
         .copied()
         .unwrap_or(IsolationKind::Plain)
@@ -235,28 +251,24 @@ fn weakest(spec: &TrialSpec) -> IsolationKind {
 
 /// Tries the wanted kinds of worlds from the strongest on, until one is possible.
 fn try_isolations(assignment: &Assignment<'_>, worker: &Path) -> (IsolationFacts, TrialParts) {
-    let spec = assignment.spec;
-    let mut reasons = match spec.isolation {
-        IsolationWanted::UserNamespace | IsolationWanted::Overlay | IsolationWanted::Plain => {
+    let wanted = assignment.spec.isolation;
+    let mut reasons = match wanted {
+        IsolationWanted::UserNamespace | IsolationWanted::Plain => {
             vec!["the specification asks for this kind".to_owned()]
         }
-        IsolationWanted::Auto if spec.needs.privileged => {
-            vec!["the package needs all rights of root".to_owned()]
-        }
-        IsolationWanted::Auto | IsolationWanted::Confined => Vec::new(),
+        IsolationWanted::Auto | IsolationWanted::Guest | IsolationWanted::Overlay => Vec::new(),
     };
-    for kind in candidates(spec) {
+    for kind in candidates(wanted) {
         match perform_in(*kind, assignment, worker) {
             Ok(parts) => {
-                let facts = IsolationFacts {
-                    kind: *kind,
-                    reason: reasons.join("; "),
-                    needs: spec.needs.clone(),
-                    owner: parts.world.owner,
-                    covered: parts.world.covered,
-                    gaps: parts.world.gaps.clone(),
-                };
-                return (facts, parts);
+                return (
+                    IsolationFacts {
+                        kind: *kind,
+                        reason: reasons.join("; "),
+                        guest: None,
+                    },
+                    parts,
+                );
             }
             Err(reason) => reasons.push(named_reason(*kind, &reason)),
         }
@@ -264,7 +276,11 @@ fn try_isolations(assignment: &Assignment<'_>, worker: &Path) -> (IsolationFacts
     let reason = reasons.join("; ");
     let failure = Some(impossible_failure(&reason));
     (
-        IsolationFacts::of(weakest(spec), reason),
+        IsolationFacts {
+            kind: weakest(wanted),
+            reason,
+            guest: None,
+        },
         TrialParts {
             failure,
             ..TrialParts::default()
@@ -274,16 +290,12 @@ fn try_isolations(assignment: &Assignment<'_>, worker: &Path) -> (IsolationFacts
 
 fn named_reason(kind: IsolationKind, reason: &str) -> String {
     let kind = match kind {
-        IsolationKind::Confined => "confined",
+        IsolationKind::Guest => "guest",
         IsolationKind::Overlay => "overlay",
         IsolationKind::UserNamespace => "user namespace",
         IsolationKind::Plain => "plain",
     };
     format!("{kind}: {reason}")
-}
-
-fn spec_needs_root(spec: &TrialSpec) -> bool {
-    spec.needs.privileged
 }
 
 #[derive(Serialize, Deserialize)]
@@ -298,12 +310,8 @@ fn perform_in(
     assignment: &Assignment<'_>,
     worker: &Path,
 ) -> Result<TrialParts, String> {
-    let of_root = matches!(kind, IsolationKind::Confined | IsolationKind::Overlay);
-    if of_root && !rustix::process::geteuid().is_root() {
+    if kind == IsolationKind::Overlay && !rustix::process::geteuid().is_root() {
         return Err("needs root".to_owned());
-    }
-    if spec_needs_root(assignment.spec) && !of_root {
-        return Err("the package needs all rights of root".to_owned());
     }
     let mut notices = Vec::new();
     let build = match assignment.spec.build {
@@ -338,19 +346,21 @@ fn perform_with_build(
     build: Option<SharedBuild>,
 ) -> Result<TrialParts, String> {
     let background = assignment.background.map(|package| package.root.as_path());
-    let keeping = Keeping::of(kind, assignment.spec)?;
+    let world_bytes = match assignment.levels.world.root_filesystem {
+        // On a disk the bound comes from the disk unless one is asked for.
+        Some(RootFilesystem::Image(_)) => assignment.spec.limits.world_bytes,
+        _ => assignment.resources.world_bytes(),
+    };
     let request = WorldRequest {
         package: &assignment.package.root,
         build: build.as_ref().map(|build| build.layers.as_path()),
-        changes: Changes::Memory(assignment.spec.limits.world_bytes),
+        changes: Changes::Memory(world_bytes),
         scratch: Path::new(&assignment.spec.scratch_dir),
         worker,
         settings: assignment.levels.world.settings(background),
-        confines: keeping.confines(&assignment.spec.needs),
     };
     let facts = build.as_ref().map(|build| build.facts.clone());
-    let network = assignment.spec.needs.network;
-    let report = enclose(kind, network, assignment.interrupt, || {
+    let report = enclose(kind, assignment.interrupt, || {
         match enter_world(kind, &request) {
             Err(WorldError::Impossible(reason) | WorldError::NoDiskLayer(reason)) => {
                 TrialReport::Impossible(reason)
@@ -360,7 +370,8 @@ fn perform_with_build(
                 ..TrialParts::default()
             })),
             Ok(mut world) => {
-                TrialReport::Ended(Box::new(perform_trial(assignment, &mut world, facts)))
+                world.resources = Some(Rc::clone(assignment.resources));
+                TrialReport::Ended(Box::new(perform_trial(assignment, &world, facts)))
             }
         }
     });
@@ -380,9 +391,16 @@ fn outcome(parts: &TrialParts) -> Outcome {
     match &parts.failure {
         None => Outcome::Completed,
         Some(_) if parts.interrupted => Outcome::Lost,
+        // It is not the package's answer.
+        Some(failure) if failure.kind == FailureKind::MemoryKilled => Outcome::Lost,
         Some(failure) if failure.kind == FailureKind::Timeout => Outcome::TimedOut,
         Some(_) => Outcome::Failed,
     }
+}
+
+/// Ends what is left of a trial and gives back what kept it within its bounds; the error is a sentence.
+fn release(resources: Rc<Resources>) -> Result<(), String> {
+    Rc::into_inner(resources).map_or(Ok(()), Resources::release)
 }
 
 /// The clock, nanoseconds since the Unix epoch.

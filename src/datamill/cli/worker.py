@@ -15,6 +15,7 @@ from rich.text import Text
 
 from datamill.cli.console import make_console
 from datamill.cli.worker_fleet import join, token
+from datamill.cli.worker_guest import guest_image
 from datamill.cli.worker_image import image
 from datamill.cli.worker_lab import lab
 from datamill.execution.host_lock import STATE_VARIABLE, lock_host, name_lock
@@ -34,6 +35,7 @@ def worker() -> None:
 worker.add_command(join)
 worker.add_command(token)
 worker.add_command(image)
+worker.add_command(guest_image)
 worker.add_command(lab)
 
 

@@ -7,9 +7,9 @@ What runs a trial does not set this factor: the machine was rebooted, or not, be
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from datamill.design.records import Design
+from datamill.design.records import PlannedTrial
 from datamill.experiment.offers import FactorOffer, MissingLevel
 from datamill.experiment.records import Experiment
 
@@ -42,15 +42,15 @@ def offer_reboots(*, allowed: bool) -> FactorOffer:
     return FactorOffer(REBOOT_FACTOR, "world", (NOT_REBOOTED,), (missing,))
 
 
-def list_reboots(experiment: Experiment, design: Design) -> Iterator[bool]:
-    """Yield for each trial of a design, in its order, whether its machine is rebooted just before it.
+def list_reboots(experiment: Experiment, trials: Iterable[PlannedTrial]) -> Iterator[bool]:
+    """Yield for each trial of a design, in their order, whether its machine is rebooted just before it.
 
     With `[fleet] reboot = "block"` that is every `block_trials` trials of a machine, its first among them.
     """
     by_level = varies_reboots(experiment)
     policy = experiment.fleet.reboot
     done: Counter[str] = Counter()
-    for trial in design.trials:
+    for trial in trials:
         if by_level:
             yield trial.levels.get(REBOOT_FACTOR) == REBOOTED
             continue

@@ -36,7 +36,6 @@ from datamill.experiment.quantities import parse_duration, parse_size
 from datamill.experiment.records import (
     BlockCondition,
     Experiment,
-    Isolation,
     Limits,
     Package,
     Response,
@@ -122,7 +121,7 @@ def parse_experiment(text: str, *, name: str) -> Experiment:
         ),  # type: ignore[arg-type]
         isolation=check_one_of(
             field("isolation", str, "auto"),
-            get_args(Isolation),
+            ("auto", "guest", "overlay", "user_namespace", "plain"),
             source,
             "experiment",
             "isolation",
@@ -228,8 +227,10 @@ def _parse_responses(tables: Mapping[str, Any], source: Source) -> tuple[Respons
 def _parse_limits(tables: Mapping[str, Any], source: Source) -> Limits:
     table = take_table(tables, "limits", source)
     durations = ("setup_timeout", "run_timeout", "collect_timeout")
-    sizes = ("output", "archive", "package", "world")
-    source.check_keys(table, (*durations, *sizes, "package_files"), "limits")
+    sizes = ("output", "archive", "package", "world", "memory")
+    # The least of them lets a shell run a program.
+    counts = {"package_files": 1, "processes": 2, "descriptors": 16}
+    source.check_keys(table, (*durations, *sizes, *counts), "limits")
     given: dict[str, Any] = {}
     for key in durations:
         if key in table:
@@ -237,7 +238,8 @@ def _parse_limits(tables: Mapping[str, Any], source: Source) -> Limits:
     for key in sizes:
         if key in table:
             given[f"{key}_bytes"] = parse_size(table[key], where=source.locate("limits", key))
-    if "package_files" in table:
-        count = take_typed(table, "package_files", int, 0, source, "limits")
-        given["package_files"] = check_within(count, 1, 1 << 31, source, "limits", "package_files")
+    for key, least in counts.items():
+        if key in table:
+            count = take_typed(table, key, int, 0, source, "limits")
+            given[key] = check_within(count, least, 1 << 31, source, "limits", key)
     return Limits(**given)

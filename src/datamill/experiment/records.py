@@ -9,8 +9,7 @@ from datamill.experiment.levels import NumberRange
 
 Direction = Literal["higher", "lower"]
 BuildPolicy = Literal["fresh", "shared"]
-Isolation = Literal["auto", "confined", "user_namespace", "overlay", "plain"]
-KernelInterface = Literal["perf_events", "io_uring", "userfaultfd", "namespaces"]
+Isolation = Literal["auto", "guest", "overlay", "user_namespace", "plain"]
 #: Which combinations of levels are measured.
 DesignKind = Literal["full", "screening", "fractional", "d-optimal", "covering"]
 #: How trials follow each other: all in one random order, or every design point once before any comes again.
@@ -22,22 +21,11 @@ Treatment = Literal["vary", "fix", "randomise"]
 
 
 @dataclass(frozen=True, slots=True)
-class PackageNeeds:
-    """What a package asks of the host that packages usually do not get."""
-
-    network: bool = False
-    devices: tuple[str, ...] = ()
-    kernel: tuple[KernelInterface, ...] = ()
-    privileged: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Package:
-    """What is measured: its name in this experiment, the path as the file gives it, and its needs."""
+    """What is measured: its name in this experiment and the path as the file gives it."""
 
     name: str
     path: str
-    needs: PackageNeeds = PackageNeeds()
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +119,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds on one trial, in seconds and bytes."""
+    """Bounds on one trial, in seconds, bytes and counts; 0 leaves a bound to the worker."""
 
     setup_timeout_s: float = 1800.0
     run_timeout_s: float = 600.0
@@ -141,6 +129,9 @@ class Limits:
     package_bytes: int = 4 << 30
     package_files: int = 200_000
     world_bytes: int = 0
+    processes: int = 0
+    memory_bytes: int = 0
+    descriptors: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,14 @@ from typing import Literal
 import msgspec
 
 SCHEMA_VERSION = 4
-#: Versions of trial records that are read: what 2 and 3 added has defaults.
+#: Versions of trial records that are read: what 2, 3 and 4 added has defaults.
 READ_VERSIONS = (1, 2, 3, 4)
 
-IsolationWanted = Literal["auto", "confined", "user_namespace", "overlay", "plain"]
+IsolationWanted = Literal["auto", "guest", "overlay", "user_namespace", "plain"]
 BuildPolicy = Literal["fresh", "shared"]
-IsolationKind = Literal["confined", "user_namespace", "overlay", "plain"]
-KernelInterface = Literal["perf_events", "io_uring", "userfaultfd", "namespaces"]
+IsolationKind = Literal["guest", "overlay", "user_namespace", "plain"]
+Accelerator = Literal["kvm", "tcg"]
+ResourceMeans = Literal["cgroup_v2", "cgroup_v1", "rlimits"]
 Outcome = Literal["completed", "failed", "timed_out", "lost"]
 Phase = Literal["unpack", "isolate", "setup", "run", "collect"]
 FailureKind = Literal[
@@ -28,8 +29,13 @@ FailureKind = Literal[
     "no_archive",
     "bad_metrics",
     "factor",
+    "process_limit",
+    "memory_limit",
+    "disk_limit",
+    "descriptor_limit",
     "disk_full",
     "isolation",
+    "memory_killed",
     "internal",
 ]
 
@@ -50,19 +56,6 @@ class UserFactorSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc
     sha256: str | None
 
 
-class Needs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
-    """What a package needs of the host that packages usually do not get."""
-
-    network: bool = False
-    devices: tuple[str, ...] = ()
-    kernel: tuple[KernelInterface, ...] = ()
-    privileged: bool = False
-
-
-#: What a package gets that asks for nothing.
-NO_NEEDS = Needs()
-
-
 class TrialLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """Bounds on time and size of a trial."""
 
@@ -74,6 +67,9 @@ class TrialLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=Fa
     package_bytes: int
     package_files: int
     world_bytes: int
+    processes: int = 0
+    memory_bytes: int = 0
+    descriptors: int = 0
 
 
 class TrialSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -97,8 +93,6 @@ class TrialSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=Fals
     build_seed: int | None = None
     measurements: int = 0
     warmup: int = 0
-    needs: Needs = NO_NEEDS
-    covered: tuple[str, ...] = ()
 
 
 class WorkerFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -119,15 +113,32 @@ class HostFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=Fals
     boot_id: str
 
 
-class IsolationFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
-    """How the trial was kept apart from the host."""
+class GuestFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """An emulated machine of a trial's own."""
+
+    accelerator: Accelerator
+    kernel: str
+    processors: int
+    memory_bytes: int
+
+
+class IsolationFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False, omit_defaults=True):
+    """How the trial was kept apart from the host; `guest` is the machine that it saw instead of the host."""
 
     kind: IsolationKind
     reason: str
-    needs: Needs = NO_NEEDS
-    owner: int | None = None
-    covered: int = 0
-    gaps: tuple[str, ...] = ()
+    guest: GuestFacts | None = None
+
+
+class ResourceFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """What the scripts of a trial could use of the host, and who kept them to that."""
+
+    means: ResourceMeans
+    reason: str
+    processes: int
+    memory_bytes: int
+    world_bytes: int
+    descriptors: int
 
 
 class Failure(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -274,3 +285,4 @@ class TrialRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=Fa
     warmups: tuple[PhaseFacts, ...] = ()
     disturbance: DisturbanceFacts | None = None
     unrestored: tuple[str, ...] = ()
+    resources: ResourceFacts | None = None

@@ -19,7 +19,7 @@ WARM_UP = "warm-up"
 #: measurement, and figures that sum up observations.
 CALIBRATION, AGGREGATE = "calibration", "aggregate"
 #: Failures that say something about the host, not about the package: the trial is attempted again.
-HOST_FAILURES = frozenset({"disk_full", "isolation", "internal"})
+HOST_FAILURES = frozenset({"disk_full", "isolation", "memory_killed", "internal"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from datamill.experiment.offers import FactorOffer
-from datamill.results.trial_record import HostFacts, IsolationKind, KernelInterface, TrialRecord, TrialSpec
+from datamill.results.trial_record import HostFacts, IsolationKind, TrialRecord, TrialSpec
 
 FLEET_SCHEMA_VERSION = 1
 #: Versions of the messages that the coordinator still speaks.
@@ -64,12 +64,6 @@ class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     forbidden_factors: tuple[str, ...] = ()
     reboot: bool = False
     package_bytes: int = 0
-    network: bool = False
-    devices: tuple[str, ...] = ()
-    kernel: tuple[KernelInterface, ...] = ()
-    privileged: bool = False
-    plain: bool = False
-    covered: tuple[str, ...] = ()
 
 
 class EnrolmentRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

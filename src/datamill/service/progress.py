@@ -7,9 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
-from datamill.results.bundle import BundleHead
 from datamill.service.models import (
     ENDED_EXPERIMENTS,
     ENDED_TRIALS,
@@ -21,7 +18,7 @@ from datamill.service.models import (
     TrialState,
     Worker,
 )
-from datamill.service.submissions.trial_estimates import estimate_trial_times, mean_time
+from datamill.service.submissions.trial_estimates import estimate_trial_times, list_packages, mean_time
 
 #: What people are told of a trial or an attempt that has its record and is no part of the answer.
 DONE = "done"
@@ -79,16 +76,11 @@ def _estimate_finish(
         return 0.0
     paces = _read_paces(experiment, now_s)
     if not paces:
-        usual = mean_time(estimate_trial_times(_list_packages(experiment), None))
+        head = Experiment.objects.filter(pk=experiment.pk).values_list("head", flat=True).get()
+        usual = mean_time(estimate_trial_times(list_packages(bytes(head)), None))
         return max(left.values()) * usual if usual is not None else None
     usual = sum(paces.values()) / len(paces)
     return max(count * paces.get(name, usual) for name, count in left.items())
-
-
-def _list_packages(experiment: Experiment) -> list[str]:
-    """Return the packages of an experiment, by SHA-256."""
-    head = Experiment.objects.filter(pk=experiment.pk).values_list("head", flat=True).get()
-    return [package.sha256 for package in msgspec.json.decode(bytes(head), type=BundleHead).packages]
 
 
 def _read_paces(experiment: Experiment, now_s: float) -> dict[str, float]:

@@ -34,7 +34,11 @@ def parse_database_url(url: str) -> dict[str, Any]:
                 # Writers wait for each other instead of failing half-way.
                 "transaction_mode": "IMMEDIATE",
                 "timeout": 30,
-                "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;",
+                # A log that grew while somebody read for long is cut back to 64 MiB.
+                "init_command": (
+                    "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; "
+                    "PRAGMA journal_size_limit=67108864;"
+                ),
             },
         }
     if parts.scheme in ("postgres", "postgresql") and parts.path.strip("/"):
@@ -138,3 +142,6 @@ FILE_UPLOAD_MAX_MEMORY_SIZE = 4 << 20
 # Live views at a time, in all and of one user: each holds a connection and a thread that sleeps.
 MOST_VIEWERS = 1000
 MOST_VIEWERS_A_USER = 100
+# Bundles that are made or sent at a time: each is work for minutes, with its logs in memory or on the disk.
+MOST_BUNDLES = 8
+MOST_BUNDLES_A_USER = 3

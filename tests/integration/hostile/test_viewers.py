@@ -34,7 +34,7 @@ from datamill.service.coordinator.step import step
 from datamill.service.models import Attempt, Event, OutputPiece
 from datamill.service.watching import changes, feed
 from datamill.service.watching.changes import Cursor, parse_cursor
-from datamill.service.watching.places import PLACES, FullError
+from datamill.service.watching.places import BUNDLES, PLACES, FullError
 from datamill.service.watching.viewing import follow
 
 VIEWERS = 50
@@ -279,6 +279,27 @@ def test_one_user_cannot_take_the_places_of_all(monkeypatch: pytest.MonkeyPatch)
         place.leave()
         place.leave()
     PLACES.take(ada.pk).leave()
+
+
+@pytest.mark.usefixtures("memory_database")
+def test_one_user_cannot_have_many_bundles_made_at_once() -> None:
+    number = begin()
+    ada = User.objects.get(username="ada")
+    client = Client(headers={"Authorization": f"Bearer {make_api_key(ada, 'a')}"})
+    page = Client()
+    page.force_login(ada)
+    places = [BUNDLES.take(ada.pk) for _ in range(settings.MOST_BUNDLES_A_USER)]
+    refused = client.get(f"/api/experiments/{number}/bundle")
+    assert (refused.status_code, refused.headers["Retry-After"]) == (429, "30")
+    assert "3 bundles" in refused.json()["message"]
+    assert page.get(f"/experiments/{number}/bundle").status_code == 429
+    for place in places:
+        place.leave()
+    # One that fails, as its packages are not there, or is not read, holds no place either.
+    for _ in range(2 * settings.MOST_BUNDLES_A_USER):
+        assert client.get(f"/api/experiments/{number}/bundle").status_code == 500
+    gc.collect()
+    assert BUNDLES.taken == 0
 
 
 @pytest.mark.usefixtures("memory_database")

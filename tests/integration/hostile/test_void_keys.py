@@ -24,7 +24,7 @@ from datamill.service.front_door import guesses
 from datamill.service.front_door.static_files import StaticFiles
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
-#: Addresses of the API that ask for no key: one that is not there, the schema, and one that asks for a token.
+#: Addresses of the API that ask for no key: one is not there, one is the schema, one asks for a token.
 OPEN = {"api/", "api/openapi.json", "api/workers/enrol"}
 NUL_COOKIE = r'sessionid="aaaaaaaaaaaa\000aaaa"'
 

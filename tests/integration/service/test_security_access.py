@@ -189,7 +189,31 @@ def test_cookies_are_secure_under_tls_and_never_for_scripts() -> None:
     cookies = answer.cookies
     assert cookies["sessionid"]["httponly"]
     assert cookies["sessionid"]["samesite"] == "Lax"
-    assert all(cookie["secure"] for cookie in cookies.values())
+    assert set(cookies) >= {"sessionid", "csrftoken"}
+    for cookie in cookies.values():
+        assert (cookie["secure"], cookie["httponly"], cookie["samesite"]) == (True, True, "Lax")
+
+
+def test_a_browser_that_came_over_tls_comes_over_tls_again() -> None:
+    told = Client().get("/login", secure=True, headers={"host": "mill.example.org:8642"})
+    assert told["Strict-Transport-Security"] == "max-age=2592000"
+    assert "Strict-Transport-Security" not in Client().get("/login").headers
+    # On this machine other servers have the same name, and speak no TLS.
+    for host in ("localhost:8642", "127.0.0.1:8642", "[::1]:8642", "localhost"):
+        told = Client().get("/login", secure=True, headers={"host": host})
+        assert "Strict-Transport-Security" not in told.headers, host
+
+
+def test_what_members_see_is_kept_by_no_cache_and_read_by_no_other_site() -> None:
+    ada = ApiUser("ada")
+    session = Client()
+    session.force_login(ada.user)
+    for path in ("/experiments", "/account", "/api/me", "/login"):
+        headers = session.get(path).headers
+        assert "no-store" in headers["Cache-Control"], path
+        assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
+        assert headers["Cross-Origin-Opener-Policy"] == "same-origin"
+        assert headers["Referrer-Policy"] == "same-origin"
 
 
 @pytest.mark.parametrize(

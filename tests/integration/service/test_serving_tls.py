@@ -29,10 +29,10 @@ def test_authority_stays_and_its_certificate_follows_names_and_time(tmp_path: Pa
     authority, certificate = first.authority.read_bytes(), first.certificate.read_bytes()
     make_tls_files(tmp_path, ["lab.example"], NOW)
     assert first.certificate.read_bytes() == certificate
-    make_tls_files(tmp_path, ["lab.example", "192.0.2.7"], NOW)
+    make_tls_files(tmp_path, ["lab.example", "192.168.7.7"], NOW)
     assert first.certificate.read_bytes() != certificate
     certificate = first.certificate.read_bytes()
-    make_tls_files(tmp_path, ["lab.example", "192.0.2.7"], NOW + datetime.timedelta(days=380))
+    make_tls_files(tmp_path, ["lab.example", "192.168.7.7"], NOW + datetime.timedelta(days=380))
     assert first.certificate.read_bytes() != certificate
     assert first.authority.read_bytes() == authority
     for secret in (first.key, tmp_path / "ca.key"):

@@ -90,7 +90,6 @@ pub fn try_run(request: &Request<'_>) -> Result<Output, LaunchError> {
         environment: &strings(request.environment),
         directory: Path::new("/"),
         settings: &request.settings,
-        confinement: None,
         own_session: true,
         with_counters: true,
         timeout: request.timeout,
@@ -98,6 +97,7 @@ pub fn try_run(request: &Request<'_>) -> Result<Output, LaunchError> {
         stdout: stdout.try_clone().unwrap(),
         stderr: stderr.try_clone().unwrap(),
         family: Family::Subreaper,
+        bounds: None,
         interrupt: request.interrupt.map(|pipe| pipe as &dyn Interruption),
     })?;
     Ok(Output {

@@ -4,20 +4,21 @@ use std::ffi::CString;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 use datamill_host::UserVerbs;
-use datamill_probe::{Confinement, Family, Launch, Measured, ProcessSettings, launch};
-use datamill_protocol::{IsolationKind, Needs};
+use datamill_probe::{Bounds, Launch, Measured, ProcessSettings, launch};
+use datamill_protocol::IsolationKind;
 use rustix::fs::{CWD, MemfdFlags, memfd_create};
 use rustix::mount::{MoveMountFlags, OpenTreeFlags, UnmountFlags, move_mount, open_tree, unmount};
 
 use crate::environment::phase_environment;
 use crate::interrupt::Interrupt;
-use crate::keeping::Keeping;
+use crate::resources::{Members, Resources, script_bounds};
 use crate::trial::own_binary;
 use crate::world::{
-    Changes, EncloseError, WorldError, WorldRequest, WorldSettings, enclose, enter_world,
+    Changes, EncloseError, World, WorldError, WorldRequest, WorldSettings, enclose, enter_world,
 };
 
 /// Most bytes that an executable may print.
@@ -41,10 +42,8 @@ pub struct VerbCall<'a> {
     pub environment: &'a [CString],
     /// Time after which it is killed.
     pub timeout_s: u64,
-    /// What it is confined to.
-    pub confinement: Option<&'a Confinement>,
-    /// How what it starts is found and ended.
-    pub family: Family,
+    /// World that this process is in, and whose processes it is among.
+    pub world: &'a World,
     /// Tells when it is to be given up.
     pub interrupt: &'a Interrupt,
 }
@@ -57,20 +56,21 @@ pub fn run_verb(call: &VerbCall<'_>) -> Result<String, String> {
     let mut stdout = memory_file().map_err(trouble)?;
     let argument = call.argument.map(CString::new).transpose();
     let argument = argument.map_err(|_| format!("its `{verb}` was given a NUL byte"))?;
+    let bounds = script_bounds(call.world, Members::Measured, 0);
     let measured = launch(Launch {
         program: &call.folder.join(verb),
         arguments: argument.as_slice(),
         environment: call.environment,
         directory: call.folder,
         settings: &ProcessSettings::RANDOMIZED,
-        confinement: call.confinement,
         own_session: true,
         with_counters: false,
         timeout: Some(Duration::from_secs(call.timeout_s)),
         output_bytes: MOST_OUTPUT_BYTES,
         stdout: stdout.try_clone().map_err(trouble)?,
         stderr: memory_file().map_err(trouble)?,
-        family: call.family,
+        family: call.world.family,
+        bounds: bounds.as_ref().map(|bounds| bounds as &dyn Bounds),
         interrupt: Some(call.interrupt),
     })
     .map_err(|error| match error.execute_error() {
@@ -181,14 +181,6 @@ impl EnclosedVerbs {
         let worker = own_binary().map_err(trouble)?;
         // What is begun here is not given up half-way: its time is bounded.
         let deaf = Interrupt::deaf().map_err(trouble)?;
-        let keeping = Keeping::usual(self.kind).map_err(|cause| {
-            format!("its `{verb}` cannot be run in a world of its own: {cause}")
-        })?;
-        // Settings of the network are those of the host's, for a factor of the host.
-        let needs = Needs {
-            network: self.kind == IsolationKind::Overlay,
-            ..Needs::default()
-        };
         let request = WorldRequest {
             package: folder,
             build: None,
@@ -196,43 +188,39 @@ impl EnclosedVerbs {
             scratch: &self.scratch,
             worker: &worker,
             settings: WorldSettings::default(),
-            confines: keeping.confines(&needs),
         };
-        enclose(
-            self.kind,
-            needs.network,
-            &deaf,
-            || -> Result<String, String> {
-                let no_world = |cause: String| {
-                    format!("its `{verb}` cannot be run in a world of its own: {cause}")
-                };
-                // What is read-only on the host stays so, and nothing else.
-                let kernel = KernelFolders::keep(self.kind)
-                    .map_err(|error| no_world(format!("keeping /sys: {error}")))?;
-                let world = enter_world(self.kind, &request).map_err(|error| {
-                    no_world(match error {
-                        WorldError::Impossible(cause) | WorldError::NoDiskLayer(cause) => cause,
-                        WorldError::Failed(failure) => failure.message,
-                    })
-                })?;
-                kernel
-                    .show()
-                    .map_err(|error| no_world(format!("showing /proc/sys and /sys: {error}")))?;
-                run_verb(&VerbCall {
-                    folder: &world.root,
-                    verb,
-                    argument,
-                    environment: &phase_environment(&world, &[], false),
-                    timeout_s,
-                    confinement: world
-                        .confinement()
-                        .map_err(|error| no_world(error.to_string()))?,
-                    family: world.family,
-                    interrupt: &deaf,
+        let resources = Rc::new(Resources::prepare_usual());
+        let shared = &resources;
+        let told = enclose(self.kind, &deaf, || -> Result<String, String> {
+            let no_world = |cause: String| {
+                format!("its `{verb}` cannot be run in a world of its own: {cause}")
+            };
+            // What is read-only on the host stays so, and nothing else.
+            let kernel = KernelFolders::keep(self.kind)
+                .map_err(|error| no_world(format!("keeping /sys: {error}")))?;
+            let mut world = enter_world(self.kind, &request).map_err(|error| {
+                no_world(match error {
+                    WorldError::Impossible(cause) | WorldError::NoDiskLayer(cause) => cause,
+                    WorldError::Failed(failure) => failure.message,
                 })
-            },
-        )
-        .unwrap_or_else(|error| match error {
+            })?;
+            kernel
+                .show()
+                .map_err(|error| no_world(format!("showing /proc/sys and /sys: {error}")))?;
+            world.resources = Some(Rc::clone(shared));
+            run_verb(&VerbCall {
+                folder: &world.root,
+                verb,
+                argument,
+                environment: &phase_environment(&world, &[], false),
+                timeout_s,
+                world: &world,
+                interrupt: &deaf,
+            })
+        });
+        // What cannot be removed now is found by the next trial.
+        Rc::into_inner(resources).map(Resources::release);
+        told.unwrap_or_else(|error| match error {
             EncloseError::Impossible(cause) | EncloseError::Died(cause) => Err(format!(
                 "its `{verb}` cannot be run in a world of its own: {cause}"
             )),
@@ -274,7 +262,7 @@ impl KernelFolders {
                     | OpenTreeFlags::AT_RECURSIVE;
                 Some(open_tree(CWD, "/sys", flags)?)
             }
-            IsolationKind::Confined | IsolationKind::UserNamespace | IsolationKind::Plain => None,
+            IsolationKind::UserNamespace | IsolationKind::Plain | IsolationKind::Guest => None,
         };
         Ok(Self { sys })
     }

@@ -20,6 +20,9 @@ pub(super) const LIMITS: TrialLimits = TrialLimits {
     package_bytes: 1 << 20,
     package_files: 20,
     world_bytes: 0,
+    processes: 0,
+    memory_bytes: 0,
+    descriptors: 0,
 };
 
 /// Adds a member under any name, also those that the builder itself would refuse.

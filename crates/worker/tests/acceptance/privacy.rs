@@ -126,7 +126,7 @@ fn shared_memory_is_bounded_like_the_rest_of_the_world() {
         let record = bench.run();
         if Bench::has_asked_world(&record) {
             let failure = record.failure.unwrap();
-            assert_eq!(failure.kind, FailureKind::DiskFull, "{}", failure.message);
+            assert_eq!(failure.kind, FailureKind::DiskLimit, "{}", failure.message);
         }
     }
 }

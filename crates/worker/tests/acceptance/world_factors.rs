@@ -173,7 +173,7 @@ fn a_full_image_is_told_as_a_full_world() {
     ask(&mut bench, "root_filesystem", "ext4");
     bench.spec.limits.world_bytes = 8 << 20;
     let failure = bench.run().failure.unwrap();
-    assert_eq!(failure.kind, FailureKind::DiskFull, "{}", failure.message);
+    assert_eq!(failure.kind, FailureKind::DiskLimit, "{}", failure.message);
 }
 
 #[test]
@@ -224,9 +224,9 @@ fn an_image_is_refused_to_who_may_not_mount_one() {
 #[test]
 fn caches_are_dropped_just_before_run_sh() {
     for (caches, isolation) in [
-        ("none", IsolationWanted::Confined),
+        ("none", IsolationWanted::Overlay),
         ("inode", IsolationWanted::Plain),
-        ("all", IsolationWanted::Confined),
+        ("all", IsolationWanted::Overlay),
     ] {
         let Some(mut bench) = Bench::as_root("cat big > /dev/null") else {
             return;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::coordinator::{Coordinator, PATIENCE, hexadecimal};
-use crate::worker::{Folder, WEAK_WORLDS, Worker, lease, pack};
+use crate::worker::{Folder, Worker, lease, pack};
 
 /// How often the worker is killed at the least.
 const ROUNDS: u64 = 14;
@@ -40,6 +40,35 @@ fn a_report_that_a_full_broker_refuses_is_kept_and_told_again() {
         assert!(begun.elapsed() < Duration::from_secs(60) * PATIENCE);
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+#[test]
+fn a_worker_whose_disk_was_full_says_so_once_there_is_room() {
+    let folder = Folder::new("no-room");
+    let Some(mut coordinator) = Coordinator::start(folder.path()) else {
+        return;
+    };
+    let worker = Worker::join(folder.path(), &coordinator, &[]);
+    coordinator.expect("hello", 20);
+    // Root writes to anything but a folder.
+    let seen = folder.path().join("state/fleet/seen.json");
+    let aside = folder.path().join("aside");
+    let begun = Instant::now();
+    while !seen.is_file() {
+        assert!(begun.elapsed() < Duration::from_secs(20) * PATIENCE);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::fs::rename(&seen, &aside).unwrap();
+    std::fs::create_dir_all(seen.join("in the way")).unwrap();
+    coordinator.order(&["1.t1.1"], None);
+    while !worker.said().contains("the state folder cannot be written") {
+        assert!(begun.elapsed() < Duration::from_secs(40) * PATIENCE);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::fs::remove_dir_all(&seen).unwrap();
+    std::fs::rename(&aside, &seen).unwrap();
+    // A coordinator that waited in vain thinks it silent, and this is the only way to learn better.
+    coordinator.expect("hello", 60);
 }
 
 #[test]
@@ -253,7 +282,7 @@ fn after_a_reboot_the_trial_runs_before_anything_is_connected() {
     let bytes = package.len();
     let digest = coordinator.put(package);
     let policy = folder.path().join("policy.toml");
-    std::fs::write(&policy, format!("{WEAK_WORLDS}reboot = true\n")).unwrap();
+    std::fs::write(&policy, "reboot = true\n").unwrap();
     let boot = folder.path().join("boot_id");
     std::fs::write(&boot, "first-boot\n").unwrap();
     let asked = folder.path().join("asked");

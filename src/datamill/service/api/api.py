@@ -14,9 +14,13 @@ from datamill.service.accounts import DeniedError, NotFoundError
 from datamill.service.api import accounting, experiments, stream, workers
 from datamill.service.api.credentials import EITHER, TooManyGuessesError
 from datamill.service.api.documented import DocumentedApi
+from datamill.service.bounded_work.turns import BusyError
 from datamill.service.bundles.logs import BundleError
+from datamill.service.watching.places import FullError
 
 _log = logging.getLogger("datamill.service")
+#: When somebody for whom there was no place may ask again.
+_PLACE_RETRY_S = 30
 
 api = DocumentedApi(
     title="datamill",
@@ -41,9 +45,13 @@ def _refuse(
 
 @api.exception_handler(InputError)
 def refuse_input(request: HttpRequest, problem: InputError) -> HttpResponse:
-    """Answer 404, 403 or 400 with what is wrong, where, and what to do."""
-    status = 404 if isinstance(problem, NotFoundError) else 403 if isinstance(problem, DeniedError) else 400
-    return _refuse(request, status, problem.message, problem.where, problem.remedy)
+    """Answer 404, 403, 429 or 400 with what is wrong, where, and what to do."""
+    statuses = {NotFoundError: 404, DeniedError: 403, BusyError: 429}
+    status = next((status for kind, status in statuses.items() if isinstance(problem, kind)), 400)
+    answer = _refuse(request, status, problem.message, problem.where, problem.remedy)
+    if isinstance(problem, BusyError):
+        answer["Retry-After"] = str(problem.RETRY_AFTER_S)
+    return answer
 
 
 @api.exception_handler(ValidationError)
@@ -79,6 +87,14 @@ def refuse_guess(request: HttpRequest, problem: TooManyGuessesError) -> HttpResp
         remedy=f"One that is good is taken at once. Try others in {format_duration(problem.wait_s)}.",
     )
     answer["Retry-After"] = str(int(problem.wait_s) + 1)
+    return answer
+
+
+@api.exception_handler(FullError)
+def refuse_another(request: HttpRequest, problem: FullError) -> HttpResponse:
+    """Answer 429: there is no place for another live view or bundle."""
+    answer = _refuse(request, 429, str(problem), remedy="End one, or ask again later.")
+    answer["Retry-After"] = str(_PLACE_RETRY_S)
     return answer
 
 

@@ -10,6 +10,7 @@ from ninja.utils import check_csrf
 
 from datamill.service.accounts import find_user_of_key
 from datamill.service.front_door.guesses import SECRETS
+from datamill.service.front_door.visitors import mark_member
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
@@ -47,6 +48,7 @@ class UserKey(HttpBearer):
             return None
         if not getattr(request, "_ninja_csrf_exempt", False) and check_csrf(request):
             raise HttpError(403, "the request lacks the proof that a page of ours sent it")
+        mark_member(getattr(request, "scope", None))
         return request.user
 
     def authenticate(self, request: HttpRequest, token: str) -> User | None:
@@ -54,6 +56,7 @@ class UserKey(HttpBearer):
         user = find_user_of_key(token)
         if user is not None:
             request.user = user
+            mark_member(getattr(request, "scope", None))
         return user
 
 

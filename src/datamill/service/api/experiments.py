@@ -26,6 +26,7 @@ from datamill.service.api.schemas import (
     Submitted,
     TrialPage,
 )
+from datamill.service.bounded_work.places import taking_turn
 from datamill.service.bundles.export import prepare_bundle
 from datamill.service.bundles.tar_stream import send_pieces
 from datamill.service.coordinator.experiments import cancel_experiment, release_experiment
@@ -45,6 +46,7 @@ from datamill.service.serving.writer import run_as_writer
 from datamill.service.submissions.planning import plan_submission
 from datamill.service.submissions.preview import describe_plan
 from datamill.service.submissions.submitting import submit_experiment
+from datamill.service.watching.places import BUNDLES
 
 router = Router(tags=["experiments"])
 #: Most trials, events or experiments in one answer.
@@ -53,17 +55,23 @@ After = Annotated[int, Query(ge=0, le=2**63 - 1)]
 ExperimentNumber = Annotated[Number, Path()]
 
 
-@router.post("/plan", response={200: Preview, 400: Problem})
+@router.post("/plan", response={200: Preview, 400: Problem, 429: Problem})
 def plan(request: HttpRequest, body: SubmissionIn) -> dict[str, Any]:
     """Show what would run where, and change nothing."""
-    return describe_plan(plan_submission(body.to_submission(), find_user(request)))
+    user = find_user(request)
+    with taking_turn(user):
+        return describe_plan(plan_submission(body.to_submission(), user))
 
 
-@router.post("", response={200: Submitted, 400: Problem, 409: Problem})
+@router.post("", response={200: Submitted, 400: Problem, 409: Problem, 429: Problem})
 def submit(request: HttpRequest, body: SubmissionIn) -> Status[dict[str, Any]] | dict[str, Any]:
     """Run an experiment; its files must have been uploaded before."""
-    submission = body.to_submission()
-    planned = plan_submission(submission, find_user(request), with_trials=True)
+    submission, user = body.to_submission(), find_user(request)
+    accepted = 0
+    with taking_turn(user, entering=True):
+        planned = plan_submission(submission, user, with_trials=True)
+        if not planned.missing:
+            accepted = submit_experiment(submission, planned, user, time.time())
     if planned.missing:
         return Status(
             409,
@@ -74,7 +82,6 @@ def submit(request: HttpRequest, body: SubmissionIn) -> Status[dict[str, Any]] |
                 "missing_files": list(planned.missing),
             },
         )
-    accepted = submit_experiment(submission, planned, find_user(request), time.time())
     return {**describe_plan(planned), "id": accepted}
 
 
@@ -202,17 +209,24 @@ def page_events(events: QuerySet[Event], after: int) -> dict[str, Any]:
 @router.get("/{number}/bundle", response={200: None, 404: Problem})
 def bundle(request: HttpRequest, number: ExperimentNumber) -> StreamingHttpResponse:
     """Send the bundle as a tar archive: of an experiment that has not ended, what there is."""
-    return send_bundle(find_experiment(request.user, number))
+    return send_bundle(request, find_experiment(request.user, number))
 
 
-def send_bundle(experiment: Experiment) -> StreamingHttpResponse:
+def send_bundle(request: HttpRequest, experiment: Experiment) -> StreamingHttpResponse:
     """Answer with the bundle of an experiment.
 
     Raises:
         BundleError: when the database does not hold what it needs.
+        FullError: when too many are being sent already.
     """
-    prepared = prepare_bundle(experiment, time.time())
-    response = StreamingHttpResponse(send_pieces(prepared.stream()), content_type="application/x-tar")
+    place = BUNDLES.take(find_user(request).pk)
+    try:
+        prepared = prepare_bundle(experiment, time.time())
+    except BaseException:
+        place.leave()
+        raise
+    pieces = send_pieces(prepared.stream(), place.leave)
+    response = StreamingHttpResponse(pieces, content_type="application/x-tar")
     response["Content-Disposition"] = f'attachment; filename="{experiment.name}-{experiment.pk}.tar"'
     return response
 

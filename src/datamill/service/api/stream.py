@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.http import HttpRequest, StreamingHttpResponse
-from ninja import Router, Status
+from ninja import Router
 
 from datamill.service.accounts import find_experiment, find_user
 from datamill.service.api.experiments import ExperimentNumber
 from datamill.service.api.schemas import Problem
 from datamill.service.watching.changes import parse_cursor
-from datamill.service.watching.places import PLACES, FullError
+from datamill.service.watching.places import PLACES
 from datamill.service.watching.viewing import follow
 
 router = Router(tags=["experiments"])
 
 
-@router.get("/{number}/stream", response={200: None, 404: Problem, 429: Problem})
-def stream(request: HttpRequest, number: ExperimentNumber) -> StreamingHttpResponse | Status[dict[str, Any]]:
+@router.get("/{number}/stream", response={200: None, 404: Problem})
+def stream(request: HttpRequest, number: ExperimentNumber) -> StreamingHttpResponse:
     """Send `progress`, `output`, `event` and at last `end`; `Last-Event-ID` continues where it broke off."""
     experiment = find_experiment(request.user, number)
-    try:
-        return send_events(request, experiment.pk, request.headers.get("Last-Event-ID", ""))
-    except FullError as problem:
-        body = {"message": str(problem), "where": "live views", "remedy": "Close one, or ask again later."}
-        return Status(429, body)
+    return send_events(request, experiment.pk, request.headers.get("Last-Event-ID", ""))
 
 
 def send_events(

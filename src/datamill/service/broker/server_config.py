@@ -12,6 +12,11 @@ from datamill.service.broker.keys import Keys, public_key
 
 #: Largest message, in bytes: the record of a trial, with all its measurements.
 MOST_PAYLOAD_BYTES = 8 << 20
+#: Connections, where there are open files for so many.
+MOST_CONNECTIONS = 100_000
+#: How long a connection may take for its handshake, and how long until it says who it is; in seconds.
+_HANDSHAKE_S = 5
+_SIGN_IN_S = 6
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,8 @@ class BrokerPlace:
     host: str
     port: int
     tls: BrokerTls | None = None
+    #: Each is an open file; its store needs others.
+    most_connections: int = MOST_CONNECTIONS
 
     @property
     def config_file(self) -> Path:
@@ -74,7 +81,8 @@ def format_server_config(place: BrokerPlace, keys: Keys, revoked: Iterable[str],
         f"listen: {json.dumps(f'{_bracket(place.host)}:{place.port}')}",
         f"max_payload: {MOST_PAYLOAD_BYTES}",
         "max_pending: 268435456",
-        "max_connections: 100000",
+        f"max_connections: {place.most_connections}",
+        f"authorization {{ timeout: {_SIGN_IN_S} }}",
         'ping_interval: "24h"',
         f"log_file: {json.dumps(str(place.folder / 'server.log'))}",
         f"pid_file: {json.dumps(str(place.folder / 'server.pid'))}",
@@ -90,7 +98,7 @@ def format_server_config(place: BrokerPlace, keys: Keys, revoked: Iterable[str],
     ]
     if place.tls:
         certificate, key = (json.dumps(str(file)) for file in (place.tls.certificate, place.tls.key))
-        lines.append(f"tls {{ cert_file: {certificate}, key_file: {key}, timeout: 10 }}")
+        lines.append(f"tls {{ cert_file: {certificate}, key_file: {key}, timeout: {_HANDSHAKE_S} }}")
     return "\n".join(lines) + "\n"
 
 

@@ -11,6 +11,7 @@ from datamill.design.machines import MACHINE_FACTOR
 from datamill.design.records import DesignFactor
 from datamill.service.bundles.logs import ROWS
 from datamill.service.models import Experiment, Trial, TrialPurpose
+from datamill.service.watching.reading import Rests
 
 
 def write_design(experiment: Experiment, machines: Mapping[str, str], file: IO[bytes]) -> set[str]:
@@ -34,7 +35,9 @@ def write_design(experiment: Experiment, machines: Mapping[str, str], file: IO[b
     planned: set[str] = set()
     rows = trials.order_by("position", "pk").values_list("trial_id", "plan")
     file.write(b'{"trials":[')
+    rests = Rests()
     for trial_id, raw in rows.iterator(chunk_size=ROWS):
+        rests.rest()
         plan = bytes(raw)
         if by_machine:
             trial = msgspec.json.decode(plan)

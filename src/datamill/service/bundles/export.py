@@ -15,6 +15,7 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, Any
 
 import msgspec
+from django.db import connection
 
 from datamill.results.bundle import BundleFactor, BundleHead, BundlePackage
 from datamill.service.bundles.design import write_design
@@ -35,10 +36,11 @@ from datamill.service.models import (
     Worker,
 )
 from datamill.service.progress import describe_event
+from datamill.service.watching.reading import Rests
 
 #: What the archive ends with.
 COMPLETE_FILE = "complete.json"
-_IN_MEMORY_BYTES = 16 << 20
+_IN_MEMORY_BYTES = 4 << 20
 
 
 @dataclass(slots=True)
@@ -173,18 +175,15 @@ def _describe_fleet(experiment: Experiment, planned: int, counted: int, now_s: f
 def _write_events(experiment: Experiment, file: IO[bytes]) -> None:
     names = dict(Worker.objects.values_list("pk", "name"))
     events = Event.objects.filter(experiment_id=experiment.pk).order_by("pk")
+    rests = Rests()
     for event in events.iterator(chunk_size=ROWS):
+        rests.rest()
         file.write(msgspec.json.encode(describe_event(event, names.get(event.worker_id, ""))) + b"\n")
 
 
 def _list_artifacts(experiment: Experiment, left_out: list[str]) -> Iterator[ArchiveMember]:
     """Yield what attempts produced, each in the folder of its attempt; note what is not to be had."""
-    rows = (
-        Artifact.objects.filter(attempt__trial__experiment=experiment)
-        .order_by("attempt_id", "name")
-        .values_list("attempt__trial__trial_id", "attempt__number", "name", "file_id", "file__size_bytes")
-    )
-    for trial_id, number, name, digest, size in rows.iterator(chunk_size=ROWS):
+    for trial_id, number, name, digest, size in _read_artifacts(experiment):
         member = f"artifacts/{trial_id}.{number}/{name}"
         path = name_stored_file(digest)
         # Names come from workers: only one that stays in its folder becomes a path.
@@ -192,6 +191,24 @@ def _list_artifacts(experiment: Experiment, left_out: list[str]) -> Iterator[Arc
             left_out.append(member)
             continue
         yield ArchiveMember(member, size, path)
+
+
+def _read_artifacts(experiment: Experiment) -> Iterator[tuple[str, int, str, str, int]]:
+    """Yield what attempts produced, in pages: a reader may be slow, and no query stays open for it."""
+    artifacts = (
+        Artifact.objects.filter(attempt__trial__experiment=experiment)
+        .order_by("pk")
+        .values_list(
+            "pk", "attempt__trial__trial_id", "attempt__number", "name", "file_id", "file__size_bytes"
+        )
+    )
+    latest = 0
+    while page := list(artifacts.filter(pk__gt=latest)[:ROWS]):
+        # Nor does the connection to the database.
+        connection.close()
+        for pk, trial_id, number, name, digest, size in page:
+            yield trial_id, number, name, digest, size
+            latest = pk
 
 
 def _find_package(item: BundlePackage | BundleFactor) -> ArchiveMember:

@@ -12,6 +12,7 @@ from datamill.results.log import decode_record
 from datamill.results.trial_record import TrialRecord
 from datamill.service.models import Attempt, AttemptState, Experiment, TrialPurpose
 from datamill.service.progress import name_state
+from datamill.service.watching.reading import Rests
 
 #: Rows that are read from the database at a time.
 ROWS = 2000
@@ -56,7 +57,9 @@ def write_logs(experiment: Experiment, logs: BundleLogs) -> None:
             "trial__trial_id", "trial__purpose", "number", "state", "reason", "worker__name", "record"
         )
     )
+    rests = Rests()
     for trial_id, purpose, number, state, reason, worker, raw in rows.iterator(chunk_size=ROWS):
+        rests.rest()
         line = bytes(raw or b"")
         record = _read_record(line, trial_id, number)
         if purpose != TrialPurpose.DESIGN:

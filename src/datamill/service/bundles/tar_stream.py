@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tarfile
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -66,8 +66,11 @@ def write_archive(members: Iterable[ArchiveMember]) -> Iterator[bytes]:
     yield b"\0" * (2 * tarfile.BLOCKSIZE)
 
 
-async def send_pieces(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield what an iterator yields that reads files and database: it runs in the request's own thread."""
+async def send_pieces(pieces: Iterator[bytes], end: Callable[[], None]) -> AsyncIterator[bytes]:
+    """Yield what an iterator yields that reads files and database: it runs in the request's own thread.
+
+    `end` is called when no more is sent, for whatever reason.
+    """
 
     def gather() -> bytes:
         """Return pieces of a megabyte in all: small files one by one would be many changes of thread."""
@@ -78,5 +81,8 @@ async def send_pieces(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
                 break
         return bytes(found)
 
-    while chunk := await sync_to_async(gather)():
-        yield chunk
+    try:
+        while chunk := await sync_to_async(gather)():
+            yield chunk
+    finally:
+        end()

@@ -16,7 +16,7 @@ from datamill.service.coordinator.health_rules import (
     find_failing_workers,
     is_poison,
 )
-from datamill.service.coordinator.quarantines import describe_quarantine, uses_file
+from datamill.service.coordinator.quarantines import describe_quarantine, list_quarantined, uses_file
 from datamill.service.coordinator.rows import select_rows, update_rows
 from datamill.service.models import Experiment, ExperimentState, Quarantine, Worker, WorkerState
 
@@ -75,8 +75,10 @@ def judge_workers(now_s: float) -> list[str]:
 def judge_packages(now_s: float) -> list[str]:
     """Put packages apart that machines went down under, hold their experiments, and return which they are."""
     poisoned = []
-    for sha256, lost, workers in select_rows(_SUSPECTS, [now_s - REMEMBERED_S, POISON_LOST, POISON_WORKERS]):
-        if Quarantine.objects.filter(sha256=sha256, lifted_unix_s__isnull=True).exists():
+    suspects = select_rows(_SUSPECTS, [now_s - REMEMBERED_S, POISON_LOST, POISON_WORKERS])
+    quarantined = list_quarantined() if suspects else {}
+    for sha256, lost, workers in suspects:
+        if sha256 in quarantined:
             continue
         experiments = [number for (number,) in select_rows(_EXPERIMENTS, [sha256])]
         completed = any(select_rows(_COMPLETED, [sha256, number]) for number in experiments)

@@ -9,14 +9,14 @@ import msgspec
 from datamill.results.bundle import BundleHead
 from datamill.service.coordinator.policies import list_shipped_files
 from datamill.service.coordinator.rows import select_rows
-from datamill.service.models import ENDED_TRIALS, Experiment, Quarantine
+from datamill.service.models import ENDED_TRIALS, Experiment
 
 _HEAD = msgspec.json.Decoder(BundleHead)
 
 
 def list_quarantined() -> dict[str, str]:
     """Return why a file is in quarantine, by its SHA-256, of all that are."""
-    return dict(Quarantine.objects.filter(lifted_unix_s__isnull=True).values_list("sha256", "reason"))
+    return dict(select_rows("SELECT sha256, reason FROM datamill_quarantine WHERE lifted_unix_s IS NULL"))
 
 
 def describe_quarantine(sha256: str, reason: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -44,7 +44,7 @@ class NewExperiment:
     """An experiment to be stored.
 
     `experiment` is what `text` says with the submitter's options; `hold` lets the design wait for its owner
-    after the debug trials.
+    after the debug trials. `trials` are those of the design where the plan comes without them.
     """
 
     owner: User
@@ -53,6 +53,12 @@ class NewExperiment:
     head: BundleHead
     plan: FleetPlan
     hold: bool = False
+    trials: Collection[PlannedTrial] | None = None
+
+    @property
+    def planned(self) -> Collection[PlannedTrial]:
+        """The trials of the design, in their order."""
+        return self.plan.design.trials if self.trials is None else self.trials
 
 
 def create_experiment(new: NewExperiment, now_s: float) -> int:
@@ -61,14 +67,14 @@ def create_experiment(new: NewExperiment, now_s: float) -> int:
     Raises:
         InputError: when a package is in quarantine, a worker left meanwhile, or there is nothing to do.
     """
-    asked, plan = new.experiment, new.plan
-    if not plan.design.trials or not plan.chosen:
+    asked, plan, planned = new.experiment, new.plan, new.planned
+    if not planned or not plan.chosen:
         raise InputError("the experiment has no trial that a worker could make", where=asked.name)
     digests = {item.name: item.sha256 for item in new.head.packages}
     with transaction.atomic():
         _check_packages(new)
         _check_workers(plan)
-        debug = _plan_debug_trials(asked, plan)
+        debug = _plan_debug_trials(asked, plan, planned)
         stored = Experiment.objects.create(
             owner=new.owner,
             name=asked.name,
@@ -91,8 +97,8 @@ def create_experiment(new: NewExperiment, now_s: float) -> int:
         rows = _TrialRows(stored.id, asked, digests, places)
         insert_rows(Trial, _COLUMNS, rows.list_debug(debug, first=-len(debug)))
         if asked.fleet.debug != "only":
-            needs = _insert_builds(rows, asked, new.head, plan, ready, first=-len(debug))
-            insert_rows(Trial, _COLUMNS, rows.list_design(plan, ready, needs))
+            needs = _insert_builds(rows, new, ready, first=-len(debug))
+            insert_rows(Trial, _COLUMNS, rows.list_design(plan, planned, ready, needs))
         add_events(
             [
                 NewEvent(
@@ -100,7 +106,7 @@ def create_experiment(new: NewExperiment, now_s: float) -> int:
                     user=new.owner.username,
                     experiment_id=stored.id,
                     package_sha256=item.sha256,
-                    detail=f"{asked.name}: package {item.name}, {len(plan.design.trials)} trials in all on "
+                    detail=f"{asked.name}: package {item.name}, {len(planned)} trials in all on "
                     f"{len(plan.chosen)} workers.",
                 )
                 for item in new.head.packages
@@ -139,7 +145,9 @@ def _choose_state(debug: bool, hold: bool) -> ExperimentState:
     return ExperimentState.HELD if hold else ExperimentState.RUNNING
 
 
-def _plan_debug_trials(asked: Asked, plan: FleetPlan) -> list[tuple[PlannedTrial, Candidate]]:
+def _plan_debug_trials(
+    asked: Asked, plan: FleetPlan, planned: Iterable[PlannedTrial]
+) -> list[tuple[PlannedTrial, Candidate]]:
     """Return a trial of each package on each architecture, where it is free first (ICPE 2013 section 6)."""
     if asked.fleet.debug == "never":
         return []
@@ -148,7 +156,7 @@ def _plan_debug_trials(asked: Asked, plan: FleetPlan) -> list[tuple[PlannedTrial
         first.setdefault(candidate.hardware.get("arch", ""), candidate)
     wanted = {(candidate.name, package.name) for candidate in first.values() for package in asked.packages}
     found: dict[tuple[str, str], PlannedTrial] = {}
-    for trial in plan.design.trials:
+    for trial in planned:
         if len(found) == len(wanted):
             break
         key = (trial.levels.get("machine", plan.chosen[0].name), trial.package)
@@ -164,12 +172,13 @@ def _plan_debug_trials(asked: Asked, plan: FleetPlan) -> list[tuple[PlannedTrial
 
 
 def _insert_builds(
-    rows: _TrialRows, asked: Asked, head: BundleHead, plan: FleetPlan, ready: TrialState, first: int
+    rows: _TrialRows, new: NewExperiment, ready: TrialState, first: int
 ) -> dict[tuple[str, ...], int]:
     """Insert a trial for each build that several workers share; return its row by the name of the build."""
+    asked, plan = new.experiment, new.plan
     if asked.fleet.build_on != "strongest":
         return {}
-    with_setup = {package.name for package in head.packages if package.has_setup}
+    with_setup = {package.name for package in new.head.packages if package.has_setup}
     strongest: dict[str, Candidate] = {}
     for candidate in sorted(
         plan.chosen, key=lambda item: (-item.cores, -item.memory_bytes, -item.clock_khz, item.name)
@@ -177,7 +186,7 @@ def _insert_builds(
         strongest.setdefault(candidate.hardware.get("arch", ""), candidate)
     names = _BuildNames(asked, plan)
     builds: dict[tuple[str, ...], PlannedTrial] = {}
-    for trial in plan.design.trials:
+    for trial in new.planned:
         if trial.package in with_setup:
             builds.setdefault(names.name(trial), trial)
     named = [
@@ -241,13 +250,17 @@ class _TrialRows:
             yield self._make(trial, worker_id, position, TrialPurpose.BUILD, ready, reboot=False)
 
     def list_design(
-        self, plan: FleetPlan, ready: TrialState, needs: Mapping[tuple[str, ...], int]
+        self,
+        plan: FleetPlan,
+        planned: Collection[PlannedTrial],
+        ready: TrialState,
+        needs: Mapping[tuple[str, ...], int],
     ) -> Iterator[tuple[object, ...]]:
         """Yield rows of the design's trials in their order."""
         only = plan.chosen[0].name
         names = _BuildNames(self.asked, plan)
-        reboots = list_reboots(self.asked, plan.design)
-        for trial, reboot in zip(plan.design.trials, reboots, strict=True):
+        reboots = list_reboots(self.asked, planned)
+        for trial, reboot in zip(planned, reboots, strict=True):
             place = trial.levels.get("machine", only)
             needed = needs.get(names.name(trial)) if needs else None
             yield self._make(

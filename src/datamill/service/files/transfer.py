@@ -30,6 +30,7 @@ from datamill.service.files.rights import (
     sum_unclaimed_bytes,
 )
 from datamill.service.files.store import is_sha256, keep_file, name_stored_file, record_stored_file
+from datamill.service.front_door.visitors import mark_member
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -100,6 +101,7 @@ class FileStore:
             return _refuse(
                 401, "no key, or one that is void", "Authorization", "Send Authorization: Bearer KEY."
             )
+        mark_member(scope)
         if scope["method"] == "PUT":
             return await self._store(sha256, user, scope, headers, receive)
         if scope["method"] not in ("GET", "HEAD"):

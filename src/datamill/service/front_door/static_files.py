@@ -19,7 +19,10 @@ class StaticFiles(ASGIStaticFilesHandler):
             Http404: when there is none, whatever the path tries.
         """
         try:
-            return super().serve(request)
+            found = super().serve(request)
         except (SuspiciousOperation, ValueError, OSError):
             # It leads out of the folder, holds a NUL, or is longer than paths are.
             raise Http404("no such file") from None
+        found.headers["X-Content-Type-Options"] = "nosniff"
+        found.headers["Cross-Origin-Resource-Policy"] = "same-origin"
+        return found

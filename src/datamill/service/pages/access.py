@@ -15,6 +15,8 @@ from django.shortcuts import render
 
 from datamill.experiment.errors import InputError
 from datamill.service.accounts import DeniedError, NotFoundError
+from datamill.service.bounded_work.turns import BusyError
+from datamill.service.front_door.visitors import mark_member
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
@@ -35,6 +37,7 @@ def member_page(view: View[P]) -> View[P]:
     def answer(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         if not request.user.is_authenticated:
             return _ask_for_login(request)
+        mark_member(getattr(request, "scope", None))
         try:
             _refuse_nul(request)
             return view(request, *args, **kwargs)
@@ -42,6 +45,10 @@ def member_page(view: View[P]) -> View[P]:
             return refuse(request, error, "Not found", 404)
         except DeniedError as error:
             return refuse(request, error, "Not allowed", 403)
+        except BusyError as error:
+            refused = refuse(request, error, "Not now", 429)
+            refused["Retry-After"] = str(error.RETRY_AFTER_S)
+            return refused
         except InputError as error:
             return refuse(request, error, "This does not work", 400)
 

@@ -15,6 +15,10 @@ CONTENT_POLICY = (
 )
 
 
+#: For so long a browser that was here speaks TLS with this host; without names below it, which are others'.
+_STRICT_S = 30 * 86400
+
+
 @sync_and_async_middleware
 def add_content_policy(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
     """Add the headers by which a browser refuses scripts and files of others, whatever text a page shows."""
@@ -34,7 +38,18 @@ def add_content_policy(get_response: Callable[[HttpRequest], Any]) -> Callable[[
 def _add_headers(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     response.headers.setdefault("Content-Security-Policy", CONTENT_POLICY)
     response.headers.setdefault("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
+    response.headers.setdefault("Cross-Origin-Resource-Policy", "same-origin")
+    # What a page shows is for whoever asked, and gone with them from a browser that others use.
+    response.headers.setdefault("Cache-Control", "no-store")
     if request.is_secure():
+        if not _is_local(request):
+            response.headers.setdefault("Strict-Transport-Security", f"max-age={_STRICT_S}")
         for cookie in response.cookies.values():
             cookie["secure"] = True
     return response
+
+
+def _is_local(request: HttpRequest) -> bool:
+    """Tell whether a browser reaches us as `localhost`, where other servers are that speak no TLS."""
+    host = request.META.get("HTTP_HOST", "").rpartition(":")[0] or request.META.get("HTTP_HOST", "")
+    return host in ("localhost", "127.0.0.1", "[::1]") or host.endswith(".localhost")

@@ -175,7 +175,10 @@ def download_bundle(request: HttpRequest, experiment_id: int) -> HttpResponseBas
     """The bundle as a tar archive; of an experiment that has not ended, what there is."""
     experiment = find_experiment(find_user(request), experiment_id)
     try:
-        return send_bundle(experiment)
+        return send_bundle(request, experiment)
+    except FullError as full:
+        error = InputError(str(full), remedy="Wait until one has arrived, or end one.")
+        return refuse(request, error, "Too many bundles at once", 429)
     except BundleError as problem:
         # A bundle that would be wrong is not sent.
         error = InputError(str(problem), remedy="Tell whoever runs this coordinator.")

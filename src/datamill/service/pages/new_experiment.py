@@ -20,6 +20,8 @@ from django.views.decorators.http import require_GET, require_POST
 from datamill.experiment.errors import InputError
 from datamill.experiment.quantities import format_size
 from datamill.service.accounts import find_experiment, find_user
+from datamill.service.bounded_work.places import taking_turn
+from datamill.service.bounded_work.turns import BusyError, GoneError
 from datamill.service.pages.access import member_page, show_page
 from datamill.service.pages.draft_files import DraftFiles, find_fork, read_draft
 from datamill.service.pages.experiment_form import (
@@ -102,7 +104,10 @@ def _store_packages(request: HttpRequest) -> HttpResponse:
         messages.error(request, "No file was chosen.", extra_tags="bad")
     for upload in uploads:
         try:
-            stored = store_upload(find_user(request), upload)
+            with taking_turn(find_user(request)):
+                stored = store_upload(find_user(request), upload)
+        except (BusyError, GoneError):
+            raise
         except InputError as problem:
             text = f"{problem.where}: {problem.message}. {problem.remedy}".strip()
             messages.error(request, text, extra_tags="bad")
@@ -144,7 +149,8 @@ def preview_machines(request: HttpRequest) -> HttpResponse:
 def choose_space(request: HttpRequest) -> HttpResponse:
     """Third step: which dimensions, how much of each, how often."""
     form = read_form(request.GET)
-    context = _describe_step(request, "space", form) | _preview(request, form)
+    with taking_turn(find_user(request)):
+        context = _describe_step(request, "space", form) | _preview(request, form)
     eligible = _count_eligible(request, form)["eligible"] or list_fleet(find_user(request))
     software = mark_included(list_software(eligible), dict(form.shares))
     context["hardware"] = mark_included(list_hardware(eligible), dict(form.shares))
@@ -158,12 +164,19 @@ def choose_space(request: HttpRequest) -> HttpResponse:
 @member_page
 def preview_space(request: HttpRequest) -> HttpResponse:
     """What the choices of the form would run, before anything is submitted."""
-    return show_page(request, "parts/plan.html", _preview(request, read_form(request.GET)))
+    with taking_turn(find_user(request)):
+        context = _preview(request, read_form(request.GET))
+    return show_page(request, "parts/plan.html", context)
 
 
 @member_page
 def edit_file(request: HttpRequest) -> HttpResponse:
     """The experiment file, of the three steps, of another experiment, or pasted: checked and submitted."""
+    with taking_turn(find_user(request), entering=request.method == "POST" and "submit" in request.POST):
+        return _edit_file(request)
+
+
+def _edit_file(request: HttpRequest) -> HttpResponse:
     context = _describe_step(request, "file", read_form(request.GET))
     if request.method == "POST":
         draft = read_draft(request.POST.get("text", ""), request.POST, find_user(request))
@@ -257,6 +270,8 @@ def _try_plan(
         return None, draft.problem
     try:
         planned = plan_submission(draft.submission, find_user(request), with_trials=with_trials)
+    except GoneError:
+        raise
     except InputError as problem:
         return None, problem
     if planned.missing:

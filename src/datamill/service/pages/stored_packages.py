@@ -16,13 +16,14 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import Q
 
-from datamill.execution.packages import inspect_package
-from datamill.execution.user_factors import read_user_factor
+from datamill.execution.packages import PackageFacts
+from datamill.execution.user_factors import UserFactor
 from datamill.experiment.errors import InputError
 from datamill.experiment.fields import NAME
 from datamill.experiment.quantities import format_size
 from datamill.experiment.records import Limits
 from datamill.service.accounts import AccountEventKind, record_account_event
+from datamill.service.bounded_work.calls import call_bounded
 from datamill.service.files.rights import list_unusable_files
 from datamill.service.files.store import (
     is_sha256,
@@ -32,6 +33,11 @@ from datamill.service.files.store import (
     record_stored_file,
 )
 from datamill.service.models import StoredFile
+from datamill.service.submissions.planned_apart import (
+    INSPECTION,
+    inspect_archive,
+    inspect_unknown_archive,
+)
 from datamill.service.submissions.planning import FileKind, SubmittedFile
 
 #: Most packages that are offered for choice, the latest ones.
@@ -104,24 +110,20 @@ def _inspect_upload(path: Path, given: str) -> tuple[FileKind, str]:
         re.sub(r"[^A-Za-z0-9._+-]+", "-", _ENDINGS.sub("", Path(given).name)).lstrip("._+-")[:64] or "package"
     )
     try:
-        factor = read_user_factor(path)
-    except InputError:
-        pass  # Then it should be a package.
-    else:
-        return "factor", factor.name
-    try:
-        inspect_package(name, path, Limits())
+        found = call_bounded(INSPECTION, inspect_unknown_archive, name, path)
     except InputError as problem:
         # Where it lies on this machine is of no use to whoever sent it.
         message = problem.message.replace(str(path), given)
         raise InputError(message, where=given, remedy=problem.remedy.replace(str(path), given)) from None
-    return "package", name
+    return ("factor", found.name) if isinstance(found, UserFactor) else ("package", name)
 
 
 @lru_cache(maxsize=4096)
 def _inspect_stored(sha256: str) -> tuple[int, bool]:
     """Return how many files a stored package has, and whether a `setup.sh`; its content never changes."""
-    facts = inspect_package("package", name_stored_file(sha256), Limits())
+    path = name_stored_file(sha256)
+    facts = call_bounded(INSPECTION, inspect_archive, "package", path, Limits(), "package")
+    assert isinstance(facts, PackageFacts)
     return facts.files, facts.has_setup
 
 

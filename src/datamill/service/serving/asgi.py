@@ -7,11 +7,19 @@ from typing import Any
 
 import msgspec
 from django.core.asgi import get_asgi_application
+from starlette.datastructures import Headers
 from starlette.responses import Response
 
+from datamill.service.bounded_work.departures import WatchedClients
 from datamill.service.files.transfer import FileStore, Receive, Scope, Send
+from datamill.service.front_door.bounds import DoorBounds
+from datamill.service.front_door.framing import find_refusal
 from datamill.service.front_door.static_files import StaticFiles
+from datamill.service.front_door.turns import Turns
 from datamill.service.serving.body_limits import LimitedBodies
+
+#: Nobody is to take it for something else than it says, nor to keep it.
+_PLAIN = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
 
 
 class HealthFacts(msgspec.Struct, frozen=True):
@@ -32,14 +40,20 @@ class CoordinatorApplication:
     Args:
         authority_pem: certificate that machines which join are to trust; None without TLS.
         read_health: returns how the parts are.
+        bounds: of connections and requests.
     """
 
-    def __init__(self, authority_pem: str | None, read_health: Callable[[], HealthFacts]) -> None:
+    def __init__(
+        self,
+        authority_pem: str | None,
+        read_health: Callable[[], HealthFacts],
+        bounds: DoorBounds | None = None,
+    ) -> None:
         self._authority_pem = authority_pem
         self._read_health = read_health
         self._files = FileStore()
         application: Any = StaticFiles(get_asgi_application())
-        self._django = LimitedBodies(application)
+        self._django = LimitedBodies(Turns(WatchedClients(application), bounds or DoorBounds()))
 
     def drop_abandoned_uploads(self, now_s: float) -> int:
         """Throw away uploads that nobody goes on with; return how many there were."""
@@ -48,6 +62,10 @@ class CoordinatorApplication:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
+            return
+        refusal = find_refusal(Headers(scope=scope))
+        if refusal is not None:
+            await refusal(scope, receive, send)
             return
         path = scope["path"]
         if path.startswith("/files/"):
@@ -62,9 +80,9 @@ class CoordinatorApplication:
     def _answer_authority(self) -> Response:
         if self._authority_pem is None:
             return Response("this coordinator speaks without TLS\n", 404, media_type="text/plain")
-        return Response(self._authority_pem, media_type="application/x-pem-file")
+        return Response(self._authority_pem, headers=_PLAIN, media_type="application/x-pem-file")
 
     def _answer_health(self) -> Response:
         facts = self._read_health()
         status = 200 if facts.status == "ok" else 503
-        return Response(msgspec.json.encode(facts), status, media_type="application/json")
+        return Response(msgspec.json.encode(facts), status, _PLAIN, media_type="application/json")

@@ -17,6 +17,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 
 from datamill.experiment.quantities import format_size
+from datamill.service.front_door.visitors import mark_member
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -94,6 +95,7 @@ async def _find_limit(scope: Scope, headers: Headers) -> int:
         return MOST_BODY_BYTES
     if not await _is_member(headers.get("cookie", "")):
         raise _BodyRefusedError(403, "log in before you send packages")
+    mark_member(scope)
     return int(settings.LARGEST_FILE_BYTES) + _FORM_BYTES
 
 

@@ -6,6 +6,8 @@ import logging
 import sys
 from typing import IO
 
+from datamill.service.front_door.repeats import CalmHandler, RepeatsTeller
+
 _FORMAT = "%(asctime)s %(levelname).1s %(name)s: %(message)s"
 
 
@@ -22,15 +24,15 @@ class QuietRefusals(logging.Filter):
             request = getattr(record, "request", None)
             method, path = getattr(request, "method", None) or "?", getattr(request, "path", "")
             # A path is what the sender made of it, line ends included.
-            record.msg, record.args = f"refused with {status}: {method} {ascii(path)[1:-1]}", ()
+            record.msg, record.args = f"refused with {status}: %s %s", (method, ascii(path)[1:-1])
             record.levelno, record.levelname = logging.INFO, logging.getLevelName(logging.INFO)
             record.exc_info = record.exc_text = record.stack_info = None
         return True
 
 
-def make_log_handler(stream: IO[str]) -> logging.Handler:
+def make_log_handler(stream: IO[str]) -> CalmHandler:
     """Return the handler through which all of the log goes."""
-    handler = logging.StreamHandler(stream)
+    handler = CalmHandler(stream)
     handler.setFormatter(logging.Formatter(_FORMAT))
     handler.addFilter(QuietRefusals())
     return handler
@@ -38,7 +40,9 @@ def make_log_handler(stream: IO[str]) -> logging.Handler:
 
 def show_log() -> None:
     """Write what the coordinator has to say to the standard error stream."""
-    logging.basicConfig(level=logging.INFO, handlers=[make_log_handler(sys.stderr)])
+    handler = make_log_handler(sys.stderr)
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    RepeatsTeller(handler).start()
     for name in ("uvicorn", "uvicorn.error", "nats"):
         logging.getLogger(name).setLevel(logging.WARNING)
     # With TLS it warns of every connection that the other side closes first.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ipaddress
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,7 @@ class ServeOptions:
     nats_replicas: int = 1
     nats_authority: Path | None = None
     nats_port: int = 0
+    proxies: tuple[str, ...] = ()
 
     @property
     def on_loopback(self) -> bool:
@@ -89,6 +91,7 @@ def parse_options(arguments: list[str]) -> ServeOptions:
         nats_replicas=given.nats_replicas,
         nats_authority=given.nats_ca,
         nats_port=given.nats_port,
+        proxies=tuple(_parse_proxy(text) for text in given.proxy),
     )
 
 
@@ -102,6 +105,17 @@ def _parse_listen(text: str) -> tuple[str, int]:
             remedy=f"It is HOST:PORT, such as {DEFAULT_LISTEN}, or 0.0.0.0:8642 for all addresses.",
         )
     return host, int(port)
+
+
+def _parse_proxy(text: str) -> str:
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        raise InputError(
+            f'"{text}" is no address',
+            where="--proxy",
+            remedy="Give the address from which it connects, such as 127.0.0.1.",
+        ) from None
 
 
 def _make_parser() -> argparse.ArgumentParser:
@@ -158,6 +172,13 @@ def _make_parser() -> argparse.ArgumentParser:
         default=0,
         metavar="PORT",
         help="port of our own broker; default: the one it had",
+    )
+    add(
+        "--proxy",
+        action="append",
+        default=[],
+        metavar="ADDRESS",
+        help="a reverse proxy whose X-Forwarded-For is believed; may be repeated; default: nobody's",
     )
     parser.add_argument("--version", action="version", version=f"datamill serve {__version__}")
     return parser

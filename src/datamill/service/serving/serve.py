@@ -18,11 +18,15 @@ from django.db import close_old_connections, connection
 
 from datamill import __version__
 from datamill.experiment.errors import InputError
+from datamill.service.bounded_work.calls import Calls, set_calls
 from datamill.service.broker.access import BrokerAccess, set_broker_access
 from datamill.service.broker.keys import Keys, load_keys, read_account_seed
 from datamill.service.broker.link import BROKER_ERRORS, BrokerAddress, BrokerLink
 from datamill.service.broker.server import BrokerServer, bind_port
-from datamill.service.broker.server_config import BrokerPlace, BrokerTls
+from datamill.service.broker.server_config import MOST_CONNECTIONS, BrokerPlace, BrokerTls
+from datamill.service.front_door.addresses import name_origin
+from datamill.service.front_door.bounds import DoorBounds, choose_bounds, raise_file_limit
+from datamill.service.front_door.web_server import WebServer
 from datamill.service.models import Worker, WorkerState
 from datamill.service.serving.asgi import CoordinatorApplication, HealthFacts
 from datamill.service.serving.coordinator_loop import CoordinatorLoop
@@ -32,6 +36,7 @@ from datamill.service.serving.first_use import make_first_user, migrate_database
 from datamill.service.serving.options import ServeOptions
 from datamill.service.serving.tls import TlsFiles, find_authority_pem, make_tls_files, read_tls_files
 from datamill.service.serving.writer import Writer, set_writer
+from datamill.service.submissions.stored_trials import drop_trials_files
 from datamill.service.watching.feed import ENDING
 from datamill.service.watching.reading import Readers, set_readers
 
@@ -56,14 +61,7 @@ class Prepared:
     password_file: Path | None
     url: str
     settings_written: bool
-
-
-class WebServer(uvicorn.Server):
-    """A web server that leaves signals to us."""
-
-    @contextlib.contextmanager
-    def capture_signals(self):  # type: ignore[no-untyped-def] # noqa: D102
-        yield
+    bounds: DoorBounds
 
 
 def prepare(options: ServeOptions, folder: DataFolder, database_name: str) -> Prepared:
@@ -72,10 +70,11 @@ def prepare(options: ServeOptions, folder: DataFolder, database_name: str) -> Pr
     Raises:
         InputError: when something that was given cannot be used.
     """
+    files = raise_file_limit()
     listening = _bind(options)
+    migrate_database(database_name)
     tls = _prepare_tls(options, folder.path)
     authority_pem = find_authority_pem(tls) if tls else None
-    migrate_database(database_name)
     with _check_database_lock():
         password_file = make_first_user(folder.path)
         url = _name_url(options, listening)
@@ -91,16 +90,19 @@ def prepare(options: ServeOptions, folder: DataFolder, database_name: str) -> Pr
         keys = load_keys(folder.path / "keys")
         port = folder.choose_broker_port(options.nats_port, listening.getsockname()[1])
         broker_tls = BrokerTls(tls.certificate.absolute(), tls.key.absolute()) if tls else None
-        place = BrokerPlace(folder.path / "nats", options.host, port, broker_tls)
+        most = min(MOST_CONNECTIONS, files // 2)
+        place = BrokerPlace(folder.path / "nats", options.host, port, broker_tls, most)
         address = BrokerAddress(
             (place.own_url,),
             keys,
             tls=_trust(tls.authority, by_name=False) if tls else None,
             is_own=True,
         )
+    bounds = choose_bounds(files, frozenset(map(name_origin, options.proxies)))
     return Prepared(
-        options, folder, listening, keys, tls, authority_pem, place, address, password_file, url, written
-    )
+        options, folder, listening, keys, tls, authority_pem, place, address, password_file, url, written,
+        bounds,
+    )  # fmt: skip
 
 
 async def serve(prepared: Prepared) -> int:
@@ -127,17 +129,21 @@ async def serve(prepared: Prepared) -> int:
     readers = Readers()
     set_writer(writer)
     set_readers(readers)
+    calls = Calls()
+    set_calls(calls)
     set_broker_access(BrokerAccess(prepared.keys, worker_urls, prepared.authority_pem, nudge))
     try:
+        drop_trials_files(prepared.folder.path)
+        await asyncio.to_thread(calls.start)
         if server is not None:
             await server.start()
         else:
             await _check_external_broker(link, prepared)
         application = CoordinatorApplication(
-            prepared.authority_pem, lambda: read_health(working, link, server)
+            prepared.authority_pem, lambda: read_health(working, link, server), prepared.bounds
         )
         working.drop_abandoned_uploads = application.drop_abandoned_uploads
-        web = WebServer(_configure_web(application, prepared.tls))
+        web = WebServer(_configure_web(application, prepared), prepared.bounds)
         tasks = {
             asyncio.create_task(working.run(), name="coordinator"),
             asyncio.create_task(web.serve(sockets=[prepared.socket]), name="web"),
@@ -159,6 +165,7 @@ async def serve(prepared: Prepared) -> int:
     finally:
         ENDING.clear()
         set_broker_access(None)
+        set_calls(None)
         set_writer(None)
         set_readers(None)
         readers.close()
@@ -239,7 +246,10 @@ def _prepare_tls(options: ServeOptions, data: Path) -> TlsFiles | None:
     if not options.with_tls:
         return None
     names = [*options.public_names, *([] if options.host in ("0.0.0.0", "::") else [options.host])]
-    return make_tls_files(data / "tls", names, datetime.datetime.now(datetime.UTC))
+    # As long as nobody joined, nobody knows the authority.
+    is_unknown = not Worker.objects.exclude(state=WorkerState.REMOVED).exists()
+    connection.close()
+    return make_tls_files(data / "tls", names, datetime.datetime.now(datetime.UTC), may_replace=is_unknown)
 
 
 @contextlib.contextmanager
@@ -271,7 +281,8 @@ def _trust(authority: Path | None, *, by_name: bool = True) -> ssl.SSLContext | 
     return context
 
 
-def _configure_web(application: CoordinatorApplication, tls: TlsFiles | None) -> uvicorn.Config:
+def _configure_web(application: CoordinatorApplication, prepared: Prepared) -> uvicorn.Config:
+    tls, proxies = prepared.tls, prepared.options.proxies
     return uvicorn.Config(
         application,
         http="h11",
@@ -280,7 +291,9 @@ def _configure_web(application: CoordinatorApplication, tls: TlsFiles | None) ->
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=False,
+        # What others say of where a request came from is believed of those who were named.
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
         timeout_graceful_shutdown=_GRACE_S,
         timeout_keep_alive=30,
         ssl_certfile=str(tls.certificate) if tls else None,

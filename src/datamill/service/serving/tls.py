@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import fcntl
 import hashlib
-import ipaddress
 import socket
 import struct
 from collections.abc import Iterable
@@ -19,6 +18,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from datamill.experiment.errors import InputError
 from datamill.service.kept_secrets import write_secret
+from datamill.service.serving.spoken_names import make_constraints, make_name, may_speak, read_constraints
 
 _AUTHORITY_DAYS = 3650
 _SERVER_DAYS = 397
@@ -39,22 +39,44 @@ class TlsFiles:
     authority: Path
 
 
-def make_tls_files(folder: Path, names: Iterable[str], now: datetime.datetime) -> TlsFiles:
+def make_tls_files(
+    folder: Path, names: Iterable[str], now: datetime.datetime, *, may_replace: bool = False
+) -> TlsFiles:
     """Make authority and certificate in a folder, or take those that are there as long as they serve.
 
-    The authority stays for ever: enrolment tokens and workers know it. The certificate is made anew when it
-    is about to end or lacks a name.
+    The authority stays: enrolment tokens and workers know it. It may speak for the names that were known when
+    it was made, and for addresses of private networks, so that its key is of no use against anybody else. Of
+    earlier versions it may speak for all. The certificate is made anew when it is about to end or lacks a
+    name; addresses of this machine for which the authority may not speak are left out.
 
     Args:
         folder: where they are kept.
         names: names and addresses of the coordinator, besides those of this machine.
         now: time, with its zone.
+        may_replace: whether another authority may take the place of one that may not speak for a name.
+
+    Raises:
+        InputError: for a name that the authority may not speak for.
     """
+    names = set(names)
     files = TlsFiles(folder / "server.pem", folder / "server.key", folder / "ca.pem")
     authority_key_file = folder / "ca.key"
+    own = set(list_own_names())
     if not (files.authority.is_file() and authority_key_file.is_file()):
-        _make_authority(files.authority, authority_key_file, now)
-    wanted = {*names, *list_own_names()}
+        _make_authority(files.authority, authority_key_file, names | own, now)
+    spoken = read_constraints(_read_certificates(files.authority)[0])
+    if foreign := sorted(name for name in names if not may_speak(spoken, name)):
+        if not may_replace:
+            raise InputError(
+                f"the authority in {folder} was made without the name {foreign[0]}, and may not speak for it",
+                where="--public-name",
+                remedy="Bring a certificate with --tls-cert; or move that folder away: "
+                "a new authority is made, and every worker has to join anew.",
+            )
+        _make_authority(files.authority, authority_key_file, names | own, now)
+        files.certificate.unlink(missing_ok=True)
+        spoken = read_constraints(_read_certificates(files.authority)[0])
+    wanted = {name for name in names | own if may_speak(spoken, name)}
     if not _serves(files, wanted, now):
         _make_certificate(files, authority_key_file, wanted, now)
     return files
@@ -117,7 +139,7 @@ def list_own_names() -> list[str]:
     return sorted(name for name in found if name)
 
 
-def _make_authority(file: Path, key_file: Path, now: datetime.datetime) -> None:
+def _make_authority(file: Path, key_file: Path, names: Iterable[str], now: datetime.datetime) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "datamill coordinator's authority")])
     certificate = (
@@ -130,6 +152,7 @@ def _make_authority(file: Path, key_file: Path, now: datetime.datetime) -> None:
         .not_valid_after(now + datetime.timedelta(days=_AUTHORITY_DAYS))
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_allow(key_cert_sign=True, crl_sign=True), critical=True)
+        .add_extension(make_constraints(names), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA256())
     )
@@ -156,7 +179,9 @@ def _make_certificate(
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_allow(digital_signature=True), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.SubjectAlternativeName([_name(name) for name in sorted(names)]), critical=False)
+        .add_extension(
+            x509.SubjectAlternativeName([make_name(name) for name in sorted(names)]), critical=False
+        )
         .add_extension(
             x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key()), critical=False
         )
@@ -173,14 +198,7 @@ def _serves(files: TlsFiles, wanted: set[str], now: datetime.datetime) -> bool:
     if certificate.not_valid_after_utc - now < datetime.timedelta(days=_RENEW_DAYS):
         return False
     told = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    return {_name(name) for name in wanted} <= set(told)
-
-
-def _name(text: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ipaddress.ip_address(text))
-    except ValueError:
-        return x509.DNSName(text.encode("idna").decode() if not text.isascii() else text)
+    return {make_name(name) for name in wanted} <= set(told)
 
 
 def _allow(**uses: bool) -> x509.KeyUsage:

@@ -10,7 +10,6 @@ from typing import Literal
 from django.conf import settings
 from django.contrib.auth.models import User
 
-from datamill.design.fleet_plan import plan_fleet
 from datamill.design.fleet_records import Candidate, FleetPlan, Ineligible
 from datamill.execution.user_factors import check_factor_names
 from datamill.experiment.errors import InputError
@@ -18,17 +17,15 @@ from datamill.experiment.offers import withdraw_build_policy
 from datamill.experiment.parse import parse_experiment
 from datamill.experiment.quantities import format_size
 from datamill.experiment.records import DebugPolicy, Experiment, RebootPolicy
-from datamill.service.coordinator.hardware import describe_candidate, read_inventory, read_policy
-from datamill.service.coordinator.policies import (
-    ShippedFile,
-    find_isolation_objection,
-    find_needs_objection,
-    find_policy_objection,
-    list_all_needs,
-)
+from datamill.service.bounded_work.calls import call_bounded
+from datamill.service.bounded_work.turns import GoneError
+from datamill.service.coordinator.hardware import describe_candidate, read_policy
+from datamill.service.coordinator.policies import ShippedFile, find_policy_objection
 from datamill.service.files.rights import list_unusable_files
 from datamill.service.files.store import is_sha256
 from datamill.service.models import Quarantine, Worker, WorkerState
+from datamill.service.submissions.planned_apart import LOOK, WHOLE, plan_apart
+from datamill.service.submissions.stored_trials import StoredTrials, name_trials_file
 from datamill.service.submissions.trial_estimates import estimate_trial_times, list_busy_times, mean_time
 
 FileKind = Literal["package", "load", "factor"]
@@ -74,11 +71,15 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class PlannedSubmission:
-    """A submission with its plan; `missing` are the SHA-256 of files that its user has to bring first."""
+    """A submission with its plan; `missing` are the SHA-256 of files that its user has to bring first.
+
+    `trials` are those of the design, where they were made.
+    """
 
     experiment: Experiment
     plan: FleetPlan
     missing: tuple[str, ...]
+    trials: StoredTrials | None = None
 
 
 def plan_submission(submission: Submission, user: User, *, with_trials: bool = False) -> PlannedSubmission:
@@ -95,14 +96,19 @@ def plan_submission(submission: Submission, user: User, *, with_trials: bool = F
         raise _explain_nobody(excluded)
     missing = list_unusable_files(user, [item.sha256 for item in submission.files])
     times = estimate_trial_times([item.sha256 for item in _list_packages(submission)], experiment)
+    trials_file = name_trials_file(settings.DATA_FOLDER) if with_trials and not missing else None
     try:
-        plan = plan_fleet(
+        plan = call_bounded(
+            LOOK if trials_file is None else WHOLE,
+            plan_apart,
             experiment,
             candidates,
-            trial_s=mean_time(times),
-            most_trials=MOST_TRIALS,
-            with_trials=with_trials and not missing,
+            mean_time(times),
+            MOST_TRIALS,
+            trials_file,
         )
+    except GoneError:
+        raise
     except InputError as problem:
         where = problem.where or submission.file_name
         if where.startswith("["):
@@ -110,7 +116,8 @@ def plan_submission(submission: Submission, user: User, *, with_trials: bool = F
         also = "".join(f"\n{item.name}: {item.reason}" for item in excluded)
         raise InputError(f"{problem.message}{also}", where=where, remedy=problem.remedy) from problem
     plan = replace(plan, ineligible=(*excluded, *plan.ineligible))
-    return PlannedSubmission(experiment, plan, tuple(missing))
+    trials = None if trials_file is None else StoredTrials(trials_file, plan.size.trials)
+    return PlannedSubmission(experiment, plan, tuple(missing), trials)
 
 
 def read_submission(submission: Submission) -> Experiment:
@@ -186,14 +193,9 @@ def list_candidates(
     busy = list_busy_times()
     builds = any(item.has_setup for item in _list_packages(submission))
     shipped = [ShippedFile(item.kind, item.name, item.sha256, item.bytes) for item in submission.files]
-    needs = list_all_needs(experiment)
     for worker in Worker.objects.exclude(state=WorkerState.REMOVED).order_by("worker_id"):
-        policy = read_policy(worker)
-        reason = (
-            _find_state_objection(worker)
-            or find_policy_objection(policy, user.username, shipped)
-            or find_needs_objection(policy, needs)
-            or find_isolation_objection(policy, experiment.isolation, read_inventory(worker).isolation)
+        reason = _find_state_objection(worker) or find_policy_objection(
+            read_policy(worker), user.username, shipped
         )
         if reason:
             excluded.append(Ineligible(worker.name, reason))

@@ -7,13 +7,15 @@ import time
 from django.contrib.auth.models import User
 
 from datamill import __version__
-from datamill.execution.packages import inspect_package
-from datamill.execution.user_factors import read_user_factor
+from datamill.execution.user_factors import UserFactor
 from datamill.experiment.errors import InputError
 from datamill.results.bundle import BUNDLE_FORMAT, BundleFactor, BundleHead, BundlePackage
+from datamill.service.bounded_work.calls import call_bounded
+from datamill.service.bounded_work.turns import GoneError
 from datamill.service.coordinator.submission import NewExperiment, create_experiment
 from datamill.service.files.store import name_stored_file
 from datamill.service.serving.writer import run_as_writer
+from datamill.service.submissions.planned_apart import INSPECTION, inspect_archive
 from datamill.service.submissions.planning import PlannedSubmission, Submission, SubmittedFile
 
 
@@ -31,6 +33,7 @@ def submit_experiment(submission: Submission, planned: PlannedSubmission, user: 
         head=head,
         plan=planned.plan,
         hold=submission.options.hold,
+        trials=planned.trials,
     )
     return run_as_writer(create_experiment, new, now_s)
 
@@ -43,20 +46,22 @@ def build_head(submission: Submission, planned: PlannedSubmission) -> BundleHead
     """
     packages: dict[str, list[BundlePackage]] = {"package": [], "load": []}
     factors = []
+    limits = planned.experiment.limits
     for item in submission.files:
         path = name_stored_file(item.sha256)
         size = path.stat().st_size
         try:
-            if item.kind == "factor":
-                factor = read_user_factor(path)
-                if factor.name != item.name:
-                    raise InputError(f'the factor is called "{factor.name}", not "{item.name}"')
-                file = f"factors/{item.name}.tar.gz"
-                factors.append(BundleFactor(item.name, file, item.sha256, size, factor.summary))
-                continue
-            facts = inspect_package(item.name, path, planned.experiment.limits, kind=item.kind)
+            facts = call_bounded(INSPECTION, inspect_archive, item.name, path, limits, item.kind)
+            if isinstance(facts, UserFactor) and facts.name != item.name:
+                raise InputError(f'the factor is called "{facts.name}", not "{item.name}"')
+        except GoneError:
+            raise
         except InputError as problem:
             raise _name_submitted(problem, item, submission) from None
+        if isinstance(facts, UserFactor):
+            file = f"factors/{item.name}.tar.gz"
+            factors.append(BundleFactor(item.name, file, item.sha256, size, facts.summary))
+            continue
         packages[item.kind].append(
             BundlePackage(
                 name=item.name,

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from django.db.models import Count, Max
+import msgspec
+from django.db.models import Max, Sum
 
-from datamill.experiment.records import Experiment
-from datamill.service.models import ENDED_TRIALS, OPEN_EXPERIMENTS, Attempt, AttemptState, Trial
+from datamill.experiment.records import Experiment as Question
+from datamill.results.bundle import BundleHead
+from datamill.service.models import (
+    ENDED_TRIALS,
+    OPEN_EXPERIMENTS,
+    Attempt,
+    AttemptState,
+    Experiment,
+    Pace,
+    TrialCount,
+)
 
 #: Earlier trials of a package whose mean time is the estimate for the next ones.
 _TIMED_TRIALS = 50
@@ -16,7 +26,7 @@ _TIMED_TRIALS = 50
 _LATEST_ATTEMPTS = 50_000
 
 
-def estimate_trial_times(digests: Sequence[str], experiment: Experiment | None) -> dict[str, float]:
+def estimate_trial_times(digests: Sequence[str], experiment: Question | None) -> dict[str, float]:
     """Return how long trials of packages took lately, from lease to report, in seconds, by SHA-256.
 
     Trials before which the machine was rebooted are told apart from others, unless `experiment` is None.
@@ -45,17 +55,43 @@ def mean_time(times: Mapping[str, float]) -> float | None:
 
 
 def list_busy_times() -> dict[str, float]:
-    """Return for how long workers have trials of other experiments to make, in seconds, by worker."""
+    """Return for how long workers have trials of other experiments to make, in seconds, by worker.
+
+    By the counts of trials: a worker's own pace in an experiment, else how long its packages took lately.
+    """
     rows = (
-        Trial.objects.filter(experiment__state__in=OPEN_EXPERIMENTS)
+        TrialCount.objects.filter(experiment__state__in=OPEN_EXPERIMENTS, trials__gt=0)
         .exclude(state__in=ENDED_TRIALS)
-        .values_list("worker_id", "package_sha256")
-        .annotate(count=Count("pk"))
+        .values_list("experiment_id", "worker_id")
+        .annotate(left=Sum("trials"))
         .order_by()
     )
     waiting = list(rows)
-    times = estimate_trial_times([digest for _, digest, _ in waiting], None)
+    numbers = {number for number, _, _ in waiting}
+    paces = {
+        (number, worker_id): max(0.0, last_s - first_s) / trials
+        for number, worker_id, trials, first_s, last_s in Pace.objects.filter(
+            experiment__in=numbers
+        ).values_list("experiment_id", "worker_id", "trials", "first_leased_unix_s", "last_ended_unix_s")
+    }
+    usual = _estimate_usual_times(numbers)
     busy: dict[str, float] = defaultdict(float)
-    for worker_id, digest, count in waiting:
-        busy[worker_id] += count * times.get(digest, 0.0)
+    for number, worker_id, left in waiting:
+        busy[worker_id] += left * paces.get((number, worker_id), usual[number])
     return busy
+
+
+def list_packages(head: bytes) -> list[str]:
+    """Return the packages of an experiment, by SHA-256, from its head."""
+    return [package.sha256 for package in msgspec.json.decode(head, type=BundleHead).packages]
+
+
+def _estimate_usual_times(numbers: Collection[int]) -> dict[int, float]:
+    """Return how long trials of experiments take, by their packages, in seconds; 0 when nobody knows."""
+    heads = Experiment.objects.filter(pk__in=numbers).values_list("pk", "head")
+    packages = {number: list_packages(bytes(head)) for number, head in heads}
+    times = estimate_trial_times([digest for digests in packages.values() for digest in digests], None)
+    return {
+        number: mean_time({digest: times[digest] for digest in digests if digest in times}) or 0.0
+        for number, digests in packages.items()
+    }

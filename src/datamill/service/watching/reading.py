@@ -21,6 +21,22 @@ T = TypeVar("T")
 #: Share of the time that a thread works, and longest rest between two pieces of work, in seconds.
 _WORKING_SHARE = 0.1
 _LONGEST_REST_S = 5.0
+#: Time after which other long work rests.
+_WORKED_S = 0.005
+
+
+class Rests:
+    """Rests of a long piece of work, so that threads which wait for the interpreter get it meanwhile."""
+
+    def __init__(self) -> None:
+        self._began_s = time.monotonic()
+
+    def rest(self) -> None:
+        """Rest for as long as was worked, when that was a while."""
+        worked_s = time.monotonic() - self._began_s
+        if worked_s >= _WORKED_S:
+            time.sleep(min(worked_s, _LONGEST_REST_S))
+            self._began_s = time.monotonic()
 
 
 class RestingReader:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from collections.abc import AsyncIterator
 
@@ -18,7 +19,7 @@ _HEARTBEAT_S = 15.0
 #: Bytes that are put together before they are sent.
 _MOST_TOGETHER = 1 << 18
 #: What browsers are told makes each of them ask for parts of its page: together so many times a second.
-_BRIEF_A_S = 10.0
+_BRIEF_A_S = 5.0
 
 
 async def follow(experiment_id: int, cursor: Cursor, place: Place, *, brief: bool) -> AsyncIterator[bytes]:
@@ -68,7 +69,8 @@ async def _tell(feed: Feed, cursor: Cursor, *, brief: bool) -> AsyncIterator[byt
         if over:
             return
         if parts and brief:
-            await asyncio.sleep(feed.viewers / _BRIEF_A_S)
+            # Not all at the same moment.
+            await asyncio.sleep(random.uniform(0.5, 1.5) * feed.viewers / _BRIEF_A_S)
         if cursor != feed.latest or told != feed.told or feed.over:
             continue
         await feed.wait_for_change(max(0.0, sent_s + _HEARTBEAT_S - time.monotonic()))

@@ -6,11 +6,12 @@ use std::io::{Read, Seek};
 use std::path::Path;
 use std::time::Duration;
 
-use datamill_probe::{Launch, launch};
+use datamill_probe::{Bounds, Launch, launch};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::conditions::RunConditions;
 use crate::interrupt::Interrupt;
+use crate::resources::{Members, script_bounds};
 use crate::witness::Witness;
 use crate::world::World;
 
@@ -61,16 +62,13 @@ impl Observer<'_> {
             .write(true)
             .open("/dev/null")
             .map_err(|error| error.to_string())?;
+        let bounds = script_bounds(self.world, Members::Measured, 0);
         let measured = launch(Launch {
             program,
             arguments,
             environment: &self.conditions.environment,
             directory: &self.world.directory,
             settings: &self.conditions.settings,
-            confinement: self
-                .world
-                .confinement()
-                .map_err(|error| error.to_string())?,
             own_session: self.world.own_session,
             with_counters: false,
             timeout: Some(TIMEOUT),
@@ -78,6 +76,7 @@ impl Observer<'_> {
             stdout: writer,
             stderr,
             family: self.world.family,
+            bounds: bounds.as_ref().map(|bounds| bounds as &dyn Bounds),
             interrupt: Some(self.interrupt),
         })
         .map_err(|error| error.to_string())?;

@@ -45,11 +45,19 @@ document.querySelectorAll("[data-download]").forEach((button) => {
 // An experiment's page follows what happens, by server-sent events.
 const followed = document.querySelector("[data-stream][data-open=yes]");
 if (followed) {
+  const missed = new Set();
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) return;
+    missed.forEach((selector) => htmx.trigger(document.querySelector(selector), "refresh"));
+    missed.clear();
+  });
   const refreshLater = (selector, delay_ms) => {
     let waiting = null;
     return () => {
       waiting ??= setTimeout(() => {
         waiting = null;
+        // Who does not look is shown later.
+        if (document.hidden) { missed.add(selector); return; }
         const part = document.querySelector(selector);
         // Nothing is replaced under the hands of someone who is just using it.
         if (part && !part.contains(document.activeElement)) htmx.trigger(part, "refresh");

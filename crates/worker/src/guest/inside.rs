@@ -1,0 +1,59 @@
+//! The worker in a guest: does the job that is on one disk, and writes what came of it to another.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use datamill_protocol::{FactorOffer, TrialRecord, TrialSpec};
+use serde::{Deserialize, Serialize};
+
+use super::boot::find_disk;
+use super::emulator::{JOB_DISK, RESULT_DISK};
+use super::job::{GuestJob, read_job};
+use super::result::write_result;
+use crate::factors::{offer_asked, offer_user_factors};
+use crate::interrupt::Interrupt;
+use crate::spec_file::check_spec;
+use crate::trial::run_trial;
+
+/// What a guest has to say.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum GuestReport {
+    /// What it offers of each factor.
+    Offers(Vec<FactorOffer>),
+    /// The record of its trial.
+    Record(Box<TrialRecord>),
+    /// Why it did not do its job.
+    Refused(String),
+}
+
+/// Does the job of this guest.
+pub fn run_guest_job(interrupt: &Interrupt) -> io::Result<()> {
+    let job = File::open(find_disk(JOB_DISK)?)?;
+    let mut output = None;
+    let report = match read_job(&job) {
+        Err(error) => GuestReport::Refused(format!("its job cannot be read: {error}")),
+        Ok(GuestJob::Probe { asked, user }) => match offer_user_factors(&user, interrupt) {
+            Ok(offers) => GuestReport::Offers(offer_asked(&asked, offers)),
+            Err(cause) => GuestReport::Refused(cause),
+        },
+        Ok(GuestJob::Trial(spec)) => {
+            output = Some(spec.output_dir.clone());
+            perform(&spec, interrupt)
+        }
+    };
+    let text = serde_json::to_vec(&report)?;
+    let mut disk = File::options().write(true).open(find_disk(RESULT_DISK)?)?;
+    let folder = output
+        .as_deref()
+        .map(Path::new)
+        .filter(|path| path.is_dir());
+    write_result(&mut disk, folder, &text)
+}
+
+fn perform(spec: &TrialSpec, interrupt: &Interrupt) -> GuestReport {
+    match check_spec(spec) {
+        Err(cause) => GuestReport::Refused(cause),
+        Ok(levels) => GuestReport::Record(Box::new(run_trial(spec, &levels, interrupt))),
+    }
+}

@@ -1,0 +1,133 @@
+//! What a guest is to do: written to a disk by the worker outside, read from it by the one inside.
+
+use std::fs::{self, File};
+use std::io::{self, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use datamill_protocol::{BuildPolicy, IsolationWanted, TrialSpec};
+use serde::{Deserialize, Serialize};
+
+/// Where the guest unpacks it.
+pub const JOB_FOLDER: &str = "/var/job";
+/// Where the guest's trial has its folders.
+const TRIAL_FOLDER: &str = "/var/trial";
+/// Member that tells what to do.
+const JOB: &str = "job.json";
+/// Blocks of a disk.
+const BLOCK: u64 = 4096;
+
+/// What a guest is to do.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum GuestJob {
+    /// Tell what it offers of each factor.
+    Probe {
+        /// Levels that are asked about, by factor name.
+        asked: Vec<(String, String)>,
+        /// Factors of an experiment, where the guest finds them.
+        user: Vec<PathBuf>,
+    },
+    /// Run a trial.
+    Trial(Box<TrialSpec>),
+}
+
+/// Something that the experiment ships: where it is, and where the guest finds it.
+struct Shipped {
+    original: PathBuf,
+    member: String,
+}
+
+/// Writes the disk of a job; the file is empty.
+pub fn write_job(job: &GuestJob, shipped: &ShippedParts, disk: &File) -> io::Result<()> {
+    let mut archive = tar::Builder::new(io::BufWriter::new(disk));
+    archive.follow_symlinks(false);
+    let text = serde_json::to_vec(job)?;
+    let mut header = tar::Header::new_gnu();
+    header.set_mode(0o600);
+    header.set_size(text.len() as u64);
+    archive.append_data(&mut header, JOB, text.as_slice())?;
+    for part in &shipped.0 {
+        if part.original.is_dir() {
+            archive.append_dir_all(&part.member, &part.original)?;
+        } else {
+            archive.append_path_with_name(&part.original, &part.member)?;
+        }
+    }
+    let mut file = archive.into_inner()?.into_inner()?;
+    file.flush()?;
+    let bytes = file.stream_position()?;
+    file.set_len(bytes.next_multiple_of(BLOCK))
+}
+
+/// What is shipped with a job.
+#[derive(Default)]
+pub struct ShippedParts(Vec<Shipped>);
+
+/// Factors of an experiment as the guest finds them, and what must be shipped for that.
+pub fn place_factors(user: &[PathBuf]) -> (Vec<PathBuf>, ShippedParts) {
+    let mut parts = ShippedParts::default();
+    let placed = user
+        .iter()
+        .enumerate()
+        .map(|(index, original)| {
+            let ending = if original.is_dir() { "" } else { ".tar.gz" };
+            let member = format!("factor-{index}{ending}");
+            let place = Path::new(JOB_FOLDER).join(&member);
+            let original = original.clone();
+            parts.0.push(Shipped { original, member });
+            place
+        })
+        .collect();
+    (placed, parts)
+}
+
+/// Reads the job from its disk, and unpacks what is shipped with it.
+pub fn read_job(disk: &File) -> io::Result<GuestJob> {
+    fs::create_dir_all(JOB_FOLDER)?;
+    let mut archive = tar::Archive::new(io::BufReader::with_capacity(1 << 18, disk));
+    archive.set_preserve_permissions(true);
+    archive.set_preserve_mtime(true);
+    archive.unpack(JOB_FOLDER)?;
+    Ok(serde_json::from_slice(&fs::read(
+        Path::new(JOB_FOLDER).join(JOB),
+    )?)?)
+}
+
+/// The trial as the guest is to run it, and what must be shipped for that.
+pub fn place_trial(spec: &TrialSpec) -> (TrialSpec, ShippedParts) {
+    let mut parts = ShippedParts::default();
+    let cache = Path::new(&spec.cache_dir).join("packages");
+    let mut placed = spec.clone();
+    let mut place = |name: &str, path: &mut String, sha256: &mut Option<String>| {
+        let mut original = PathBuf::from(&*path);
+        // Archives are thrown away once they are unpacked in the cache.
+        if let Some(known) = sha256.as_ref().map(|digest| cache.join(digest))
+            && !original.exists()
+            && known.is_dir()
+        {
+            original = known;
+        }
+        let mut member = name.to_owned();
+        if original.is_dir() {
+            *sha256 = None;
+        } else {
+            member.push_str(".tar.gz");
+        }
+        *path = format!("{JOB_FOLDER}/{member}");
+        parts.0.push(Shipped { original, member });
+    };
+    let package = &mut placed.package;
+    place("package", &mut package.path, &mut package.sha256);
+    if let Some(background) = &mut placed.background {
+        place("background", &mut background.path, &mut background.sha256);
+    }
+    for (index, factor) in placed.user_factors.iter_mut().enumerate() {
+        let name = format!("factor-{index}");
+        place(&name, &mut factor.path, &mut factor.sha256);
+    }
+    placed.isolation = IsolationWanted::Overlay;
+    placed.build = BuildPolicy::Fresh;
+    placed.scratch_dir = format!("{TRIAL_FOLDER}/scratch");
+    placed.cache_dir = format!("{TRIAL_FOLDER}/cache");
+    placed.output_dir = format!("{TRIAL_FOLDER}/output");
+    (placed, parts)
+}

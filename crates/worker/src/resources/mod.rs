@@ -1,0 +1,225 @@
+//! What a trial may use of its host: processes, memory, disk and open files; and who keeps it to that.
+//!
+//! The scripts of a trial run in a control group of their own; the worker stays outside, so that it goes
+//! on when the trial has taken everything that it may. Where the machine gives no control group, limits
+//! of processes and a look at the machine's own counters have to do.
+
+mod amounts;
+mod group;
+mod hierarchy;
+mod members;
+mod reached;
+mod reports;
+mod script_bounds;
+mod watching;
+
+use std::cell::Cell;
+
+use datamill_protocol::{ResourceFacts, ResourceMeans, TrialLimits};
+
+pub use amounts::files_in_world;
+pub use group::Members;
+pub use reached::{Reached, descriptor_failure, reached_failure, world_failure};
+pub use script_bounds::ScriptBounds;
+
+use amounts::{Amounts, choose_amounts};
+use group::{Design, Group};
+use hierarchy::{Hierarchies, find_hierarchies};
+use reports::{Counts, Reports};
+use watching::Watch;
+
+use crate::world::World;
+
+/// What keeps the processes of one trial within what they may use.
+pub struct Resources {
+    amounts: Amounts,
+    keeping: Keeping,
+}
+
+enum Keeping {
+    /// A control group of the trial's own.
+    Group {
+        group: Box<Group>,
+        reports: Reports,
+        seen: Cell<Counts>,
+    },
+    /// Limits of each process, and a look at the machine now and then.
+    Watch { watch: Watch, reason: String },
+}
+
+impl Resources {
+    /// Makes a trial's group, or the next best; what dead workers left of theirs is removed.
+    pub fn prepare(limits: &TrialLimits) -> Self {
+        let hierarchies = find_hierarchies();
+        let amounts = choose_amounts(limits, hierarchies.as_ref().ok());
+        let grouped = hierarchies.and_then(|hierarchies| {
+            make_group(&hierarchies, &amounts).map_err(|error| error.to_string())
+        });
+        let keeping = match grouped {
+            Ok((group, reports)) => {
+                let (seen, _) = reports.read();
+                Keeping::Group {
+                    group: Box::new(group),
+                    reports,
+                    seen: Cell::new(seen),
+                }
+            }
+            Err(reason) => Keeping::Watch {
+                watch: Watch::begin(),
+                reason,
+            },
+        };
+        Self { amounts, keeping }
+    }
+
+    /// The same for what is no trial: an executable of a factor.
+    pub fn prepare_usual() -> Self {
+        Self::prepare(&TrialLimits::default())
+    }
+
+    /// What is in force, for the record.
+    pub fn facts(&self) -> ResourceFacts {
+        let (means, reason) = match &self.keeping {
+            Keeping::Group { group, .. } => match group.design {
+                Design::Unified => (ResourceMeans::CgroupV2, String::new()),
+                Design::Separate => (ResourceMeans::CgroupV1, String::new()),
+            },
+            Keeping::Watch { reason, .. } => (ResourceMeans::Rlimits, reason.clone()),
+        };
+        ResourceFacts {
+            means,
+            reason,
+            processes: self.amounts.processes,
+            memory_bytes: self.amounts.memory_bytes,
+            world_bytes: self.amounts.world_bytes,
+            descriptors: self.amounts.descriptors,
+        }
+    }
+
+    /// Most bytes of files in the trial's private world.
+    pub fn world_bytes(&self) -> u64 {
+        self.amounts.world_bytes
+    }
+
+    /// Which limit a failed script seems to have reached, by what it said and used, where the kernel
+    /// refuses instead of reporting.
+    pub fn suspect(&self, peak_memory_bytes: u64, says: impl Fn(&str) -> bool) -> Option<Reached> {
+        let Keeping::Watch { .. } = &self.keeping else {
+            return None;
+        };
+        if peak_memory_bytes > self.amounts.memory_bytes / 4 * 3 {
+            return Some(Reached::Memory);
+        }
+        let cannot_fork = ["Resource temporarily unavailable", "Cannot fork"];
+        let is_refused = cannot_fork.into_iter().any(says);
+        is_refused.then_some(Reached::Processes)
+    }
+
+    /// Ends what is left of the trial and removes its group; the error is a sentence.
+    pub fn release(self) -> Result<(), String> {
+        match self.keeping {
+            Keeping::Group { group, reports, .. } => {
+                drop(reports);
+                group.remove()
+            }
+            Keeping::Watch { .. } => Ok(()),
+        }
+    }
+
+    /// Whether a limit was reached since the last script.
+    fn look(&self) -> Option<Reached> {
+        match &self.keeping {
+            Keeping::Watch { watch, .. } => watch.look(&self.amounts),
+            Keeping::Group { reports, seen, .. } => {
+                let (counts, has_rung) = reports.read();
+                judge_counts(&counts.since(&seen.get()), has_rung)
+            }
+        }
+    }
+
+    /// Looks once more after a script, and forgets it for the next one.
+    fn settle(&self) -> Option<Reached> {
+        let reached = match &self.keeping {
+            // What others do on the machine must not be held against a script that has ended.
+            Keeping::Watch { .. } => None,
+            Keeping::Group { .. } => self.look(),
+        };
+        if let Keeping::Group { reports, seen, .. } = &self.keeping {
+            seen.set(reports.read().0);
+        }
+        reached
+    }
+}
+
+/// The bounds of a script in a world: of the disk it may fill `disk_bytes`, 0 for what is good for it.
+pub fn script_bounds(world: &World, whose: Members, disk_bytes: u64) -> Option<ScriptBounds<'_>> {
+    let disk = (!world.in_memory).then_some((&world.space, disk_bytes));
+    let resources = world.resources.as_deref();
+    resources.map(|resources| ScriptBounds::new(resources, whose, disk))
+}
+
+/// Ends what dead workers left running in groups of theirs, and removes the groups.
+pub fn remove_abandoned_groups() {
+    if let Ok(hierarchies) = find_hierarchies() {
+        group::remove_all_abandoned(&hierarchies);
+    }
+}
+
+fn make_group(hierarchies: &Hierarchies, amounts: &Amounts) -> std::io::Result<(Group, Reports)> {
+    let group = Group::make(hierarchies)?;
+    group.set("pids", "pids.max", &amounts.processes.to_string())?;
+    let memory = amounts.memory_bytes.to_string();
+    match group.design {
+        Design::Unified => {
+            group.set("memory", "memory.max", &memory)?;
+            // Older kernels kill one process; the report of it ends the others.
+            group.set("memory", "memory.oom.group", "1").ok();
+            group.set("", "cgroup.max.descendants", "64").ok();
+        }
+        Design::Separate => group.set("memory", "memory.limit_in_bytes", &memory)?,
+    }
+    let reports = Reports::open(&group)?;
+    Ok((group, reports))
+}
+
+fn judge_counts(new: &Counts, has_rung: bool) -> Option<Reached> {
+    if new.refused_processes > 0 {
+        Some(Reached::Processes)
+    } else if new.full_memory > 0 && (new.killed_for_memory > 0 || has_rung) {
+        Some(Reached::Memory)
+    } else if new.killed_for_memory > 0 {
+        Some(Reached::MachineMemory)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(refused_processes: u64, full_memory: u64, killed_for_memory: u64) -> Counts {
+        Counts {
+            refused_processes,
+            full_memory,
+            killed_for_memory,
+        }
+    }
+
+    #[test]
+    fn who_was_killed_without_reaching_its_limit_was_killed_for_the_machine() {
+        assert_eq!(
+            judge_counts(&counts(0, 0, 1), false),
+            Some(Reached::MachineMemory)
+        );
+        assert_eq!(judge_counts(&counts(0, 3, 1), false), Some(Reached::Memory));
+    }
+
+    #[test]
+    fn memory_that_was_full_and_freed_again_is_no_end() {
+        assert_eq!(judge_counts(&counts(0, 9, 0), false), None);
+        // The bell rings as well when somebody above is out of memory.
+        assert_eq!(judge_counts(&counts(0, 0, 0), true), None);
+        assert_eq!(judge_counts(&counts(0, 1, 0), true), Some(Reached::Memory));
+    }
+}

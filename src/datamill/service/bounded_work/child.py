@@ -1,0 +1,94 @@
+"""What runs in a process of its own: one function, within bounds of memory and time."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import gc
+import os
+import resource
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Literal
+
+from datamill.experiment.errors import InputError
+
+_PR_SET_PDEATHSIG = 1
+#: Processor time after which a function stands back for others, and how far.
+_QUICK_S, _NICENESS = 2.0, 15
+#: How readily the kernel ends it rather than the coordinator when memory is short.
+_OOM_SCORE = "800"
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a function may take: memory beyond that of a fresh process, processor time, time, bytes of a file.
+
+    `remedy` says what to do where that is not enough.
+    """
+
+    memory_bytes: int
+    cpu_s: int
+    elapsed_s: float
+    file_bytes: int = 0
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of a function: `value` is what it returned, the error of the input, or a traceback."""
+
+    kind: Literal["returned", "refused", "memory", "disk", "deep", "defect"]
+    value: Any = None
+
+
+def answer_call(
+    connection: Connection, budget: Budget, function: Callable[..., Any], arguments: tuple[Any, ...]
+) -> None:
+    """Call a function within its budget and send its `Answer`; the kernel ends what takes too long."""
+    _confine(budget)
+    try:
+        answer = Answer("returned", function(*arguments))
+    except InputError as problem:
+        answer = Answer("refused", problem)
+    except MemoryError:
+        answer = Answer("memory")
+    except RecursionError:
+        answer = Answer("deep")
+    except OSError as problem:
+        full = problem.errno in (errno.EFBIG, errno.ENOSPC)
+        answer = Answer("disk") if full else Answer("defect", traceback.format_exc())
+    except Exception:  # whatever it is, the coordinator's log should have it
+        answer = Answer("defect", traceback.format_exc())
+    try:
+        connection.send(answer)
+    except MemoryError:
+        connection.send(Answer("memory"))
+    connection.close()
+    # There is nothing to tidy up, and a large heap takes long.
+    os._exit(0)
+
+
+def _confine(budget: Budget) -> None:
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        with contextlib.suppress(OSError):
+            Path("/proc/self/oom_score_adj").write_text(_OOM_SCORE)
+        has = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (has + budget.memory_bytes,) * 2)
+    resource.setrlimit(resource.RLIMIT_CPU, (budget.cpu_s, budget.cpu_s + 1))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (budget.file_bytes,) * 2)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGXCPU, signal.SIG_DFL)
+    # What takes long must not slow down what does not.
+    signal.signal(signal.SIGPROF, lambda *_: os.nice(_NICENESS))
+    signal.setitimer(signal.ITIMER_PROF, _QUICK_S)
+    # What there was before the fork is shared with it as long as nobody touches it.
+    gc.freeze()

@@ -1,0 +1,18 @@
+"""Requests whose end two servers would see in different places are refused, and headers that nobody means."""
+
+from __future__ import annotations
+
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse, Response
+
+
+def find_refusal(headers: Headers) -> Response | None:
+    """Return the refusal of a request that a proxy before us may have read as two, None for others."""
+    if "transfer-encoding" in headers and "content-length" in headers:
+        message = "the request has a length and is sent in chunks: one of both is wrong"
+    elif len(headers.getlist("host")) > 1 or len(headers.getlist("authorization")) > 1:
+        message = "the request has a header twice that there is once"
+    else:
+        return None
+    body = {"message": message, "where": "headers", "remedy": ""}
+    return JSONResponse(body, 400, {"connection": "close"})

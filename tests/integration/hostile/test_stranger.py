@@ -1,0 +1,184 @@
+"""A stranger with many connections before a real coordinator: others are served, and nothing grows."""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from integration.hostile.strangers import (
+    PATIENCE_S,
+    DoorCoordinator,
+    ask,
+    hear,
+    holding,
+    is_open,
+    median_s,
+    speak,
+    time_pages,
+    wait_until,
+)
+
+MANY = 1100
+HEAD = b" HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+STYLE = b"GET /static/datamill/style.css" + HEAD + b"\r\n"
+FORM = b"Content-Type: application/x-www-form-urlencoded\r\n"
+#: What is said over each connection, and on how many.
+ATTACKS: dict[str, tuple[bytes, int]] = {
+    "nothing is said": (b"", MANY),
+    "half a line": (b"GET /log", MANY),
+    "a header that never ends": (b"GET /login" + HEAD + b"X: ", MANY),
+    "a body that never comes": (b"POST /login" + HEAD + FORM + b"Content-Length: 999\r\n\r\nu", MANY),
+    "chunks that never end": (b"POST /login" + HEAD + b"Transfer-Encoding: chunked\r\n\r\n1\r\nu\r\n", MANY),
+    "a body that waits to be asked for": (
+        b"POST /login" + HEAD + b"Expect: 100-continue\r\nContent-Length: 9\r\n\r\n", MANY
+    ),
+    "an upload without a key": (
+        b"PUT /files/" + b"a" * 64 + HEAD + b"Content-Length: 999999\r\n\r\nu", MANY
+    ),
+    "nothing after an answer": (b"GET /ca.pem" + HEAD + b"\r\n", MANY),
+    "answers that nobody reads": (STYLE * 60, 50),
+    "answers of pages that nobody reads": ((b"GET /login" + HEAD + b"\r\n") * 60, 20),
+    "a protocol that is not spoken": (b"GET /login" + HEAD + b"Upgrade: websocket\r\n", MANY),
+}  # fmt: skip
+MOST_LOG_BYTES = 100_000
+MOST_MEMORY_MIB = 100.0
+
+
+@pytest.fixture(scope="module")
+def coordinator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DoorCoordinator]:
+    served = DoorCoordinator(tmp_path_factory.mktemp("stranger") / "data")
+    served.start()
+    try:
+        served.wait_until_well()
+        time_pages(served.port, 5)
+        yield served
+    finally:
+        served.stop()
+
+
+def read_memory_mib(pid: int) -> float:
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_others_are_served_while_a_stranger_holds_many_connections(
+    coordinator: DoorCoordinator, name: str
+) -> None:
+    said, count = ATTACKS[name]
+    log_before, memory_before = coordinator.log_file.stat().st_size, read_memory_mib(coordinator.pid)
+    with holding(coordinator.port, count, said):
+        took = time_pages(coordinator.port)
+        assert coordinator.is_well()
+        files = coordinator.count_files()
+    assert median_s(took) < PATIENCE_S / 2, took
+    assert max(took) < PATIENCE_S, took
+    assert files < 4096 - 256
+    # The stranger is gone: so is all that it cost.
+    wait_until(lambda: coordinator.count_files() < 150, 30, "connections stay open")
+    assert median_s(time_pages(coordinator.port, 5)) < PATIENCE_S / 2
+    written = coordinator.log_file.read_bytes()[log_before:]
+    assert len(written) < MOST_LOG_BYTES
+    assert b"Traceback" not in written, written[-3000:].decode()
+    assert read_memory_mib(coordinator.pid) - memory_before < MOST_MEMORY_MIB
+
+
+def test_more_connections_than_there_are_open_files_shut_nobody_out(tmp_path: Path) -> None:
+    served = DoorCoordinator(tmp_path / "data", files=(256, 1024))
+    served.start()
+    try:
+        served.wait_until_well()
+        with holding(served.port, 400, b"GET /login" + HEAD):
+            assert max(time_pages(served.port)) < PATIENCE_S
+            assert served.is_well()
+        told = served.log_file.read_text()
+        assert "Traceback" not in told, told[-3000:]
+        assert len(told) < MOST_LOG_BYTES
+    finally:
+        served.stop()
+
+
+def test_requests_that_are_never_finished_are_ended_and_the_log_says_so(coordinator: DoorCoordinator) -> None:
+    # With the bounds of earnest: ten seconds for a head.
+    held = [socket.create_connection(("127.0.0.1", coordinator.port)) for _ in range(30)]
+    for client in held:
+        client.sendall(b"GET /login" + HEAD)
+    wait_until(lambda: not any(is_open(client) for client in held), 25, "they are still open")
+    told = coordinator.log_file.read_text()
+    assert "a connection from 127.0.0.1 was ended: a request took too long" in told
+    # What repeats is one line a minute.
+    assert told.count("a request took too long") <= 3
+    for client in held:
+        client.close()
+
+
+def test_half_a_handshake_shuts_nobody_out(tmp_path: Path) -> None:
+    served = DoorCoordinator(tmp_path / "data", options=("--tls",))
+    served.start()
+    try:
+        authority = served.data / "tls" / "ca.pem"
+        wait_until(authority.exists, 60, "it does not start")
+        context = ssl.create_default_context(cafile=str(authority))
+
+        def ask_safely() -> bytes:
+            with (
+                socket.create_connection(("127.0.0.1", served.port), 30) as plain,
+                context.wrap_socket(plain, server_hostname="localhost") as secure,
+            ):
+                secure.sendall(b"GET /login" + HEAD + b"Connection: close\r\n\r\n")
+                return hear(secure, 30)
+
+        wait_until(lambda: _answers(ask_safely), 60, "it does not answer")
+        # Who speaks no TLS is answered with an end, and comes again.
+        for said, count in (
+            (b"", MANY),
+            (b"\x16\x03\x01\x02\x00\x01", MANY),
+            (b"GET / HTTP/1.1\r\n\r\n", 20),
+        ):
+            with holding(served.port, count, said):
+                took = []
+                for _ in range(5):
+                    began_s = time.monotonic()
+                    assert ask_safely().startswith(b"HTTP/1.1 200")
+                    took.append(time.monotonic() - began_s)
+                assert median_s(took) < PATIENCE_S / 2, took
+        told = served.log_file.read_text()
+        assert "Traceback" not in told, told[-3000:]
+        assert len(told) < MOST_LOG_BYTES
+    finally:
+        served.stop()
+
+
+def _answers(act: object) -> bool:
+    try:
+        return bool(act())  # type: ignore[operator]
+    except OSError:
+        return False
+
+
+def test_where_a_request_came_from_is_not_believed_unless_a_proxy_was_named(
+    coordinator: DoorCoordinator, tmp_path: Path
+) -> None:
+    def guess(port: int, number: int) -> bytes:
+        return speak(
+            port,
+            b"GET /api/me" + HEAD + b"Connection: close\r\nAuthorization: Bearer x\r\n"
+            b"X-Forwarded-For: 192.0.2.%d\r\n\r\n" % (number % 250),
+        )
+
+    told = [guess(coordinator.port, number)[9:12] for number in range(110)]
+    assert told.count(b"429") == 10
+    proxied = DoorCoordinator(tmp_path / "data", options=("--proxy", "127.0.0.1"))
+    proxied.start()
+    try:
+        proxied.wait_until_well()
+        told = [guess(proxied.port, number)[9:12] for number in range(110)]
+        assert told.count(b"429") == 0
+    finally:
+        proxied.stop()
+    assert ask(coordinator.port)[0] == 200

@@ -1,0 +1,177 @@
+"""Turns of users, and calls in processes of their own that take no more than they may."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from datamill.experiment.errors import InputError
+from datamill.service.bounded_work.calls import Calls
+from datamill.service.bounded_work.child import Budget
+from datamill.service.bounded_work.departures import Departure
+from datamill.service.bounded_work.turns import BusyError, GoneError, Places, Turns
+
+BUDGET = Budget(memory_bytes=256 << 20, cpu_s=5, elapsed_s=20.0, remedy="Ask for less.")
+SMALL = Places(working=2, working_each=1, waiting=3, waiting_each=2, longest_wait_s=30.0)
+
+
+def take_in_thread(
+    turns: Turns, user: str, done: list[str], departure: Departure | None = None
+) -> threading.Thread:
+    """Take a turn in a thread that notes its user and gives it back at once."""
+
+    def work() -> None:
+        try:
+            with turns.take(user, departure or Departure()):
+                done.append(user)
+        except InputError as problem:
+            done.append(f"{user}: {type(problem).__name__}")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    return thread
+
+
+def test_a_user_waits_for_their_own_work_and_not_for_that_of_others() -> None:
+    turns, done = Turns(SMALL), list[str]()
+    with turns.take("ada", Departure()):
+        waiting = take_in_thread(turns, "ada", done)
+        with turns.take("bob", Departure()):
+            time.sleep(0.2)
+            assert done == []
+    waiting.join()
+    assert done == ["ada"]
+
+
+def test_whoever_was_served_longest_ago_is_next() -> None:
+    turns, done = Turns(Places(1, 1, 10, 5, 30.0)), list[str]()
+    threads = []
+    with turns.take("eve", Departure()):
+        for user in ("ada", "ada", "ada", "bob"):
+            threads.append(take_in_thread(turns, user, done))
+            time.sleep(0.05)
+    for thread in threads:
+        thread.join()
+    assert done == ["ada", "bob", "ada", "ada"]
+
+
+def test_who_has_too_much_waiting_is_told_to_come_again() -> None:
+    turns = Turns(SMALL)
+    done: list[str] = []
+    with turns.take("ada", Departure()):
+        threads = [take_in_thread(turns, "ada", done) for _ in range(2)]
+        time.sleep(0.1)
+        with pytest.raises(BusyError, match="3 of your requests") as refused, turns.take("ada", Departure()):
+            pass
+        assert "5 seconds" in refused.value.remedy
+        with turns.take("bob", Departure()):
+            pass
+    for thread in threads:
+        thread.join()
+
+
+def test_nobody_waits_without_end_or_for_a_client_that_left() -> None:
+    turns = Turns(Places(1, 1, 10, 5, longest_wait_s=0.3))
+    done: list[str] = []
+    gone = Departure()
+    with turns.take("eve", Departure()):
+        gone.note()
+        left = take_in_thread(turns, "bob", done, gone)
+        left.join()
+        with pytest.raises(BusyError, match="busy"), turns.take("ada", Departure()):
+            pass
+    assert done == ["bob: GoneError"]
+    # Neither of them keeps a place.
+    with turns.take("eve", Departure()):
+        pass
+
+
+def test_a_place_is_given_back_when_the_work_fails() -> None:
+    turns = Turns(SMALL)
+    for _ in range(5):
+        with pytest.raises(ValueError, match="no"), turns.take("ada", Departure()):
+            raise ValueError("no")
+    with ExitStack() as stack:
+        stack.enter_context(turns.take("ada", Departure()))
+        stack.enter_context(turns.take("bob", Departure()))
+
+
+@pytest.fixture(scope="module")
+def calls() -> Calls:
+    return Calls()
+
+
+def refuse() -> None:
+    raise InputError("this is wrong", where="there", remedy="Do that.")
+
+
+def fill(size: int) -> int:
+    return len(bytearray(size))
+
+
+def spin(seconds: float) -> None:
+    ends_s = time.monotonic() + seconds
+    while time.monotonic() < ends_s:
+        pass
+
+
+def nest(depth: int) -> int:
+    return 1 + nest(depth + 1)
+
+
+def write_much(path: str) -> None:
+    Path(path).write_bytes(bytes(1 << 20))
+
+
+def test_a_call_returns_what_its_function_returns(calls: Calls) -> None:
+    assert calls.run(BUDGET, Departure(), sorted, [3, 1, 2]) == [1, 2, 3]
+
+
+def test_a_call_raises_what_the_input_made_it_raise(calls: Calls) -> None:
+    with pytest.raises(InputError, match="this is wrong") as refused:
+        calls.run(BUDGET, Departure(), refuse)
+    assert (refused.value.where, refused.value.remedy) == ("there", "Do that.")
+
+
+@pytest.mark.parametrize(
+    ("function", "argument", "message"),
+    [(fill, 300 << 20, "256.0 MiB of memory"), (nest, 0, "too deep in each other")],
+)
+def test_a_call_that_takes_too_much_is_refused_with_the_remedy(
+    calls: Calls, function: object, argument: int, message: str
+) -> None:
+    with pytest.raises(InputError, match=message) as refused:
+        calls.run(BUDGET, Departure(), function, argument)  # type: ignore[arg-type]
+    assert refused.value.remedy == "Ask for less."
+
+
+@pytest.mark.parametrize("budget", [Budget(64 << 20, 1, 60.0), Budget(64 << 20, 60, 0.5)])
+def test_a_call_that_takes_too_long_is_ended(calls: Calls, budget: Budget) -> None:
+    with pytest.raises(InputError, match="to work out"):
+        calls.run(budget, Departure(), spin, 100.0)
+
+
+def test_a_call_ends_when_its_client_leaves(calls: Calls) -> None:
+    departure = Departure()
+    timer = threading.Timer(0.3, departure.note)
+    timer.start()
+    began = time.monotonic()
+    with pytest.raises(GoneError):
+        calls.run(BUDGET, departure, spin, 100.0)
+    assert time.monotonic() - began < 20
+
+
+def test_a_call_writes_no_more_than_it_may(calls: Calls, tmp_path: Path) -> None:
+    path = tmp_path / "much"
+    with pytest.raises(InputError, match="on disk"):
+        calls.run(BUDGET, Departure(), write_much, str(path))
+    assert path.stat().st_size == 0
+
+
+def test_a_defect_is_not_taken_for_bad_input(calls: Calls) -> None:
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        calls.run(BUDGET, Departure(), divmod, 1, 0)
