@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import ssl
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -182,3 +184,53 @@ def test_where_a_request_came_from_is_not_believed_unless_a_proxy_was_named(
     finally:
         proxied.stop()
     assert ask(coordinator.port)[0] == 200
+
+
+def test_bodies_of_strangers_fill_no_memory(coordinator: DoorCoordinator) -> None:
+    large = b"Content-Length: 4000000\r\n\r\n" + b"x" * 60_000
+    memory_before = read_memory_mib(coordinator.pid)
+    void = b"Authorization: Bearer dmk_void\r\n"
+    for path, headers, status in (
+        (b"/login", FORM, b"413"),
+        (b"/api/experiments", b"", b"401"),
+        (b"/api/experiments", void, b"401"),
+        (b"/api/workers/enrol", b"", b"413"),
+        (b"/experiments/new/upload", FORM, b"403"),
+    ):
+        with socket.create_connection(("127.0.0.1", coordinator.port), 30) as client:
+            # The answer comes before the body, whose end never does.
+            client.sendall(b"POST " + path + HEAD + headers + large[:40])
+            assert hear(client, 10)[9:12] == status, path
+    # Of machines that join a mebibyte is taken, and not of many at a time.
+    joining = b"POST /api/workers/enrol" + HEAD + b"Content-Length: 1000000\r\n\r\n" + b"x" * 999_990
+    with holding(coordinator.port, 60, joining):
+        told = speak(coordinator.port, b"POST /api/workers/enrol" + HEAD + b"Content-Length: 100000\r\n\r\n")
+        assert told[9:12] == b"429"
+        assert b"retry-after: 5" in told.lower()
+        assert max(time_pages(coordinator.port, 5)) < PATIENCE_S
+        assert read_memory_mib(coordinator.pid) - memory_before < MOST_MEMORY_MIB
+
+
+def test_many_passwords_at_once_leave_pages_to_others_and_count_before_they_are_hashed(
+    coordinator: DoorCoordinator,
+) -> None:
+    page = speak(coordinator.port, b"GET /login" + HEAD + b"Connection: close\r\n\r\n")
+    cookie = re.search(rb"csrftoken=(\w+)", page)
+    token = re.search(rb'csrfmiddlewaretoken" value="(\w+)"', page)
+    assert cookie is not None
+    assert token is not None
+
+    def guess(number: int) -> bytes:
+        name = ("admin", "admin%20", "%EF%BD%81dmin", "ADMIN")[number % 4].encode()
+        body = b"csrfmiddlewaretoken=%s&username=%s&password=guess%d" % (token[1], name, number)
+        head = b"Connection: close\r\nCookie: csrftoken=%s\r\n" % cookie[1]
+        length = b"Content-Length: %d\r\n\r\n" % len(body)
+        return speak(coordinator.port, b"POST /login" + HEAD + FORM + head + length + body, 60)
+
+    with ThreadPoolExecutor(40) as pool:
+        guesses = [pool.submit(guess, number) for number in range(40)]
+        took = time_pages(coordinator.port, 8)
+        told = [answer.result()[9:12] for answer in guesses]
+    assert max(took) < PATIENCE_S, took
+    assert told.count(b"200") <= 8
+    assert told.count(b"429") + told.count(b"503") >= 32

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import contextmanager
 from http.cookies import CookieError, SimpleCookie
 from importlib import import_module
 from typing import Any
@@ -17,6 +19,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 
 from datamill.experiment.quantities import format_size
+from datamill.service.accounts import find_user_of_key
 from datamill.service.front_door.visitors import mark_member
 
 Scope = MutableMapping[str, Any]
@@ -24,8 +27,15 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-#: Of everything but packages that come through the browser.
+#: Of members' requests but packages that come through the browser; of everybody's; of a machine that joins.
 MOST_BODY_BYTES = 4 << 20
+SMALL_BODY_BYTES = 64 << 10
+MOST_ENROL_BYTES = 1 << 20
+ENROL_PATH = "/api/workers/enrol"
+#: Large bodies that are taken at a time: of one member, and of all machines that join.
+MOST_OF_MEMBER = 4
+MOST_OF_STRANGERS = 16
+_STRANGERS = "strangers"
 UPLOAD_PATH = "/experiments/new/upload"
 #: What a form has around the files in it.
 _FORM_BYTES = 1 << 20
@@ -36,34 +46,62 @@ _IDLE_S = 60.0
 class _BodyRefusedError(Exception):
     """A body is too long, or does not come; `status` is the answer."""
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, remedy: str = "", **headers: str) -> None:
         super().__init__(message)
         self.status = status
+        self.remedy = remedy
+        self.headers = {"connection": "close"} | {
+            name.replace("_", "-"): value for name, value in headers.items()
+        }
 
 
 class LimitedBodies:
     """An ASGI application before Django that refuses bodies which are too long, as they say or as they come.
 
-    Large ones are taken from whoever is logged in, alone: they lie on the disk before any page is asked.
+    They lie in memory, or on the disk, before any page is asked. So larger ones are taken from members alone,
+    few of each at a time, and small ones from everybody.
     """
 
     def __init__(self, application: Application) -> None:
         self._application = application
+        self._under_way: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         headers = Headers(scope=scope)
         try:
-            most = await _find_limit(scope, headers)
+            most, sender = await _find_limit(scope, headers)
             told = headers.get("content-length", "0")
             if told.isascii() and told.isdecimal() and int(told) > most:
                 raise _BodyRefusedError(413, f"the request has more than {format_size(most)}")
-            await self._application(scope, _LimitedReceive(receive, most), send)
+            with self._count(sender):
+                await self._application(scope, _LimitedReceive(receive, most), send)
         except _BodyRefusedError as problem:
-            body = {"message": str(problem), "where": str(scope["path"]), "remedy": ""}
+            body = {"message": str(problem), "where": str(scope["path"]), "remedy": problem.remedy}
             # What is still to come is not read.
-            answer = JSONResponse(body, problem.status, {"connection": "close"})
+            answer = JSONResponse(body, problem.status, problem.headers)
             await answer(scope, receive, send)
+
+    @contextmanager
+    def _count(self, sender: str) -> Iterator[None]:
+        """Hold a place for a large body, where its sender has one left; small ones have no sender."""
+        if not sender:
+            yield
+            return
+        if self._under_way[sender] >= (MOST_OF_STRANGERS if sender == _STRANGERS else MOST_OF_MEMBER):
+            raise _BodyRefusedError(
+                429,
+                "too many large requests are under way",
+                "Send them one after the other.",
+                retry_after="5",
+            )
+        self._under_way[sender] += 1
+        try:
+            yield
+        finally:
+            self._under_way[sender] -= 1
+            if not self._under_way[sender]:
+                del self._under_way[sender]
 
 
 class _LimitedReceive:
@@ -90,28 +128,49 @@ class _LimitedReceive:
         return message
 
 
-async def _find_limit(scope: Scope, headers: Headers) -> int:
-    if scope["path"] != UPLOAD_PATH or scope["method"] != "POST":
-        return MOST_BODY_BYTES
-    if not await _is_member(headers.get("cookie", "")):
+async def _find_limit(scope: Scope, headers: Headers) -> tuple[int, str]:
+    """Return how much is taken, in bytes, and whose large body it is, empty for a small one."""
+    told = headers.get("content-length", "0")
+    is_small = told.isascii() and told.isdecimal() and int(told) <= SMALL_BODY_BYTES
+    path, method = scope["path"], scope["method"]
+    is_upload = path == UPLOAD_PATH and method == "POST"
+    if is_small and "transfer-encoding" not in headers and not is_upload:
+        return SMALL_BODY_BYTES, ""
+    sender = await _find_sender("" if is_upload else headers.get("authorization"), headers.get("cookie", ""))
+    if sender:
+        mark_member(scope)
+        return (int(settings.LARGEST_FILE_BYTES) + _FORM_BYTES if is_upload else MOST_BODY_BYTES), sender
+    if is_upload:
         raise _BodyRefusedError(403, "log in before you send packages")
-    mark_member(scope)
-    return int(settings.LARGEST_FILE_BYTES) + _FORM_BYTES
+    if path == ENROL_PATH:
+        return MOST_ENROL_BYTES, _STRANGERS
+    if path.startswith("/api/"):
+        raise _BodyRefusedError(
+            401,
+            "the coordinator does not know this key" if "authorization" in headers else "there is no key",
+            "Send Authorization: Bearer KEY with a key that has not been revoked.",
+            www_authenticate="Bearer",
+        )
+    return SMALL_BODY_BYTES, ""
 
 
 @sync_to_async(thread_sensitive=False)
-def _is_member(cookies: str) -> bool:
-    """Tell whether a browser's cookies are those of somebody who is logged in."""
-    try:
-        found = SimpleCookie(cookies).get(settings.SESSION_COOKIE_NAME)
-    except CookieError:
-        return False
-    if found is None:
-        return False
-    request = HttpRequest()
+def _find_sender(authorization: str | None, cookies: str) -> str:
+    """Return who sends a request: whose key or session it is, empty when it is nobody's."""
     close_old_connections()
     try:
+        if authorization:
+            scheme, _, key = authorization.partition(" ")
+            owner = find_user_of_key(key) if scheme.lower() == "bearer" else None
+            return f"user {owner.pk}" if owner is not None else ""
+        found = SimpleCookie(cookies).get(settings.SESSION_COOKIE_NAME)
+        if found is None:
+            return ""
+        request = HttpRequest()
         request.session = import_module(settings.SESSION_ENGINE).SessionStore(found.value)
-        return bool(get_user(request).is_authenticated)
+        user = get_user(request)
+        return f"user {user.pk}" if user.is_authenticated else ""
+    except CookieError:
+        return ""
     finally:
         close_old_connections()
