@@ -138,7 +138,7 @@ def test_nobody_gets_in_without_a_key_or_with_one_that_was_revoked() -> None:
     ada = ApiUser("ada")
     answer = Client().get("/api/experiments")
     assert answer.status_code == 401
-    assert answer.json()["message"] == "the coordinator does not know this key"
+    assert answer.json()["message"] == "there is no key"
     assert ada.get("/me") == (200, {"user": "ada", "admin": False, "datamill": "0.1.0"})
     assert revoke_api_key(ada.user, "test") == 1
     assert ada.get("/me")[0] == 401
