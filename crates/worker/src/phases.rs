@@ -288,6 +288,14 @@ fn judge(
     };
     let suspected =
         resources.and_then(|it| it.suspect(facts.peak_memory_bytes, |text| says(measured, text)));
+    let is_too_large = facts.signal == Some(libc::SIGXFSZ)
+        || ["File too large", "File size limit exceeded"]
+            .into_iter()
+            .any(|text| says(measured, text));
+    let suspected = match is_too_large && !stage.world.in_memory {
+        true => Some(Reached::Disk),
+        false => suspected,
+    };
     if let Some((resources, reached)) = resources.zip(suspected) {
         return Some(reached_failure(resources, phase, &name, reached));
     }
