@@ -29,8 +29,14 @@ MOST_STARTS = 3
 MOST_FETCHES = 8
 #: Longest delay between two tries of what does not work, in seconds.
 LONGEST_DELAY_S = 300.0
+#: Time in which orders may have been on their way before they could answer what was sent.
+LEAST_PAUSE_S = 1.0
 
 Waiting = Generator[float | None, None, None]
+
+
+class Patience(float):
+    """Seconds to wait, unless woken before."""
 
 
 class PowerCutError(Exception):
@@ -78,9 +84,15 @@ class Agent:
         self._is_refusal_sent = False
         self._fetches = 0
         self._tries = 0
-        self._orders_came = True
-        #: Whether orders came that could not be written down.
-        self._is_stuck = False
+        self._inbox: list[bytes] = []
+        #: Orders that could not be written down.
+        self._stuck: bytes | None = None
+        #: Whether orders answered the latest hello.
+        self._is_heard = False
+        #: When everything was sent last, and when what is not answered is sent again.
+        self._said_s = float("-inf")
+        self._again_s: float | None = None
+        self._answers = 0
 
     def live(self) -> Waiting:
         """Serve until the process ends; each value is how long it sleeps, None until it is woken."""
@@ -224,30 +236,66 @@ class Agent:
         self._machine.watch.session_began(self._machine.worker_id, self.session.id)
 
     def _begin_connection(self) -> None:
-        """What the broker had may be gone with the connection."""
+        """What was under way may be gone with the connection."""
+        self._inbox.clear()
+        self._is_heard = False
         self._is_hello_due = True
         self._unsent = set(self._list_spooled())
         self._is_refusal_sent = False
-        self._orders_came = True
 
     def _next_delay_s(self) -> float:
         whole = min(2.0 ** min(self._tries, 9), LONGEST_DELAY_S)
         self._tries += 1
         return whole * self._random.uniform(0.75, 1.0)
 
-    def _hear_orders(self) -> None:
-        self._orders_came = True
+    def _hear_orders(self, payload: bytes) -> None:
+        self._inbox.append(payload)
         self._machine.wake()
+
+    # answers.rs: what the coordinator has not answered is sent again.
+
+    def _is_waiting_for_answers(self) -> bool:
+        return not self._is_heard or self._refusal is not None or bool(self._list_spooled())
+
+    def _wait_for_answers(self) -> None:
+        """Everything was sent: what is not answered in time is sent again."""
+        self._said_s, self._again_s = self._machine.monotonic_s(), None
+        if self._is_waiting_for_answers():
+            whole = min(2.0 ** min(self._answers, 9), LONGEST_DELAY_S) * self._random.uniform(0.75, 1.0)
+            self._answers += 1
+            self._again_s = self._said_s + min(2 * whole, LONGEST_DELAY_S)
+
+    def _note_answers(self) -> None:
+        """Orders came: whoever gave them is there, and should have by now what they do not answer."""
+        now_s = self._machine.monotonic_s()
+        if not self._is_waiting_for_answers():
+            self._again_s, self._answers = None, 0
+        elif self._again_s is not None and now_s - self._said_s >= LEAST_PAUSE_S:
+            self._again_s = now_s
+
+    def _say_again(self) -> None:
+        self._again_s = None
+        self._is_hello_due |= not self._is_heard
+        self._unsent.update(self._list_spooled())
+        self._is_refusal_sent = False
 
     def _talk(self) -> Generator[float | None, None, Journal | None]:
         """Use one connection; return the attempt that was taken, None when the connection is gone."""
         while self._machine.is_connected():
-            if self._orders_came or self._is_hello_due or self._unsent or self._is_refusal_due():
+            self._take_orders()
+            if not self._take_stuck_orders():
+                yield self._next_delay_s()
+                continue
+            if self._again_s is not None and self._again_s <= self._machine.monotonic_s():
+                self._say_again()
+            if self._is_hello_due or self._unsent or self._is_refusal_due():
                 caught_up = yield from self._catch_up()
                 if not caught_up:
                     yield self._next_delay_s()
                     continue
                 self._tries = 0
+                self._wait_for_answers()
+                continue
             if self._lease is not None and self._refusal is None:
                 journal, pause_s = yield from self._make_attempt(self._lease)
                 if journal is not None:
@@ -255,26 +303,18 @@ class Agent:
                 if pause_s:
                     yield pause_s
                 continue
-            if not self._orders_came:
-                yield None
+            if not self._inbox:
+                again_s = self._again_s
+                yield None if again_s is None else Patience(max(again_s - self._machine.monotonic_s(), 0.001))
         return None
 
     def _is_refusal_due(self) -> bool:
         return self._refusal is not None and not self._is_refusal_sent
 
     def _catch_up(self) -> Generator[float | None, None, bool]:
-        """Say hello if that is due, look at the orders, and hand in what is on the disk."""
+        """Say hello if that is due, and hand in what is on the disk."""
         machine = self._machine
         if self._is_hello_due and not (yield from self._say_hello()):
-            return False
-        self._orders_came = False
-        if not self._take_orders():
-            # They are taken again once there is room on the disk.
-            self._orders_came = self._is_stuck = True
-            return False
-        if self._is_stuck:
-            # Meanwhile a deadline may have passed, and whoever missed one is silent until it speaks.
-            self._is_stuck, self._is_hello_due = False, True
             return False
         if self._refusal is not None and not self._is_refusal_sent:
             _, content = self._refusal
@@ -306,24 +346,41 @@ class Agent:
         self._is_hello_due = False
         return True
 
-    def _take_orders(self) -> bool:
-        """Follow the broker's orders, unless newer ones were seen; False when they cannot be had."""
-        if not self._machine.is_connected():
-            return False
-        payload = self._machine.read_orders()
-        if payload is None:
+    def _take_orders(self) -> None:
+        """Follow the orders that came."""
+        while self._inbox:
+            payload = self._inbox.pop(0)
+            try:
+                self._follow(msgspec.json.decode(payload, type=Orders))
+            except DiskFullError:
+                self._stuck = payload
+
+    def _take_stuck_orders(self) -> bool:
+        """Follow orders that could not be kept before; tell whether none are left."""
+        if self._stuck is None:
             return True
-        orders = msgspec.json.decode(payload, type=Orders)
+        payload, self._stuck = self._stuck, None
+        self._inbox.insert(0, payload)
+        self._take_orders()
+        if self._stuck is None:
+            # Meanwhile a deadline may have passed, and whoever missed one is silent until it speaks.
+            self._is_hello_due = True
+        return self._stuck is None
+
+    def _follow(self, orders: Orders) -> None:
+        """Follow orders that are for this worker, unless newer ones were seen.
+
+        Raises:
+            DiskFullError: when they cannot be noted.
+        """
         seen = self._read_seen()
-        if orders.sequence < seen.sequence:
-            return True
-        try:
-            newest = Seen(orders.sequence, orders.receipts or seen.receipted, seen.sessions)
-            if newest != seen:
-                # First what must never be undone by older orders.
-                self._write("seen", msgspec.json.encode(newest))
-        except DiskFullError:
-            return False
+        if orders.worker_id != self._machine.worker_id or orders.sequence < seen.sequence:
+            return
+        self._is_heard = self.session is None or self.session.id in orders.sessions
+        newest = Seen(orders.sequence, orders.receipts or seen.receipted, seen.sessions)
+        if newest != seen:
+            # First what must never be undone by older orders.
+            self._write("seen", msgspec.json.encode(newest))
         for attempt in orders.receipts:
             if self._is_spooled(attempt):
                 self._machine.watch.receipt_obeyed(self._machine.worker_id, attempt)
@@ -336,7 +393,7 @@ class Agent:
         if (lease and lease.attempt) != (self._lease and self._lease.attempt):
             self._refusal, self._is_refusal_sent, self._fetches = None, False, 0
         self._lease = lease
-        return True
+        self._note_answers()
 
     # lease.rs: an attempt is prepared and taken.
 
@@ -356,7 +413,8 @@ class Agent:
         if refusal is None:
             # The files may have taken hours, and the orders may be others by now.
             yield machine.latency_s()
-            if not self._take_orders():
+            self._take_orders()
+            if not machine.is_connected():
                 return None, 1.0
             if self._lease is None or self._lease.attempt != lease.attempt:
                 return None, 0.0

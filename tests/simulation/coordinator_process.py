@@ -11,9 +11,10 @@ from django.db import OperationalError
 
 from datamill.service.coordinator.ingest import ReceivedReport
 from datamill.service.coordinator.orders import UnsentOrders, mark_all_orders_unsent
+from datamill.service.coordinator.repeats import OrderRepeats
 from datamill.service.messages import Session
 from datamill.service.serving.coordinator_loop import work_on
-from simulation.broker import ACK_WAIT_S, Broker, StoredReport
+from simulation.broker import Broker
 from simulation.database import CoordinatorCrash, Database, HazardKind
 from simulation.network import Chances, Network
 from simulation.oracle import Oracle
@@ -27,8 +28,8 @@ MOST_REPORTS = 500
 LATEST_TURN_S = 3600.0
 #: Time that the loop waits when the database is away.
 DATABASE_PAUSE_S = 2.0
-#: Status messages that wait for the coordinator.
-MOST_STATUS = 10_000
+#: Reports that wait for the coordinator.
+MOST_WAITING = 10_000
 #: Differences of clocks that must be told of, with a margin for messages that were late.
 SKEW_S = 120.0
 HAZARDS: tuple[HazardKind, ...] = (
@@ -44,7 +45,7 @@ class _Content(msgspec.Struct):
 class _Envelope(msgspec.Struct):
     """What any report must have; what is wrong further in may concern an attempt that is over."""
 
-    schema: Literal[1]
+    schema: Literal[1, 2]
     worker_id: str
     clock_unix_ns: int
     content: _Content
@@ -83,9 +84,9 @@ class CoordinatorProcess:
         self._random = random
         self._batch_delay_s = batch_delay_s
         self._note = note
-        self._status: list[ReceivedReport] = []
+        self._reports: list[ReceivedReport] = []
+        self._repeats = OrderRepeats()
         self._round: Happening | None = None
-        self._reports: list[StoredReport] = []
         self._sent: list[UnsentOrders] = []
         self._nudged = False
         self._next_step_s = 0.0
@@ -109,15 +110,22 @@ class CoordinatorProcess:
         if not self.up:
             return
         self.up = False
-        self._status, self._reports, self._sent = [], [], []
+        self._reports, self._sent, self._repeats = [], [], OrderRepeats()
         if self._round is not None:
             self._round.call_off()
             self._round = None
         self._timeline.after(back_s, "coordinator", self.start)
 
-    def hear_status(self, worker_id: str, payload: bytes) -> None:
-        if self.up and self._broker.up and len(self._status) < MOST_STATUS:
-            self._status.append(ReceivedReport(worker_id, payload))
+    @property
+    def waiting(self) -> bool:
+        """Whether there are reports that were not taken in."""
+        return bool(self._reports)
+
+    def hear_report(self, worker_id: str, payload: bytes) -> None:
+        """Take a report, if this process is there and connected; it is lost otherwise."""
+        is_connected = self._broker.up and self._connected_to == self._broker.starts
+        if self.up and is_connected and len(self._reports) < MOST_WAITING:
+            self._reports.append(ReceivedReport(worker_id, payload))
             self.wake()
 
     def wake(self) -> None:
@@ -173,38 +181,34 @@ class CoordinatorProcess:
     def _take_turn(self) -> None:
         """Do what `CoordinatorLoop._take_turn` does; after an error of the database, the same again."""
         self._stay_connected()
-        if not self._reports and self._broker.up:
-            self._reports = self._broker.fetch_reports(MOST_REPORTS)
-        batch = self._status + [
-            ReceivedReport(item.subject_worker_id, item.payload) for item in self._reports
-        ]
+        batch = self._reports[:MOST_REPORTS]
         now_s = self._timeline.now_s
         stepping = bool(batch) or self._nudged or now_s >= self._next_step_s
         for received in batch:
             self._oracle.causes.offered(received.worker_id_of_subject, received.payload)
-        turn = work_on(batch, self._sent, stepping, now_s)
+        again = self._repeats.list_due(now_s) if self._broker.up else []
+        turn = work_on(batch, self._sent, stepping, now_s, again)
+        self._repeats.drop(set(again) - {orders.worker_id for orders in turn.orders})
         for defect in turn.defects:
             self._oracle.object(f"the coordinator failed: {defect}")
         self._tell_oracle(batch)
         if turn.pause_s is not None and not turn.defects:
             self._oracle.stepped()
-        reports, self._reports, self._status, self._sent, self._nudged = self._reports, [], [], [], False
+        del self._reports[: len(batch)]
+        self._sent, self._nudged = [], False
         self._note(f"turn: {len(batch)} reports, step {stepping}, {len(turn.orders)} orders")
         self._idle_rounds = 0 if batch or turn.orders else self._idle_rounds + 1
         if turn.pause_s is not None:
             # Where nothing happens for days, turns come late more and more, as on a machine that sleeps.
             late_s = min(LATEST_TURN_S, 2.0**self._idle_rounds) if self._idle_rounds > 5 else 0.0
             self._next_step_s = now_s + max(turn.pause_s, late_s)
-        self._maybe_die("crash_before_ack")
-        if self._broker.up:
-            self._broker.acknowledge(reports)
         self._maybe_die("crash_before_publish")
         self._publish(turn.orders)
         self._maybe_die("crash_before_mark")
         pause_s = max(self._next_step_s - now_s, 0.0)
-        if self._broker.up and self._broker.waiting:
-            pause_s = min(pause_s, ACK_WAIT_S + 0.1)
-        if self._sent or len(reports) == MOST_REPORTS:
+        if self._broker.up and (again_s := self._repeats.find_next_s()) is not None:
+            pause_s = min(pause_s, max(again_s - now_s, 0.0))
+        if self._sent or self._reports:
             pause_s = 0.0
         self._plan_round(max(pause_s, 0.01))
 
@@ -214,15 +218,17 @@ class CoordinatorProcess:
         if not broker.up or self._connected_to == broker.starts:
             return
         mark_all_orders_unsent()
-        self._sent, self._reports = [], []
+        self._sent = []
         self._connected_to, self._nudged = broker.starts, True
 
     def _publish(self, unsent: Sequence[UnsentOrders]) -> None:
         for orders in unsent if self._broker.up else ():
             self._oracle.orders_published(orders.worker_id, orders.sequence, orders.payload)
-            self._broker.publish_orders(orders.worker_id, orders.sequence, orders.payload)
+            is_lost = self._chances.strikes("orders_lost")
+            self._broker.publish_orders(orders.worker_id, orders.payload, is_lost=is_lost)
             self._note(f"orders {orders.sequence} to {orders.worker_id}: {len(orders.payload)}")
             self._sent.append(orders)
+        self._repeats.note_sent(self._sent, self._timeline.now_s)
 
     def _maybe_die(self, kind: HazardKind) -> None:
         if self._chances.strikes(kind):  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from datamill.service.messages import Orders, Policy, Session
-from simulation.broker import Broker, Loss
+from simulation.broker import Broker
 from simulation.coordinator_process import CoordinatorProcess
 from simulation.hostile import Attacker
 from simulation.machine import Machine
@@ -23,8 +23,7 @@ from simulation.timeline import Timeline
 #: What a hostile worker may send in another's name.
 FORGERIES = (
     "foreign record", "foreign worker_id", "unknown attempt", "foreign hello", "foreign taken",
-    "foreign gave_up", "foreign refused", "foreign goodbye", "foreign output", "stolen message id",
-    "many attempts",
+    "foreign gave_up", "foreign refused", "foreign goodbye", "foreign output", "many attempts",
 )  # fmt: skip
 #: More than a worker may send.
 OVERSIZED_BYTES = 9 << 20
@@ -96,10 +95,7 @@ class Faults:
         elif kind == "long_absence":
             self._process.die(self._until_mended(7200.0))
         elif self._broker.up:
-            losses: dict[FaultKind, Loss] = {
-                "broker_lost_newest": "newest", "broker_lost_everything": "everything",
-            }  # fmt: skip
-            self._broker.go_down(losses.get(kind, "nothing"))
+            self._broker.go_down()
             for machine in self._machines:
                 machine.wake()
             self._timeline.after(self._until_mended(600.0), "broker", self._restart_broker)
@@ -215,8 +211,8 @@ class Faults:
                 b'{"schema": 1e999}',
                 whole[: len(whole) // 2],
                 whole.replace(b'"taken"', b'"unheard_of"'),
-                whole.replace(b'"schema":1', b'"schema":99'),
-                whole.replace(b'"schema":1', b'"schema":-1'),
+                whole.replace(b'"schema":2', b'"schema":99'),
+                whole.replace(b'"schema":2', b'"schema":-1'),
                 whole.replace(b"p0001", b"\xff\xfe"),
                 whole + whole,
             )
@@ -241,7 +237,7 @@ class Faults:
         victim, attempt = "w" + "a" * 12, NO_ATTEMPT
         self._random.shuffle(others)
         for worker_id in others:
-            lease = msgspec.json.decode(self._broker.jobs[worker_id][1], type=Orders).lease
+            lease = msgspec.json.decode(self._broker.jobs[worker_id], type=Orders).lease
             if lease is not None:
                 victim, attempt = worker_id, lease.attempt
                 break
@@ -273,4 +269,4 @@ class Faults:
         payload = self._report(
             machine, *content, worker_id=victim if kind == "foreign worker_id" else machine.worker_id
         )
-        self._network.send_forgery(machine.worker_id, payload, attempt if kind == "stolen message id" else "")
+        self._network.send_forgery(machine.worker_id, payload)

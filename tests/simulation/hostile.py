@@ -99,7 +99,7 @@ class Attacker:
 
     def _find_lease(self, worker_id: str) -> Lease | None:
         kept = self._broker.jobs.get(worker_id)
-        return msgspec.json.decode(kept[1], type=Orders).lease if kept else None
+        return msgspec.json.decode(kept, type=Orders).lease if kept else None
 
     def _choose_other(self) -> str:
         others = sorted(worker_id for worker_id in self._broker.jobs if worker_id != self._machine.worker_id)

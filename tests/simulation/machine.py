@@ -14,8 +14,8 @@ import msgspec
 from datamill.experiment.errors import InputError
 from datamill.results.trial_record import HostFacts
 from datamill.service.messages import ArtifactFile, Policy, Session
-from simulation.agent import Agent, AgentEndedError, PowerCutError, RebootAskedError, Waiting
-from simulation.broker import Broker, BrokerDownError
+from simulation.agent import Agent, AgentEndedError, Patience, PowerCutError, RebootAskedError, Waiting
+from simulation.broker import Broker
 from simulation.disk import Disk
 from simulation.made_records import make_host
 from simulation.network import Chances, Network, Waits
@@ -192,13 +192,15 @@ class Machine:
         """Let an agent that waits go on, soon."""
         if self._waiting:
             self._waiting = False
+            if self._sleeping is not None:
+                self._sleeping.call_off()
             self._sleep(self._around.network.latency_s())
 
     def _sleep(self, delay_s: float) -> None:
         self._sleeping = self._around.timeline.after(delay_s, self.name, self._go_on)
 
     def _go_on(self) -> None:
-        self._sleeping = None
+        self._sleeping, self._waiting = None, False
         if self._agent is None:
             return
         try:
@@ -217,9 +219,8 @@ class Machine:
             self.disk.sync()
             self.boot(self._random.uniform(5.0, 60.0))
         else:
-            if pause_s is None:
-                self._waiting = True
-            else:
+            self._waiting = pause_s is None or isinstance(pause_s, Patience)
+            if pause_s is not None:
                 self._sleep(pause_s)
 
     def is_at_work(self) -> bool:
@@ -251,8 +252,11 @@ class Machine:
     def reaches_broker(self) -> bool:
         return self._around.network.reaches_broker(self.name, self.worker_id)
 
-    def connect(self, hear: Callable[[], None]) -> None:
-        """Connect to the broker, which calls `hear` when there are new orders."""
+    def monotonic_s(self) -> float:
+        return self._around.timeline.now_s
+
+    def connect(self, hear: Callable[[bytes], None]) -> None:
+        """Connect to the broker, which calls `hear` with orders."""
         self._connection = self._around.network.connect(self.name)
         self._around.broker.listen(self.worker_id, self.name, hear)
 
@@ -266,12 +270,6 @@ class Machine:
 
     def latency_s(self) -> float:
         return self._around.network.latency_s()
-
-    def read_orders(self) -> bytes | None:
-        try:
-            return self._around.broker.read_orders(self.worker_id)
-        except BrokerDownError:
-            return None
 
     def send_report(self, payload: bytes) -> Waits:
         return self._around.network.send_report(self.name, self.worker_id, payload)

@@ -336,14 +336,14 @@ class Oracle:
     # At the end.
 
     def check_end(
-        self, honest: dict[str, str], spools: dict[str, list[str]], orders: dict[str, tuple[int, bytes]]
+        self, honest: dict[str, str], spools: dict[str, list[str]], orders: dict[str, bytes]
     ) -> None:
         """Check what must hold once everything that could happen has.
 
         Args:
             honest: the worker of each machine that is up, whole and a member.
             spools: what still lies on their disks.
-            orders: what the broker has for each worker.
+            orders: what was published last for each worker.
         """
         self.check_tables(each_step=False)
         self._check_trials()
@@ -355,8 +355,9 @@ class Oracle:
         for worker_id, sequence in self._read(
             "SELECT worker_id, orders_sequence FROM datamill_worker WHERE state <> 'removed'"
         ):
-            if orders.get(worker_id, (0, b""))[0] != sequence:
-                self.object(f"the broker does not have orders {sequence} of {worker_id}")
+            told = orders.get(worker_id)
+            if told is None or msgspec.json.decode(told)["sequence"] != sequence:
+                self.object(f"orders {sequence} of {worker_id} were never published")
         for machine, left in spools.items():
             if left:
                 self.object(f"{machine} got no receipt for {', '.join(left)}")

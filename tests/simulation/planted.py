@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -41,8 +41,8 @@ def leases_go_to_two() -> None:
 
     list_unsent = coordinator_loop.list_unsent_orders
 
-    def list_twice(most: int) -> list[UnsentOrders]:
-        unsent = list_unsent(most)
+    def list_twice(most: int, now_s: float, again: Collection[str] = ()) -> list[UnsentOrders]:
+        unsent = list_unsent(most, now_s, again)
         orders = [msgspec.json.decode(item.payload, type=Orders) for item in unsent]
         lease = next((item.lease for item in orders if item.lease is not None), None)
         return [
@@ -171,11 +171,19 @@ def any_goodbye_is_heeded() -> None:
 
 
 @plant
-def orders_are_not_sent_again() -> None:
-    """A broker that lost everything gets only what is new."""
-    from simulation import coordinator_process
+def orders_are_not_repeated() -> None:
+    """Orders that were lost on their way are never sent again."""
+    from datamill.service.coordinator import repeats
 
-    coordinator_process.mark_all_orders_unsent = lambda: None
+    repeats.OrderRepeats.list_due = lambda _self, _now_s: []  # type: ignore[method-assign]
+
+
+@plant
+def reports_are_not_repeated() -> None:
+    """A report that was lost on its way is never sent again over the same connection."""
+    from simulation.agent import Agent
+
+    Agent._say_again = lambda self: setattr(self, "_again_s", None)  # type: ignore[method-assign]
 
 
 def _read(sql: str, *values: object) -> Sequence[Any]:

@@ -16,15 +16,15 @@ FaultKind = Literal[
     "boot_takes_hours", "disk_full", "clock_skew", "reinstalled", "cloned", "policy_changed",
     "poison_package", "failing_worker",
     # network
-    "partition", "report_lost", "answer_lost", "report_late", "report_twice", "status_lost", "status_late",
+    "partition", "report_lost", "report_late", "report_twice", "orders_lost", "status_lost", "status_late",
     "upload_failed",
     # what no honest worker sends
     "garbage", "forged", "damaged_record", "oversized", "hostile",
     # coordinator and database
     "crash_at_statement", "crash_after_commit", "crash_before_publish", "crash_before_mark",
-    "crash_before_ack", "database_restart", "commit_unanswered", "long_absence",
+    "database_restart", "commit_unanswered", "long_absence",
     # broker
-    "broker_restart", "broker_power_cut", "broker_lost_newest", "broker_lost_everything",
+    "broker_restart", "broker_power_cut",
     # people
     "drain", "resume", "remove", "cancel", "release", "late_joiner", "bad_enrolment",
 ]  # fmt: skip
@@ -35,16 +35,16 @@ TIMED_FAULTS: dict[FaultKind, float] = {
     "power_cut": 4, "agent_killed": 3, "agent_dismissed": 3, "disk_full": 3, "clock_skew": 2,
     "reinstalled": 0.7, "cloned": 0.7, "policy_changed": 1, "partition": 3, "garbage": 4, "forged": 4,
     "oversized": 1, "hostile": 1, "long_absence": 0.7,
-    "broker_restart": 1.5, "broker_power_cut": 1, "broker_lost_newest": 1, "broker_lost_everything": 1,
+    "broker_restart": 2.5, "broker_power_cut": 2,
     "drain": 2, "resume": 1, "remove": 0.7, "cancel": 0.5, "release": 0.5,
     "late_joiner": 1, "bad_enrolment": 2,
 }  # fmt: skip
 #: Faults that strike whenever there is an occasion; the value is the largest chance at each.
 CHANCE_FAULTS: dict[FaultKind, float] = {
     "power_cut_at_sync": 0.05, "boot_never_ends": 0.02, "boot_takes_hours": 0.05, "report_lost": 0.2,
-    "answer_lost": 0.2, "report_late": 0.2, "report_twice": 0.2, "status_lost": 0.5, "status_late": 0.3,
+    "orders_lost": 0.2, "report_late": 0.2, "report_twice": 0.2, "status_lost": 0.5, "status_late": 0.3,
     "upload_failed": 0.2, "damaged_record": 0.1, "crash_at_statement": 0.1, "crash_after_commit": 0.1,
-    "crash_before_publish": 0.1, "crash_before_mark": 0.1, "crash_before_ack": 0.1, "database_restart": 0.1,
+    "crash_before_publish": 0.1, "crash_before_mark": 0.1, "database_restart": 0.1,
     "commit_unanswered": 0.1,
 }  # fmt: skip
 LARGE_FLEET = 2000

@@ -52,7 +52,7 @@ class World:
         self.steps = 0
         self.timeline = timeline = Timeline()
         self.oracle = Oracle(database.read, lambda: timeline.now_s, database.count_changes)
-        self.broker = Broker(lambda: timeline.now_s)
+        self.broker = Broker()
         self.chances = Chances(scenario, timeline)
         self.network = Network(timeline, self.broker, self.chances, scenario.random("network"))
         self.process = CoordinatorProcess(
@@ -85,8 +85,8 @@ class World:
             scenario.random("faults"),
         )
         self.network.coordinator_up = lambda: self.process.up
-        self.network.give_status = self.process.hear_status
-        self.network.report_arrived = self.process.wake
+        self.network.give_status = self.process.hear_report
+        self.broker.give_report = self.process.hear_report
         self.network.store_file = self._store_file
         self._random = scenario.random("world")
         self._ability = AbilityJudge(self.oracle.object)
@@ -248,7 +248,7 @@ class World:
             " SELECT 1 FROM datamill_worker"
             " WHERE orders_sent_sequence < orders_sequence AND state <> 'removed' LIMIT 1"
         )
-        if unended or self.broker.waiting or not self.process.up or not self.broker.up:
+        if unended or self.process.waiting or not self.process.up or not self.broker.up:
             return False
         return all(
             machine.powered and not machine.disk.list_names("spool/") and machine.disk.read("journal") is None
@@ -282,7 +282,7 @@ class World:
             left = machine.disk.list_names("spool/")
             if left or machine.disk.read("journal") is not None:
                 rows.append((machine.name, machine.worker_id, "still has", left, machine.powered))
-        self.oracle.object(f"no end after {self.steps} steps: {rows[:8]}, waiting {self.broker.waiting}")
+        self.oracle.object(f"no end after {self.steps} steps: {rows[:8]}, waiting {self.process.waiting}")
 
     def _check_end(self) -> None:
         self._ask_coordinator()

@@ -23,6 +23,8 @@ KINDS: dict[str, Any] = {
     "inventory": messages.Inventory,
     "enrolment-request": messages.EnrolmentRequest,
     "enrolment": messages.Enrolment,
+    "credential-request": messages.CredentialRequest,
+    "credential": messages.Credential,
     "orders": messages.Orders,
     "worker-report": messages.WorkerReport,
 }

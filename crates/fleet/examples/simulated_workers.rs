@@ -9,7 +9,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use async_nats::client::Request;
 use async_nats::{Client, ConnectOptions, Subscriber};
 use datamill_protocol::{
     FLEET_SCHEMA_VERSION, Lease, Orders, ReportContent, TrialRecord, WorkerReport,
@@ -20,6 +19,9 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::task::LocalSet;
 
 type Failure = Box<dyn std::error::Error>;
+
+/// Time without a word after which a worker says again what it said.
+const AGAIN: Duration = Duration::from_secs(10);
 
 /// What to play.
 #[derive(Deserialize)]
@@ -120,9 +122,7 @@ async fn connect(stage: &Stage, worker: &Worker) -> Result<Line, Failure> {
         let key = Arc::clone(&key);
         async move { key.sign(&nonce).map_err(async_nats::AuthError::new) }
     })
-    .custom_inbox_prefix(format!("_INBOX.{}", worker.worker_id))
     .ping_interval(Duration::from_secs(24 * 3600))
-    .request_timeout(Some(Duration::from_secs(120)))
     .connection_timeout(Duration::from_secs(120))
     .subscription_capacity(64)
     .client_capacity(64)
@@ -141,16 +141,21 @@ async fn serve(stage: &Stage, number: usize, mut line: Line) -> Result<(), Failu
     let mut last = String::new();
     let mut unreceipted = String::new();
     let mut reported: Option<Instant> = None;
+    let mut answer: Option<ReportContent> = None;
     hello(stage, worker, &line.client, &[]).await?;
-    let mut waiting = get_orders(worker, &line.client).await?;
     loop {
-        let orders = match waiting.take() {
-            Some(orders) => orders,
-            None => {
-                let message = line.orders.next().await.ok_or("the connection is closed")?;
-                serde_json::from_slice(&message.payload)?
+        let next = tokio::time::timeout(AGAIN, line.orders.next()).await;
+        let Ok(message) = next else {
+            // What has no receipt may be lost.
+            if let (Some(content), false) = (&answer, unreceipted.is_empty()) {
+                publish(worker, &line.client, &make_report(worker, content.clone())).await?;
+            } else {
+                hello(stage, worker, &line.client, &[]).await?;
             }
+            continue;
         };
+        let message = message.ok_or("the connection is closed")?;
+        let orders: Orders = serde_json::from_slice(&message.payload)?;
         if !unreceipted.is_empty() && orders.receipts.contains(&unreceipted) {
             unreceipted.clear();
             let mut account = stage.account.borrow_mut();
@@ -187,14 +192,13 @@ async fn serve(stage: &Stage, number: usize, mut line: Line) -> Result<(), Failu
                 std::slice::from_ref(&lease.attempt),
             )
             .await?;
-            // The agent asks for its orders before it hands reports in.
-            get_orders(worker, &line.client).await?;
         } else if length > 0.0 {
             tokio::time::sleep(Duration::from_secs_f64(length)).await;
         }
-        let report = make_report(worker, fill_in(&stage.fleet.record, lease));
+        let content = fill_in(&stage.fleet.record, lease);
+        answer = Some(content.clone());
         reported = Some(Instant::now());
-        publish_kept(worker, &line.client, &report).await?;
+        publish(worker, &line.client, &make_report(worker, content)).await?;
     }
 }
 
@@ -222,30 +226,13 @@ async fn hello(
         attempts.extend_from_slice(held);
     }
     let report = make_report(worker, content);
-    publish_kept(worker, client, &report).await
+    publish(worker, client, &report).await
 }
 
-async fn get_orders(worker: &Worker, client: &Client) -> Result<Option<Orders>, Failure> {
-    let subject = format!("$JS.API.DIRECT.GET.JOBS.jobs.{}", worker.worker_id);
-    let answer = client.send_request(subject, Request::new()).await?;
-    match answer.status {
-        None => Ok(Some(serde_json::from_slice(&answer.payload)?)),
-        Some(_) => Ok(None),
-    }
-}
-
-async fn publish_kept(
-    worker: &Worker,
-    client: &Client,
-    report: &WorkerReport,
-) -> Result<(), Failure> {
-    let request = Request::new().payload(serde_json::to_vec(report)?.into());
+async fn publish(worker: &Worker, client: &Client, report: &WorkerReport) -> Result<(), Failure> {
     let subject = format!("results.{}", worker.worker_id);
-    let answer = client.send_request(subject, request).await?;
-    let told: serde_json::Value = serde_json::from_slice(&answer.payload)?;
-    if told.get("stream").is_none() {
-        return Err(format!("the broker did not keep a report: {told}").into());
-    }
+    let payload = serde_json::to_vec(report)?;
+    client.publish(subject, payload.into()).await?;
     Ok(())
 }
 

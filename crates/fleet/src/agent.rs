@@ -11,7 +11,8 @@ use futures_util::StreamExt;
 use tokio::net::UnixStream;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use crate::broker::{Broker, connect};
+use crate::broker::{Broker, ConnectFailure, connect, is_about_credential};
+use crate::credential::CurrentCredential;
 use crate::delays::Delays;
 use crate::files::FileClient;
 use crate::folder::FleetFolder;
@@ -61,13 +62,23 @@ pub struct Agent<'a> {
     /// Orders that could not be written down: the disk is full, or the like.
     pub(crate) stuck: Option<Vec<u8>>,
     pub(crate) hello_is_due: bool,
+    /// Whether orders answered the latest hello.
+    pub(crate) is_heard: bool,
+    pub(crate) credential: CurrentCredential,
     pub(crate) was_cut: bool,
     /// When the next try is due of what did not work.
     pub(crate) catch_up_at: Option<Instant>,
     pub(crate) lease_at: Option<Instant>,
+    /// When everything was sent last, and when what is not answered is sent again.
+    pub(crate) said_at: Option<Instant>,
+    pub(crate) again_at: Option<Instant>,
+    /// When a new credential is asked for.
+    pub(crate) renew_at: Option<Instant>,
     pub(crate) holder: Option<UnixStream>,
     pub(crate) delays: Delays,
     pub(crate) fetches: Delays,
+    pub(crate) answers: Delays,
+    pub(crate) renewals: Delays,
 }
 
 impl<'a> Agent<'a> {
@@ -101,12 +112,19 @@ impl<'a> Agent<'a> {
             unsent: list_spooled(folder)?.into_iter().collect(),
             stuck: None,
             hello_is_due: true,
+            is_heard: false,
+            credential: CurrentCredential::of(identity),
             was_cut: false,
             catch_up_at: Some(Instant::now()),
             lease_at: None,
+            said_at: None,
+            again_at: None,
+            renew_at: None,
             holder: None,
             delays: Delays::new(seed),
             fetches: Delays::new(seed),
+            answers: Delays::new(seed),
+            renewals: Delays::new(seed),
         })
     }
 
@@ -119,22 +137,23 @@ impl<'a> Agent<'a> {
             // An earlier form of this process may have said hello.
             return self.part_in_haste().await;
         };
-        let subject = format!("jobs.{}", self.identity.worker_id);
-        let mut orders = broker
-            .client
-            .subscribe(subject)
-            .await
-            .map_err(io::Error::other)?;
         loop {
             if self.termination.is_pending() {
                 self.part(&broker.client).await.ok();
                 return Ok(Parting::Interrupted);
+            }
+            if is_due(self.again_at) {
+                self.say_again();
+            }
+            if is_due(self.renew_at) {
+                self.try_to_renew()?;
             }
             if is_due(self.catch_up_at) {
                 self.catch_up_at = None;
                 match self.catch_up(&broker.client).await {
                     Ok(()) => {
                         self.delays.reset();
+                        self.wait_for_answers();
                         self.rest()?;
                     }
                     Err(cause) => self.try_later(&cause),
@@ -146,7 +165,7 @@ impl<'a> Agent<'a> {
                 && self.lease_at.is_none_or(|at| at <= Instant::now())
             {
                 self.lease_at = None;
-                if let Some(parting) = self.make_attempt(&broker.client).await? {
+                if let Some(parting) = self.make_attempt(&mut broker).await? {
                     return Ok(parting);
                 }
                 continue;
@@ -162,12 +181,14 @@ impl<'a> Agent<'a> {
                     Some(event) => self.note(&event),
                     None => return Err(io::Error::other("the connection to the broker is closed")),
                 },
-                message = orders.next() => match message {
+                message = broker.orders.next() => match message {
                     Some(message) => self.take_orders(&message.payload),
                     None => return Err(io::Error::other("the connection to the broker is closed")),
                 },
                 () = wait_until(self.catch_up_at) => {}
                 () = wait_until(self.lease_at) => {}
+                () = wait_until(self.again_at) => {}
+                () = wait_until(self.renew_at) => {}
                 () = wait_for_end(self.holder.as_ref()) => self.holder = None,
             }
         }
@@ -186,14 +207,15 @@ impl<'a> Agent<'a> {
     /// Connects, however long it takes; none when the process is told to end.
     async fn connect_patiently(&mut self) -> io::Result<Option<Broker>> {
         let mut has_failed = false;
+        let mut has_renewed = false;
         loop {
-            let cause = tokio::select! {
+            let failure = tokio::select! {
                 biased;
                 told = self.termination.wait() => {
                     told?;
                     return Ok(None);
                 }
-                connected = connect(self.identity, clock_unix_ns()) => match connected {
+                connected = connect(self.identity, &self.credential, clock_unix_ns()) => match connected {
                     Ok(broker) => {
                         if has_failed {
                             eprintln!("datamill-worker: connected");
@@ -201,10 +223,22 @@ impl<'a> Agent<'a> {
                         self.delays.reset();
                         return Ok(Some(broker));
                     }
-                    Err(cause) => cause,
+                    Err(failure) => failure,
                 },
             };
             has_failed = true;
+            let mut cause = failure.cause().to_owned();
+            if matches!(failure, ConnectFailure::Refused(_)) {
+                match self.renew_credential() {
+                    // Once: a broker that does not believe the new one either will not a moment later.
+                    Ok(()) if !has_renewed => {
+                        has_renewed = true;
+                        continue;
+                    }
+                    Ok(()) => {}
+                    Err(error) => cause = format!("{cause} {error}"),
+                }
+            }
             let delay = self.delays.next();
             eprintln!(
                 "datamill-worker: {cause}; the next try is in {} s",
@@ -226,18 +260,20 @@ impl<'a> Agent<'a> {
             Event::Connected if self.was_cut => {
                 eprintln!("datamill-worker: connected again");
                 self.was_cut = false;
-                // What the broker had may be gone with it.
-                self.hello_is_due = true;
-                self.unsent
-                    .extend(list_spooled(self.folder).unwrap_or_default());
-                if let Some((_, is_sent)) = &mut self.refusal {
-                    *is_sent = false;
-                }
-                self.catch_up_at = Some(Instant::now());
+                // What was under way may be gone with the connection.
+                self.is_heard = false;
+                self.renew_at = None;
+                self.say_again();
             }
             Event::Disconnected => {
                 eprintln!("datamill-worker: the connection to the coordinator is lost");
                 self.was_cut = true;
+            }
+            Event::ServerError(error) if is_about_credential(&error.to_string()) => {
+                self.renew_at.get_or_insert_with(Instant::now);
+            }
+            Event::ClientError(error) if is_about_credential(&error.to_string()) => {
+                self.renew_at.get_or_insert_with(Instant::now);
             }
             // A try to connect again, which fails while the coordinator is away.
             Event::ClientError(error) if self.was_cut && error.to_string().contains("IO error") => {
@@ -247,6 +283,23 @@ impl<'a> Agent<'a> {
             }
             _ => {}
         }
+    }
+
+    /// Asks for a new credential, and later again when there is none.
+    fn try_to_renew(&mut self) -> io::Result<()> {
+        self.renew_at = None;
+        match self.renew_credential() {
+            Ok(()) => self.renewals.reset(),
+            Err(cause) => {
+                let delay = self.renewals.next();
+                eprintln!(
+                    "datamill-worker: {cause}; the next try is in {} s",
+                    delay.as_secs_f64().round()
+                );
+                self.renew_at = Some(Instant::now() + delay);
+            }
+        }
+        self.rest()
     }
 
     pub(crate) fn try_later(&mut self, cause: &str) {
@@ -266,8 +319,11 @@ impl<'a> Agent<'a> {
     /// Says what must be said, and no more.
     async fn part_in_haste(&mut self) -> io::Result<Parting> {
         let words = async {
-            let connecting = timeout(FAREWELL, connect(self.identity, clock_unix_ns()));
-            let broker = connecting.await.map_err(|_| NO_ANSWER.to_owned())??;
+            let connecting = connect(self.identity, &self.credential, clock_unix_ns());
+            let broker = timeout(FAREWELL, connecting)
+                .await
+                .map_err(|_| NO_ANSWER.to_owned())?
+                .map_err(|failure| failure.cause().to_owned())?;
             self.part(&broker.client).await
         };
         if let Err(cause) = words.await {

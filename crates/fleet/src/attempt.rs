@@ -3,13 +3,15 @@
 use std::io;
 use std::time::Duration;
 
-use async_nats::Client;
+use async_nats::connection::State;
+use async_nats::{Client, Subscriber};
 use datamill_protocol::{Lease, RefusalReason, ReportContent};
+use futures_util::StreamExt;
 use tokio::net::UnixStream;
 use tokio::time::{Instant, timeout};
 
 use crate::agent::{Agent, Parting};
-use crate::broker::get_orders;
+use crate::broker::Broker;
 use crate::files::TransferError;
 use crate::host_lock::{HostLock, holder};
 use crate::journal::{OpenAttempt, Stage};
@@ -23,10 +25,15 @@ use crate::spool::{is_spooled, list_spooled};
 
 /// How often the files of one lease are tried before it is refused: about five minutes.
 const MOST_FETCHES: u32 = 8;
+/// Time in which orders that are here already are read.
+const HEARING: Duration = Duration::from_millis(20);
 
 impl Agent<'_> {
     /// Goes as far with the lease as is possible now.
-    pub(crate) async fn make_attempt(&mut self, client: &Client) -> io::Result<Option<Parting>> {
+    pub(crate) async fn make_attempt(
+        &mut self,
+        broker: &mut Broker,
+    ) -> io::Result<Option<Parting>> {
         let Some(lease) = self.lease.clone() else {
             return Ok(None);
         };
@@ -52,19 +59,22 @@ impl Agent<'_> {
             return Ok(None);
         };
         // The files may have taken hours, and the orders may be others by now.
-        match get_orders(client, &self.identity.worker_id).await {
-            Ok(Some(payload)) => self.take_orders(&payload),
-            Ok(None) => {}
-            Err(cause) => {
-                eprintln!("datamill-worker: {cause}");
-                self.lease_at = Some(Instant::now() + self.fetches.next());
-                return Ok(None);
-            }
+        self.hear_orders(&mut broker.orders).await;
+        if broker.client.connection_state() != State::Connected {
+            self.lease_at = Some(Instant::now() + self.fetches.next());
+            return Ok(None);
         }
         if self.lease.as_ref().map(|lease| &lease.attempt) != Some(&attempt) {
             return Ok(None);
         }
-        self.take(client, lease, lock).await
+        self.take(&broker.client, lease, lock).await
+    }
+
+    /// Follows the orders that came while this process was busy.
+    async fn hear_orders(&mut self, orders: &mut Subscriber) {
+        while let Ok(Some(message)) = timeout(HEARING, orders.next()).await {
+            self.take_orders(&message.payload);
+        }
     }
 
     pub(crate) fn prepare(&self, lease: Lease) -> Result<Lease, TransferError> {

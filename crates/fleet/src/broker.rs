@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_nats::client::Request;
-use async_nats::{Client, ConnectOptions, Event};
+use async_nats::{Auth, AuthError, Client, ConnectOptions, Event, Subscriber};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::time::timeout;
 
+use crate::credential::CurrentCredential;
 use crate::delays::delay_of;
 use crate::identity::Identity;
 
@@ -24,24 +25,53 @@ pub struct Broker {
     pub client: Client,
     /// What happens to it.
     pub events: UnboundedReceiver<Event>,
+    /// Orders for this worker.
+    pub orders: Subscriber,
 }
 
-/// Connects once; the error is one sentence.
-pub async fn connect(identity: &Identity, seed: u64) -> Result<Broker, String> {
+/// Why there is no connection.
+pub enum ConnectFailure {
+    /// The broker does not believe the credential: it may have ended.
+    Refused(String),
+    /// Anything else.
+    Unreachable(String),
+}
+
+impl ConnectFailure {
+    /// The same in one sentence.
+    pub fn cause(&self) -> &str {
+        match self {
+            Self::Refused(cause) | Self::Unreachable(cause) => cause,
+        }
+    }
+}
+
+/// Connects once; each connection made by itself later uses the credential of then.
+pub async fn connect(
+    identity: &Identity,
+    credential: &CurrentCredential,
+    seed: u64,
+) -> Result<Broker, ConnectFailure> {
+    let unreachable = ConnectFailure::Unreachable;
     let key = nkeys::KeyPair::from_seed(&identity.nats_seed)
-        .map_err(|error| format!("the key of this worker cannot be used: {error}"))?;
+        .map_err(|error| unreachable(format!("the key of this worker cannot be used: {error}")))?;
     let key = Arc::new(key);
+    let current = credential.clone();
     let (sender, events) = unbounded_channel();
-    let mut options = ConnectOptions::with_jwt(identity.nats_jwt.clone(), move |nonce| {
-        let key = Arc::clone(&key);
-        async move { key.sign(&nonce).map_err(async_nats::AuthError::new) }
+    let mut options = ConnectOptions::with_auth_callback(move |nonce| {
+        let (key, current) = (Arc::clone(&key), current.clone());
+        async move {
+            let mut auth = Auth::new();
+            auth.jwt = Some(current.read());
+            auth.signature = Some(key.sign(&nonce).map_err(AuthError::new)?);
+            Ok(auth)
+        }
     })
     .name(&identity.worker_id)
-    .custom_inbox_prefix(format!("_INBOX.{}", identity.worker_id))
     .ping_interval(PING_INTERVAL)
     .connection_timeout(ANSWER_WITHIN)
-    .request_timeout(Some(ANSWER_WITHIN))
-    .subscription_capacity(64)
+    // A process that fetches files for hours reads what came meanwhile at once.
+    .subscription_capacity(1024)
     .client_capacity(64)
     .ignore_discovered_servers()
     .reconnect_delay_callback(move |tries| {
@@ -57,25 +87,46 @@ pub async fn connect(identity: &Identity, seed: u64) -> Result<Broker, String> {
     let is_tls = identity.nats_urls.iter().any(|url| url.starts_with("tls:"));
     if let Some(pem) = identity.nats_ca_pem.as_ref().filter(|_| is_tls) {
         options = options
-            .tls_client_config(trust_authorities(pem)?)
+            .tls_client_config(trust_authorities(pem).map_err(unreachable)?)
             .require_tls(true);
     }
     let client = options
         .connect(identity.nats_urls.clone())
         .await
         .map_err(|error| describe_connect_error(&error))?;
-    Ok(Broker { client, events })
+    let orders = client
+        .subscribe(format!("jobs.{}", identity.worker_id))
+        .await
+        .map_err(|error| unreachable(error.to_string()))?;
+    Ok(Broker {
+        client,
+        events,
+        orders,
+    })
 }
 
-fn describe_connect_error(error: &async_nats::ConnectError) -> String {
+fn describe_connect_error(error: &async_nats::ConnectError) -> ConnectFailure {
     use async_nats::ConnectErrorKind::{Authentication, AuthorizationViolation};
-    match error.kind() {
-        Authentication | AuthorizationViolation => {
+    let is_refused = matches!(error.kind(), Authentication | AuthorizationViolation)
+        || is_about_credential(&error.to_string());
+    if is_refused {
+        ConnectFailure::Refused(
             "the coordinator's broker does not accept this worker; was it removed from the fleet?"
-                .to_owned()
-        }
-        _ => format!("the coordinator's broker cannot be reached: {error}"),
+                .to_owned(),
+        )
+    } else {
+        ConnectFailure::Unreachable(format!(
+            "the coordinator's broker cannot be reached: {error}"
+        ))
     }
+}
+
+/// Whether an error of the broker says that the credential ended or is void.
+pub fn is_about_credential(error: &str) -> bool {
+    let error = error.to_lowercase();
+    ["authorization", "authentication", "revoked", "expired"]
+        .iter()
+        .any(|word| error.contains(word))
 }
 
 fn trust_authorities(pem: &str) -> Result<ClientConfig, String> {
@@ -95,42 +146,21 @@ fn trust_authorities(pem: &str) -> Result<ClientConfig, String> {
         .with_no_client_auth())
 }
 
-/// Publishes a message that the broker is to keep, and waits until it has it on its disk.
+/// Publishes a report and waits until it is on its way.
 ///
-/// Without an identity by which the broker would know a repetition: another worker could send one with the
-/// same before, and this message would be dropped. The coordinator knows repetitions by itself.
-pub async fn publish_kept(
-    client: &Client,
-    subject: String,
-    payload: Vec<u8>,
-) -> Result<(), String> {
-    let request = Request::new().payload(payload.into());
-    let answer = client
-        .send_request(subject, request)
+/// Nobody answers: orders tell what has arrived, and until then it is sent again.
+pub async fn publish(client: &Client, subject: String, payload: Vec<u8>) -> Result<(), String> {
+    let sending = async {
+        client
+            .publish(subject, payload.into())
+            .await
+            .map_err(|error| format!("the report cannot be sent: {error}"))?;
+        client
+            .flush()
+            .await
+            .map_err(|error| format!("the report cannot be sent: {error}"))
+    };
+    timeout(ANSWER_WITHIN, sending)
         .await
-        .map_err(|error| format!("the broker does not keep the report: {error}"))?;
-    let told: serde_json::Value =
-        serde_json::from_slice(&answer.payload).map_err(|error| error.to_string())?;
-    match told.get("error") {
-        None if told.get("stream").is_some() => Ok(()),
-        Some(error) => Err(format!("the broker does not keep the report: {error}")),
-        None => Err(format!("the broker's answer is not understood: {told}")),
-    }
-}
-
-/// The latest message on a worker's subject for orders; none when there is none yet.
-pub async fn get_orders(client: &Client, worker_id: &str) -> Result<Option<Vec<u8>>, String> {
-    let subject = format!("$JS.API.DIRECT.GET.JOBS.jobs.{worker_id}");
-    let answer = client
-        .send_request(subject, Request::new())
-        .await
-        .map_err(|error| format!("the broker does not tell the orders: {error}"))?;
-    match answer.status {
-        None => Ok(Some(answer.payload.to_vec())),
-        Some(async_nats::StatusCode::NOT_FOUND) => Ok(None),
-        Some(status) => Err(format!(
-            "the broker does not tell the orders: {status} {}",
-            answer.description.unwrap_or_default()
-        )),
-    }
+        .unwrap_or_else(|_| Err("the coordinator's broker takes nothing".to_owned()))
 }

@@ -1,17 +1,17 @@
-//! Handing in: hello, reports, and the files that go before them.
+//! Handing in: hello, reports, and the files that go before them; orders tell what arrived.
 
 use async_nats::Client;
 use datamill_protocol::{ReportContent, WorkerReport};
 
 use crate::agent::Agent;
-use crate::broker::{get_orders, publish_kept};
+use crate::broker::publish;
 use crate::files::TransferError;
 use crate::policy::read_policy;
 use crate::reports::make_report;
 use crate::spool::{list_spooled, read_spooled};
 
 impl Agent<'_> {
-    /// Says hello if that is due, asks for the orders, and hands in what is on the disk.
+    /// Says hello if that is due, and hands in what is on the disk.
     pub(crate) async fn catch_up(&mut self, client: &Client) -> Result<(), String> {
         self.take_stuck_orders();
         if self.hello_is_due {
@@ -23,9 +23,6 @@ impl Agent<'_> {
                     self.identity.name, self.identity.url
                 );
             }
-        }
-        if let Some(payload) = get_orders(client, &self.identity.worker_id).await? {
-            self.take_orders(&payload);
         }
         self.deliver_words(client).await?;
         self.deliver_records(client).await
@@ -66,7 +63,7 @@ impl Agent<'_> {
     ) -> Result<(), String> {
         let payload = serde_json::to_vec(report).map_err(|error| error.to_string())?;
         let subject = format!("results.{}", self.identity.worker_id);
-        publish_kept(client, subject, payload).await
+        publish(client, subject, payload).await
     }
 
     /// Hands in the reports that come without files.

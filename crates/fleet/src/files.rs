@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use datamill_protocol::{FileNeed, RefusalReason};
+use datamill_protocol::{Credential, CredentialRequest, FileNeed, RefusalReason};
 use ureq::http::{Response, StatusCode};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, Body};
@@ -224,6 +224,26 @@ impl FileClient {
             )));
         }
         Ok(from)
+    }
+
+    /// Asks for a new credential for the broker; the error is one sentence.
+    pub fn renew_credential(&self, request: &CredentialRequest) -> Result<Credential, String> {
+        let body = serde_json::to_vec(request).map_err(|error| error.to_string())?;
+        let mut response = self
+            .agent
+            .post(format!("{}/api/workers/credential", self.url))
+            .header("Authorization", format!("Bearer {}", self.api_key))
+            .header("Content-Type", "application/json")
+            .send(&body[..])
+            .map_err(|error| format!("the coordinator cannot be reached: {error}"))?;
+        if !response.status().is_success() {
+            return Err(format!(
+                "the coordinator gives no new credential: {}",
+                describe_refusal(&mut response)
+            ));
+        }
+        serde_json::from_slice(&read_answer(&mut response)?)
+            .map_err(|error| format!("the coordinator's answer cannot be understood: {error}"))
     }
 
     /// Takes a file to the coordinator, unless it has it already.

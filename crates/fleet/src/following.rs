@@ -13,7 +13,7 @@ use crate::spool::{is_spooled, remove_spooled};
 
 impl Agent<'_> {
     pub(crate) fn take_orders(&mut self, payload: &[u8]) {
-        let understood = match read_orders(payload) {
+        let understood = match read_orders(payload, &self.identity.worker_id) {
             Ok(understood) => understood,
             Err(cause) => {
                 eprintln!("datamill-worker: orders that cannot be understood: {cause}");
@@ -22,14 +22,17 @@ impl Agent<'_> {
         };
         let sequence = match &understood {
             Understood::Orders(orders) => orders.sequence,
-            Understood::Newer { sequence, .. } => *sequence,
+            Understood::Foreign { sequence, .. } => *sequence,
         };
         if sequence < self.seen.sequence {
             return;
         }
         let taken = match understood {
-            Understood::Orders(orders) => self.follow(*orders),
-            Understood::Newer {
+            Understood::Orders(orders) => {
+                self.note_answer(&orders);
+                self.follow(*orders)
+            }
+            Understood::Foreign {
                 sequence,
                 attempt,
                 cause,
@@ -41,6 +44,7 @@ impl Agent<'_> {
                 self.note_sequence(sequence, &[])
             }
         };
+        self.note_answers();
         if let Err(error) = taken {
             self.stuck = Some(payload.to_vec());
             self.try_later(&format!("the state folder cannot be written: {error}"));
@@ -54,6 +58,17 @@ impl Agent<'_> {
         if let Some(payload) = self.stuck.take() {
             self.take_orders(&payload);
             self.hello_is_due |= self.stuck.is_none();
+        }
+    }
+
+    /// Whether the hello of this session has arrived, and whether the credential is old.
+    fn note_answer(&mut self, orders: &Orders) {
+        self.is_heard = match &self.session {
+            Some(session) => orders.sessions.contains(&session.id),
+            None => true,
+        };
+        if orders.renew_credential && self.renew_at.is_none() {
+            self.renew_at = Some(Instant::now());
         }
     }
 

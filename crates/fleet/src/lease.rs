@@ -25,8 +25,8 @@ const LEFT_FREE: u64 = 64 << 20;
 pub enum Understood {
     /// Whole.
     Orders(Box<Orders>),
-    /// They are of a newer version; only this much of them is known.
-    Newer {
+    /// They are of another version; only this much of them is known.
+    Foreign {
         /// Their sequence number.
         sequence: u64,
         /// Attempt that they ask for.
@@ -36,20 +36,31 @@ pub enum Understood {
     },
 }
 
-/// Reads orders; the error is one sentence.
-pub fn read_orders(payload: &[u8]) -> Result<Understood, String> {
+/// Reads orders for a worker; the error is one sentence.
+///
+/// Orders of the first version named no worker. They are another version's, of which only a refusal comes; those
+/// of any later version that do not name this worker are void.
+pub fn read_orders(payload: &[u8], worker_id: &str) -> Result<Understood, String> {
     let cause = match serde_json::from_slice::<Orders>(payload) {
-        Ok(orders) if orders.schema <= FLEET_SCHEMA_VERSION => {
+        Ok(orders) if orders.worker_id != worker_id => {
+            return Err(not_ours(&orders.worker_id));
+        }
+        Ok(orders) if orders.schema == FLEET_SCHEMA_VERSION => {
             return Ok(Understood::Orders(Box::new(orders)));
         }
         Ok(orders) => format!(
-            "version {} of the messages is newer than this worker's {FLEET_SCHEMA_VERSION}",
+            "version {} of the messages is not this worker's {FLEET_SCHEMA_VERSION}",
             orders.schema
         ),
         Err(error) => error.to_string(),
     };
     let rough: serde_json::Value =
         serde_json::from_slice(payload).map_err(|error| error.to_string())?;
+    let named = rough.get("worker_id").and_then(serde_json::Value::as_str);
+    let is_first = rough.get("schema").and_then(serde_json::Value::as_u64) == Some(1);
+    if named != Some(worker_id) && !(named.is_none() && is_first) {
+        return Err(not_ours(named.unwrap_or_default()));
+    }
     let sequence = rough.get("sequence").and_then(serde_json::Value::as_u64);
     let Some(sequence) = sequence else {
         return Err(cause);
@@ -59,11 +70,20 @@ pub fn read_orders(payload: &[u8]) -> Result<Understood, String> {
         .and_then(serde_json::Value::as_str)
         .filter(|attempt| is_attempt(attempt))
         .map(str::to_owned);
-    Ok(Understood::Newer {
+    Ok(Understood::Foreign {
         sequence,
         attempt,
         cause,
     })
+}
+
+fn not_ours(named: &str) -> String {
+    let named: String = named
+        .chars()
+        .filter(char::is_ascii_graphic)
+        .take(16)
+        .collect();
+    format!("they are for the worker \"{named}\"")
 }
 
 /// Whether a text can name an attempt, and therefore a folder.

@@ -4,8 +4,10 @@
 //! connection, and the runner becomes the agent again when the report is on the disk.
 
 mod agent;
+mod answers;
 mod attempt;
 mod broker;
+mod credential;
 mod delays;
 mod delivery;
 mod digest;

@@ -1,8 +1,9 @@
 //! What coordinator and worker tell each other. The trial itself stays in its own two records.
 //!
-//! A coordinator keeps one message for each worker, its [`Orders`]: what it is to do now, whole, so that only
-//! the latest counts and a repeated one changes nothing. A worker answers with [`WorkerReport`]s, and keeps each
-//! report of an attempt on its disk until an order's `receipts` name it.
+//! A coordinator sends each worker its [`Orders`]: what it is to do now, whole, so that only the latest count
+//! and repeated ones change nothing. A worker answers with [`WorkerReport`]s, and keeps each report of an attempt
+//! on its disk until an order's `receipts` name it. Nothing in between keeps a message or answers one: each side
+//! sends again what the other was not heard to have.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +13,7 @@ use crate::record::{HostFacts, IsolationKind, TrialRecord};
 use crate::spec::TrialSpec;
 
 /// Version of the messages between coordinator and worker. Each side refuses a newer one of the other, and says so.
-pub const FLEET_SCHEMA_VERSION: u32 = 1;
+pub const FLEET_SCHEMA_VERSION: u32 = 2;
 
 /// What a machine is and offers, as its worker sees it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -125,16 +126,47 @@ pub struct Enrolment {
     pub clock_unix_ns: u64,
 }
 
-/// What a worker is to do now: the message on `jobs.WORKER_ID`, of which the broker keeps the latest.
+/// `POST /api/workers/credential`, with the worker's credential for files: it asks for a new one for the broker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CredentialRequest {
+    /// The worker.
+    pub worker_id: String,
+    /// Drawn for this request.
+    pub nonce: String,
+    /// Signature of `datamill-credential WORKER_ID NONCE` with the NKEY with which the worker joined, in
+    /// lower-case hexadecimal.
+    pub signature: String,
+}
+
+/// The answer: a new credential for the broker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Credential {
+    /// The worker.
+    pub worker_id: String,
+    /// User JWT for the public key with which it joined.
+    pub nats_jwt: String,
+    /// The coordinator's clock, nanoseconds since the Unix epoch.
+    pub clock_unix_ns: u64,
+}
+
+/// What a worker is to do now: the message on `jobs.WORKER_ID`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Orders {
     /// Version of the messages.
     pub schema: u32,
+    /// Worker that they are for: any other ignores them.
+    pub worker_id: String,
     /// Grows with every change of this worker's orders; older ones are void.
     pub sequence: u64,
+    /// Identities of the latest sessions whose hello came, the latest last.
+    pub sessions: Vec<String>,
     /// Attempts whose report is in the coordinator's database: the worker may forget them.
     pub receipts: Vec<String>,
+    /// Whether the worker is to ask for a new credential for the broker.
+    pub renew_credential: bool,
     /// The attempt that this worker is to make; absent: wait.
     pub lease: Option<Lease>,
 }
@@ -186,8 +218,8 @@ pub struct FileNeed {
 
 /// What a worker tells the coordinator.
 ///
-/// `hello`, `goodbye`, `record`, `refused` and `gave_up` go to `results.WORKER_ID` and are kept by the broker; `taken` and
-/// `output` go to `status.WORKER_ID` and may be lost.
+/// `hello`, `goodbye`, `record`, `refused` and `gave_up` go to `results.WORKER_ID`, and all but `goodbye` are sent
+/// again until orders answer them; `taken` and `output` go to `status.WORKER_ID` and may be lost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkerReport {

@@ -3,12 +3,12 @@
 use schemars::{JsonSchema, schema_for};
 
 use crate::{
-    Enrolment, EnrolmentRequest, FactorOffer, Inventory, NoiseFacts, Orders, TrialRecord,
-    TrialSpec, WorkerReport,
+    Credential, CredentialRequest, Enrolment, EnrolmentRequest, FactorOffer, Inventory, NoiseFacts,
+    Orders, TrialRecord, TrialSpec, WorkerReport,
 };
 
 /// File names and contents of the schemas.
-pub fn write_schemas() -> [(&'static str, String); 9] {
+pub fn write_schemas() -> [(&'static str, String); 11] {
     [
         ("trial-spec.schema.json", schema_text::<TrialSpec>()),
         ("trial-record.schema.json", schema_text::<TrialRecord>()),
@@ -20,6 +20,11 @@ pub fn write_schemas() -> [(&'static str, String); 9] {
             schema_text::<EnrolmentRequest>(),
         ),
         ("enrolment.schema.json", schema_text::<Enrolment>()),
+        (
+            "credential-request.schema.json",
+            schema_text::<CredentialRequest>(),
+        ),
+        ("credential.schema.json", schema_text::<Credential>()),
         ("orders.schema.json", schema_text::<Orders>()),
         ("worker-report.schema.json", schema_text::<WorkerReport>()),
     ]

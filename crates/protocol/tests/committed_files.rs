@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use datamill_protocol::{
-    Enrolment, EnrolmentRequest, FactorOffer, Inventory, NoiseFacts, Orders, TrialRecord,
-    TrialSpec, WorkerReport, write_schemas,
+    Credential, CredentialRequest, Enrolment, EnrolmentRequest, FactorOffer, Inventory, NoiseFacts,
+    Orders, TrialRecord, TrialSpec, WorkerReport, write_schemas,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -31,7 +31,7 @@ fn the_committed_schemas_are_those_of_the_types() {
 type RoundTrip = fn(&Path);
 
 /// What an example's name begins with, and its way through the type.
-const KINDS: [(&str, RoundTrip); 9] = [
+const KINDS: [(&str, RoundTrip); 11] = [
     ("trial-spec", round_trip::<TrialSpec>),
     ("trial-record", round_trip::<TrialRecord>),
     ("factor-offer", round_trip::<FactorOffer>),
@@ -39,6 +39,8 @@ const KINDS: [(&str, RoundTrip); 9] = [
     ("inventory", round_trip::<Inventory>),
     ("enrolment-request", round_trip::<EnrolmentRequest>),
     ("enrolment", round_trip::<Enrolment>),
+    ("credential-request", round_trip::<CredentialRequest>),
+    ("credential", round_trip::<Credential>),
     ("orders", round_trip::<Orders>),
     ("worker-report", round_trip::<WorkerReport>),
 ];

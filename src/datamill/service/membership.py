@@ -7,17 +7,19 @@ import time
 from django.contrib.auth.models import User
 
 from datamill.experiment.errors import InputError
-from datamill.service.accounts import AccountEventKind, record_account_event
+from datamill.service.accounts import AccountEventKind, DeniedError, record_account_event
 from datamill.service.broker.access import (
     get_broker_access,
     issue_worker_credential,
     read_fingerprint,
 )
 from datamill.service.broker.credentials import is_user_key
+from datamill.service.broker.keys import is_signed
+from datamill.service.coordinator.credentials import note_credential
 from datamill.service.coordinator.enrolment import enrol_worker, make_token
 from datamill.service.coordinator.members import remove_worker
-from datamill.service.messages import Enrolment, EnrolmentRequest
-from datamill.service.models import Worker
+from datamill.service.messages import Credential, CredentialRequest, Enrolment, EnrolmentRequest
+from datamill.service.models import Worker, WorkerState
 from datamill.service.serving.writer import run_as_writer
 
 
@@ -44,6 +46,7 @@ def enrol_machine(request: EnrolmentRequest, now_s: float) -> Enrolment:
             "this is no public key of a worker", where="public_key", remedy="It is an NKEY, U...."
         )
     enrolled = run_as_writer(enrol_worker, request, now_s)
+    run_as_writer(note_credential, enrolled.worker_id, now_s)
     return Enrolment(
         worker_id=enrolled.worker_id,
         name=enrolled.name,
@@ -51,6 +54,36 @@ def enrol_machine(request: EnrolmentRequest, now_s: float) -> Enrolment:
         nats_jwt=issue_worker_credential(enrolled.worker_id, request.public_key),
         api_key=enrolled.api_key,
         ca_pem=access.authority_pem,
+        clock_unix_ns=time.time_ns(),
+    )
+
+
+def renew_credential(worker: Worker, request: CredentialRequest, now_s: float) -> Credential:
+    """Make a worker a new credential for the broker, for the public key with which it joined.
+
+    Args:
+        worker: whose key for files came with the request.
+        request: signed with the worker's NKEY; whoever repeats one gets what only that key can use.
+        now_s: the time.
+
+    Raises:
+        DeniedError: when the worker was removed or drained for what it sent, or the signature is another's.
+    """
+    if worker.state == WorkerState.REMOVED:
+        raise DeniedError("this worker was removed from the fleet")
+    void_s = worker.credential_void_unix_s
+    if void_s is not None and worker.state == WorkerState.DRAINED:
+        raise DeniedError(
+            f"this worker is drained: {worker.state_reason}",
+            remedy="Look at the machine, then: datamill workers resume NAME",
+        )
+    signed = f"datamill-credential {request.worker_id} {request.nonce}".encode()
+    if request.worker_id != worker.worker_id or not is_signed(worker.public_key, signed, request.signature):
+        raise DeniedError("this is not signed with the key with which the worker joined", where="signature")
+    run_as_writer(note_credential, worker.worker_id, now_s)
+    return Credential(
+        worker_id=worker.worker_id,
+        nats_jwt=issue_worker_credential(worker.worker_id, worker.public_key),
         clock_unix_ns=time.time_ns(),
     )
 

@@ -13,9 +13,11 @@ import msgspec
 from datamill.experiment.offers import FactorOffer
 from datamill.results.trial_record import HostFacts, IsolationKind, TrialRecord, TrialSpec
 
-FLEET_SCHEMA_VERSION = 1
+FLEET_SCHEMA_VERSION = 2
 #: Versions of the messages that the coordinator still speaks.
-READ_FLEET_VERSIONS = (1,)
+READ_FLEET_VERSIONS = (2,)
+#: Versions of reports that it reads: of a worker that is too old enough is understood to say so.
+READ_REPORT_VERSIONS = (1, 2)
 
 RefusalReason = Literal["policy", "file", "disk", "version", "factor"]
 LeaseTask = Literal["trial", "build"]
@@ -88,6 +90,22 @@ class Enrolment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     clock_unix_ns: int
 
 
+class CredentialRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A worker asks for a new credential for the broker."""
+
+    worker_id: str
+    nonce: str
+    signature: str
+
+
+class Credential(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A new credential for the broker."""
+
+    worker_id: str
+    nats_jwt: str
+    clock_unix_ns: int
+
+
 class FileNeed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A file that the coordinator serves by its SHA-256."""
 
@@ -110,11 +128,14 @@ class Lease(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Orders(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a worker is to do now, whole: the latest message on its subject is the only one that counts."""
+    """What a worker is to do now, whole: those with the highest sequence are the only ones that count."""
 
     schema: int
+    worker_id: str
     sequence: int
+    sessions: tuple[str, ...]
     receipts: tuple[str, ...]
+    renew_credential: bool
     lease: Lease | None
 
 

@@ -160,6 +160,8 @@ class Worker(models.Model):
     hardware_key = models.CharField(max_length=64)  # equal for machines that differ in `machine` alone
     receipts = models.JSONField(default=list)  # attempts of the latest reports, for the next orders
     hardware = models.JSONField()  # level by hardware dimension; see coordinator/hardware.py
+    credential_unix_s = models.FloatField(null=True)  # when its latest credential for the broker was made
+    credential_void_unix_s = models.FloatField(null=True)  # those that were made before are void
     policy = models.BinaryField()  # Policy as JSON
     inventory = models.BinaryField()  # Inventory as JSON, the latest that it reported
 

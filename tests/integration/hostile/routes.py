@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from django.urls import URLPattern, URLResolver, get_resolver
 
-#: Who gets in: everybody; who is signed in; who may see the experiment; who owns the thing; administrators.
-Right = Literal["open", "member", "visible", "owner", "admin"]
+#: Who gets in: everybody; a worker; who is signed in; who may see the experiment; its owner; administrators.
+Right = Literal["open", "worker", "member", "visible", "owner", "admin"]
 
 #: Address, as Django's resolver has it -> right to read (GET), right to change (POST); None where the method
 #: is of no use there.
@@ -66,6 +66,8 @@ ROUTES: dict[str, tuple[Right | None, Right | None]] = {
     "api/experiments/<number>/stream": ("visible", None),
     # A token lets in, not an account.
     "api/workers/enrol": (None, "open"),
+    # A worker's key for files, and a signature of the key with which it joined.
+    "api/workers/credential": (None, "worker"),
     "api/workers": ("member", None),
     "api/workers/<name>": ("member", None),
     "api/workers/<name>/drain": (None, "owner"),

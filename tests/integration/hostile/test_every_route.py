@@ -32,7 +32,7 @@ RIGHTS: dict[str, set[Right]] = {
     "a stranger": {"open"},
     "a void key": {"open"},
     "a revoked key": {"open"},
-    "a worker's key": {"open"},
+    "a worker's key": {"open", "worker"},
     "the session of a closed account": {"open"},
     "the key of a closed account": {"open"},
     "another user's session": {"open", "member"},

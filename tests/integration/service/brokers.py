@@ -7,7 +7,7 @@ import base64
 import contextlib
 import ssl
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -86,9 +86,7 @@ async def connect(
 async def connect_worker(
     url: str, keys: Keys, worker: WorkerIdentity, **options: Any
 ) -> tuple[Client, list[str]]:
-    return await connect(
-        url, worker.credential(keys), worker.seed, inbox=f"_INBOX.{worker.worker_id}", **options
-    )
+    return await connect(url, worker.credential(keys), worker.seed, **options)
 
 
 async def connect_patiently(url: str, keys: Keys, worker: WorkerIdentity) -> tuple[Client, list[str]]:
@@ -110,7 +108,7 @@ async def connect_coordinator(url: str, keys: Keys, **options: Any) -> tuple[Cli
 async def running_broker(
     folder: Path,
     keys: Keys,
-    list_revoked: Callable[[], Iterable[str]] = lambda: (),
+    list_revoked: Callable[[], Mapping[str, float]] = dict,
     tls: BrokerTls | None = None,
 ) -> AsyncIterator[tuple[BrokerServer, str]]:
     """A nats-server of ours, ended at the end; with its address."""

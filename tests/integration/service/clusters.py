@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -49,16 +50,17 @@ class Cluster:
 
 
 @contextmanager
-def running_cluster(folder: Path, keys: Keys) -> Iterator[Cluster]:
-    """Three nodes that are started and, at the end, killed."""
+def running_cluster(folder: Path, keys: Keys, jetstream: str = "") -> Iterator[Cluster]:
+    """Three nodes, killed at the end; `jetstream` is a block of theirs with a place for `store`."""
     ports = [find_free_port() for _ in range(3)]
     cluster = Cluster()
     for number in range(3):
         name = f"node{number}"
         place = BrokerPlace(folder / name, "127.0.0.1", find_free_port())
         place.folder.mkdir(parents=True)
-        text = format_server_config(place, keys, (), 0.0).replace('"coordinator"', f'"{name}"', 1)
+        text = format_server_config(place, keys, {}, time.time()).replace('"coordinator"', f'"{name}"', 1)
         routes = ", ".join(f'"nats://127.0.0.1:{port}"' for port in ports)
+        text += jetstream.format(store=place.folder / "store")
         text += f'cluster {{ name: lab, listen: "127.0.0.1:{ports[number]}", routes: [{routes}] }}\n'
         place.config_file.write_text(text)
         cluster.nodes.append(Node(name, place))

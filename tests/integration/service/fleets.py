@@ -288,7 +288,7 @@ def bring(worker_id: str, sha256: str, size_bytes: int) -> None:
 
 def send_orders(now_s: float = START_S) -> dict[str, Orders]:
     """Send what is unsent, and return it by worker."""
-    unsent = list_unsent_orders(100_000)
+    unsent = list_unsent_orders(100_000, START_S)
     mark_orders_sent(unsent, now_s)
     return {item.worker_id: msgspec.json.decode(item.payload, type=Orders) for item in unsent}
 

@@ -186,6 +186,8 @@ class PlayedWorker:
     #: Share of reports that are sent twice, and longest delay before a report is sent.
     repeated: float = 0.0
     delay_s: float = 0.0
+    #: Silence after which it says again what has no answer.
+    again_s: float = 2.0
     options: dict[str, Any] = field(default_factory=dict)
     executed: Counter[str] = field(default_factory=Counter)
     spool: dict[str, bytes] = field(default_factory=dict)
@@ -214,17 +216,19 @@ class PlayedWorker:
         await client.subscribe(f"jobs.{self.worker_id}", cb=self._hear)
         for report in list(self.spool.values()):
             await self._publish(client, report)
-        await self._publish(
-            client, self._report("hello", inventory=self._inventory(), policy={}, attempts=())
-        )
-        answer = await client.request(f"$JS.API.DIRECT.GET.JOBS.jobs.{self.worker_id}", b"", timeout=2)
-        if not (answer.headers or {}).get("Status"):
-            await self._hear(answer)
+        await self._publish(client, self._say_hello())
+        said_s = time.monotonic()
         while client.is_connected:
             orders = None
             with contextlib.suppress(TimeoutError):
                 orders = await asyncio.wait_for(self._orders.get(), 0.5)
+            if orders is None and time.monotonic() - said_s > self.again_s:
+                # Nobody tells what became of a report, or of this worker's orders.
+                said_s = time.monotonic()
+                for report in [*self.spool.values(), self._say_hello()]:
+                    await self._publish(client, report)
             if orders is not None:
+                said_s = time.monotonic()
                 # A client whose server is gone may wait for ever.
                 async with asyncio.timeout(60):
                     await self._obey(client, orders)
@@ -233,6 +237,7 @@ class PlayedWorker:
         self._orders.put_nowait(msgspec.json.decode(message.data, type=Orders))
 
     async def _obey(self, client: Client, orders: Orders) -> None:
+        assert orders.worker_id == self.worker_id
         if orders.sequence < self.sequence:
             return
         self.sequence = orders.sequence
@@ -250,9 +255,8 @@ class PlayedWorker:
             await self._publish(client, self.spool[lease.attempt])
 
     async def _publish(self, client: Client, report: bytes) -> None:
-        answer = await client.request(f"results.{self.worker_id}", report, timeout=2)
-        if b'"error"' in answer.data:
-            raise nats.errors.Error(answer.data.decode())
+        await client.publish(f"results.{self.worker_id}", report)
+        await client.flush(timeout=2)
 
     def _record(self, lease: Lease) -> bytes:
         record = make_lease_record(
@@ -275,6 +279,9 @@ class PlayedWorker:
 
     def _report(self, kind: str, **fields: Any) -> bytes:
         return encode_report(self.worker_id, "boot", time.time_ns(), encode_content(kind, fields))
+
+    def _say_hello(self) -> bytes:
+        return self._report("hello", inventory=self._inventory(), policy={}, attempts=())
 
     def _inventory(self) -> msgspec.Raw:
         host = make_host("x86_64", "A", 2, "boot")

@@ -436,14 +436,14 @@ def test_all_orders_are_sent_again_to_a_broker_that_forgot_them() -> None:
 @pytest.mark.usefixtures("memory_database")
 def test_orders_that_changed_while_they_were_sent_are_sent_again() -> None:
     worker_id = join().worker_id
-    before = list_unsent_orders(10)
+    before = list_unsent_orders(10, START_S)
     submit([worker_id])
     lease_trials(START_S)
     mark_orders_sent(before, START_S)
-    (after,) = list_unsent_orders(10)
+    (after,) = list_unsent_orders(10, START_S)
     assert after.sequence > before[0].sequence
     mark_orders_sent([after], START_S)
-    assert list_unsent_orders(10) == []
+    assert list_unsent_orders(10, START_S) == []
 
 
 @pytest.mark.usefixtures("memory_database")

@@ -5,24 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import shutil
 import signal
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from random import Random
 
-import nats.errors
 import pytest
 from django.db import OperationalError, connections
-from integration.service.brokers import connect_coordinator, make_keys
+from integration.service.brokers import make_keys
 from integration.service.clusters import running_cluster
 from integration.service.databases import use_database
 from integration.service.played_fleet import Coordinator, PlayedWorker, enrol, playing, submit
-from nats.js.errors import Error as JetStreamError
 from nightly import choose_count
 
 from datamill.service.broker.keys import Keys
-from datamill.service.broker.streams import RESULTS
 from datamill.service.coordinator.invariants import find_violations
 from datamill.service.models import Attempt, Event, Experiment, Trial
 
@@ -135,22 +131,6 @@ def test_nothing_is_lost_when_the_broker_is_killed_again_and_again(coordinator: 
     assert not Attempt.objects.exclude(state="counted").exists()
 
 
-def test_it_goes_on_when_the_broker_lost_all_its_files(coordinator: Coordinator) -> None:
-    async def cut_power(served: Coordinator, experiment: int) -> None:
-        for round_ in range(1, OTHER_KILLS + 1):
-            await until_counted(experiment, 40 * round_)
-            pid = served.broker_pid
-            os.kill(pid, signal.SIGSTOP)
-            shutil.rmtree(served.data / "nats" / "store")
-            os.kill(pid, signal.SIGKILL)
-            while served.broker_pid in (0, pid):
-                await asyncio.sleep(0.05)
-
-    asyncio.run(
-        run_fleet(coordinator, workers=8, trials=40 + 40 * OTHER_KILLS, chaos=cut_power, duration_s=0.2)
-    )
-
-
 def test_it_goes_on_when_the_coordinator_is_killed_in_mid_experiment(coordinator: Coordinator) -> None:
     async def kill_coordinator(served: Coordinator, experiment: int) -> None:
         for round_ in range(1, OTHER_KILLS + 1):
@@ -193,7 +173,7 @@ async def until_counted(experiment: int, count: int) -> None:
 
 
 @pytest.mark.parametrize("coordinator", ["sqlite"], indirect=True)
-def test_a_cluster_of_three_goes_on_when_its_leader_is_killed(
+def test_a_cluster_of_three_goes_on_when_any_server_is_killed(
     coordinator: Coordinator, tmp_path: Path
 ) -> None:
     keys = make_keys()
@@ -202,34 +182,17 @@ def test_a_cluster_of_three_goes_on_when_its_leader_is_killed(
     with running_cluster(tmp_path / "cluster", keys) as cluster:
         for url in cluster.urls:
             coordinator.options += ("--nats", url)
+        # What earlier versions asked for is still understood.
         coordinator.options += ("--nats-account-seed", str(seed), "--nats-replicas", "3")
         coordinator.external_url = ",".join(cluster.urls)
-        killed: list[str] = []
 
-        async def kill_leaders(_: Coordinator, experiment: int) -> None:
-            for round_ in range(1, OTHER_KILLS + 1):
+        async def kill_servers(_: Coordinator, experiment: int) -> None:
+            for round_, node in enumerate(cluster.nodes, start=1):
                 await until_counted(experiment, 30 * round_)
-                node = cluster.find(await find_leader(coordinator.external_url, keys))
                 node.kill()
-                killed.append(node.name)
                 await until_counted(experiment, 30 * round_ + 10)
                 node.start()
 
         asyncio.run(
-            run_fleet(coordinator, workers=8, trials=160, chaos=kill_leaders, keys=keys, duration_s=0.1)
+            run_fleet(coordinator, workers=8, trials=160, chaos=kill_servers, keys=keys, duration_s=0.1)
         )
-    assert len(killed) == OTHER_KILLS
-
-
-async def find_leader(urls: str, keys: Keys) -> str:
-    """Name of the node that leads the stream of reports."""
-    client, _ = await connect_coordinator(urls, keys)
-    try:
-        while True:
-            with contextlib.suppress(nats.errors.Error, JetStreamError, TimeoutError):
-                info = await client.jetstream().stream_info(RESULTS)
-                if info.cluster is not None and info.cluster.leader:
-                    return info.cluster.leader
-            await asyncio.sleep(0.2)
-    finally:
-        await client.close()

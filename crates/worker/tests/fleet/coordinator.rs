@@ -8,7 +8,6 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, StorageType};
 use futures_util::StreamExt;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -27,6 +26,8 @@ pub struct Shelf {
     /// Answer to an enrolment that is refused.
     pub refusal: Option<Value>,
     pub enrolments: Vec<Value>,
+    /// Requests for new credentials.
+    pub renewals: Vec<Value>,
 }
 
 /// A coordinator that tests command step by step.
@@ -41,6 +42,28 @@ pub struct Coordinator {
     read: usize,
     pub shelf: Arc<Mutex<Shelf>>,
     sequence: u64,
+    current: Arc<Mutex<Current>>,
+}
+
+/// What the worker is told when it says hello.
+#[derive(Default)]
+struct Current {
+    orders: Option<Value>,
+    sessions: Vec<Value>,
+}
+
+impl Current {
+    /// Orders as they go out: for this worker, with the sessions that are known.
+    fn complete(&self, orders: &Value) -> Value {
+        let mut told = json!({
+            "schema": 2, "worker_id": WORKER_ID, "sequence": 0, "sessions": self.sessions,
+            "receipts": [], "renew_credential": false, "lease": null,
+        });
+        for (name, value) in orders.as_object().unwrap() {
+            told[name] = value.clone();
+        }
+        told
+    }
 }
 
 /// Where the broker's binary is, or why there is none.
@@ -114,6 +137,7 @@ impl Coordinator {
             read: 0,
             shelf,
             sequence: 0,
+            current: Arc::default(),
         };
         coordinator.start_broker();
         Some(coordinator)
@@ -124,15 +148,13 @@ impl Coordinator {
     }
 
     pub fn start_broker(&mut self) {
-        let store = self.folder.join("store");
-        std::fs::create_dir_all(&store).unwrap();
+        std::fs::create_dir_all(&self.folder).unwrap();
         let config = self.folder.join("nats.conf");
         std::fs::write(
             &config,
             format!(
-                "listen: 127.0.0.1:{}\nmax_payload: 8MB\nping_interval: \"24h\"\njetstream {{ store_dir: \"{}\" }}\n",
-                self.broker_port,
-                store.display()
+                "listen: 127.0.0.1:{}\nmax_payload: 8MB\nping_interval: \"24h\"\n",
+                self.broker_port
             ),
         )
         .unwrap();
@@ -148,6 +170,7 @@ impl Coordinator {
         self.broker = Some(broker);
         let port = self.broker_port;
         let heard = Arc::clone(&self.heard);
+        let current = Arc::clone(&self.current);
         let client = self.runtime.block_on(async {
             let begun = Instant::now();
             let client = loop {
@@ -162,30 +185,32 @@ impl Coordinator {
                     }
                 }
             };
-            let context = async_nats::jetstream::new(client.clone());
-            for (name, per_subject) in [("JOBS", 1), ("RESULTS", -1)] {
-                context
-                    .get_or_create_stream(Config {
-                        name: name.to_owned(),
-                        subjects: vec![format!("{}.>", name.to_lowercase())],
-                        max_messages_per_subject: per_subject,
-                        discard: DiscardPolicy::Old,
-                        retention: RetentionPolicy::Limits,
-                        storage: StorageType::File,
-                        allow_direct: true,
-                        ..Config::default()
-                    })
-                    .await
-                    .unwrap();
-            }
             for subject in ["results.>", "status.>"] {
                 let mut subscription = client.subscribe(subject).await.unwrap();
                 let heard = Arc::clone(&heard);
+                let current = Arc::clone(&current);
+                let client = client.clone();
                 tokio::spawn(async move {
                     while let Some(message) = subscription.next().await {
                         let mut told: Value = serde_json::from_slice(&message.payload).unwrap();
                         told["subject"] = json!(message.subject.as_str());
+                        assert_eq!(message.reply, None, "a worker waits for no answer");
+                        let is_hello = told["content"]["kind"] == "hello";
+                        let session = told["content"]["session"]["id"].clone();
                         heard.lock().unwrap().push(told);
+                        if is_hello {
+                            let orders = {
+                                let mut current = current.lock().unwrap();
+                                current.sessions.push(session);
+                                let orders = current.orders.clone().unwrap_or(json!({}));
+                                current.complete(&orders)
+                            };
+                            let subject = format!("jobs.{WORKER_ID}");
+                            client
+                                .publish(subject, orders.to_string().into())
+                                .await
+                                .ok();
+                        }
                     }
                 });
             }
@@ -195,15 +220,12 @@ impl Coordinator {
         self.client = Some(client);
     }
 
-    /// Ends the broker as a power cut does; with `forget`, its files are gone too.
-    pub fn cut_broker(&mut self, forget: bool) {
+    /// Ends the broker as a power cut does.
+    pub fn cut_broker(&mut self) {
         self.client = None;
         if let Some(mut broker) = self.broker.take() {
             broker.kill().unwrap();
             broker.wait().unwrap();
-        }
-        if forget {
-            std::fs::remove_dir_all(self.folder.join("store")).unwrap();
         }
     }
 
@@ -226,33 +248,20 @@ impl Coordinator {
     pub fn order(&mut self, receipts: &[&str], lease: Option<Value>) {
         self.sequence += 1;
         let orders = json!({
-            "schema": 1, "sequence": self.sequence, "receipts": receipts, "lease": lease,
+            "sequence": self.sequence, "receipts": receipts, "lease": lease,
         });
+        self.current.lock().unwrap().orders = Some(orders.clone());
         self.publish_orders(&orders);
     }
 
-    /// Publishes orders as they are.
+    /// Publishes orders, with what they lack.
     pub fn publish_orders(&mut self, orders: &Value) {
-        let payload = orders.to_string();
+        let payload = self.current.lock().unwrap().complete(orders).to_string();
         let client = self.client.clone().unwrap();
         self.runtime.block_on(async move {
             let subject = format!("jobs.{WORKER_ID}");
-            let context = async_nats::jetstream::new(client);
-            let kept = context.publish(subject, payload.into()).await.unwrap();
-            kept.await.unwrap();
-        });
-    }
-
-    /// Bounds the stream of reports in bytes; beyond it the broker refuses them. -1: no bound.
-    pub fn bound_results(&mut self, bytes: i64) {
-        let client = self.client.clone().unwrap();
-        self.runtime.block_on(async move {
-            let context = async_nats::jetstream::new(client);
-            let stream = context.get_stream("RESULTS").await.unwrap();
-            let mut config = stream.cached_info().config.clone();
-            config.max_bytes = bytes;
-            config.discard = DiscardPolicy::New;
-            context.update_stream(config).await.unwrap();
+            client.publish(subject, payload.into()).await.unwrap();
+            client.flush().await.unwrap();
         });
     }
 
@@ -297,7 +306,7 @@ impl Coordinator {
 
 impl Drop for Coordinator {
     fn drop(&mut self) {
-        self.cut_broker(false);
+        self.cut_broker();
     }
 }
 
@@ -375,6 +384,14 @@ fn answer(
     body: Vec<u8>,
     broker_port: u16,
 ) -> (&'static str, Vec<u8>, bool) {
+    if (method, path) == ("POST", "/api/workers/credential") {
+        let asked: Value = serde_json::from_slice(&body).unwrap();
+        shelf.renewals.push(asked);
+        let credential = json!({
+            "worker_id": WORKER_ID, "nats_jwt": "a.newer.one", "clock_unix_ns": 1,
+        });
+        return ("200 OK", credential.to_string().into_bytes(), false);
+    }
     if (method, path) == ("POST", "/api/workers/enrol") {
         let asked: Value = serde_json::from_slice(&body).unwrap();
         shelf.enrolments.push(asked.clone());

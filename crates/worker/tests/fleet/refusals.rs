@@ -1,8 +1,10 @@
 //! What a worker does not do, and what it says.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
-use crate::coordinator::Coordinator;
+use crate::coordinator::{self, Coordinator, PATIENCE};
 use crate::worker::{Folder, Worker, lease, pack, worker_command};
 
 /// A joined worker with a policy, one package on the shelf, and a lease of it that was changed.
@@ -122,12 +124,89 @@ fn orders_of_a_newer_version_are_refused_and_said() {
     let _worker = Worker::join(folder.path(), &coordinator, &[]);
     coordinator.expect("hello", 20);
     coordinator.publish_orders(&json!({
-        "schema": 2, "sequence": 1, "receipts": [], "novelty": {},
+        "schema": 3, "sequence": 1, "receipts": [], "novelty": {},
         "lease": {"attempt": "9.t1.1", "unknown": true},
     }));
     let content = coordinator.expect("refused", 20)["content"].clone();
     assert_eq!(content["reason"], "version");
     assert_eq!(content["attempt"], "9.t1.1");
+}
+
+#[test]
+fn orders_for_another_worker_or_for_nobody_are_void() {
+    let folder = Folder::new("anothers");
+    let Some(mut coordinator) = Coordinator::start(folder.path()) else {
+        return;
+    };
+    let package = pack("#!/bin/sh\nexit 0\n");
+    let bytes = package.len();
+    let digest = coordinator.put(package);
+    let worker = Worker::join(folder.path(), &coordinator, &[]);
+    coordinator.expect("hello", 20);
+    for (schema, named) in [
+        (2, json!("wother")),
+        (2, json!(null)),
+        (3, json!("wother")),
+        (1, json!("wother")),
+    ] {
+        coordinator.publish_orders(&json!({
+            "schema": schema, "worker_id": named, "sequence": 9, "receipts": [],
+            "lease": lease("1.t1.1", &digest, bytes),
+        }));
+    }
+    let begun = std::time::Instant::now();
+    while worker.said().matches("they are for the worker").count() < 4 {
+        assert!(
+            begun.elapsed() < Duration::from_secs(20) * PATIENCE,
+            "{}",
+            worker.said()
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // Neither obeyed nor counted: its own orders with a lower number are heeded.
+    coordinator.order(&[], Some(lease("1.t2.1", &digest, bytes)));
+    coordinator.expect("record", 30);
+    for kind in ["taken", "refused"] {
+        assert!(coordinator.heard(&[kind], "1.t1.1").is_empty());
+    }
+}
+
+#[test]
+fn a_credential_that_is_old_is_made_anew_and_kept() {
+    let folder = Folder::new("renewal");
+    let Some(mut coordinator) = Coordinator::start(folder.path()) else {
+        return;
+    };
+    let _worker = Worker::join(folder.path(), &coordinator, &[]);
+    coordinator.expect("hello", 20);
+    coordinator.publish_orders(&json!({"sequence": 1, "renew_credential": true}));
+    let file = folder.path().join("state/fleet/identity.json");
+    let begun = std::time::Instant::now();
+    while !std::fs::read_to_string(&file)
+        .unwrap()
+        .contains("a.newer.one")
+    {
+        assert!(begun.elapsed() < Duration::from_secs(20) * PATIENCE);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let shelf = coordinator.shelf.lock().unwrap();
+    assert_eq!(shelf.renewals.len(), 1);
+    assert_eq!(shelf.renewals[0]["worker_id"], coordinator::WORKER_ID);
+    let key = shelf.enrolments[0]["public_key"].as_str().unwrap();
+    let signed = format!(
+        "datamill-credential {} {}",
+        coordinator::WORKER_ID,
+        shelf.renewals[0]["nonce"].as_str().unwrap()
+    );
+    let signature: Vec<u8> = shelf.renewals[0]["signature"]
+        .as_str()
+        .unwrap()
+        .as_bytes()
+        .chunks(2)
+        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
+        .collect();
+    let key = nkeys::KeyPair::from_public_key(key).unwrap();
+    key.verify(signed.as_bytes(), &signature).unwrap();
 }
 
 #[test]

@@ -10,6 +10,7 @@ import msgspec
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from ninja import Path, Router
+from ninja.errors import AuthenticationError
 
 from datamill.experiment.errors import InputError
 from datamill.service.accounts import find_own_worker, find_user, find_worker_by_name
@@ -17,8 +18,9 @@ from datamill.service.api.credentials import note_unknown_secret
 from datamill.service.api.schemas import Problem, WorkerDetail, WorkerOut
 from datamill.service.coordinator.enrolment import is_token, refuse_unknown_token
 from datamill.service.coordinator.members import drain_worker, resume_worker
-from datamill.service.membership import dismiss_machine, enrol_machine
-from datamill.service.messages import EnrolmentRequest
+from datamill.service.files.rights import find_worker_of_key
+from datamill.service.membership import dismiss_machine, enrol_machine, renew_credential
+from datamill.service.messages import CredentialRequest, EnrolmentRequest
 from datamill.service.models import Attempt, Worker, WorkerState
 from datamill.service.progress import name_state
 from datamill.service.serving.writer import run_as_writer
@@ -26,6 +28,8 @@ from datamill.service.serving.writer import run_as_writer
 router = Router(tags=["workers"])
 #: An inventory with all factors has some 20 kB.
 MOST_REQUEST_BYTES = 1 << 20
+#: A request for a credential has some 200 bytes.
+MOST_CREDENTIAL_BYTES = 4096
 WorkerName = Annotated[str, Path(max_length=64, pattern=r"^[^\x00]*$")]
 
 
@@ -50,6 +54,32 @@ def enrol(request: HttpRequest) -> HttpResponse:
         raise refuse_unknown_token()
     enrolment = enrol_machine(asked, time.time())
     return HttpResponse(msgspec.json.encode(enrolment), content_type="application/json")
+
+
+@router.post("/credential", auth=None, response={200: None, 400: Problem, 401: Problem, 403: Problem})
+def renew(request: HttpRequest) -> HttpResponse:
+    """Give a worker a new credential for the broker: `CredentialRequest` in, `Credential` out.
+
+    It sends its key for files as a bearer token, and a signature of the key with which it joined.
+    """
+    scheme, _, key = request.headers.get("Authorization", "").partition(" ")
+    worker = find_worker_of_key(key.strip()) if scheme.lower() == "bearer" else None
+    if worker is None:
+        if key:
+            note_unknown_secret(request)
+        raise AuthenticationError
+    if int(request.headers.get("Content-Length") or 0) > MOST_CREDENTIAL_BYTES:
+        raise InputError("the request is larger than 4 KiB", where="credential")
+    try:
+        asked = msgspec.json.decode(request.body, type=CredentialRequest)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"the request cannot be read: {error}",
+            where="credential",
+            remedy="Install the worker of the coordinator's version of datamill.",
+        ) from None
+    credential = renew_credential(worker, asked, time.time())
+    return HttpResponse(msgspec.json.encode(credential), content_type="application/json")
 
 
 @router.get("", response=list[WorkerOut])

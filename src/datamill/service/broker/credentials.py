@@ -10,19 +10,26 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Any
 
 from datamill.service.broker.keys import Keys, public_key, sign
+from datamill.service.coordinator.credentials import LIFE_S
 from datamill.service.messages import jobs_subject, results_subject, status_subject
 
 _HEADER = {"typ": "JWT", "alg": "ed25519-nkey"}
 _UNLIMITED = -1
+#: By how much clocks may differ, in seconds.
+_MARGIN_S = 3600.0
 #: When the operator's claims were made: always then, for nats-server reads no new configuration in which
 #: these are others, and so would not learn who was removed.
 _OPERATOR_SINCE_S = 1_767_225_600.0
-#: Credentials made before this time are void: the year 2200.
-_FOR_EVER_UNIX_S = 7_258_118_400
+#: Names everybody among those whose credentials are void.
+_ALL = "*"
+#: Largest message, in bytes: the record of a trial, with all its measurements.
+MOST_PAYLOAD_BYTES = 8 << 20
+#: Subscriptions of one connection of a worker, which needs one.
+_MOST_SUBSCRIPTIONS = 4
 
 
 def sign_operator(keys: Keys) -> str:
@@ -32,12 +39,14 @@ def sign_operator(keys: Keys) -> str:
     return _sign(keys.operator_seed, operator, "datamill", nats, _OPERATOR_SINCE_S)
 
 
-def sign_account(keys: Keys, revoked: Iterable[str], now_s: float) -> str:
-    """Return the operator's claims about the fleet's account: no limits, and whom it no longer knows.
+def sign_account(keys: Keys, revoked: Mapping[str, float], now_s: float) -> str:
+    """Return the operator's claims about the fleet's account: no streams, and whom it no longer knows.
+
+    Everybody's credentials are void that are older than any that is valid: such were made without an end.
 
     Args:
         keys: with the operator's.
-        revoked: public keys of removed workers; every credential of theirs is void, whenever it was made.
+        revoked: times by public keys of workers; credentials of theirs that were made before are void.
         now_s: time of the claims, seconds since the Unix epoch.
     """
     nats: dict[str, Any] = {
@@ -52,16 +61,11 @@ def sign_account(keys: Keys, revoked: Iterable[str], now_s: float) -> str:
             "wildcards": False,
             "conn": _UNLIMITED,
             "leaf": 0,
-            "mem_storage": _UNLIMITED,
-            "disk_storage": _UNLIMITED,
-            "streams": _UNLIMITED,
-            "consumer": _UNLIMITED,
         },
         "default_permissions": {"pub": {}, "sub": {}},
     }
-    names = sorted(revoked)
-    if names:
-        nats["revocations"] = dict.fromkeys(names, _FOR_EVER_UNIX_S)
+    void = {name: int(since_s) for name, since_s in sorted(revoked.items())}
+    nats["revocations"] = {_ALL: int(now_s - LIFE_S - _MARGIN_S), **void}
     return _sign(keys.operator_seed, keys.account, "fleet", nats, now_s)
 
 
@@ -81,7 +85,10 @@ def sign_coordinator(keys: Keys, now_s: float) -> str:
 
 
 def sign_worker(keys: Keys, worker_id: str, worker_key: str, now_s: float) -> str:
-    """Return the account's claims about a worker: it reads its own orders and sends its own reports.
+    """Return the account's claims about a worker: it hears its own orders and sends its own reports.
+
+    It may name no subject to which anything would be answered: it has no inbox, and no subject of its own is
+    part of a stream. The claims end after `LIFE_S`.
 
     Args:
         keys: with the account's.
@@ -94,18 +101,14 @@ def sign_worker(keys: Keys, worker_id: str, worker_key: str, now_s: float) -> st
     """
     if not (worker_id.isascii() and worker_id.isalnum()):
         raise ValueError(f"{worker_id!r} cannot be the identity of a worker")
-    orders = jobs_subject(worker_id)
     rights = {
-        "pub": {
-            "allow": [
-                results_subject(worker_id),
-                status_subject(worker_id),
-                f"$JS.API.DIRECT.GET.JOBS.{orders}",
-            ]
-        },
-        "sub": {"allow": [orders, f"_INBOX.{worker_id}.>"]},
+        "pub": {"allow": [results_subject(worker_id), status_subject(worker_id)]},
+        "sub": {"allow": [jobs_subject(worker_id)]},
+        "subs": _MOST_SUBSCRIPTIONS,
+        "payload": MOST_PAYLOAD_BYTES,
+        "allowed_connection_types": ["STANDARD"],
     }
-    return _sign_user(keys, worker_key, worker_id, rights, now_s)
+    return _sign_user(keys, worker_key, worker_id, rights, now_s, now_s + LIFE_S)
 
 
 def is_user_key(text: str) -> bool:
@@ -117,22 +120,28 @@ def is_user_key(text: str) -> bool:
     return len(raw) == 35 and raw[0] == 20 << 3 and _crc16(raw[:-2]) == int.from_bytes(raw[-2:], "little")
 
 
-def _sign_user(keys: Keys, user: str, name: str, rights: dict[str, Any], now_s: float) -> str:
+def _sign_user(
+    keys: Keys, user: str, name: str, rights: dict[str, Any], now_s: float, end_s: float | None = None
+) -> str:
     nats = {
-        **rights,
         "subs": _UNLIMITED,
         "data": _UNLIMITED,
         "payload": _UNLIMITED,
+        **rights,
         "type": "user",
         "version": 2,
     }
     if keys.account_id and keys.account_id != public_key(keys.account_seed):
         nats["issuer_account"] = keys.account_id
-    return _sign(keys.account_seed, user, name, nats, now_s)
+    return _sign(keys.account_seed, user, name, nats, now_s, end_s)
 
 
-def _sign(seed: str, subject: str, name: str, nats: dict[str, Any], now_s: float) -> str:
+def _sign(
+    seed: str, subject: str, name: str, nats: dict[str, Any], now_s: float, end_s: float | None = None
+) -> str:
     claims = {"iat": int(now_s), "iss": public_key(seed), "name": name, "sub": subject, "nats": nats}
+    if end_s is not None:
+        claims["exp"] = int(end_s)
     digest = hashlib.sha256(json.dumps(claims, sort_keys=True).encode()).digest()
     claims["jti"] = base64.b32encode(digest).decode().rstrip("=")
     message = f"{_encode(json.dumps(_HEADER).encode())}.{_encode(json.dumps(claims).encode())}"

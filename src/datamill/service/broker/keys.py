@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import os
 from pathlib import Path
 
 import msgspec
 import nkeys
+from nacl.exceptions import BadSignatureError
+from nacl.signing import VerifyKey
 
 from datamill.experiment.errors import InputError
 from datamill.service.kept_secrets import write_secret
@@ -46,6 +49,22 @@ def sign(seed: str, message: bytes) -> bytes:
     signature = nkeys.from_seed(seed.encode()).sign(message)
     assert isinstance(signature, bytes)
     return signature
+
+
+def is_signed(public: str, message: bytes, signature: str) -> bool:
+    """Tell whether a message was signed with the seed of a public key.
+
+    Args:
+        public: the key.
+        message: what was signed.
+        signature: in hexadecimal.
+    """
+    try:
+        # A byte of its kind, 32 of the key, a checksum of two.
+        VerifyKey(base64.b32decode(public)[1:-2]).verify(message, bytes.fromhex(signature))
+    except (ValueError, TypeError, BadSignatureError):
+        return False
+    return True
 
 
 def load_keys(file: Path) -> Keys:

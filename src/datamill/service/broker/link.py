@@ -1,4 +1,8 @@
-"""The coordinator's connection to the broker: reports come in, orders go out."""
+"""The coordinator's connection to the broker: reports come in, orders go out, and nothing is answered.
+
+Nothing that a worker says makes the coordinator or the broker publish on a subject that the worker named: the
+reply subjects of its messages are not looked at, nor are their headers.
+"""
 
 from __future__ import annotations
 
@@ -7,35 +11,32 @@ import base64
 import contextlib
 import logging
 import ssl
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import nats.errors
 from nats.aio.client import Client
 from nats.aio.msg import Msg
-from nats.js.errors import Error as JetStreamError
 
+from datamill.service.broker.arrivals import Arrivals
 from datamill.service.broker.credentials import sign_coordinator
 from datamill.service.broker.keys import Keys, sign
-from datamill.service.broker.streams import (
-    DELIVERY_SUBJECT,
-    MOST_RESULTS_BYTES,
-    ensure_consumer,
-    ensure_streams,
-    make_room,
-)
-from datamill.service.coordinator.ingest import ReceivedReport
+from datamill.service.broker.streams import find_streams
 from datamill.service.coordinator.orders import UnsentOrders
 from datamill.service.messages import jobs_subject
 
 log = logging.getLogger("datamill.broker")
 
-_PUBLISH_S = 10.0
-_CLOSE_S = 5.0
-_RECONNECT_S = 0.25
-#: Status messages that may be lost are lost beyond this many that wait.
-_MOST_STATUS = 10_000
+T = TypeVar("T")
+#: Longest time to connect to one server, and to wait for an answer of the broker, in seconds.
+_CONNECT_S = 2.0
+_ANSWER_S = 2.0
+#: Longest time to publish one batch of orders.
+_PUBLISH_S = 5.0
+_CLOSE_S = 2.0
+#: What may wait in the client itself, in bytes: it is moved on at once.
+_CLIENT_PENDING_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -44,23 +45,42 @@ class BrokerAddress:
 
     urls: tuple[str, ...]
     keys: Keys
-    replicas: int = 1
     tls: ssl.SSLContext | None = None
     is_own: bool = False
-    most_results_bytes: int = MOST_RESULTS_BYTES
 
 
-@dataclass(frozen=True)
-class Arrival:
-    """A report, and where its receipt goes; a status message has none."""
+class LineLostError(nats.errors.Error):
+    """The connection ended while something was waited for."""
 
-    report: ReceivedReport
-    reply: str
-    connection: int
+    def __str__(self) -> str:
+        """Say so."""
+        return "the connection to the broker was lost"
+
+
+class CapturedError(nats.errors.Error):
+    """A stream of the broker keeps the fleet's messages."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__()
+        self._names = names
+
+    def __str__(self) -> str:
+        """Say which, and what to do."""
+        return (
+            f"the streams {', '.join(self._names)} keep messages of the fleet, and answer whom workers name: "
+            "delete them, or give the fleet an account of its own"
+        )
+
+
+class _Client(Client):
+    """A client that heeds no headers: one that is no header would end its reading."""
+
+    async def _process_headers(self, _headers: bytes) -> None:
+        return None
 
 
 class BrokerLink:
-    """One connection, kept up; says through `wake` that something came or changed.
+    """One connection, made anew whenever it ends; says through `wake` that something came or changed.
 
     Args:
         address: where the broker is.
@@ -73,12 +93,10 @@ class BrokerLink:
         self._wake = wake
         self._now_s = now_s
         self._client: Client | None = None
-        self._arrivals: deque[Arrival] = deque()
-        self._waiting: set[int] = set()
-        self._refused: set[int] = set()
-        self._all_acknowledged = asyncio.Event()
-        self._inbox = ""
-        #: Counts connections; what came over an earlier one is not acknowledged over a later one.
+        self._arrivals = Arrivals()
+        self._lost = asyncio.Event()
+        self._next_url = 0
+        #: Counts connections; what was published over an earlier one may be gone.
         self.connection = 0
         self.prepared = False
         self.trouble = "not connected yet"
@@ -94,116 +112,116 @@ class BrokerLink:
         return len(self._arrivals)
 
     async def connect(self) -> None:
-        """Connect once.
+        """Connect once, to whichever server answers first.
 
         Raises:
             OSError, nats.errors.Error: when there is no broker or it refuses us.
         """
         await self.close()
+        urls = self._address.urls
+        for attempt in range(len(urls)):
+            url = urls[(self._next_url + attempt) % len(urls)]
+            try:
+                self._lost = asyncio.Event()
+                await self._connect_to(url)
+                return
+            except (OSError, TimeoutError, nats.errors.Error) as error:
+                await self.close()
+                # The one that did not answer is asked last the next time.
+                if attempt + 1 == len(urls):
+                    self._next_url = (self._next_url + 1) % len(urls)
+                    self.trouble = str(error) or self.trouble or repr(error)
+                    raise
+
+    async def _connect_to(self, url: str) -> None:
         keys = self._address.keys
         jwt = sign_coordinator(keys, self._now_s()).encode()
-        client = Client()
+        client = _Client()
         self._client = client
-        await client.connect(
-            servers=list(self._address.urls),
-            name="coordinator",
-            user_jwt_cb=lambda: jwt,
-            signature_cb=lambda nonce: _encode_signature(sign(keys.coordinator_seed, nonce.encode())),
-            tls=self._address.tls,
-            connect_timeout=5,
-            reconnect_time_wait=_RECONNECT_S,  # type: ignore[arg-type]
-            max_reconnect_attempts=-1,
-            ping_interval=20,
-            pending_size=64 << 20,
-            error_cb=self._on_error,
-            disconnected_cb=self._on_change,
-            reconnected_cb=self._on_reconnect,
-            closed_cb=self._on_change,
+        lost = self._lost
+
+        async def end() -> None:
+            lost.set()
+            if client is self._client:
+                self._on_end()
+
+        await asyncio.wait_for(
+            client.connect(
+                servers=[url],
+                name="coordinator",
+                user_jwt_cb=lambda: jwt,
+                signature_cb=lambda nonce: _encode_signature(sign(keys.coordinator_seed, nonce.encode())),
+                tls=self._address.tls,
+                connect_timeout=2,
+                # We connect anew ourselves: a client that does so by itself may wait for what never comes.
+                allow_reconnect=False,
+                max_reconnect_attempts=1,
+                ping_interval=20,
+                pending_size=64 << 20,
+                error_cb=self._on_error,
+                disconnected_cb=end,
+                closed_cb=end,
+            ),
+            2 * _CONNECT_S,
         )
-        self._inbox = client.new_inbox()
-        await client.subscribe(f"{self._inbox}.*", cb=self._on_acknowledged)
-        await client.subscribe("status.*", cb=self._on_status)
-        await client.subscribe(DELIVERY_SUBJECT, cb=self._on_report)
+        for subject in ("results.*", "status.*"):
+            await client.subscribe(
+                subject, cb=self._on_report, pending_msgs_limit=0, pending_bytes_limit=_CLIENT_PENDING_BYTES
+            )
         self.connection += 1
 
-    async def prepare(self) -> int:
-        """Make sure of streams and consumer; reports flow from here on.
-
-        Returns:
-            How many workers the broker has orders of.
+    async def prepare(self) -> None:
+        """Make sure that the broker carries messages and nothing keeps them; orders go out from here on.
 
         Raises:
-            OSError, nats.errors.Error: when the broker does not answer or cannot.
+            OSError, nats.errors.Error: when the broker does not answer, or a stream keeps what passes.
         """
-        assert self._client is not None
         connection = self.connection
-        jetstream = self._client.jetstream(timeout=10)
-        address = self._address
-        found = await ensure_streams(
-            jetstream, address.replicas, is_own=address.is_own, most_bytes=address.most_results_bytes
-        )
-        await ensure_consumer(jetstream)
+        await self.check()
         if connection == self.connection and self.connected:
             self.prepared, self.trouble = True, ""
-        return found
 
-    async def make_room(self) -> None:
-        """Have the broker forget reports that were acknowledged, where it has many.
+    async def check(self) -> None:
+        """Look whether the broker answers and no stream keeps the fleet's messages.
 
         Raises:
-            OSError, nats.errors.Error: when the broker does not answer or cannot.
+            OSError, nats.errors.Error: when it does not answer, or one does.
         """
         assert self._client is not None
-        if forgotten := await make_room(self._client.jetstream(timeout=10)):
-            log.info("the broker forgot %s reports that are in the database", forgotten)
-
-    @property
-    def closed(self) -> bool:
-        """Tell whether the connection is gone for good, and another must be made."""
-        return self._client is None or self._client.is_closed
-
-    def take(self, most: int) -> list[Arrival]:
-        """Take reports that came, the oldest first."""
-        arrivals = self._arrivals
-        return [arrivals.popleft() for _ in range(min(most, len(arrivals)))]
-
-    async def acknowledge(self, arrivals: Sequence[Arrival]) -> None:
-        """Tell the broker which reports are in the database."""
         client = self._client
-        if client is None:
-            return
-        with contextlib.suppress(OSError, TimeoutError, nats.errors.Error):
-            async with asyncio.timeout(_PUBLISH_S):
-                for arrival in arrivals:
-                    if arrival.reply and arrival.connection == self.connection:
-                        await client.publish(arrival.reply, b"+ACK")
+        try:
+            await self._while_connected(client.flush(timeout=2), 2 * _ANSWER_S)
+            if names := await self._while_connected(find_streams(client, _ANSWER_S), 4 * _ANSWER_S):
+                raise CapturedError(names)
+        except Exception:
+            self.prepared = False
+            raise
+
+    def take(self, most: int) -> list[Any]:
+        """Take reports that came, the oldest first."""
+        return self._arrivals.take(most)
+
+    def take_dropped(self) -> dict[str, int]:
+        """Return how many reports of which workers there was no room for, since this was last asked."""
+        return dict(self._arrivals.take_dropped())
 
     async def publish(self, orders: Sequence[UnsentOrders]) -> list[UnsentOrders]:
-        """Publish orders all at once and return those that the broker has on its disk."""
+        """Publish orders all at once and return those that the broker has passed on, or had nobody for."""
         client = self._client
         if client is None or not client.is_connected or not orders:
             return []
-        numbers: dict[int, UnsentOrders] = dict(enumerate(orders))
-        self._waiting, self._refused = set(numbers), set()
-        self._all_acknowledged.clear()
+
+        async def publish_all() -> None:
+            for order in orders:
+                await client.publish(jobs_subject(order.worker_id), order.payload)
+            await client.flush(timeout=int(_PUBLISH_S))
+
         try:
-            async with asyncio.timeout(_PUBLISH_S):
-                for number, order in numbers.items():
-                    await client.publish(
-                        jobs_subject(order.worker_id),
-                        order.payload,
-                        reply=f"{self._inbox}.{number}",
-                        headers={"Nats-Msg-Id": f"{order.worker_id}.{order.sequence}"},
-                    )
-                await self._all_acknowledged.wait()
+            await self._while_connected(publish_all(), 2 * _PUBLISH_S)
         except (OSError, TimeoutError, nats.errors.Error) as error:
-            log.warning("orders may not have been published: %r", error)
-        missing = self._waiting | self._refused
-        if missing:
-            log.warning("the broker did not acknowledge %s of %s orders", len(missing), len(orders))
-        sent = [order for number, order in numbers.items() if number not in missing]
-        self._waiting = set()
-        return sent
+            log.warning("%s orders may not have been published: %s", len(orders), str(error) or repr(error))
+            return []
+        return list(orders)
 
     async def close(self) -> None:
         """Close the connection."""
@@ -213,34 +231,31 @@ class BrokerLink:
             with contextlib.suppress(OSError, nats.errors.Error, TimeoutError):
                 await asyncio.wait_for(client.close(), _CLOSE_S)
 
+    async def _while_connected(self, work: Awaitable[T], seconds: float) -> T:
+        """Wait for something as long as the connection stands: a client waits its whole time otherwise."""
+        task = asyncio.ensure_future(work)
+        lost = asyncio.ensure_future(self._lost.wait())
+        try:
+            await asyncio.wait({task, lost}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
+            if lost.done():
+                raise LineLostError
+            raise TimeoutError("the broker does not answer")
+        finally:
+            lost.cancel()
+            if not task.done():
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError, Exception):
+                    await task
+
     async def _on_report(self, message: Msg) -> None:
-        self._arrivals.append(_read_arrival(message, message.reply, self.connection))
+        self._arrivals.add(message.subject.partition(".")[2], message.data)
         self._wake()
 
-    async def _on_status(self, message: Msg) -> None:
-        if len(self._arrivals) < _MOST_STATUS:
-            self._arrivals.append(_read_arrival(message, "", self.connection))
-            self._wake()
-
-    async def _on_acknowledged(self, message: Msg) -> None:
-        number = int(message.subject.rpartition(".")[2])
-        # Without data: no server leads the stream just now.
-        if number in self._waiting and (not message.data or b'"error"' in message.data):
-            self._refused.add(number)
-            self.trouble = message.data.decode(errors="replace") or "no server leads the stream of orders"
-        self._waiting.discard(number)
-        if not self._waiting:
-            self._all_acknowledged.set()
-
-    async def _on_reconnect(self) -> None:
-        self.connection += 1
-        await self._on_change()
-
-    async def _on_change(self) -> None:
+    def _on_end(self) -> None:
         self.prepared = False
-        # Whoever waits for what was published waits in vain.
-        self._all_acknowledged.set()
-        self.trouble = self.trouble or "the broker does not answer"
+        self.trouble = self.trouble or "the connection to the broker was lost"
         self._wake()
 
     async def _on_error(self, error: Exception) -> None:
@@ -248,13 +263,8 @@ class BrokerLink:
         log.debug("broker: %r", error)
 
 
-#: What connecting and preparing can fail with while the broker is not well.
-BROKER_ERRORS = (OSError, nats.errors.Error, JetStreamError, TimeoutError)
-
-
-def _read_arrival(message: Msg, reply: str, connection: int) -> Arrival:
-    worker_id = message.subject.partition(".")[2]
-    return Arrival(ReceivedReport(worker_id, message.data), reply, connection)
+#: What connecting, preparing and checking can fail with while the broker is not well.
+BROKER_ERRORS = (OSError, nats.errors.Error, TimeoutError)
 
 
 def _encode_signature(signature: bytes) -> bytes:

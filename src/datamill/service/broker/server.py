@@ -12,7 +12,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from datamill.experiment.errors import InputError
@@ -22,7 +22,7 @@ from datamill.service.kept_secrets import write_secret
 
 log = logging.getLogger("datamill.broker")
 
-#: How long the broker may take until it answers; it reads its whole store first.
+#: How long the broker may take until it answers.
 _START_S = 60.0
 _STOP_S = 10.0
 #: How long it may take until the broker has read its configuration again, and after which it is asked again.
@@ -85,17 +85,19 @@ class BrokerServer:
     Args:
         place: where it listens and keeps its files.
         keys: what its rights are made from.
-        list_revoked: returns the public keys of removed workers.
+        list_revoked: returns times by public keys of workers, whose credentials from before are void.
     """
 
-    def __init__(self, place: BrokerPlace, keys: Keys, list_revoked: Callable[[], Iterable[str]]) -> None:
+    def __init__(
+        self, place: BrokerPlace, keys: Keys, list_revoked: Callable[[], Mapping[str, float]]
+    ) -> None:
         self._place = place
         self._keys = keys
         self._list_revoked = list_revoked
         self._program = find_server()
         self._process: asyncio.subprocess.Process | None = None
         self._watcher: asyncio.Task[None] | None = None
-        self._revoked: frozenset[str] = frozenset()
+        self._revoked: Mapping[str, float] = {}
         self.starts = 0
 
     @property
@@ -113,6 +115,8 @@ class BrokerServer:
         self._place.folder.mkdir(parents=True, exist_ok=True)
         check_port(self._place.host, self._place.port, "--nats-port")
         await self._write_config()
+        # Messages that earlier versions kept, which are all sent again.
+        await asyncio.to_thread(shutil.rmtree, self._place.folder / "store", ignore_errors=True)
         await self._launch()
         self._watcher = asyncio.create_task(self._watch(), name="broker")
 
@@ -122,7 +126,7 @@ class BrokerServer:
         Raises:
             TimeoutError: when the server does not say that it knows; call again.
         """
-        revoked = frozenset(await asyncio.to_thread(self._list_revoked))
+        revoked = dict(await asyncio.to_thread(self._list_revoked))
         if revoked == self._revoked:
             return False
         known = self._revoked
@@ -152,7 +156,7 @@ class BrokerServer:
                 return
 
     async def stop(self) -> None:
-        """End the server; what it acknowledged is on disk."""
+        """End the server; what was under way is sent again."""
         if self._watcher is not None:
             self._watcher.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -169,7 +173,7 @@ class BrokerServer:
             await process.wait()
 
     async def _write_config(self) -> None:
-        self._revoked = frozenset(await asyncio.to_thread(self._list_revoked))
+        self._revoked = dict(await asyncio.to_thread(self._list_revoked))
         text = format_server_config(self._place, self._keys, self._revoked, time.time())
         write_secret(self._place.config_file, text.encode())
 

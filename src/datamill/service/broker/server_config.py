@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from datamill.service.broker.credentials import sign_account, sign_operator, sign_system_account
+from datamill.service.broker.credentials import (
+    MOST_PAYLOAD_BYTES,
+    sign_account,
+    sign_operator,
+    sign_system_account,
+)
 from datamill.service.broker.keys import Keys, public_key
 
-#: Largest message, in bytes: the record of a trial, with all its measurements.
-MOST_PAYLOAD_BYTES = 8 << 20
 #: Connections, where there are open files for so many.
 MOST_CONNECTIONS = 100_000
 #: How long a connection may take for its handshake, and how long until it says who it is; in seconds.
@@ -59,17 +62,17 @@ class BrokerPlace:
         return f"{'tls' if self.tls else 'nats'}://{{host}}:{self.port}"
 
 
-def format_server_config(place: BrokerPlace, keys: Keys, revoked: Iterable[str], now_s: float) -> str:
+def format_server_config(place: BrokerPlace, keys: Keys, revoked: Mapping[str, float], now_s: float) -> str:
     """Return the configuration, in the format of nats-server 2.15.
 
-    `sync_interval: always`, for what was acknowledged must outlive a power cut: with the server's default of
-    two minutes, cutting the power lost every message of the last two minutes. A ping a day, for a worker that
-    waits is to have no wake-ups of ours.
+    It has no JetStream: nothing is kept, and nothing is answered on a subject that a worker named. What is
+    lost is sent again by whoever waits for its answer. A ping a day, for a worker that waits is to have no
+    wake-ups of ours.
 
     Args:
         place: where it listens and keeps its files.
         keys: with those of operator and system account.
-        revoked: public keys of removed workers.
+        revoked: times by public keys of workers, whose credentials from before are void.
         now_s: time of the claims, seconds since the Unix epoch.
     """
     preload = {
@@ -88,7 +91,6 @@ def format_server_config(place: BrokerPlace, keys: Keys, revoked: Iterable[str],
         f"pid_file: {json.dumps(str(place.folder / 'server.pid'))}",
         "logfile_size_limit: 8388608",
         "logfile_max_num: 4",
-        f"jetstream {{ store_dir: {json.dumps(str(place.folder / 'store'))}, sync_interval: always }}",
         f"operator: {sign_operator(keys)}",
         f"system_account: {public_key(keys.system_seed)}",
         "resolver: MEMORY",

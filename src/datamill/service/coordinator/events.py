@@ -50,7 +50,10 @@ class EventKind(StrEnum):
     REPEATED = "report repeated"
     COORDINATOR_STARTED = "coordinator started"
     BROKER_CONNECTED = "broker connected"
-    BROKER_EMPTIED = "broker lost orders"
+    BROKER_EMPTIED = "broker lost orders"  # of earlier versions
+    BROKER_CAPTURED = "broker keeps messages"
+    CREDENTIAL_MADE = "credential made"
+    CREDENTIAL_VOID = "credential void"
 
 
 @dataclass(frozen=True, slots=True)

@@ -188,7 +188,7 @@ class _Batch:
     def _refuse(self, worker_id: str, reason: str) -> None:
         worker = self.ledger.workers.get(worker_id)
         if self.refusals.add(worker_id, reason) and worker is not None:
-            self.ledger.drain(worker, "it sends too many reports that are of no use")
+            self.ledger.drain_abuser(worker, "it sends too many reports that are of no use")
 
     def _take_unreadable(self, worker: WorkerEntry, key: str, fault: str) -> None:
         """A report that cannot be read ends the attempt that it names: it would be no better again."""
@@ -196,12 +196,17 @@ class _Batch:
         self._refuse(worker.worker_id, f"{key}: {fault}" if key else fault)
         if attempt is not None and attempt.is_open:
             self.ledger.fail(attempt, AttemptState.FAULTY, fault)
-        if key:
+        if key and not self._is_anothers(worker, key):
             self.ledger.give_receipt(worker, [clean_text(key, 64)])
 
     def _find_attempt(self, worker: WorkerEntry, key: str) -> AttemptEntry | None:
         entry = self.ledger.attempts.get(key)
         return entry if entry is not None and entry.worker_id == worker.worker_id else None
+
+    def _is_anothers(self, worker: WorkerEntry, key: str) -> bool:
+        """Whether an attempt is another worker's: of those no receipt is given, and nothing is believed."""
+        entry = self.ledger.attempts.get(key)
+        return entry is not None and entry.worker_id != worker.worker_id
 
     def _take_report(self, worker: WorkerEntry, form: ReportForm) -> None:
         ledger, content = self.ledger, form.content
@@ -216,6 +221,11 @@ class _Batch:
                 ledger.part(worker, content.session)
             return
         attempt = self._find_attempt(worker, content.attempt)
+        if self._is_anothers(worker, content.attempt):
+            self._refuse(
+                worker.worker_id, f"{clean_text(content.attempt, 64)} is an attempt of another worker"
+            )
+            return
         if isinstance(content, TakenForm):
             if attempt is not None:
                 ledger.take(attempt, form.clock_unix_ns)
@@ -307,6 +317,8 @@ class _Batch:
             self._refuse(worker.worker_id, "it was removed from the fleet")
             return
         ledger.greet(worker, content.session)
+        # Whoever says hello waits for its orders, which name its session.
+        worker.new_orders = True
         told = bytes(content.inventory)
         if len(told) > MOST_INVENTORY_BYTES:
             self._refuse(worker.worker_id, f"its inventory has {len(told)} bytes")
@@ -316,7 +328,9 @@ class _Batch:
         over = []
         for key in held:
             entry = self._find_attempt(worker, key)
-            if entry is None or entry.state not in _AWAITED:
+            if self._is_anothers(worker, key):
+                self._refuse(worker.worker_id, f"{key} is an attempt of another worker")
+            elif entry is None or entry.state not in _AWAITED:
                 over.append(key)
             elif entry.is_open:
                 ledger.take(entry, clock_ns)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from datamill.service.coordinator.credentials import void_credentials
 from datamill.service.coordinator.events import EventKind, NewEvent, add_events, clean_text
 from datamill.service.coordinator.moves import MovePlanner, describe_move
 from datamill.service.coordinator.paces import CountedTrial, add_to_paces
@@ -333,6 +334,13 @@ class Ledger:
             return
         worker.state, worker.reason, worker.new_orders = WorkerState.DRAINED, reason, True
         self.events.append(NewEvent(kind, worker_id=worker.worker_id, detail=reason))
+
+    def drain_abuser(self, worker: WorkerEntry, reason: str) -> None:
+        """Drain a worker and have the broker refuse it until its owner has looked."""
+        if worker.state in (WorkerState.DRAINED, WorkerState.REMOVED) and worker.reason == reason:
+            return
+        self.drain(worker, reason)
+        void_credentials([worker.worker_id], reason, self.now_s)
 
     def give_receipt(self, worker: WorkerEntry, keys: Iterable[str]) -> None:
         """Tell a worker with its next orders that it may forget reports."""

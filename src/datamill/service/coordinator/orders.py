@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 from django.db import transaction
 
 from datamill.service.coordinator.artifacts import BUILD_FILE
+from datamill.service.coordinator.credentials import is_half_over
 from datamill.service.coordinator.questions import (
     LeasedTrial,
     build_lease,
@@ -19,18 +21,22 @@ from datamill.service.coordinator.questions import (
 )
 from datamill.service.coordinator.rows import execute, execute_for, select_rows, update_rows
 from datamill.service.messages import FLEET_SCHEMA_VERSION, FileNeed, Orders
-from datamill.service.models import Worker
+from datamill.service.models import AttemptState, Worker
 
 _ENCODER = msgspec.json.Encoder()
 #: Time between lease and sending that a deadline need not be told of, in seconds.
 _UNDELAYED_S = 30.0
 _UNSENT = """
-SELECT worker_id, orders_sequence, receipts FROM datamill_worker
+SELECT worker_id, orders_sequence, receipts, sessions, credential_unix_s FROM datamill_worker
 WHERE orders_sent_sequence < orders_sequence ORDER BY worker_id LIMIT %s
+"""
+_AGAIN = """
+SELECT worker_id, orders_sequence, receipts, sessions, credential_unix_s FROM datamill_worker
+WHERE worker_id IN {list} AND orders_sent_sequence = orders_sequence AND state <> 'removed'
 """
 # By workers that are named: in one query with them, PostgreSQL looks at all open attempts of the fleet.
 _OPEN = """
-SELECT a.worker_id, a.key, a.number, t.purpose, t.reboot, t.plan, t.needs_id, t.experiment_id
+SELECT a.worker_id, a.key, a.number, t.purpose, t.reboot, t.plan, t.needs_id, t.experiment_id, a.state
 FROM datamill_attempt a JOIN datamill_trial t ON t.id = a.trial_id
 WHERE a.state IN ('leased', 'taken') AND a.worker_id IN {list}
 """
@@ -44,16 +50,31 @@ WHERE a.state = 'counted' AND a.trial_id IN {{list}}
 
 @dataclass(frozen=True, slots=True)
 class UnsentOrders:
-    """Orders that have not gone out: `payload` is the message on the worker's subject."""
+    """Orders that are to go out: `payload` is the message on the worker's subject.
+
+    `awaited` is the attempt that they order and of which nothing was heard yet, empty where there is none;
+    `is_again` tells that they went out before and may not have come.
+    """
 
     worker_id: str
     sequence: int
     payload: bytes
+    awaited: str = ""
+    is_again: bool = False
 
 
-def list_unsent_orders(most: int) -> list[UnsentOrders]:
-    """Return the orders that changed since they were last sent, of at most so many workers."""
+def list_unsent_orders(most: int, now_s: float, again: Collection[str] = ()) -> list[UnsentOrders]:
+    """Return the orders that changed since they were last sent, of at most so many workers.
+
+    Args:
+        most: how many workers.
+        now_s: the time, by which credentials are old.
+        again: workers whose orders may not have come; they are returned where nobody heard of their attempts.
+    """
     rows = select_rows(_UNSENT, [most])
+    new = {row[0] for row in rows}
+    if repeated := sorted(set(again) - new):
+        rows += select_rows(_AGAIN, repeated)
     leased = {row[0]: row[1:] for row in select_rows(_OPEN, [row[0] for row in rows])}
     questions = load_questions(row[6] for row in leased.values())
     needed = {row[5] for row in leased.values() if row[5] is not None}
@@ -62,17 +83,29 @@ def list_unsent_orders(most: int) -> list[UnsentOrders]:
         for trial, sha256, size in select_rows(_BUILDS.format(name=BUILD_FILE), sorted(needed))
     }
     unsent = []
-    for worker_id, sequence, receipts in rows:
-        lease = None
+    for worker_id, sequence, receipts, sessions, credential_unix_s in rows:
+        lease, awaited = None, ""
         if worker_id in leased:
-            key, number, purpose, reboot, plan, needs, experiment_id = leased[worker_id]
+            key, number, purpose, reboot, plan, needs, experiment_id, state = leased[worker_id]
+            awaited = key if state == AttemptState.LEASED else ""
             trial = LeasedTrial(
                 key, number, purpose, bool(reboot), decode_planned_trial(bytes(plan)), builds.get(needs)
             )
             lease = build_lease(questions[experiment_id], trial)
-        known = json.loads(receipts) if isinstance(receipts, str) else receipts
-        orders = Orders(FLEET_SCHEMA_VERSION, sequence, tuple(known), lease)
-        unsent.append(UnsentOrders(worker_id, sequence, _ENCODER.encode(orders)))
+        if worker_id not in new and not awaited:
+            continue
+        orders = Orders(
+            schema=FLEET_SCHEMA_VERSION,
+            worker_id=worker_id,
+            sequence=sequence,
+            sessions=tuple(name for _, name in _decode(sessions) or ()),
+            receipts=tuple(_decode(receipts)),
+            renew_credential=is_half_over(credential_unix_s, now_s),
+            lease=lease,
+        )
+        unsent.append(
+            UnsentOrders(worker_id, sequence, _ENCODER.encode(orders), awaited, worker_id not in new)
+        )
     return unsent
 
 
@@ -81,7 +114,7 @@ def list_lease_files(worker_id: str) -> frozenset[str]:
     rows = select_rows(_OPEN, [worker_id])
     if not rows:
         return frozenset()
-    _, key, number, purpose, reboot, plan, needs, experiment_id = rows[0]
+    _, key, number, purpose, reboot, plan, needs, experiment_id, _ = rows[0]
     question = load_questions([experiment_id])[experiment_id]
     builds = select_rows(_BUILDS.format(name=BUILD_FILE), [needs] if needs is not None else [])
     leased = LeasedTrial(key, number, purpose, bool(reboot), decode_planned_trial(bytes(plan)))
@@ -89,10 +122,11 @@ def list_lease_files(worker_id: str) -> frozenset[str]:
 
 
 def mark_orders_sent(sent: Sequence[UnsentOrders], now_s: float) -> None:
-    """Note that the broker has orders; those that changed meanwhile stay unsent.
+    """Note that orders went out; those that changed meanwhile stay unsent.
 
     An attempt whose orders went out late, since the broker was away, gets its whole time from now.
     """
+    sent = [item for item in sent if not item.is_again]
     with transaction.atomic():
         update_rows(Worker, ("orders_sent_sequence",), [(item.worker_id, item.sequence) for item in sent])
         execute_for(
@@ -105,5 +139,10 @@ def mark_orders_sent(sent: Sequence[UnsentOrders], now_s: float) -> None:
 
 
 def mark_all_orders_unsent() -> None:
-    """Have everybody's orders sent again: the broker has forgotten them."""
+    """Have everybody's orders sent again: what was under way when a connection ended may be lost."""
     execute("UPDATE datamill_worker SET orders_sequence = orders_sequence + 1 WHERE state <> 'removed'")
+
+
+def _decode(column: Any) -> Any:
+    """Return a column of JSON as either database gives it."""
+    return json.loads(column) if isinstance(column, str) else column

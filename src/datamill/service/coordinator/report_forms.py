@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from datamill.service.messages import READ_FLEET_VERSIONS, ArtifactFile, Policy, RefusalReason, Session
+from datamill.service.messages import READ_REPORT_VERSIONS, ArtifactFile, Policy, RefusalReason, Session
 
 #: Bytes of the largest report that is looked at: the broker lets none pass that is larger.
 MOST_REPORT_BYTES = 8 << 20
@@ -108,7 +108,7 @@ def decode_report(payload: bytes) -> tuple[ReportForm | None, str]:
         form = _REPORT.decode(payload)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         return None, f"the report cannot be read: {error}"
-    if form.schema not in READ_FLEET_VERSIONS:
+    if form.schema not in READ_REPORT_VERSIONS:
         return None, f"the report has schema {form.schema}, which this coordinator does not read"
     if not 0 <= form.clock_unix_ns < 1 << 63:
         return None, "the report's clock is out of all bounds"

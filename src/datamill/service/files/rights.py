@@ -47,8 +47,13 @@ def find_file_user(key: str) -> FileUser | None:
     user = find_user_of_key(key)
     if user is not None:
         return FileUser(name_holder(user), user=user)
-    worker = Worker.objects.filter(api_key_sha256=hash_secret(key)).exclude(state=WorkerState.REMOVED).first()
+    worker = find_worker_of_key(key)
     return FileUser(worker.worker_id, worker_id=worker.worker_id) if worker is not None else None
+
+
+def find_worker_of_key(key: str) -> Worker | None:
+    """Return the worker whose key this is, None when it is nobody's or void."""
+    return Worker.objects.filter(api_key_sha256=hash_secret(key)).exclude(state=WorkerState.REMOVED).first()
 
 
 def may_read(asking: FileUser, sha256: str) -> bool:

@@ -6,14 +6,16 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from django.db import DatabaseError, InterfaceError, OperationalError, transaction
 
-from datamill.service.broker.link import BROKER_ERRORS, Arrival, BrokerLink
+from datamill.service.broker.link import BROKER_ERRORS, BrokerLink, CapturedError
 from datamill.service.broker.server import BrokerServer
 from datamill.service.coordinator.events import EventKind, NewEvent, add_events
+from datamill.service.coordinator.floods import judge_floods
 from datamill.service.coordinator.ingest import ReceivedReport, ingest_reports
 from datamill.service.coordinator.orders import (
     UnsentOrders,
@@ -21,6 +23,7 @@ from datamill.service.coordinator.orders import (
     mark_all_orders_unsent,
     mark_orders_sent,
 )
+from datamill.service.coordinator.repeats import OrderRepeats
 from datamill.service.coordinator.step import step
 from datamill.service.models import Worker, WorkerState
 from datamill.service.serving.database_lock import DatabaseTakenError
@@ -36,10 +39,9 @@ _LEAST_TURN_S = 0.025
 #: Time between two looks at what is left over.
 _TIDY_EVERY_S = 3600.0
 _DATABASE_PAUSE_S = 2.0
-_BROKER_PAUSE_S = 0.5
-#: Time between two looks at how full the stream of reports is.
-_ROOM_EVERY_S = 5.0
-_RECONNECT_S = 20.0
+_BROKER_PAUSE_S = 0.25
+#: Time between two looks at whether the broker answers and keeps nothing.
+_CHECK_EVERY_S = 2.0
 #: What a database that is away or overwhelmed raises; all else is a defect of ours.
 _DATABASE_AWAY = (OperationalError, InterfaceError)
 
@@ -51,6 +53,8 @@ class Turn:
     orders: Sequence[UnsentOrders]
     pause_s: float | None
     defects: Sequence[str]
+    #: Whether a worker's credential may have become void.
+    has_refused: bool = False
 
 
 class CoordinatorLoop:
@@ -80,6 +84,8 @@ class CoordinatorLoop:
         self._wake = asyncio.Event()
         self._nudged = False
         self._began = False
+        self._captured = False
+        self._repeats = OrderRepeats()
         self._sent: list[UnsentOrders] = []
         self._sent_over = 0
         self._next_step_s = 0.0
@@ -119,7 +125,9 @@ class CoordinatorLoop:
     async def _wait(self) -> None:
         """Sleep until something is there to do, and a while since the last turn has passed."""
         if not self._wake.is_set():
-            pause_s = min(max(0.0, self._next_step_s - time.monotonic()), _LONGEST_WAIT_S)
+            again_s = self._repeats.find_next_s() if self._link.prepared else None
+            next_s = self._next_step_s if again_s is None else min(self._next_step_s, again_s)
+            pause_s = min(max(0.0, next_s - time.monotonic()), _LONGEST_WAIT_S)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), pause_s)
         await asyncio.sleep(self._next_turn_s - time.monotonic())
@@ -127,28 +135,32 @@ class CoordinatorLoop:
         self._wake.clear()
 
     async def _take_turn(self) -> None:
-        arrivals = self._link.take(_MOST_REPORTS)
+        reports = self._link.take(_MOST_REPORTS)
+        dropped = self._link.take_dropped()
         nudged, self._nudged = self._nudged, False
-        stepping = bool(arrivals) or nudged or time.monotonic() >= self._next_step_s
+        stepping = bool(reports) or nudged or time.monotonic() >= self._next_step_s
         sent, self._sent = self._sent, []
         if nudged and self._server is not None:
             await self._refresh_revocations(self._server)
         self._tidy()
-        turn = await self._work(arrivals, sent, stepping)
+        again = self._repeats.list_due(time.monotonic()) if self._link.prepared else []
+        turn = await self._work(reports, sent, stepping, again, dropped)
+        self._repeats.drop(set(again) - {orders.worker_id for orders in turn.orders})
+        self._nudged = self._nudged or turn.has_refused
         self.turns += 1
-        self.reports += len(arrivals)
+        self.reports += len(reports)
         if turn.defects:
             self.defect = turn.defects[-1]
         if turn.pause_s is not None:
             self._next_step_s = time.monotonic() + turn.pause_s
-        await self._link.acknowledge(arrivals)
         if self._link.prepared and turn.orders:
             self._sent_over = self._link.connection
             self._sent = await self._link.publish(turn.orders)
+            self._repeats.note_sent(self._sent, time.monotonic())
             self.orders += len(self._sent)
             if len(self._sent) < len(turn.orders):
                 await asyncio.sleep(_BROKER_PAUSE_S)
-        if self._sent or self._link.waiting:
+        if self._sent or self._link.waiting or self._nudged:
             self._wake.set()
 
     def _tidy(self) -> None:
@@ -159,16 +171,22 @@ class CoordinatorLoop:
         if dropped := self.drop_abandoned_uploads(self._now_s()):
             log.info("%s uploads that did not go on were thrown away", dropped)
 
-    async def _work(self, arrivals: Sequence[Arrival], sent: Sequence[UnsentOrders], stepping: bool) -> Turn:
+    async def _work(
+        self,
+        reports: Sequence[ReceivedReport],
+        sent: Sequence[UnsentOrders],
+        stepping: bool,
+        again: Collection[str],
+        dropped: Mapping[str, int],
+    ) -> Turn:
         """Have the writer do its part, again and again while the database is away."""
-        reports = [arrival.report for arrival in arrivals]
         while True:
             if self._sent_over != self._link.connection:
                 # Another broker may answer now, or the same without its files: they are sent once more.
                 sent = ()
             try:
                 turn = await asyncio.wrap_future(
-                    self._writer.submit(work_on, reports, sent, stepping, self._now_s())
+                    self._writer.submit(work_on, reports, sent, stepping, self._now_s(), again, dropped)
                 )
             except DatabaseTakenError:
                 raise
@@ -193,61 +211,60 @@ class CoordinatorLoop:
             self._nudged = True
 
     async def _stay_connected(self) -> None:
-        """Keep the link up, and have orders sent again to a broker that lost them."""
+        """Keep the link up, and have orders sent again over each new connection."""
         link = self._link
-        seen_s = time.monotonic()
-        next_room_s = 0.0
+        next_check_s = 0.0
         while True:
-            if link.connected:
-                seen_s = time.monotonic()
             try:
-                # A client that did not come back by itself may wait for what never comes.
-                if link.closed or time.monotonic() - seen_s > _RECONNECT_S:
-                    seen_s = time.monotonic()
-                    await asyncio.wait_for(link.connect(), _RECONNECT_S)
-                if link.connected and not link.prepared:
-                    found = await link.prepare()
-                    await self._send_orders_again(found)
+                if not link.connected:
+                    await link.connect()
+                if not link.prepared:
+                    await link.prepare()
+                    await self._send_orders_again()
                     self.nudge()
-                if link.prepared and time.monotonic() >= next_room_s:
-                    next_room_s = time.monotonic() + _ROOM_EVERY_S
-                    await link.make_room()
+                elif time.monotonic() >= next_check_s:
+                    await link.check()
+                next_check_s = time.monotonic() + _CHECK_EVERY_S
+                self._captured = False
+            except CapturedError as error:
+                link.trouble = str(error)
+                await self._note_capture(error)
             except BROKER_ERRORS as error:
                 link.trouble = str(error) or repr(error)
                 log.warning("the broker is not well: %s", link.trouble)
+                # A line that stands and over which nothing comes may never end by itself.
+                await link.close()
             except _DATABASE_AWAY as error:
                 link.prepared = False
-                log.warning("cannot compare the broker with the database: %s", error)
+                log.warning("cannot have orders sent again: %s", error)
             except Exception as error:
                 # Whatever it is, a coordinator that gives its broker up does nothing any more.
                 link.trouble = repr(error)
                 log.exception("the connection to the broker failed")
+                await link.close()
             await asyncio.sleep(_BROKER_PAUSE_S)
 
-    async def _send_orders_again(self, found: int) -> None:
-        """Have all orders sent to a broker that was away: what it acknowledged may be gone, or older again.
-
-        A power cut can take the newest orders of a worker and leave those before, which no count shows.
-        """
+    async def _send_orders_again(self) -> None:
+        """Have all orders sent to whoever is connected: those before may be lost with the last connection."""
         if not self._began:
             await asyncio.wrap_future(self._writer.submit(raise_sequences, self._now_s()))
             self._began = True
-        count = await asyncio.wrap_future(self._writer.submit(count_sent_orders))
         await asyncio.wrap_future(self._writer.submit(mark_all_orders_unsent))
-        emptied = found < count
-        told = f"It had {found} of {count} orders."
-        await self._note(EventKind.BROKER_EMPTIED if emptied else EventKind.BROKER_CONNECTED, told)
+        await self._note(EventKind.BROKER_CONNECTED, "")
+
+    async def _note_capture(self, error: CapturedError) -> None:
+        """Tell once, in the log and the account of events, that a stream keeps the fleet's messages."""
+        if self._captured:
+            return
+        self._captured = True
+        log.error("%s", error)
+        await self._note(EventKind.BROKER_CAPTURED, str(error))
 
     async def _note(self, kind: EventKind, detail: str) -> None:
         """Put into the table of events what happened to the coordinator itself."""
         event = NewEvent(kind, detail=detail)
         with contextlib.suppress(*_DATABASE_AWAY):
             await asyncio.wrap_future(self._writer.submit(add_events, [event], self._now_s()))
-
-
-def count_sent_orders() -> int:
-    """Return how many workers have orders that the broker acknowledged."""
-    return Worker.objects.filter(orders_sent_sequence__gt=0).count()
 
 
 def raise_sequences(now_s: float) -> None:
@@ -261,9 +278,22 @@ def raise_sequences(now_s: float) -> None:
 
 
 def work_on(
-    reports: Sequence[ReceivedReport], sent: Sequence[UnsentOrders], stepping: bool, now_s: float
+    reports: Sequence[ReceivedReport],
+    sent: Sequence[UnsentOrders],
+    stepping: bool,
+    now_s: float,
+    again: Collection[str] = (),
+    dropped: Mapping[str, int] = MappingProxyType({}),
 ) -> Turn:
     """Do the database's part of a turn in one transaction; runs in the writer's thread.
+
+    Args:
+        reports: what came, in order.
+        sent: orders that went out since the last turn.
+        stepping: whether to look what is due.
+        now_s: the time.
+        again: workers whose orders may not have come.
+        dropped: by worker, how many of its reports there was no room for.
 
     A report or a step that our own defect makes fail must not stop all others: each report is then taken
     alone, and what fails is logged and told.
@@ -275,10 +305,10 @@ def work_on(
         with transaction.atomic():
             if sent:
                 mark_orders_sent(list(sent), now_s)
-            if reports:
-                _log_refused(ingest_reports(reports, now_s).refused)
+            refused = [*ingest_reports(reports, now_s).refused, *judge_floods(dropped, now_s)]
+            _log_refused(refused)
             pause_s = step(now_s) if stepping else None
-            return Turn(list_unsent_orders(_MOST_ORDERS), pause_s, ())
+            return Turn(list_unsent_orders(_MOST_ORDERS, now_s, again), pause_s, (), bool(refused))
     except _DATABASE_AWAY:
         raise
     except Exception:
@@ -310,7 +340,7 @@ def _work_in_parts(reports: Sequence[ReceivedReport], sent: Sequence[UnsentOrder
         log.exception("a step of the coordinator failed")
         defects.append(f"a step: {error!r}")
     try:
-        return Turn(list_unsent_orders(_MOST_ORDERS), pause_s, defects)
+        return Turn(list_unsent_orders(_MOST_ORDERS, now_s), pause_s, defects, has_refused=True)
     except _DATABASE_AWAY:
         raise
     except DatabaseError as error:

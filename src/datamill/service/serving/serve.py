@@ -24,6 +24,7 @@ from datamill.service.broker.keys import Keys, load_keys, read_account_seed
 from datamill.service.broker.link import BROKER_ERRORS, BrokerAddress, BrokerLink
 from datamill.service.broker.server import BrokerServer, bind_port
 from datamill.service.broker.server_config import MOST_CONNECTIONS, BrokerPlace, BrokerTls
+from datamill.service.coordinator.credentials import list_void_credentials
 from datamill.service.front_door.addresses import name_origin
 from datamill.service.front_door.bounds import DoorBounds, choose_bounds, raise_file_limit
 from datamill.service.front_door.web_server import WebServer
@@ -83,9 +84,7 @@ def prepare(options: ServeOptions, folder: DataFolder, database_name: str) -> Pr
         assert options.nats_account_seed is not None
         keys = read_account_seed(options.nats_account_seed, options.nats_account)
         place = None
-        address = BrokerAddress(
-            options.nats_urls, keys, options.nats_replicas, tls=_trust(options.nats_authority)
-        )
+        address = BrokerAddress(options.nats_urls, keys, tls=_trust(options.nats_authority))
     else:
         keys = load_keys(folder.path / "keys")
         port = folder.choose_broker_port(options.nats_port, listening.getsockname()[1])
@@ -115,7 +114,7 @@ async def serve(prepared: Prepared) -> int:
     ending = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, ending.set)
-    server = BrokerServer(prepared.place, prepared.keys, list_removed_keys) if prepared.place else None
+    server = BrokerServer(prepared.place, prepared.keys, list_revoked) if prepared.place else None
     working: CoordinatorLoop
 
     def nudge() -> None:
@@ -192,10 +191,10 @@ def read_health(working: CoordinatorLoop, link: BrokerLink, server: BrokerServer
     )
 
 
-def list_removed_keys() -> list[str]:
-    """Return the public keys of workers that were removed."""
+def list_revoked() -> dict[str, float]:
+    """Return times by public keys of workers, whose credentials from before are void."""
     try:
-        return list(Worker.objects.filter(state=WorkerState.REMOVED).values_list("public_key", flat=True))
+        return list_void_credentials()
     finally:
         close_old_connections()
 

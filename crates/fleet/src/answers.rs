@@ -1,0 +1,54 @@
+//! What the coordinator has not answered yet is sent again, later and later.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::agent::Agent;
+use crate::spool::list_spooled;
+
+/// Longest time until what is not answered is sent again.
+const LONGEST: Duration = Duration::from_secs(300);
+/// Time in which orders may have been on their way before they could answer what was sent.
+const LEAST_PAUSE: Duration = Duration::from_secs(1);
+
+impl Agent<'_> {
+    /// Whether something that was sent, or is to be, has no answer.
+    fn is_waiting_for_answers(&self) -> bool {
+        !self.is_heard
+            || self.refusal.is_some()
+            || list_spooled(self.folder).map_or(true, |spooled| !spooled.is_empty())
+    }
+
+    /// Everything was sent: what is not answered in time is sent again.
+    pub(crate) fn wait_for_answers(&mut self) {
+        self.said_at = Some(Instant::now());
+        self.again_at = self
+            .is_waiting_for_answers()
+            .then(|| Instant::now() + (2 * self.answers.next()).min(LONGEST));
+    }
+
+    /// Orders came: whoever gave them is there, and should have by now what they do not answer.
+    pub(crate) fn note_answers(&mut self) {
+        if !self.is_waiting_for_answers() {
+            self.again_at = None;
+            self.answers.reset();
+        } else if self.again_at.is_some()
+            && self.said_at.is_none_or(|at| at.elapsed() >= LEAST_PAUSE)
+        {
+            self.again_at = Some(Instant::now());
+        }
+    }
+
+    /// Makes everything that is not answered due at once.
+    pub(crate) fn say_again(&mut self) {
+        self.again_at = None;
+        self.hello_is_due |= !self.is_heard;
+        self.unsent
+            .extend(list_spooled(self.folder).unwrap_or_default());
+        if let Some((_, is_sent)) = &mut self.refusal {
+            *is_sent = false;
+        }
+        self.catch_up_at = Some(Instant::now());
+    }
+}

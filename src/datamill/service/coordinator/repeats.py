@@ -1,0 +1,57 @@
+"""Orders that may not have come: sent again, later and later, until their attempt is heard of.
+
+Nothing between coordinator and worker keeps a message. A worker that connects says hello and is sent its
+orders; what is lost while it is connected, such as on a route of a cluster that breaks, is sent once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from datamill.service.coordinator.orders import UnsentOrders
+
+#: First and longest time until orders are sent again, in seconds.
+FIRST_S = 2.0
+LONGEST_S = 60.0
+
+
+@dataclass(slots=True)
+class _Repeat:
+    """When orders are sent again, and after which delay the time after that."""
+
+    attempt: str
+    due_s: float
+    delay_s: float
+
+
+class OrderRepeats:
+    """What was sent to whom and is not answered; of this process alone, since a new one sends everything."""
+
+    def __init__(self) -> None:
+        self._repeats: dict[str, _Repeat] = {}
+
+    def note_sent(self, sent: Iterable[UnsentOrders], now_s: float) -> None:
+        """Note that orders went out: each is due again unless its attempt is heard of."""
+        for orders in sent:
+            known = self._repeats.get(orders.worker_id)
+            if not orders.awaited:
+                self._repeats.pop(orders.worker_id, None)
+            elif known is None or known.attempt != orders.awaited:
+                self._repeats[orders.worker_id] = _Repeat(orders.awaited, now_s + FIRST_S, FIRST_S)
+            else:
+                known.delay_s = min(2 * known.delay_s, LONGEST_S)
+                known.due_s = now_s + known.delay_s
+
+    def list_due(self, now_s: float) -> list[str]:
+        """Return the workers whose orders are to be sent again now."""
+        return [worker_id for worker_id, repeat in self._repeats.items() if repeat.due_s <= now_s]
+
+    def drop(self, answered: Collection[str]) -> None:
+        """Forget workers whose attempts were heard of."""
+        for worker_id in answered:
+            self._repeats.pop(worker_id, None)
+
+    def find_next_s(self) -> float | None:
+        """Return when the next orders are due, None when none are."""
+        return min((repeat.due_s for repeat in self._repeats.values()), default=None)
