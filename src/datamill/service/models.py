@@ -298,13 +298,12 @@ class TrialCount(models.Model):
     trials = models.IntegerField()
 
     class Meta:
-        """One count each, never below zero."""
+        """One count each."""
 
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["experiment", "worker", "purpose", "state"], name="one_count_each"
             ),
-            models.CheckConstraint(condition=Q(trials__gte=0), name="count_not_negative"),
         ]
 
 
