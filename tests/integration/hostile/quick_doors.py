@@ -18,7 +18,7 @@ from datamill.service.serving.tls import TlsFiles
 
 QUICK = DoorBounds(
     most=40, most_of_origin=10, most_of_near=30, handshake_s=0.5, head_s=0.5, idle_s=1.0, body_s=0.5,
-    body_bytes_a_second=1000, unread_s=0.7, leaving_s=0.5,
+    body_bytes_a_second=1000, unread_s=0.7, unread_by_member_s=1.0, leaving_s=0.5,
 )  # fmt: skip
 HEAD = b" HTTP/1.1\r\nHost: a\r\n"
 PATIENCE_S = 20.0

@@ -96,9 +96,11 @@ def test_more_connections_than_there_are_open_files_shut_nobody_out(tmp_path: Pa
     try:
         served.wait_until_well()
         with holding(served.port, 400, b"GET /login" + HEAD):
-            assert max(time_pages(served.port)) < PATIENCE_S
-            assert served.is_well()
+            # They come from one address, which has 192 connections for all who are there.
+            assert [_answers(lambda: ask(served.port)) for _ in range(20)].count(True) >= 17
+        assert served.is_well()
         told = served.log_file.read_text()
+        assert " W datamill.door: many connections: " in told
         assert "Traceback" not in told, told[-3000:]
         assert len(told) < MOST_LOG_BYTES
     finally:

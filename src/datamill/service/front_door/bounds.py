@@ -43,8 +43,9 @@ class DoorBounds:
     #: How long a body may take that is not known to be a member's, besides one second for so many bytes.
     body_s: float = 30.0
     body_bytes_a_second: int = 8 << 10
-    #: How long an answer may lie here that its reader does not take.
+    #: How long an answer may lie here that its reader does not take, and one that is a member's.
     unread_s: float = 30.0
+    unread_by_member_s: float = 120.0
     #: How long a connection that was ended may go on telling what is still to be told.
     leaving_s: float = 10.0
 

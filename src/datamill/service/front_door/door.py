@@ -19,8 +19,9 @@ from datamill.service.front_door.visitors import Visitor, Visitors
 log = logging.getLogger("datamill.door")
 
 _BACKLOG = 1024
-#: Connections that are taken before others have their turn.
-_MOST_AT_ONCE = 64
+#: Connections that are taken before others have their turn. It takes four turns of the event loop until what
+#: a new one says is read: in that time no more may come than have room, or they push each other out.
+_MOST_AT_ONCE = 8
 _LOOK_EVERY_S = 0.5
 #: What the system says when it has no further open files or no memory for them.
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})

@@ -40,6 +40,8 @@ class GuardedProtocol(H11Protocol):
             transport.abort()
             return
         self._visitor.close = transport.abort
+        # A handshake had its own time.
+        self._visitors.enter(self._visitor, Stage.ARRIVING)
         super().connection_made(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -105,7 +107,8 @@ class GuardedProtocol(H11Protocol):
                 self._visitors.enter(visitor, Stage.LEAVING)
                 return ""
             return _LEAVING if lasts_s > bounds.leaving_s else ""
-        if self._unread_since_s is not None and now_s - self._unread_since_s > bounds.unread_s:
+        unread_s = bounds.unread_by_member_s if visitor.is_member else bounds.unread_s
+        if self._unread_since_s is not None and now_s - self._unread_since_s > unread_s:
             return "reading an answer"
         if visitor.stage == Stage.ARRIVING:
             return "a request" if lasts_s > bounds.head_s else ""
