@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from attack_table import format_attacks, is_attack
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
+
+# Tests play many machines on this one, each with a state folder, and must not wait for one another.
+os.environ.setdefault("DATAMILL_HOST_LOCK", "state-folder")
 
 #: Beginnings of tests' names by group. Tests of a group run in one process, one after the other: they set the
 #: machine's settings, hold its lock, or share what is dear to start. The longest first, so that none is left

@@ -10,14 +10,18 @@ from pathlib import Path
 
 import pytest
 
+from datamill.execution import host_lock
 from datamill.execution.host_lock import lock_host, name_lock
 from datamill.experiment.errors import InputError
 
 HOLDER = """
-import subprocess, sys, time
+import os, subprocess, sys, time
+from pathlib import Path
+from datamill.execution import host_lock
 from datamill.execution.host_lock import lock_host
-with lock_host() as lock:
-    child = subprocess.Popen(["sleep", sys.argv[1]], pass_fds=(lock,))
+host_lock._LOCK_FOLDERS = (Path(os.environ.get("LOCK_FOLDER", "/nowhere")),)
+with lock_host() as locks:
+    child = subprocess.Popen(["sleep", sys.argv[1]], pass_fds=locks)
     print(child.pid, flush=True)
     time.sleep(60)
 """
@@ -28,9 +32,9 @@ def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATAMILL_STATE_DIR", str(tmp_path))
 
 
-def start_holder(child_s: float) -> tuple[subprocess.Popen[str], int]:
+def start_holder(child_s: float, *through: str) -> tuple[subprocess.Popen[str], int]:
     process = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(child_s)], stdout=subprocess.PIPE, text=True
+        [*through, sys.executable, "-c", HOLDER, str(child_s)], stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     return process, int(process.stdout.readline())
@@ -85,3 +89,30 @@ def test_a_state_folder_that_the_worker_would_not_take_is_refused(monkeypatch: p
         pass
     assert refused.value.where == "DATAMILL_STATE_DIR"
     assert "/state, or leave the variable out" in refused.value.remedy
+
+
+@pytest.mark.parametrize("through", [[], ["unshare", "--net"]], ids=["same_network", "own_network"])
+def test_a_machine_is_held_whatever_the_state_folder_and_the_network(
+    through: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if through and os.geteuid() != 0:
+        pytest.skip("needs root for a network of its own")
+    monkeypatch.setenv("DATAMILL_HOST_LOCK", "")
+    monkeypatch.setenv("LOCK_FOLDER", str(tmp_path))
+    monkeypatch.setattr(host_lock, "_LOCK_FOLDERS", (tmp_path,))
+    monkeypatch.setenv("DATAMILL_STATE_DIR", str(tmp_path / "other"))
+    holder, child = start_holder(600, *through)
+    monkeypatch.setenv("DATAMILL_STATE_DIR", str(tmp_path / "own"))
+    try:
+        with pytest.raises(InputError, match="another experiment runs"), lock_host(wait_s=0.1):
+            pass
+        holder.kill()
+        holder.wait()
+        with pytest.raises(InputError), lock_host(wait_s=0.1):
+            raise AssertionError("its worker still ends a trial")
+    finally:
+        os.kill(child, signal.SIGKILL)
+        holder.kill()
+        holder.wait()
+    with lock_host(wait_s=10):
+        assert (tmp_path / "datamill-host.lock").stat().st_mode & 0o777 == 0o666

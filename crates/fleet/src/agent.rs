@@ -75,6 +75,8 @@ pub struct Agent<'a> {
     /// When a new credential is asked for.
     pub(crate) renew_at: Option<Instant>,
     pub(crate) holder: Option<UnixStream>,
+    /// Whether it was said that somebody is waited for.
+    pub(crate) has_said: bool,
     pub(crate) delays: Delays,
     pub(crate) fetches: Delays,
     pub(crate) answers: Delays,
@@ -121,6 +123,7 @@ impl<'a> Agent<'a> {
             again_at: None,
             renew_at: None,
             holder: None,
+            has_said: false,
             delays: Delays::new(seed),
             fetches: Delays::new(seed),
             answers: Delays::new(seed),

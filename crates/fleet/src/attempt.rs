@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout};
 use crate::agent::{Agent, Parting};
 use crate::broker::Broker;
 use crate::files::TransferError;
-use crate::host_lock::{HostLock, holder};
+use crate::host_lock::{HostLock, TRY_AGAIN_MS, holder};
 use crate::journal::{OpenAttempt, Stage};
 use crate::lease::{check_lease, fetch_files, place_lease};
 use crate::live_output::run_with_live_output;
@@ -90,14 +90,19 @@ impl Agent<'_> {
     /// Takes the host's lock, or waits for whoever has it.
     pub(crate) fn take_host(&mut self) -> io::Result<Option<HostLock>> {
         if let Some(lock) = HostLock::try_take()? {
+            self.has_said = false;
             return Ok(Some(lock));
+        }
+        if !self.has_said {
+            self.has_said = true;
+            eprintln!("datamill-worker: waiting for another trial on this machine");
         }
         match holder()? {
             Some(line) => {
                 line.set_nonblocking(true)?;
                 self.holder = Some(UnixStream::from_std(line)?);
             }
-            None => self.lease_at = Some(Instant::now() + Duration::from_millis(50)),
+            None => self.lease_at = Some(Instant::now() + Duration::from_millis(TRY_AGAIN_MS)),
         }
         Ok(None)
     }

@@ -8,16 +8,31 @@ use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use datamill_host::STATE_VARIABLE;
 
 use crate::digest::hash_bytes;
+use crate::machine_lock::{MachineLock, adopt_machine, set_inherited, try_take_machine};
 
 /// The lock: a listening socket under an abstract name, the one that `datamill run` takes. It needs no folder
 /// that all users may write, and the kernel takes it away with its last holder.
-pub struct HostLock(OwnedFd);
+pub struct HostLock {
+    socket: OwnedFd,
+    machine: Option<OwnedFd>,
+}
+
+/// Time after which a lock is tried again whose holder cannot be waited for.
+pub(crate) const TRY_AGAIN_MS: u64 = 500;
 
 impl HostLock {
     /// Takes the lock if it is free.
     pub fn try_take() -> io::Result<Option<Self>> {
+        let machine = match try_take_machine()? {
+            MachineLock::Busy => return Ok(None),
+            MachineLock::Taken(machine) => Some(machine),
+            MachineLock::Needless => None,
+        };
         match UnixListener::bind_addr(&address()?) {
-            Ok(listener) => Ok(Some(Self(listener.into()))),
+            Ok(listener) => Ok(Some(Self {
+                socket: listener.into(),
+                machine,
+            })),
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => Ok(None),
             Err(error) => Err(error),
         }
@@ -25,9 +40,14 @@ impl HostLock {
 
     /// Takes the lock, after whoever has it; none when `told` becomes readable before.
     pub fn take(told: BorrowedFd<'_>) -> io::Result<Option<Self>> {
+        let mut has_said = false;
         loop {
             if let Some(lock) = Self::try_take()? {
                 return Ok(Some(lock));
+            }
+            if !has_said {
+                eprintln!("datamill-worker: waiting for another trial on this machine");
+                has_said = true;
             }
             // The line breaks when the holder ends; until then nothing wakes this process.
             let line = holder()?;
@@ -40,7 +60,11 @@ impl HostLock {
                 events: libc::POLLIN,
                 revents: 0,
             });
-            let timeout_ms = if line.is_some() { -1 } else { 50 };
+            let timeout_ms = if line.is_some() {
+                -1
+            } else {
+                TRY_AGAIN_MS as i32
+            };
             // SAFETY: two entries, as said; a negative descriptor is passed over.
             unsafe { libc::poll(entries.as_mut_ptr(), 2, timeout_ms) };
             if entries[0].revents != 0 {
@@ -57,13 +81,24 @@ impl HostLock {
         // SAFETY: as the caller promises.
         let owned = unsafe { OwnedFd::from_raw_fd(descriptor) };
         set_inherited(&owned, false)?;
-        Ok(Self(owned))
+        // SAFETY: nobody has tried to take the lock in this process yet.
+        let machine = unsafe { adopt_machine() };
+        if let Some(machine) = &machine {
+            set_inherited(machine, false)?;
+        }
+        Ok(Self {
+            socket: owned,
+            machine,
+        })
     }
 
     /// Leaves the lock open through the next `exec`; returns its descriptor.
     pub fn pass_on(&self) -> io::Result<RawFd> {
-        set_inherited(&self.0, true)?;
-        Ok(self.0.as_raw_fd())
+        set_inherited(&self.socket, true)?;
+        if let Some(machine) = &self.machine {
+            set_inherited(machine, true)?;
+        }
+        Ok(self.socket.as_raw_fd())
     }
 }
 
@@ -81,15 +116,6 @@ pub fn holder() -> io::Result<Option<UnixStream>> {
         }
         Err(error) => Err(error),
     }
-}
-
-fn set_inherited(descriptor: &OwnedFd, inherited: bool) -> io::Result<()> {
-    let flags = if inherited { 0 } else { libc::FD_CLOEXEC };
-    // SAFETY: no pointers involved.
-    if unsafe { libc::fcntl(descriptor.as_raw_fd(), libc::F_SETFD, flags) } < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
 }
 
 fn address() -> io::Result<SocketAddr> {

@@ -23,6 +23,7 @@ mod journal;
 mod lease;
 mod live_output;
 mod machine;
+mod machine_lock;
 mod policy;
 mod recovery;
 mod reports;

@@ -134,7 +134,7 @@ def list_doubts(experiment: Experiment, factors: tuple[DesignFactor, ...], trial
     return doubts
 
 
-def run_pilot(file: ExperimentFile, binary: Path, console: Console, lock: int) -> None:
+def run_pilot(file: ExperimentFile, binary: Path, console: Console, lock: tuple[int, ...]) -> None:
     """Run the first planned trial of each package in a bundle of its own and remember how long it took.
 
     The bundle is thrown away, unless a trial failed: what it printed may say why. `lock` is the host's.
@@ -149,7 +149,7 @@ def run_pilot(file: ExperimentFile, binary: Path, console: Console, lock: int) -
     for item in list_pending_trials(bundle, []):
         if item.trial.purpose == "question":
             first.setdefault(item.trial.package, item)
-    worker = Worker(binary, bundle.work / "scratch", inherited=(lock,))
+    worker = Worker(binary, bundle.work / "scratch", inherited=lock)
     unrestored = worker.restore_host()
     failures = [f"the host is not as it was before: {sentence}" for sentence in unrestored]
     for item, record in run_pending_trials(bundle, list(first.values()), worker):

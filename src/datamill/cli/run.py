@@ -134,7 +134,7 @@ def run(
             read_host_facts(binary),
             where=str(bundle.folder / "experiment.toml"),
         )
-        worker = Worker(binary, (bundle.work / "scratch").absolute(), inherited=(bundle_lock, host_lock))
+        worker = Worker(binary, (bundle.work / "scratch").absolute(), inherited=(bundle_lock, *host_lock))
         status = 0
         try:
             if run_bundle(

@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import os
 import socket
 import struct
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from datamill.experiment.errors import InputError
 
 #: Names the folder in which the worker keeps its journal; a host has one, tests have their own.
 STATE_VARIABLE = "DATAMILL_STATE_DIR"
+#: Says whom to wait for: with `state-folder` only those with the same state folder, as tests do that
+#: play several machines on one.
+LOCK_VARIABLE = "DATAMILL_HOST_LOCK"
+#: Folders that all users may write, the first of which that a machine has receives the lock.
+_LOCK_FOLDERS = (Path("/run/lock"), Path("/dev/shm"), Path("/tmp"))
+_LOCK_NAME = "datamill-host.lock"
 #: Time that the worker of a killed command gets to end its trial.
 _WAIT_S = 5.0
 _CREDENTIALS = struct.Struct("3i")
 
 
 @contextmanager
-def lock_host(wait_s: float = _WAIT_S) -> Iterator[int]:
-    """Hold this host for this process and whoever inherits the yielded descriptor; a crash releases it.
+def lock_host(wait_s: float = _WAIT_S) -> Iterator[tuple[int, ...]]:
+    """Hold this host for this process and whoever inherits the yielded descriptors; a crash releases it.
 
-    It is a listening socket under an abstract name: it needs no folder that all users may write, and the
-    kernel takes it away with its last holder. The worker of a killed command holds it until its trial's
+    One is a locked file, by which all workers of a machine take turns, whatever their users, state folders
+    and networks. The other is a listening socket under an abstract name, which tells who holds it. The
+    kernel takes both away with their last holder. The worker of a killed command holds them until its trial's
     processes are gone, so this waits for a moment.
 
     Raises:
@@ -34,7 +42,12 @@ def lock_host(wait_s: float = _WAIT_S) -> Iterator[int]:
     """
     name = name_lock(os.environ.get(STATE_VARIABLE, ""))
     deadline_s = time.monotonic() + wait_s
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as held:
+    with ExitStack() as stack:
+        machine = _open_machine_lock()
+        if machine is not None:
+            stack.callback(os.close, machine)
+            _lock_machine(machine, name, deadline_s)
+        held = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
         while True:
             try:
                 held.bind(name)
@@ -47,7 +60,40 @@ def lock_host(wait_s: float = _WAIT_S) -> Iterator[int]:
                 time.sleep(0.05)
         # Listening records our credentials, by which whoever is refused learns whom it waits for.
         held.listen(socket.SOMAXCONN)
-        yield held.fileno()
+        yield (held.fileno(),) if machine is None else (held.fileno(), machine)
+
+
+def _lock_machine(machine: int, name: str, deadline_s: float) -> None:
+    while True:
+        try:
+            fcntl.flock(machine, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline_s:
+                raise _refuse(name) from None
+            time.sleep(0.05)
+        else:
+            return
+
+
+def _open_machine_lock() -> int | None:
+    """Open the file that all workers of this machine lock; None when it is not wanted or has no place."""
+    if os.environ.get(LOCK_VARIABLE) == "state-folder":
+        return None
+    folder = next((folder for folder in _LOCK_FOLDERS if folder.is_dir()), None)
+    if folder is None:
+        return None
+    path = folder.resolve() / _LOCK_NAME
+    for flags in (os.O_RDONLY, os.O_RDWR | os.O_CREAT, os.O_RDONLY):
+        try:
+            opened = os.open(path, flags | os.O_NOFOLLOW, 0o666)
+        except OSError:
+            # Not there yet, or somebody else's to make: the kernel refuses to "make" what others made.
+            continue
+        if flags & os.O_CREAT:
+            # The mask of whoever makes it must not shut others out.
+            os.fchmod(opened, 0o666)
+        return opened
+    return None
 
 
 def name_lock(state_folder: str) -> str:
@@ -77,7 +123,8 @@ def _refuse(name: str) -> InputError:
         remedy += f" {process}; what it measured is kept, and --resume continues it."
     else:
         remedy = (
-            "It has ended, and its worker is still ending a trial: wait a moment and type the command again."
+            "It has ended and its worker is still ending a trial, or it is a worker of a fleet: wait a "
+            "moment and type the command again."
         )
     return InputError(
         f"another experiment runs on this host: {who}. Two at once would disturb each other", remedy=remedy

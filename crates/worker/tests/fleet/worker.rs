@@ -46,6 +46,7 @@ pub fn worker_command(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_datamill-worker"));
     command
         .env("DATAMILL_STATE_DIR", folder.join("state"))
+        .env("DATAMILL_HOST_LOCK", "state-folder")
         .stdin(Stdio::null());
     command
 }
@@ -67,6 +68,7 @@ impl Worker {
             .arg(env!("CARGO_BIN_EXE_datamill-worker"))
             .args(arguments)
             .env("DATAMILL_STATE_DIR", folder.join("state"))
+            .env("DATAMILL_HOST_LOCK", "state-folder")
             .stdin(Stdio::null());
         Self::spawn(folder, command)
     }
