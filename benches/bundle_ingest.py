@@ -110,7 +110,7 @@ def make_record(trial: PlannedTrial, draw: random.Random, number: int) -> TrialR
         seed=trial.seed,
         worker=WorkerFacts("bench", "0.1.0"),
         host=HostFacts("x86_64", "6.18.0", "a processor with a long name", 2, 16 << 30, "0" * 36),
-        isolation=IsolationFacts("overlay", ""),
+        isolation=IsolationFacts("confined", ""),
         started_unix_ns=start,
         ended_unix_ns=start + run.wall_time_ns + 20_000_000,
         outcome="completed",

@@ -92,7 +92,7 @@ def make_study(
         lost=0,
         excluded=0,
         machines=(machine,),
-        isolation_kind="overlay",
+        isolation_kind="confined",
         isolation_reason="",
         builds_shared=False,
         warnings=("factor aslr was not effective for package bzip2",),

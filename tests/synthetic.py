@@ -81,7 +81,7 @@ def make_record(trial_id: str, attempt: int = 1, **changes: Any) -> TrialRecord:
         "seed": 1,
         "worker": WorkerFacts("here", "0.1.0"),
         "host": HostFacts("x86_64", "6.1", "unknown", 2, 1 << 34, "boot"),
-        "isolation": IsolationFacts("overlay", ""),
+        "isolation": IsolationFacts("confined", ""),
         "started_unix_ns": 1_700_000_000_000_000_000,
         "ended_unix_ns": 1_700_000_001_000_000_000,
         "outcome": "completed",

@@ -71,7 +71,7 @@ def make_inventory(machine: tuple[Any, ...], now: float) -> Any:
         distribution=distribution,
         compilers=(CompilerVersion("gcc", compiler), CompilerVersion("clang", "14.0.6")),
         counters=counters,
-        isolation="overlay",
+        isolation="confined",
         root=True,
         free_disk_bytes=200 << 30,
         factors=tuple(offers),

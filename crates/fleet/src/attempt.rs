@@ -18,7 +18,7 @@ use crate::journal::{OpenAttempt, Stage};
 use crate::lease::{check_lease, fetch_files, place_lease};
 use crate::live_output::run_with_live_output;
 use crate::machine::Refusal;
-use crate::policy::read_policy;
+use crate::policy::{keep_apart, read_policy};
 use crate::recovery::give_up;
 use crate::reports::{boot_id, make_report};
 use crate::spool::{is_spooled, list_spooled};
@@ -84,7 +84,9 @@ impl Agent<'_> {
             .map_err(|cause| refused(Refusal::new(RefusalReason::Policy, cause)))?;
         check_lease(self.folder, self.identity, self.machine, &policy, &lease).map_err(refused)?;
         fetch_files(self.folder, &self.files, &lease, self.termination)?;
-        Ok(lease)
+        let checked = self.machine.check_factors(&lease.spec, &policy);
+        checked.map_err(TransferError::Refused)?;
+        Ok(keep_apart(lease, policy, self.machine.isolation()))
     }
 
     /// Takes the host's lock, or waits for whoever has it.

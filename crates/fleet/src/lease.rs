@@ -12,7 +12,7 @@ use crate::files::{FileClient, TransferError};
 use crate::folder::FleetFolder;
 use crate::identity::Identity;
 use crate::machine::{Machine, Refusal};
-use crate::policy::check_policy;
+use crate::policy::{check_isolation, check_needs, check_policy};
 use crate::restart::check_reboot;
 use crate::spool::{work_folder, work_output};
 use crate::termination::Termination;
@@ -152,6 +152,8 @@ pub fn check_lease(
     lease: &Lease,
 ) -> Result<(), Refusal> {
     check_policy(policy, lease)?;
+    check_needs(policy, &lease.spec.needs)?;
+    check_isolation(policy, &lease.spec, machine.isolation())?;
     if lease.reboot {
         check_reboot(identity).map_err(|cause| Refusal::new(RefusalReason::Policy, cause))?;
     }

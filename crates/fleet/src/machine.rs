@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use datamill_protocol::{Inventory, RefusalReason, TrialRecord, TrialSpec};
+use datamill_protocol::{Inventory, IsolationKind, Policy, RefusalReason, TrialRecord, TrialSpec};
 
 /// Why an attempt is not made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +37,13 @@ pub trait Machine {
 
     /// Whether a specification, its paths filled in, can be carried out here.
     fn check_spec(&self, spec: &TrialSpec) -> Result<(), Refusal>;
+
+    /// The strongest kind of world that a trial can have here.
+    fn isolation(&self) -> IsolationKind;
+
+    /// Whether the factors that a specification brings along, which are here, do no more than the
+    /// machine's owner allows.
+    fn check_factors(&self, spec: &TrialSpec, policy: &Policy) -> Result<(), Refusal>;
 
     /// Undoes what a dead worker left of its changes to this host; the error is one sentence.
     fn restore_host(&self) -> Result<(), String>;

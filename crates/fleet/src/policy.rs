@@ -2,13 +2,16 @@
 
 use std::path::Path;
 
-use datamill_protocol::{Lease, Policy, RefusalReason};
+use datamill_protocol::{
+    IsolationKind, IsolationWanted, Lease, Needs, Policy, RefusalReason, TrialSpec,
+};
 
 use crate::digest::is_digest;
 use crate::durable::read_if_there;
 use crate::machine::Refusal;
 
-/// Reads a policy file; a missing one allows everything but reboots. The error names the file.
+/// Reads a policy file; a missing one allows all users, packages and factors, and neither reboots nor
+/// anything of the machine that packages usually do not get. The error names the file.
 pub fn read_policy(path: &Path) -> Result<Policy, String> {
     let at = |cause: String| format!("{}: {cause}", path.display());
     let Some(text) = read_if_there(path).map_err(|error| at(error.to_string()))? else {
@@ -17,7 +20,7 @@ pub fn read_policy(path: &Path) -> Result<Policy, String> {
     let text = String::from_utf8(text).map_err(|error| at(error.to_string()))?;
     let policy: Policy = toml::from_str(&text).map_err(|error| {
         at(format!(
-            "{}; it may hold users, packages, forbidden_factors (lists of texts), reboot (true or false) and package_bytes (a number)",
+            "{}; it may hold users, packages, forbidden_factors, devices, kernel, covered (lists of texts), reboot, network, privileged, plain (true or false) and package_bytes (a number)",
             error.to_string().trim_end()
         ))
     })?;
@@ -28,7 +31,80 @@ pub fn read_policy(path: &Path) -> Result<Policy, String> {
             )));
         }
     }
+    for (key, paths) in [("devices", &policy.devices), ("covered", &policy.covered)] {
+        if let Some(path) = paths.iter().find(|path| !Path::new(path).is_absolute()) {
+            return Err(at(format!("{key}: `{path}` is not an absolute path")));
+        }
+    }
     Ok(policy)
+}
+
+/// Checks what a package needs of the machine against the policy.
+pub fn check_needs(policy: &Policy, needs: &Needs) -> Result<(), Refusal> {
+    let refuse = |message: String| Err(Refusal::new(RefusalReason::Policy, message));
+    let owner = "The owner of this machine";
+    if needs.privileged && !policy.privileged {
+        return refuse(format!("{owner} gives no package all rights of root."));
+    }
+    if needs.network && !policy.network {
+        return refuse(format!("{owner} gives no package its network."));
+    }
+    for device in &needs.devices {
+        if !policy.devices.contains(device) {
+            return refuse(format!("{owner} gives no package the device {device}."));
+        }
+    }
+    if let Some(closed) = (needs.kernel.iter()).find(|asked| !policy.kernel.contains(asked)) {
+        return refuse(format!(
+            "{owner} opens {closed:?} of the kernel to no package."
+        ));
+    }
+    Ok(())
+}
+
+/// Checks the kind of world that a trial gets, of which `strongest` is the strongest here.
+pub fn check_isolation(
+    policy: &Policy,
+    spec: &TrialSpec,
+    strongest: IsolationKind,
+) -> Result<(), Refusal> {
+    let refuse = |message: &str| Err(Refusal::new(RefusalReason::Policy, message));
+    match wanted_kind(spec, strongest) {
+        IsolationKind::Plain if !policy.plain => refuse(
+            "Nothing would keep the package apart from this machine, and its owner does not allow that.",
+        ),
+        IsolationKind::Overlay if !policy.privileged => {
+            refuse("The package would be root of this machine, and its owner does not allow that.")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The kind of world that a trial gets where `strongest` is the strongest.
+fn wanted_kind(spec: &TrialSpec, strongest: IsolationKind) -> IsolationKind {
+    match spec.isolation {
+        IsolationWanted::Auto if spec.needs.privileged => IsolationKind::Overlay,
+        IsolationWanted::Auto => strongest,
+        IsolationWanted::Guest => IsolationKind::Guest,
+        IsolationWanted::Confined => IsolationKind::Confined,
+        IsolationWanted::UserNamespace => IsolationKind::UserNamespace,
+        IsolationWanted::Overlay => IsolationKind::Overlay,
+        IsolationWanted::Plain => IsolationKind::Plain,
+    }
+}
+
+/// The lease with what the policy covers, and with the kind of world that was checked: should that
+/// turn out impossible, nothing weaker takes its place.
+pub fn keep_apart(mut lease: Lease, policy: Policy, strongest: IsolationKind) -> Lease {
+    lease.spec.covered.extend(policy.covered);
+    lease.spec.isolation = match wanted_kind(&lease.spec, strongest) {
+        IsolationKind::Guest => IsolationWanted::Guest,
+        IsolationKind::Confined => IsolationWanted::Confined,
+        IsolationKind::UserNamespace => IsolationWanted::UserNamespace,
+        IsolationKind::Overlay => IsolationWanted::Overlay,
+        IsolationKind::Plain => IsolationWanted::Plain,
+    };
+    lease
 }
 
 /// Checks a lease against the policy.

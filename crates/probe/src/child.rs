@@ -8,6 +8,7 @@ use std::os::fd::RawFd;
 
 use crate::apply::{apply_early, apply_late};
 use crate::bounds::BoundsPlan;
+use crate::confinement::Confinement;
 use crate::counters::Counters;
 use crate::settings::ProcessSettings;
 
@@ -22,6 +23,8 @@ pub(crate) struct ChildPlan {
     pub(crate) stderr: RawFd,
     pub(crate) settings: *const ProcessSettings,
     pub(crate) bounds: BoundsPlan,
+    /// Null where the process stays in the caller's namespaces.
+    pub(crate) confinement: *const Confinement,
     pub(crate) own_session: bool,
     pub(crate) with_counters: bool,
     pub(crate) counters: Counters,
@@ -58,6 +61,8 @@ pub enum Step {
     Niceness,
     /// Setting its scheduling policy.
     Policy,
+    /// Giving up its rights over the host.
+    Confine,
     /// Executing the program.
     Execute,
 }
@@ -85,12 +90,15 @@ pub(crate) extern "C" fn child_main(argument: *mut c_void) -> c_int {
             Step::Bounds
         } else if !connect_streams(plan) {
             Step::Streams
-        } else if libc::chdir(plan.directory) != 0 {
-            Step::Directory
         } else if let Err(step) = apply_early(&*plan.settings) {
             step
         } else if let Err(step) = finish(&*plan.settings) {
             step
+        } else if !confine(plan) {
+            Step::Confine
+        } else if libc::chdir(plan.directory) != 0 {
+            // Only now: another mount namespace brings its own root.
+            Step::Directory
         } else {
             libc::getrusage(libc::RUSAGE_SELF, &mut plan.usage_before);
             plan.started_unix_ns = clock_ns(libc::CLOCK_REALTIME);
@@ -113,14 +121,25 @@ unsafe fn finish(settings: &ProcessSettings) -> Result<(), Step> {
     }
 }
 
+unsafe fn confine(plan: &ChildPlan) -> bool {
+    // SAFETY: this is the child; the parent keeps the confinement alive.
+    unsafe { plan.confinement.is_null() || (*plan.confinement).enter() }
+}
+
 unsafe fn connect_streams(plan: &ChildPlan) -> bool {
     // SAFETY: descriptors prepared by the parent, all above 2.
     unsafe {
         let connected = libc::dup2(plan.stdin, 0) == 0
             && libc::dup2(plan.stdout, 1) == 1
             && libc::dup2(plan.stderr, 2) == 2;
-        // A kernel without it leaves descriptors that were opened close-on-exec anyway.
-        libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0);
+        // Those of its namespaces are still to be used. A kernel without it leaves descriptors that
+        // were opened close-on-exec anyway.
+        let how = if plan.confinement.is_null() {
+            0
+        } else {
+            libc::CLOSE_RANGE_CLOEXEC
+        };
+        libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, how);
         connected
     }
 }

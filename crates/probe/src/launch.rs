@@ -14,6 +14,7 @@ use datamill_protocol::PhaseFacts;
 
 use crate::bounds::{Bounds, BoundsPlan};
 use crate::child::{ChildPlan, Step, child_main};
+use crate::confinement::Confinement;
 use crate::counters::Counters;
 use crate::family::Family;
 use crate::interruption::Interruption;
@@ -42,6 +43,8 @@ pub struct Launch<'a> {
     pub directory: &'a Path,
     /// What of its process is set.
     pub settings: &'a ProcessSettings,
+    /// What it is confined to; absent leaves it in the caller's namespaces, with the caller's rights.
+    pub confinement: Option<&'a Confinement>,
     /// Whether it leads a session of its own (autogroup schedules by session), or shares the caller's.
     pub own_session: bool,
     /// Whether event counters are wanted.
@@ -123,6 +126,7 @@ impl fmt::Display for LaunchError {
                     Step::Processors => "choosing its processors",
                     Step::Niceness => "setting its niceness",
                     Step::Policy => "setting its scheduling policy",
+                    Step::Confine => "giving up its rights over the host",
                     Step::Execute => "executing the program",
                 };
                 write!(formatter, "{doing}: {error}")
@@ -153,6 +157,13 @@ pub fn launch(request: Launch<'_>) -> Result<Measured, LaunchError> {
         above_standard(File::open("/dev/null").map_err(prepare)?.into()).map_err(prepare)?;
     let (stdout_read, stdout_write) = output_pipe().map_err(prepare)?;
     let (stderr_read, stderr_write) = output_pipe().map_err(prepare)?;
+    if let Some(confinement) = request.confinement {
+        // So that it can open them again, as `> /dev/stdout` does.
+        for stream in [&stdout_write, &stderr_write] {
+            let owner = Some(confinement.owner);
+            std::os::unix::fs::fchown(stream, owner, owner).map_err(prepare)?;
+        }
+    }
     let mut buffer = vec![0u8; READ_BUFFER_BYTES];
     let mut streams = [
         OutputStream::new(stdout_read, request.stdout, request.output_bytes),
@@ -168,6 +179,7 @@ pub fn launch(request: Launch<'_>) -> Result<Measured, LaunchError> {
         stderr: stderr_write.as_raw_fd(),
         settings: ptr::from_ref(request.settings),
         bounds: BoundsPlan::of(request.bounds),
+        confinement: request.confinement.map_or(ptr::null(), ptr::from_ref),
         own_session: request.own_session,
         with_counters: request.with_counters,
         counters: Counters::closed(),

@@ -9,6 +9,7 @@
 mod apply;
 mod bounds;
 mod child;
+mod confinement;
 mod counters;
 mod family;
 mod interruption;
@@ -21,6 +22,7 @@ mod watch;
 
 pub use bounds::{Alarm, Bounds, Ceiling, MOST_ALARMS};
 pub use child::Step as ChildStep;
+pub use confinement::Confinement;
 pub use family::{Family, end_orphans};
 pub use interruption::Interruption;
 pub use launch::{Launch, LaunchError, Measured, launch};

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::offer::FactorOffer;
 use crate::record::{HostFacts, IsolationKind, TrialRecord};
-use crate::spec::TrialSpec;
+use crate::spec::{KernelInterface, TrialSpec};
 
 /// Version of the messages between coordinator and worker. Each side refuses a newer one of the other, and says so.
 pub const FLEET_SCHEMA_VERSION: u32 = 2;
@@ -87,6 +87,18 @@ pub struct Policy {
     pub reboot: bool,
     /// Largest package, in bytes; 0: any.
     pub package_bytes: u64,
+    /// Whether packages that ask for it get this machine's network.
+    pub network: bool,
+    /// Devices that packages may ask for, absolute paths below `/dev`.
+    pub devices: Vec<String>,
+    /// Interfaces of the kernel that packages may ask for.
+    pub kernel: Vec<KernelInterface>,
+    /// Whether packages and factors that ask for it get all rights of root over this machine.
+    pub privileged: bool,
+    /// Whether packages may run where nothing better than a folder keeps them apart from this machine.
+    pub plain: bool,
+    /// Absolute paths that no trial sees.
+    pub covered: Vec<String>,
 }
 
 /// `POST /api/workers/enrol`: a machine joins the fleet.

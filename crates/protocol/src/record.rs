@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::disturbance::DisturbanceFacts;
-use crate::spec::BuildPolicy;
+use crate::spec::{BuildPolicy, Needs};
 
 /// What happened in one attempt at one trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -107,9 +107,37 @@ pub struct IsolationFacts {
     pub kind: IsolationKind,
     /// Why not something stronger; empty when it is the strongest.
     pub reason: String,
+    /// What the package was given besides what every package gets.
+    #[serde(default)]
+    pub needs: Needs,
+    /// Id of the host that the scripts ran as, without any right over it; absent where they ran as
+    /// the user that the worker ran as.
+    #[serde(default)]
+    pub owner: Option<u32>,
+    /// Places of the host that the trial did not see.
+    #[serde(default)]
+    pub covered: u32,
+    /// What this kind usually stops and did not stop here, one sentence each.
+    #[serde(default)]
+    pub gaps: Vec<String>,
     /// The machine that the trial saw instead of the host; absent when it saw the host's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub guest: Option<GuestFacts>,
+}
+
+impl IsolationFacts {
+    /// A kind of which nothing else is to be said.
+    pub fn of(kind: IsolationKind, reason: String) -> Self {
+        Self {
+            kind,
+            reason,
+            needs: Needs::default(),
+            owner: None,
+            covered: 0,
+            gaps: Vec::new(),
+            guest: None,
+        }
+    }
 }
 
 /// An emulated machine of a trial's own.
@@ -172,10 +200,13 @@ pub enum ResourceMeans {
 pub enum IsolationKind {
     /// An emulated machine of the trial's own.
     Guest,
-    /// Mount namespace with an overlay over the host's root.
-    Overlay,
-    /// The same inside a user namespace.
+    /// An overlay over the host's root, made by root, in which the package has no rights of root over
+    /// the host.
+    Confined,
+    /// The same made without any privilege, inside a user namespace.
     UserNamespace,
+    /// An overlay over the host's root in which the package is root of the host.
+    Overlay,
     /// A private folder.
     Plain,
 }

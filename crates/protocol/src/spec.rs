@@ -29,6 +29,12 @@ pub struct TrialSpec {
     pub background: Option<PackageSpec>,
     /// How the trial is to be kept apart from the host.
     pub isolation: IsolationWanted,
+    /// What the package needs of the host that packages usually do not get.
+    #[serde(default)]
+    pub needs: Needs,
+    /// Absolute paths of the host that the trial must not see, besides those that no trial sees.
+    #[serde(default)]
+    pub covered: Vec<String>,
     /// Whether this trial may reuse a build of the same package and build factors.
     pub build: BuildPolicy,
     /// Seed of this trial, below 2^53, for anything that the worker draws at random.
@@ -78,18 +84,59 @@ pub struct UserFactorSpec {
     pub sha256: Option<String>,
 }
 
+/// What a package needs of the host that packages usually do not get; the host's owner may refuse it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Needs {
+    /// The host's network, instead of a loopback device of the trial's own.
+    pub network: bool,
+    /// Devices besides the usual ones, absolute paths below `/dev`.
+    pub devices: Vec<String>,
+    /// Interfaces of the kernel that are closed to other packages.
+    pub kernel: Vec<KernelInterface>,
+    /// All rights of root over the host.
+    pub privileged: bool,
+}
+
+impl Needs {
+    /// Whether it is nothing.
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// An interface of the kernel that a package gets only if it asks for it.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum KernelInterface {
+    /// `perf_event_open`.
+    PerfEvents,
+    /// `io_uring`.
+    IoUring,
+    /// `userfaultfd`.
+    Userfaultfd,
+    /// User namespaces of its own, and what can be done in them.
+    Namespaces,
+}
+
 /// How a trial is to be kept apart from the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IsolationWanted {
-    /// The best that this host allows: overlay, else user namespace, else plain.
+    /// The best that this host allows: confined, else user namespace, else overlay, else plain. What
+    /// needs all rights of root gets the overlay.
     Auto,
     /// An emulated machine of the trial's own; needs qemu and an image.
     Guest,
-    /// Mount namespace with an overlay over the host's root; needs root.
-    Overlay,
-    /// The same inside a user namespace; needs no privilege.
+    /// An overlay over the host's root, made by root, in which the package has no rights of root over
+    /// the host; needs root.
+    Confined,
+    /// The same made without any privilege, inside a user namespace.
     UserNamespace,
+    /// An overlay over the host's root in which the package is root of the host; needs root.
+    Overlay,
     /// A private folder and nothing else.
     Plain,
 }

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::digest::hash_parts;
 use crate::factors::Levels;
 use crate::inside::Assignment;
+use crate::keeping::Keeping;
 use crate::phases::interrupted;
 use crate::scratch::{UnfinishedFolder, remove_tree};
 use crate::setup::build_package;
@@ -122,6 +123,7 @@ pub fn name_build(package: &str, spec: &TrialSpec, levels: &Levels, kind: Isolat
         &levels.compiler.canonical_text(),
         &seed.map_or_else(String::new, |seed| seed.to_string()),
         &format!("{kind:?}"),
+        &serde_json::to_string(&spec.needs).unwrap_or_default(),
         env!("CARGO_PKG_VERSION"),
     ]);
     hash[..32].to_owned()
@@ -167,6 +169,7 @@ fn make_build(
     key: &str,
 ) -> Result<BuildFacts, BuildError> {
     let scratch = Path::new(&assignment.spec.scratch_dir);
+    let keeping = Keeping::of_build(kind, assignment.spec).map_err(BuildError::Impossible)?;
     let request = WorldRequest {
         package: &assignment.package.root,
         build: None,
@@ -174,8 +177,10 @@ fn make_build(
         scratch,
         worker,
         settings: WorldSettings::default(),
+        confines: keeping.confines(&assignment.spec.needs),
     };
-    let report = enclose(kind, assignment.interrupt, || {
+    let network = assignment.spec.needs.network;
+    let report = enclose(kind, network, assignment.interrupt, || {
         match enter_world(kind, &request) {
             Err(WorldError::Impossible(reason)) => BuildReport::Impossible(reason),
             Err(WorldError::NoDiskLayer(reason)) => BuildReport::NoDiskLayer(reason),

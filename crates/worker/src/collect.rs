@@ -18,7 +18,7 @@ use crate::digest::copy_and_hash;
 use crate::metrics::{Metrics, parse_metrics_csv, parse_metrics_json};
 use crate::package::is_pax_sparse;
 use crate::trouble::{Step, failure, io_failure};
-use crate::world::World;
+use crate::world::{World, open_confined};
 
 /// Largest member that is read as metrics.
 const METRICS_BYTES: u64 = 64 << 20;
@@ -109,7 +109,13 @@ fn last_line(stdout: &[u8]) -> Option<PathBuf> {
 
 /// Opens what was named, below the world's root, and tells where it really is, links followed.
 fn open_archive(world: &World, named: &Path) -> Step<(File, PathBuf)> {
-    let file = open_in_world(world, named).map_err(|error| {
+    let opened = open_confined(world, || {
+        let file = open_in_world(world, named)?;
+        let path = fs::read_link(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()))
+            .or_else(|_| fs::canonicalize(world.root.join(named)))?;
+        Ok((file, path))
+    });
+    let (file, path) = opened.map_err(|error| {
         let (cause, remedy) = match error.raw_os_error() {
             Some(libc::EXDEV) => return outside(named),
             Some(libc::ELOOP) => (
@@ -126,9 +132,6 @@ fn open_archive(world: &World, named: &Path) -> Step<(File, PathBuf)> {
             remedy,
         )
     })?;
-    let path = fs::read_link(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()))
-        .or_else(|_| fs::canonicalize(world.root.join(named)))
-        .map_err(io_failure(Phase::Collect, "following the archive's path"))?;
     Ok((file, path))
 }
 

@@ -2,13 +2,14 @@
 
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use datamill_fleet::{
     FleetFolder, JoinRequest, Machine, Refusal, RunOptions, ServeOptions, agent_arguments,
     become_worker, free_bytes, join, run_leased, serve,
 };
 use datamill_host::{Host, InventoryParts, read_inventory};
-use datamill_protocol::{Inventory, RefusalReason, TrialSpec};
+use datamill_protocol::{Inventory, IsolationKind, Policy, RefusalReason, TrialSpec};
 use rustix::fs::Mode;
 use rustix::process::umask;
 
@@ -107,7 +108,7 @@ impl Machine for ThisMachine {
     fn inventory(&self, cache: &Path) -> Inventory {
         read_inventory(InventoryParts {
             worker_version: env!("CARGO_PKG_VERSION").to_owned(),
-            isolation: find_isolation(),
+            isolation: self.isolation(),
             factors: factors::offer_factors(),
             free_disk_bytes: free_bytes(cache).unwrap_or(0),
             known_compilers: cache
@@ -128,6 +129,29 @@ impl Machine for ThisMachine {
             })?;
         }
         Ok(())
+    }
+
+    fn isolation(&self) -> IsolationKind {
+        // A kernel does not change its mind.
+        static FOUND: OnceLock<IsolationKind> = OnceLock::new();
+        *FOUND.get_or_init(find_isolation)
+    }
+
+    fn check_factors(&self, spec: &TrialSpec, policy: &Policy) -> Result<(), Refusal> {
+        if policy.privileged || spec.user_factors.is_empty() {
+            return Ok(());
+        }
+        let refuse = |reason, cause: String| Err(Refusal::new(reason, cause));
+        match factors::find_host_factor(spec) {
+            Err(failure) => refuse(RefusalReason::File, failure.message),
+            Ok(Some(name)) => refuse(
+                RefusalReason::Policy,
+                format!(
+                    "The factor {name} has all rights of root, and the owner of this machine gives those to nobody."
+                ),
+            ),
+            Ok(None) => Ok(()),
+        }
     }
 
     fn restore_host(&self) -> Result<(), String> {

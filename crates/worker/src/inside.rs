@@ -17,7 +17,7 @@ use crate::collect::collect_archive;
 use crate::environment::{announce_measurements, inherited_notices, phase_environment};
 use crate::factors::{
     EnvironmentFactor, Levels, RunConditions, launch_witness, observe_world, prepare_run,
-    read_back_process_factors, set_environment_factors,
+    read_back_process_factors, set_environment_factors, show_factor_folders,
 };
 use crate::interrupt::Interrupt;
 use crate::metrics::Metrics;
@@ -27,7 +27,7 @@ use crate::preparation::{measured_script, prepare_caches, warm_up};
 use crate::resources::Resources;
 use crate::setup::{build_package, check_still_there, fresh_id, keep_wrappers_passive};
 use crate::trouble::{Step, failure};
-use crate::world::{EncloseError, World, factor_failure};
+use crate::world::{EncloseError, World, WorldFacts, factor_failure};
 
 /// What the enclosed process reports of a trial: the part of its record that it saw.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -50,6 +50,8 @@ pub struct TrialParts {
     pub archive: Option<ArchiveFacts>,
     /// Things worth knowing.
     pub notices: Vec<String>,
+    /// How far it was apart from the host.
+    pub world: WorldFacts,
     /// Why it did not complete.
     pub failure: Option<Failure>,
     /// Whether that was an interruption.
@@ -93,12 +95,30 @@ impl Assignment<'_> {
 /// Runs a trial in the world that this process has entered; `build` is the shared one, if any.
 pub fn perform_trial(
     assignment: &Assignment<'_>,
-    world: &World,
+    world: &mut World,
+    build: Option<BuildFacts>,
+) -> TrialParts {
+    let facts = world.facts.clone();
+    let parts = perform(assignment, world, build);
+    TrialParts {
+        world: facts,
+        ..parts
+    }
+}
+
+fn perform(
+    assignment: &Assignment<'_>,
+    world: &mut World,
     build: Option<BuildFacts>,
 ) -> TrialParts {
     let Some(background) = assignment.background else {
         return perform_beside_load(assignment, world, build, None);
     };
+    if let Some(confining) = &mut world.confining {
+        // Each of the two has mounts of its own.
+        confining.renew();
+    }
+    let world = &*world;
     let carried = perform_beside(assignment, world, background, |load| {
         perform_beside_load(assignment, world, build.clone(), Some(load))
     });
@@ -152,6 +172,8 @@ fn perform_phases(
     let started = file_clock_ns();
     let stage = assignment.stage(world);
     let variables = &assignment.package.variables;
+    // Before the package has been in its world, and could lead this process elsewhere.
+    let factor_folders = show_factor_folders(assignment.environment_factors, world)?;
     if parts.build.is_none() {
         let (build, ended) = build_package(
             assignment,
@@ -180,6 +202,7 @@ fn perform_phases(
     );
     parts.factors.extend(set_environment_factors(
         assignment.environment_factors,
+        &factor_folders,
         world,
         &mut conditions.environment,
         assignment.interrupt,

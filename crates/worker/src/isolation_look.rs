@@ -4,12 +4,14 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use datamill_protocol::IsolationKind;
+use datamill_protocol::{IsolationKind, Needs};
 
 use crate::interrupt::Interrupt;
+use crate::keeping::Keeping;
 use crate::trial::own_binary;
 use crate::world::{
-    Changes, WorldError, WorldRequest, WorldSettings, enclose, enter_world, remove_scratch,
+    Changes, Confines, WorldError, WorldRequest, WorldSettings, enclose, enter_world,
+    remove_scratch,
 };
 
 /// Size of the world that is entered, in bytes.
@@ -43,13 +45,26 @@ fn strongest_isolation(
         scratch: &world,
         worker,
         settings: WorldSettings::default(),
+        confines: Confines::default(),
     };
+    let needs = Needs::default();
     let mut found = IsolationKind::Plain;
-    for kind in [IsolationKind::Overlay, IsolationKind::UserNamespace] {
-        if kind == IsolationKind::Overlay && !rustix::process::geteuid().is_root() {
+    for kind in [
+        IsolationKind::Confined,
+        IsolationKind::UserNamespace,
+        IsolationKind::Overlay,
+    ] {
+        if kind != IsolationKind::UserNamespace && !rustix::process::geteuid().is_root() {
             continue;
         }
-        let is_possible = enclose(kind, interrupt, || {
+        let Ok(keeping) = Keeping::usual(kind) else {
+            continue;
+        };
+        let request = WorldRequest {
+            confines: keeping.confines(&needs),
+            ..request
+        };
+        let is_possible = enclose(kind, false, interrupt, || {
             !matches!(
                 enter_world(kind, &request),
                 Err(WorldError::Impossible(_) | WorldError::NoDiskLayer(_))
@@ -82,6 +97,7 @@ mod tests {
         .unwrap();
         assert!(!scratch.exists());
         // Whoever is not root never gets what needs root.
-        assert!(found != IsolationKind::Overlay || rustix::process::geteuid().is_root());
+        let of_root = matches!(found, IsolationKind::Confined | IsolationKind::Overlay);
+        assert!(!of_root || rustix::process::geteuid().is_root());
     }
 }

@@ -92,6 +92,9 @@ fn launch_script(
         environment: &phase_environment(world, &variables, false),
         directory: &directory,
         settings: &ProcessSettings::RANDOMIZED,
+        confinement: world
+            .confinement()
+            .map_err(|error| format!("its {script} cannot be confined: {error}"))?,
         own_session: script == SETUP || world.own_session,
         with_counters: false,
         timeout,

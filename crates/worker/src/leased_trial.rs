@@ -57,7 +57,7 @@ fn make_trial(lease: &Lease, levels: &Levels, interrupt: &Interrupt) -> TrialRec
     let (Some(prebuilt), Some(package)) = (&lease.prebuilt, &spec.package.sha256) else {
         return run_trial(spec, levels, interrupt);
     };
-    let kind = wanted_kind(spec.isolation);
+    let kind = wanted_kind(spec);
     let place = builds_folder(spec).join(name_build(package, spec, levels, kind));
     let archive =
         Path::new(&spec.package.path).with_file_name(format!("{}.tar.gz", prebuilt.sha256));
@@ -174,11 +174,7 @@ fn record_build(spec: &TrialSpec, started_unix_ns: u64, built: Step<BuildFacts>)
             version: env!("CARGO_PKG_VERSION").to_owned(),
         },
         host: datamill_host::read_host_facts(),
-        isolation: IsolationFacts {
-            kind: wanted_kind(spec.isolation),
-            reason: String::new(),
-            guest: None,
-        },
+        isolation: IsolationFacts::of(wanted_kind(spec), String::new()),
         resources: None,
         started_unix_ns,
         ended_unix_ns: unix_ns(),
@@ -198,10 +194,12 @@ fn record_build(spec: &TrialSpec, started_unix_ns: u64, built: Step<BuildFacts>)
 }
 
 /// The kind of world that a trial gets here.
-fn wanted_kind(wanted: IsolationWanted) -> IsolationKind {
-    match wanted {
+fn wanted_kind(spec: &TrialSpec) -> IsolationKind {
+    match spec.isolation {
+        IsolationWanted::Auto if spec.needs.privileged => IsolationKind::Overlay,
         IsolationWanted::Auto => find_isolation(),
         IsolationWanted::Guest => IsolationKind::Guest,
+        IsolationWanted::Confined => IsolationKind::Confined,
         IsolationWanted::Overlay => IsolationKind::Overlay,
         IsolationWanted::UserNamespace => IsolationKind::UserNamespace,
         IsolationWanted::Plain => IsolationKind::Plain,

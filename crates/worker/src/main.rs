@@ -14,6 +14,7 @@ mod inside;
 mod interrupt;
 mod isolation_look;
 mod keeper;
+mod keeping;
 mod leased_trial;
 mod metrics;
 mod package;

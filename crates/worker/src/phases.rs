@@ -7,7 +7,9 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::Duration;
 
-use datamill_probe::{Bounds, ChildStep, Launch, LaunchError, Measured, ProcessSettings, launch};
+use datamill_probe::{
+    Bounds, ChildStep, Confinement, Launch, LaunchError, Measured, ProcessSettings, launch,
+};
 use datamill_protocol::{Failure, FailureKind, Phase, PhaseFacts, TrialLimits};
 use rustix::fs::{Mode, OFlags, fstatvfs, openat};
 
@@ -58,6 +60,15 @@ pub struct Ended {
     pub stdout_tail: Vec<u8>,
     /// Why it did not end well.
     pub failure: Option<Failure>,
+}
+
+impl<'a> Stage<'a> {
+    /// What the scripts are launched with.
+    fn confinement(&self, phase: Phase) -> Step<Option<&'a Confinement>> {
+        self.world
+            .confinement()
+            .map_err(io_failure(phase, "confining the package"))
+    }
 }
 
 impl Ended {
@@ -111,6 +122,7 @@ fn launch_script(
             &stage.world.root
         },
         settings: script.settings,
+        confinement: stage.confinement(script.phase)?,
         own_session: !is_run || stage.world.own_session,
         with_counters: true,
         timeout: Duration::try_from_secs_f64(timeout_s).ok(),
@@ -216,6 +228,7 @@ fn factor_set_at(step: ChildStep) -> Option<&'static str> {
         | ChildStep::Bounds
         | ChildStep::Streams
         | ChildStep::Directory
+        | ChildStep::Confine
         | ChildStep::Execute => None,
     }
 }

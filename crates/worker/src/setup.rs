@@ -11,7 +11,7 @@ use crate::inside::Assignment;
 use crate::package::SETUP;
 use crate::phases::{Script, run_script};
 use crate::trouble::{Step, failure, io_failure};
-use crate::world::World;
+use crate::world::{World, do_confined};
 
 /// Runs `setup.sh`, if there is one, behind the compiler wrappers.
 pub fn build_package(
@@ -31,12 +31,15 @@ pub fn build_package(
     if !assignment.package.has_setup {
         return (Some(build), Ok(()));
     }
-    let installed = install_wrappers(
-        &world.tools,
-        std::path::Path::new("/"),
-        SEARCH_PATH,
-        &assignment.levels.compiler,
-    );
+    let installed = do_confined(world, || {
+        install_wrappers(
+            &world.tools,
+            std::path::Path::new("/"),
+            SEARCH_PATH,
+            &assignment.levels.compiler,
+        )
+        .map(drop)
+    });
     if let Err(error) = installed {
         return (
             None,
@@ -61,10 +64,13 @@ pub fn build_package(
     if let Some(failure) = ended.failure {
         return (Some(build), Err(failure));
     }
-    match read_compiler_log(&world.tools) {
-        Ok(look) => {
-            build.compiler = look.facts;
-            build.executables_sha256 = look.executables_sha256;
+    let look = do_confined(world, || {
+        read_compiler_log(&world.tools).map(|look| (look.facts, look.executables_sha256))
+    });
+    match look {
+        Ok((facts, executables_sha256)) => {
+            build.compiler = facts;
+            build.executables_sha256 = executables_sha256;
             (Some(build), Ok(()))
         }
         Err(error) => (
@@ -97,13 +103,15 @@ pub fn check_still_there(world: &World, phase: Phase, script: &str) -> Step<()> 
 
 /// A build may have noted the wrappers' paths: they stay where they are, but change nothing any more.
 pub fn keep_wrappers_passive(world: &World) -> Step<()> {
-    install_wrappers(
-        &world.tools,
-        std::path::Path::new("/"),
-        SEARCH_PATH,
-        &Default::default(),
-    )
-    .map(drop)
+    do_confined(world, || {
+        install_wrappers(
+            &world.tools,
+            std::path::Path::new("/"),
+            SEARCH_PATH,
+            &Default::default(),
+        )
+        .map(drop)
+    })
     .map_err(io_failure(
         Phase::Isolate,
         "resetting the compiler wrappers",

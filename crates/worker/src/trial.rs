@@ -20,6 +20,7 @@ use crate::factors::{HostTurn, Levels, UserFactors, add_unread_factors, prepare_
 use crate::guest::run_trial_in_guest;
 use crate::inside::{Assignment, TrialParts, lost_carrier, perform_trial};
 use crate::interrupt::Interrupt;
+use crate::keeping::Keeping;
 use crate::package::{Package, prepare_package};
 use crate::resources::Resources;
 use crate::trouble::{Step, io_failure};
@@ -40,11 +41,7 @@ pub fn run_trial(spec: &TrialSpec, levels: &Levels, interrupt: &Interrupt) -> Tr
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     let host = datamill_host::read_host_facts();
-    let mut isolation = IsolationFacts {
-        kind: weakest(spec.isolation),
-        reason: String::new(),
-        guest: None,
-    };
+    let mut isolation = IsolationFacts::of(weakest(spec), String::new());
     let mut package_sha256 = None;
     let mut resources = None;
     let mut turn = HostTurn::begin(Host::here());
@@ -125,7 +122,7 @@ pub fn build_shared_package(
     let assignment = prepared.assignment(spec, levels, &bounds, interrupt);
     let mut reasons = Vec::new();
     let mut result = Err(impossible_failure("this host allows none"));
-    for kind in candidates(spec.isolation) {
+    for kind in candidates(spec) {
         match obtain_shared_build(&assignment, *kind, &prepared.worker) {
             Ok(build) => result = Ok(build.facts),
             Err(BuildError::Failed { failure, .. }) => result = Err(failure),
@@ -227,14 +224,17 @@ pub fn own_binary() -> io::Result<PathBuf> {
 }
 
 /// Kinds of worlds that satisfy what is wanted, strongest first.
-fn candidates(wanted: IsolationWanted) -> &'static [IsolationKind] {
-    match wanted {
+fn candidates(spec: &TrialSpec) -> &'static [IsolationKind] {
+    match spec.isolation {
+        IsolationWanted::Auto if spec.needs.privileged => &[IsolationKind::Overlay],
         IsolationWanted::Auto => &[
-            IsolationKind::Overlay,
+            IsolationKind::Confined,
             IsolationKind::UserNamespace,
+            IsolationKind::Overlay,
             IsolationKind::Plain,
         ],
         IsolationWanted::Guest => &[IsolationKind::Guest],
+        IsolationWanted::Confined => &[IsolationKind::Confined],
         IsolationWanted::Overlay => &[IsolationKind::Overlay],
         IsolationWanted::UserNamespace => &[IsolationKind::UserNamespace],
         IsolationWanted::Plain => &[IsolationKind::Plain],
@@ -242,8 +242,8 @@ fn candidates(wanted: IsolationWanted) -> &'static [IsolationKind] {
 }
 
 /// The kind that a record shows when no world was reached.
-fn weakest(wanted: IsolationWanted) -> IsolationKind {
-    candidates(wanted)
+fn weakest(spec: &TrialSpec) -> IsolationKind {
+    candidates(spec)
         .last()
         .copied()
         .unwrap_or(IsolationKind::Plain)
@@ -251,24 +251,29 @@ fn weakest(wanted: IsolationWanted) -> IsolationKind {
 
 /// Tries the wanted kinds of worlds from the strongest on, until one is possible.
 fn try_isolations(assignment: &Assignment<'_>, worker: &Path) -> (IsolationFacts, TrialParts) {
-    let wanted = assignment.spec.isolation;
-    let mut reasons = match wanted {
-        IsolationWanted::UserNamespace | IsolationWanted::Plain => {
+    let spec = assignment.spec;
+    let mut reasons = match spec.isolation {
+        IsolationWanted::UserNamespace | IsolationWanted::Overlay | IsolationWanted::Plain => {
             vec!["the specification asks for this kind".to_owned()]
         }
-        IsolationWanted::Auto | IsolationWanted::Guest | IsolationWanted::Overlay => Vec::new(),
+        IsolationWanted::Auto if spec.needs.privileged => {
+            vec!["the package needs all rights of root".to_owned()]
+        }
+        IsolationWanted::Auto | IsolationWanted::Guest | IsolationWanted::Confined => Vec::new(),
     };
-    for kind in candidates(wanted) {
+    for kind in candidates(spec) {
         match perform_in(*kind, assignment, worker) {
             Ok(parts) => {
-                return (
-                    IsolationFacts {
-                        kind: *kind,
-                        reason: reasons.join("; "),
-                        guest: None,
-                    },
-                    parts,
-                );
+                let facts = IsolationFacts {
+                    kind: *kind,
+                    reason: reasons.join("; "),
+                    needs: spec.needs.clone(),
+                    owner: parts.world.owner,
+                    covered: parts.world.covered,
+                    guest: None,
+                    gaps: parts.world.gaps.clone(),
+                };
+                return (facts, parts);
             }
             Err(reason) => reasons.push(named_reason(*kind, &reason)),
         }
@@ -276,11 +281,7 @@ fn try_isolations(assignment: &Assignment<'_>, worker: &Path) -> (IsolationFacts
     let reason = reasons.join("; ");
     let failure = Some(impossible_failure(&reason));
     (
-        IsolationFacts {
-            kind: weakest(wanted),
-            reason,
-            guest: None,
-        },
+        IsolationFacts::of(weakest(spec), reason),
         TrialParts {
             failure,
             ..TrialParts::default()
@@ -291,11 +292,16 @@ fn try_isolations(assignment: &Assignment<'_>, worker: &Path) -> (IsolationFacts
 fn named_reason(kind: IsolationKind, reason: &str) -> String {
     let kind = match kind {
         IsolationKind::Guest => "guest",
+        IsolationKind::Confined => "confined",
         IsolationKind::Overlay => "overlay",
         IsolationKind::UserNamespace => "user namespace",
         IsolationKind::Plain => "plain",
     };
     format!("{kind}: {reason}")
+}
+
+fn spec_needs_root(spec: &TrialSpec) -> bool {
+    spec.needs.privileged
 }
 
 #[derive(Serialize, Deserialize)]
@@ -310,8 +316,12 @@ fn perform_in(
     assignment: &Assignment<'_>,
     worker: &Path,
 ) -> Result<TrialParts, String> {
-    if kind == IsolationKind::Overlay && !rustix::process::geteuid().is_root() {
+    let of_root = matches!(kind, IsolationKind::Confined | IsolationKind::Overlay);
+    if of_root && !rustix::process::geteuid().is_root() {
         return Err("needs root".to_owned());
+    }
+    if spec_needs_root(assignment.spec) && !of_root {
+        return Err("the package needs all rights of root".to_owned());
     }
     let mut notices = Vec::new();
     let build = match assignment.spec.build {
@@ -351,6 +361,7 @@ fn perform_with_build(
         Some(RootFilesystem::Image(_)) => assignment.spec.limits.world_bytes,
         _ => assignment.resources.world_bytes(),
     };
+    let keeping = Keeping::of(kind, assignment.spec)?;
     let request = WorldRequest {
         package: &assignment.package.root,
         build: build.as_ref().map(|build| build.layers.as_path()),
@@ -358,9 +369,11 @@ fn perform_with_build(
         scratch: Path::new(&assignment.spec.scratch_dir),
         worker,
         settings: assignment.levels.world.settings(background),
+        confines: keeping.confines(&assignment.spec.needs),
     };
     let facts = build.as_ref().map(|build| build.facts.clone());
-    let report = enclose(kind, assignment.interrupt, || {
+    let network = assignment.spec.needs.network;
+    let report = enclose(kind, network, assignment.interrupt, || {
         match enter_world(kind, &request) {
             Err(WorldError::Impossible(reason) | WorldError::NoDiskLayer(reason)) => {
                 TrialReport::Impossible(reason)
@@ -371,7 +384,7 @@ fn perform_with_build(
             })),
             Ok(mut world) => {
                 world.resources = Some(Rc::clone(assignment.resources));
-                TrialReport::Ended(Box::new(perform_trial(assignment, &world, facts)))
+                TrialReport::Ended(Box::new(perform_trial(assignment, &mut world, facts)))
             }
         }
     });

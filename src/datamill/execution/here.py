@@ -104,6 +104,7 @@ def build_trial_spec(bundle: Bundle, pending: PendingTrial, *, scratch: str = "w
         scratch_dir=str(work / "scratch" / scratch),
         cache_dir=str(work / "cache"),
         output_dir=str(bundle.artifacts.absolute() / f"{trial.trial_id}.{pending.attempt}"),
+        covered=(str(bundle.folder.absolute()),),
     )
 
 

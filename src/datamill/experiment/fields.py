@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from datamill.experiment.errors import InputError
+from datamill.experiment.parse_needs import NEED_KEYS, parse_needs
 from datamill.experiment.records import Package
 from datamill.experiment.source import Source
 from datamill.experiment.suggestions import suggest_name
@@ -126,7 +127,7 @@ def parse_packages(tables: Mapping[str, Any], section: str, source: Source) -> t
     """
     packages: dict[str, Package] = {}
     for index, entry in enumerate(take_tables(tables, section, source)):
-        source.check_keys(entry, ("name", "path"), section, occurrence=index)
+        source.check_keys(entry, ("name", "path", *NEED_KEYS), section, occurrence=index)
         name, path = entry.get("name"), entry.get("path")
         if not isinstance(name, str) or not NAME.fullmatch(name):
             raise InputError(
@@ -145,5 +146,5 @@ def parse_packages(tables: Mapping[str, Any], section: str, source: Source) -> t
                 where=source.locate(section, "name", occurrence=index),
                 remedy=f"Give each {section} a name of its own.",
             )
-        packages[name] = Package(name, path)
+        packages[name] = Package(name, path, parse_needs(entry, source, section, index))
     return tuple(packages.values())

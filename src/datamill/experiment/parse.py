@@ -36,6 +36,7 @@ from datamill.experiment.quantities import parse_duration, parse_size
 from datamill.experiment.records import (
     BlockCondition,
     Experiment,
+    Isolation,
     Limits,
     Package,
     Response,
@@ -121,7 +122,7 @@ def parse_experiment(text: str, *, name: str) -> Experiment:
         ),  # type: ignore[arg-type]
         isolation=check_one_of(
             field("isolation", str, "auto"),
-            ("auto", "guest", "overlay", "user_namespace", "plain"),
+            get_args(Isolation),
             source,
             "experiment",
             "isolation",

@@ -9,7 +9,8 @@ from datamill.experiment.levels import NumberRange
 
 Direction = Literal["higher", "lower"]
 BuildPolicy = Literal["fresh", "shared"]
-Isolation = Literal["auto", "guest", "overlay", "user_namespace", "plain"]
+Isolation = Literal["auto", "guest", "confined", "user_namespace", "overlay", "plain"]
+KernelInterface = Literal["perf_events", "io_uring", "userfaultfd", "namespaces"]
 #: Which combinations of levels are measured.
 DesignKind = Literal["full", "screening", "fractional", "d-optimal", "covering"]
 #: How trials follow each other: all in one random order, or every design point once before any comes again.
@@ -21,11 +22,22 @@ Treatment = Literal["vary", "fix", "randomise"]
 
 
 @dataclass(frozen=True, slots=True)
+class PackageNeeds:
+    """What a package asks of the host that packages usually do not get."""
+
+    network: bool = False
+    devices: tuple[str, ...] = ()
+    kernel: tuple[KernelInterface, ...] = ()
+    privileged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Package:
-    """What is measured: its name in this experiment and the path as the file gives it."""
+    """What is measured: its name in this experiment, the path as the file gives it, and its needs."""
 
     name: str
     path: str
+    needs: PackageNeeds = PackageNeeds()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,10 @@ SCHEMA_VERSION = 4
 #: Versions of trial records that are read: what 2, 3 and 4 added has defaults.
 READ_VERSIONS = (1, 2, 3, 4)
 
-IsolationWanted = Literal["auto", "guest", "overlay", "user_namespace", "plain"]
+IsolationWanted = Literal["auto", "guest", "confined", "user_namespace", "overlay", "plain"]
 BuildPolicy = Literal["fresh", "shared"]
-IsolationKind = Literal["guest", "overlay", "user_namespace", "plain"]
+IsolationKind = Literal["guest", "confined", "user_namespace", "overlay", "plain"]
+KernelInterface = Literal["perf_events", "io_uring", "userfaultfd", "namespaces"]
 Accelerator = Literal["kvm", "tcg"]
 ResourceMeans = Literal["cgroup_v2", "cgroup_v1", "rlimits"]
 Outcome = Literal["completed", "failed", "timed_out", "lost"]
@@ -56,6 +57,19 @@ class UserFactorSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc
     sha256: str | None
 
 
+class Needs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """What a package needs of the host that packages usually do not get."""
+
+    network: bool = False
+    devices: tuple[str, ...] = ()
+    kernel: tuple[KernelInterface, ...] = ()
+    privileged: bool = False
+
+
+#: What a package gets that asks for nothing.
+NO_NEEDS = Needs()
+
+
 class TrialLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """Bounds on time and size of a trial."""
 
@@ -93,6 +107,8 @@ class TrialSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=Fals
     build_seed: int | None = None
     measurements: int = 0
     warmup: int = 0
+    needs: Needs = NO_NEEDS
+    covered: tuple[str, ...] = ()
 
 
 class WorkerFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -122,11 +138,15 @@ class GuestFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=Fal
     memory_bytes: int
 
 
-class IsolationFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False, omit_defaults=True):
+class IsolationFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """How the trial was kept apart from the host; `guest` is the machine that it saw instead of the host."""
 
     kind: IsolationKind
     reason: str
+    needs: Needs = NO_NEEDS
+    owner: int | None = None
+    covered: int = 0
+    gaps: tuple[str, ...] = ()
     guest: GuestFacts | None = None
 
 

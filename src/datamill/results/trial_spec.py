@@ -10,7 +10,14 @@ from datamill.design.records import PlannedTrial
 from datamill.experiment.factors import BACKGROUND_LOAD, NO_LOAD
 from datamill.experiment.records import Experiment, Limits
 from datamill.results.bundle import BundleFactor, BundleHead, BundlePackage
-from datamill.results.trial_record import SCHEMA_VERSION, PackageSpec, TrialLimits, TrialSpec, UserFactorSpec
+from datamill.results.trial_record import (
+    SCHEMA_VERSION,
+    Needs,
+    PackageSpec,
+    TrialLimits,
+    TrialSpec,
+    UserFactorSpec,
+)
 
 #: Factors of a design that no worker sets: a trial has its package and is on its machine.
 UNSET_FACTORS = ("package", MACHINE_FACTOR)
@@ -26,6 +33,7 @@ def specify_trial(
     scratch_dir: str = "",
     cache_dir: str = "",
     output_dir: str = "",
+    covered: tuple[str, ...] = (),
 ) -> TrialSpec:
     """Return the specification of an attempt at a planned trial.
 
@@ -55,6 +63,20 @@ def specify_trial(
         build_seed=trial.build_seed,
         measurements=trial.measurements,
         warmup=trial.warmup,
+        needs=list_needs(experiment, trial.package, load.name if load is not None else ""),
+        covered=covered,
+    )
+
+
+def list_needs(experiment: Experiment, package: str, load: str = "") -> Needs:
+    """Return what a trial of a package needs of the host: its own needs and those of the load beside it."""
+    needs = [item.needs for item in experiment.packages if item.name == package]
+    needs += [item.needs for item in experiment.loads if item.name == load]
+    return Needs(
+        network=any(item.network for item in needs),
+        devices=tuple(sorted({device for item in needs for device in item.devices})),
+        kernel=tuple(sorted({interface for item in needs for interface in item.kernel})),
+        privileged=any(item.privileged for item in needs),
     )
 
 

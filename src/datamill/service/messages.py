@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from datamill.experiment.offers import FactorOffer
-from datamill.results.trial_record import HostFacts, IsolationKind, TrialRecord, TrialSpec
+from datamill.results.trial_record import HostFacts, IsolationKind, KernelInterface, TrialRecord, TrialSpec
 
 FLEET_SCHEMA_VERSION = 2
 #: Versions of the messages that the coordinator still speaks.
@@ -66,6 +66,12 @@ class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     forbidden_factors: tuple[str, ...] = ()
     reboot: bool = False
     package_bytes: int = 0
+    network: bool = False
+    devices: tuple[str, ...] = ()
+    kernel: tuple[KernelInterface, ...] = ()
+    privileged: bool = False
+    plain: bool = False
+    covered: tuple[str, ...] = ()
 
 
 class EnrolmentRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -90,6 +90,7 @@ pub fn try_run(request: &Request<'_>) -> Result<Output, LaunchError> {
         environment: &strings(request.environment),
         directory: Path::new("/"),
         settings: &request.settings,
+        confinement: None,
         own_session: true,
         with_counters: true,
         timeout: request.timeout,

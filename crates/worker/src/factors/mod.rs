@@ -20,9 +20,10 @@ pub use process::{
     ProcessLevels, RunConditions, fact, launch_witness, prepare_run, read_back_process_factors,
 };
 pub use user::{
-    UserFactors, UserLevels, add_unlisted_level, offer_user_factors, prepare_user_factors,
+    UserFactors, UserLevels, add_unlisted_level, find_host_factor, offer_user_factors,
+    prepare_user_factors,
 };
-pub use user_environment::{EnvironmentFactor, set_environment_factors};
+pub use user_environment::{EnvironmentFactor, set_environment_factors, show_factor_folders};
 pub use world::{DroppedCaches, WorldLevels, observe_world};
 
 /// Levels of one trial, understood.

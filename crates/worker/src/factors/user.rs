@@ -91,6 +91,29 @@ pub fn prepare_user_factors(
     Ok(factors)
 }
 
+/// The first of the factors that a trial sets which changes settings of the host, if there is one.
+pub fn find_host_factor(spec: &TrialSpec) -> Step<Option<String>> {
+    let interrupt = Interrupt::deaf().map_err(io_failure(
+        datamill_protocol::Phase::Unpack,
+        "preparing to look at a factor",
+    ))?;
+    for given in &spec.user_factors {
+        let cache = Path::new(&spec.cache_dir);
+        let sha256 = given.sha256.as_deref();
+        let factor = prepare_user_factor(
+            Path::new(&given.path),
+            sha256,
+            cache,
+            &spec.limits,
+            &interrupt,
+        )?;
+        if factor.manifest.scope == Scope::Host {
+            return Ok(Some(given.name.clone()));
+        }
+    }
+    Ok(None)
+}
+
 /// What this host offers of factors in folders or archives; the error names the factor that is none.
 pub fn offer_user_factors(
     paths: &[PathBuf],
@@ -125,12 +148,19 @@ fn offer_user_factor(factor: &UserFactor, scratch: &Path) -> FactorOffer {
         return FactorOffer::none(&manifest.name, stage, reason);
     }
     let kinds: &[IsolationKind] = if is_root {
-        &[IsolationKind::Overlay, IsolationKind::Plain]
+        &[
+            IsolationKind::Confined,
+            IsolationKind::Overlay,
+            IsolationKind::Plain,
+        ]
     } else {
         &[IsolationKind::UserNamespace, IsolationKind::Plain]
     };
     // A weaker world will do for factors that change nothing of the host.
-    let kinds = &kinds[..if manifest.scope == Scope::Host { 1 } else { 2 }];
+    let kinds = match manifest.scope {
+        Scope::Host => &[IsolationKind::Overlay],
+        Scope::Environment => kinds,
+    };
     let mut offer = FactorOffer::none(&manifest.name, stage, "");
     for kind in kinds {
         let verbs = EnclosedVerbs {

@@ -2,6 +2,7 @@
 
 use std::ffi::CString;
 use std::fs;
+use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,7 @@ use super::process::fact;
 use super::user_folder::Manifest;
 use super::user_verbs::{VerbCall, parse_level_line, run_verb};
 use crate::interrupt::Interrupt;
-use crate::trouble::{Step, failure};
+use crate::trouble::{Step, failure, io_failure};
 use crate::witness::is_padding_name;
 use crate::world::{World, copy_tree};
 
@@ -30,19 +31,26 @@ pub struct EnvironmentFactor {
 /// A variable that is there already is replaced. The executables run in the trial's own world.
 pub fn set_environment_factors(
     factors: &[EnvironmentFactor],
+    folders: &[PathBuf],
     world: &World,
     environment: &mut Vec<CString>,
     interrupt: &Interrupt,
 ) -> Step<Vec<FactorFacts>> {
     let mut owners: Vec<(String, &str)> = Vec::new();
-    let mut folders = Vec::new();
-    for factor in factors {
+    if factors.is_empty() {
+        return Ok(Vec::new());
+    }
+    let confinement = world.confinement().map_err(io_failure(
+        Phase::Run,
+        "confining the executables of a factor",
+    ))?;
+    for (factor, folder) in factors.iter().zip(folders) {
         let name = factor.manifest.name.as_str();
         let failed = |cause: String| set_failure(name, &factor.level, &cause);
-        let folder = show_folder(factor, world).map_err(failed)?;
         let printed = run_verb(&VerbCall {
             argument: Some(&factor.level),
-            ..call(factor, &folder, "set", world, environment, interrupt)
+            confinement,
+            ..call(factor, folder, "set", world, environment, interrupt)
         })
         .map_err(failed)?;
         for (variable, value) in parse_variables(&printed).map_err(failed)? {
@@ -54,17 +62,12 @@ pub fn set_environment_factors(
             put_variable(environment, &variable, &value).map_err(failed)?;
             owners.push((variable, name));
         }
-        folders.push(folder);
     }
     let verified = factors.iter().zip(folders).map(|(factor, folder)| {
-        let told = run_verb(&call(
-            factor,
-            &folder,
-            "verify",
-            world,
-            environment,
-            interrupt,
-        ))
+        let told = run_verb(&VerbCall {
+            confinement,
+            ..call(factor, folder, "verify", world, environment, interrupt)
+        })
         .and_then(|printed| parse_level_line("verify", &printed));
         let (observed, evidence) = match told {
             Ok(level) => {
@@ -94,8 +97,32 @@ fn call<'a>(
         environment,
         timeout_s: factor.manifest.timeout_s,
         world,
+        confinement: None,
         interrupt,
     }
+}
+
+/// Shows the factors' folders inside the world, before any script of the package runs in it.
+pub fn show_factor_folders(factors: &[EnvironmentFactor], world: &World) -> Step<Vec<PathBuf>> {
+    let shown = factors.iter().map(|factor| {
+        let name = factor.manifest.name.as_str();
+        show_folder(factor, world).map_err(|cause| set_failure(name, &factor.level, &cause))
+    });
+    shown.collect()
+}
+
+/// Gives a folder with all in it to the package's root.
+fn give_tree(world: &World, folder: &Path) -> io::Result<()> {
+    world.give(folder)?;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            give_tree(world, &entry.path())?;
+        } else {
+            world.give(&entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// A copy of the folder inside the world.
@@ -104,6 +131,7 @@ fn show_folder(factor: &EnvironmentFactor, world: &World) -> Result<PathBuf, Str
     let original = format!("/proc/self/fd/{}", factor.folder.as_raw_fd());
     fs::create_dir_all(&folder)
         .and_then(|()| copy_tree(Path::new(&original), &folder))
+        .and_then(|()| give_tree(world, &world.tools.join("factors")))
         .map_err(|error| format!("showing its folder inside the trial's world: {error}"))?;
     Ok(folder)
 }

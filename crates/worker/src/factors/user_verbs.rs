@@ -8,13 +8,14 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use datamill_host::UserVerbs;
-use datamill_probe::{Bounds, Launch, Measured, ProcessSettings, launch};
-use datamill_protocol::IsolationKind;
+use datamill_probe::{Bounds, Confinement, Launch, Measured, ProcessSettings, launch};
+use datamill_protocol::{IsolationKind, Needs};
 use rustix::fs::{CWD, MemfdFlags, memfd_create};
 use rustix::mount::{MoveMountFlags, OpenTreeFlags, UnmountFlags, move_mount, open_tree, unmount};
 
 use crate::environment::phase_environment;
 use crate::interrupt::Interrupt;
+use crate::keeping::Keeping;
 use crate::resources::{Members, Resources, script_bounds};
 use crate::trial::own_binary;
 use crate::world::{
@@ -44,6 +45,8 @@ pub struct VerbCall<'a> {
     pub timeout_s: u64,
     /// World that this process is in, and whose processes it is among.
     pub world: &'a World,
+    /// What it is confined to.
+    pub confinement: Option<&'a Confinement>,
     /// Tells when it is to be given up.
     pub interrupt: &'a Interrupt,
 }
@@ -63,6 +66,7 @@ pub fn run_verb(call: &VerbCall<'_>) -> Result<String, String> {
         environment: call.environment,
         directory: call.folder,
         settings: &ProcessSettings::RANDOMIZED,
+        confinement: call.confinement,
         own_session: true,
         with_counters: false,
         timeout: Some(Duration::from_secs(call.timeout_s)),
@@ -181,6 +185,14 @@ impl EnclosedVerbs {
         let worker = own_binary().map_err(trouble)?;
         // What is begun here is not given up half-way: its time is bounded.
         let deaf = Interrupt::deaf().map_err(trouble)?;
+        let keeping = Keeping::usual(self.kind).map_err(|cause| {
+            format!("its `{verb}` cannot be run in a world of its own: {cause}")
+        })?;
+        // Settings of the network are those of the host's, for a factor of the host.
+        let needs = Needs {
+            network: self.kind == IsolationKind::Overlay,
+            ..Needs::default()
+        };
         let request = WorldRequest {
             package: folder,
             build: None,
@@ -188,36 +200,45 @@ impl EnclosedVerbs {
             scratch: &self.scratch,
             worker: &worker,
             settings: WorldSettings::default(),
+            confines: keeping.confines(&needs),
         };
         let resources = Rc::new(Resources::prepare_usual());
         let shared = &resources;
-        let told = enclose(self.kind, &deaf, || -> Result<String, String> {
-            let no_world = |cause: String| {
-                format!("its `{verb}` cannot be run in a world of its own: {cause}")
-            };
-            // What is read-only on the host stays so, and nothing else.
-            let kernel = KernelFolders::keep(self.kind)
-                .map_err(|error| no_world(format!("keeping /sys: {error}")))?;
-            let mut world = enter_world(self.kind, &request).map_err(|error| {
-                no_world(match error {
-                    WorldError::Impossible(cause) | WorldError::NoDiskLayer(cause) => cause,
-                    WorldError::Failed(failure) => failure.message,
+        let told = enclose(
+            self.kind,
+            needs.network,
+            &deaf,
+            || -> Result<String, String> {
+                let no_world = |cause: String| {
+                    format!("its `{verb}` cannot be run in a world of its own: {cause}")
+                };
+                // What is read-only on the host stays so, and nothing else.
+                let kernel = KernelFolders::keep(self.kind)
+                    .map_err(|error| no_world(format!("keeping /sys: {error}")))?;
+                let mut world = enter_world(self.kind, &request).map_err(|error| {
+                    no_world(match error {
+                        WorldError::Impossible(cause) | WorldError::NoDiskLayer(cause) => cause,
+                        WorldError::Failed(failure) => failure.message,
+                    })
+                })?;
+                kernel
+                    .show()
+                    .map_err(|error| no_world(format!("showing /proc/sys and /sys: {error}")))?;
+                world.resources = Some(Rc::clone(shared));
+                run_verb(&VerbCall {
+                    folder: &world.root,
+                    verb,
+                    argument,
+                    environment: &phase_environment(&world, &[], false),
+                    timeout_s,
+                    confinement: world
+                        .confinement()
+                        .map_err(|error| no_world(error.to_string()))?,
+                    world: &world,
+                    interrupt: &deaf,
                 })
-            })?;
-            kernel
-                .show()
-                .map_err(|error| no_world(format!("showing /proc/sys and /sys: {error}")))?;
-            world.resources = Some(Rc::clone(shared));
-            run_verb(&VerbCall {
-                folder: &world.root,
-                verb,
-                argument,
-                environment: &phase_environment(&world, &[], false),
-                timeout_s,
-                world: &world,
-                interrupt: &deaf,
-            })
-        });
+            },
+        );
         // What cannot be removed now is found by the next trial.
         Rc::into_inner(resources).map(Resources::release);
         told.unwrap_or_else(|error| match error {
@@ -262,7 +283,10 @@ impl KernelFolders {
                     | OpenTreeFlags::AT_RECURSIVE;
                 Some(open_tree(CWD, "/sys", flags)?)
             }
-            IsolationKind::UserNamespace | IsolationKind::Plain | IsolationKind::Guest => None,
+            IsolationKind::Confined
+            | IsolationKind::UserNamespace
+            | IsolationKind::Plain
+            | IsolationKind::Guest => None,
         };
         Ok(Self { sys })
     }

@@ -93,11 +93,7 @@ fn begin_record(spec: &TrialSpec) -> TrialRecord {
             version: env!("CARGO_PKG_VERSION").to_owned(),
         },
         host: datamill_host::read_host_facts(),
-        isolation: IsolationFacts {
-            kind: IsolationKind::Guest,
-            reason: String::new(),
-            guest: None,
-        },
+        isolation: IsolationFacts::of(IsolationKind::Guest, String::new()),
         resources: None,
         started_unix_ns,
         ended_unix_ns: started_unix_ns,

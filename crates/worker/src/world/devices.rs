@@ -2,9 +2,10 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{FileTypeExt, symlink};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::mount::{MountFlags, mount};
 
 use super::mounts::{HostMount, bind_read_only, bind_tree};
@@ -33,6 +34,66 @@ pub fn make_devices(private: &Path, dev: &Path) -> io::Result<()> {
         symlink(target, dev.join(name))?;
     }
     Ok(())
+}
+
+/// Shows devices that a package asked for and was allowed; what cannot be shown is told, one sentence each.
+///
+/// Without rights over the host, the trial's root may not open a device of the host's root: it gets a
+/// node of its own.
+pub fn show_asked_devices(
+    asked: &[String],
+    stage: &Path,
+    dev: &Path,
+    own_nodes: bool,
+) -> io::Result<Vec<String>> {
+    let mut gaps = Vec::new();
+    if asked.is_empty() {
+        return Ok(gaps);
+    }
+    let nodes = stage.join("nodes");
+    fs::create_dir_all(&nodes)?;
+    if own_nodes {
+        mount(
+            "tmpfs",
+            &nodes,
+            "tmpfs",
+            MountFlags::NOSUID,
+            c"mode=755,size=64k",
+        )?;
+    }
+    for (number, path) in asked.iter().enumerate() {
+        if let Err(error) = show_asked_device(path, &nodes.join(number.to_string()), dev, own_nodes)
+        {
+            gaps.push(format!("The device {path} is not shown: {error}."));
+        }
+    }
+    Ok(gaps)
+}
+
+fn show_asked_device(path: &str, node: &Path, dev: &Path, own_node: bool) -> io::Result<()> {
+    let original = fs::canonicalize(path)?;
+    let refused = |cause: &str| io::Error::other(cause.to_owned());
+    let inner = Path::new(path)
+        .strip_prefix("/dev")
+        .map_err(|_| refused("it is not in /dev"))?;
+    let data = fs::metadata(&original)?;
+    let kind = if data.file_type().is_char_device() {
+        FileType::CharacterDevice
+    } else if data.file_type().is_block_device() {
+        FileType::BlockDevice
+    } else {
+        return Err(refused("it is no device"));
+    };
+    let at = dev.join(inner);
+    if let Some(folder) = at.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    if own_node {
+        mknodat(CWD, node, kind, Mode::from_raw_mode(0o666), data.rdev())?;
+        fs::set_permissions(node, fs::Permissions::from_mode(0o666))?;
+        return show_device(node, &at);
+    }
+    show_device(&original, &at)
 }
 
 /// Shows the devices that the host has mounted one by one, as containers do: an overlay of the

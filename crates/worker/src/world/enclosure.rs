@@ -20,8 +20,11 @@ use crate::interrupt::Interrupt;
 const GRACE: Duration = Duration::from_secs(10);
 
 /// Mounts, processes, message queues and the host's name are a stacked world's own.
-const OWN_NAMESPACES: i32 =
-    libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+const OWN_NAMESPACES: i32 = libc::CLONE_NEWNS
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWCGROUP;
 
 /// The parts of a trial that must not find, count or end one another's processes.
 const NESTED_NAMESPACES: i32 = libc::CLONE_NEWNS | libc::CLONE_NEWPID;
@@ -34,17 +37,20 @@ pub enum EncloseError {
     Died(String),
 }
 
-/// Runs `body` in a process enclosed for a kind of world, and returns its report.
+/// Runs `body` in a process enclosed for a kind of world, with the host's network or one of its own,
+/// and returns its report.
 ///
 /// An interruption is passed on; the body is expected to notice it and to report soon.
 pub fn enclose<T: Serialize + DeserializeOwned>(
     kind: IsolationKind,
+    network: bool,
     interrupt: &Interrupt,
     body: impl FnOnce() -> T,
 ) -> Result<T, EncloseError> {
+    let own_network = if network { 0 } else { libc::CLONE_NEWNET };
     let namespaces = match kind {
-        IsolationKind::Overlay => OWN_NAMESPACES,
-        IsolationKind::UserNamespace => libc::CLONE_NEWUSER | OWN_NAMESPACES,
+        IsolationKind::Confined | IsolationKind::Overlay => OWN_NAMESPACES | own_network,
+        IsolationKind::UserNamespace => libc::CLONE_NEWUSER | OWN_NAMESPACES | own_network,
         IsolationKind::Plain | IsolationKind::Guest => 0,
     };
     enclose_in(namespaces, kind, interrupt, body)
@@ -173,7 +179,7 @@ fn enclose_in<T: Serialize + DeserializeOwned>(
 }
 
 /// `fork` into new namespaces; returns 0 in the child.
-fn fork_into(namespaces: i32) -> io::Result<libc::pid_t> {
+pub(super) fn fork_into(namespaces: i32) -> io::Result<libc::pid_t> {
     let flags = (namespaces | libc::SIGCHLD) as libc::c_ulong;
     // SAFETY: without CLONE_VM and without a stack this is fork; the worker has a single thread.
     let pid = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
@@ -213,8 +219,10 @@ fn prepare_enclosed(kind: IsolationKind, report: &OwnedFd, user: u32, group: u32
         fs::write("/proc/self/setgroups", "deny").ok();
         fs::write("/proc/self/uid_map", format!("0 {user} 1")).ok();
         fs::write("/proc/self/gid_map", format!("0 {group} 1")).ok();
+    }
+    if kind != IsolationKind::Plain {
         // Keeps the files that this process has open on the host out of the trial's reach, in
-        // /proc/1/fd. A trial of real root has more than one way to them.
+        // /proc/1/fd. A trial that is root of the host has more than one way to them.
         // SAFETY: no pointers involved.
         unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) };
     }

@@ -131,6 +131,8 @@ mod tests {
             at: PathBuf::from(at),
             kind: kind.to_owned(),
             read_only,
+            root: PathBuf::from("/"),
+            device: "8:1".to_owned(),
         }
     }
 

@@ -1,11 +1,14 @@
 //! The trial's private world: what the package sees as the machine, thrown away afterwards.
 
+mod confined;
 mod copy;
+mod covers;
 mod devices;
 mod enclosure;
 mod layers;
 mod loop_device;
 mod mounts;
+mod owning;
 mod plain;
 mod root_filesystem;
 mod showing;
@@ -21,9 +24,12 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use datamill_probe::Family;
-use datamill_protocol::{Failure, FailureKind, IsolationKind, Phase};
+use datamill_probe::{Confinement, Family};
+use datamill_protocol::{Failure, FailureKind, IsolationKind, Needs, Phase};
+use serde::{Deserialize, Serialize};
 
+use confined::Confining;
+pub use confined::{TrialIdentity, do_confined, open_confined};
 pub use copy::copy_tree;
 pub use enclosure::{Companion, EncloseError, enclose, enclose_within};
 pub use mounts::{bind_read_only, bind_tree};
@@ -51,6 +57,30 @@ pub struct WorldRequest<'a> {
     pub worker: &'a Path,
     /// What the trial's factors want of it.
     pub settings: WorldSettings<'a>,
+    /// What it keeps from the host.
+    pub confines: Confines<'a>,
+}
+
+/// What of the host a trial gets and does not get.
+#[derive(Clone, Copy, Default)]
+pub struct Confines<'a> {
+    /// The ids that the trial has on the host, if they are its own.
+    pub identity: Option<&'a TrialIdentity>,
+    /// What its package needs; absent for nothing.
+    pub needs: Option<&'a Needs>,
+    /// Places that it must not see, besides those that no trial sees.
+    pub covered: &'a [PathBuf],
+}
+
+/// How far a trial was kept apart from the host, for its record.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorldFacts {
+    /// Id of the host that the scripts ran as; absent where they ran as the worker's user.
+    pub owner: Option<u32>,
+    /// Places of the host that were not shown.
+    pub covered: u32,
+    /// What this kind of world usually stops and did not here, one sentence each.
+    pub gaps: Vec<String>,
 }
 
 /// What the factors of a trial want of its world.
@@ -105,9 +135,29 @@ pub struct World {
     pub in_memory: bool,
     /// Things worth knowing about the world.
     pub notices: Vec<String>,
+    /// How far it is apart from the host.
+    pub facts: WorldFacts,
+    /// What confines the package's processes; absent where nothing does.
+    pub confining: Option<Confining>,
 }
 
 impl World {
+    /// What the package's processes are launched with.
+    pub fn confinement(&self) -> std::io::Result<Option<&Confinement>> {
+        self.confining
+            .as_ref()
+            .map(Confining::confinement)
+            .transpose()
+    }
+
+    /// User to whom files belong that this process makes for the package, if it is another.
+    pub fn give(&self, path: &Path) -> std::io::Result<()> {
+        match &self.confining {
+            Some(confining) if confining.owner() != 0 => confined::give(path, confining.owner()),
+            _ => Ok(()),
+        }
+    }
+
     /// Folder of the package that runs beside `run.sh`.
     pub fn background(&self) -> PathBuf {
         self.tools.join(BACKGROUND)
@@ -138,8 +188,9 @@ pub enum WorldError {
 /// Makes the world and enters it; this process must be enclosed for the same kind.
 pub fn enter_world(kind: IsolationKind, request: &WorldRequest<'_>) -> Result<World, WorldError> {
     match kind {
-        IsolationKind::Overlay => stacked::enter(request, false),
-        IsolationKind::UserNamespace => stacked::enter(request, true),
+        IsolationKind::Confined | IsolationKind::UserNamespace | IsolationKind::Overlay => {
+            stacked::enter(request, kind)
+        }
         IsolationKind::Plain => plain::enter(request),
         IsolationKind::Guest => Err(WorldError::Impossible(
             "a guest is no world of the host".to_owned(),

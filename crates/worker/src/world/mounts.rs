@@ -7,8 +7,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use datamill_host::unescape_kernel_path;
+use datamill_protocol::IsolationKind;
 use rustix::mount::{MountFlags, mount, mount_bind, mount_bind_recursive, mount_remount};
 
+use super::confined::{Place, set_attributes};
 use crate::resources::files_in_world;
 
 /// One mount of this host.
@@ -20,6 +22,10 @@ pub struct HostMount {
     pub kind: String,
     /// Whether it refuses writes.
     pub read_only: bool,
+    /// The folder of its file system that is mounted.
+    pub root: PathBuf,
+    /// The kernel's numbers of that file system's device.
+    pub device: String,
 }
 
 /// Reads the mounts of this process, outer ones first; of several at one place only the last is seen.
@@ -46,6 +52,8 @@ fn parse_mount(line: &[u8]) -> Option<HostMount> {
         at: PathBuf::from(unescape_kernel_path(fields.get(4)?)),
         kind: String::from_utf8_lossy(fields.get(separator + 1)?).into_owned(),
         read_only,
+        root: PathBuf::from(unescape_kernel_path(fields.get(3)?)),
+        device: String::from_utf8_lossy(fields.get(2)?).into_owned(),
     })
 }
 
@@ -58,10 +66,10 @@ pub fn mount_overlay(
     upper: &Path,
     work: &Path,
     at: &Path,
-    in_user_namespace: bool,
+    kind: IsolationKind,
 ) -> io::Result<()> {
     let mut options = b"index=off,".to_vec();
-    if in_user_namespace {
+    if kind == IsolationKind::UserNamespace {
         options.extend_from_slice(b"userxattr,");
     }
     options.extend_from_slice(b"lowerdir=");
@@ -81,13 +89,12 @@ pub fn mount_overlay(
         ));
     }
     let options = CString::new(options)?;
-    Ok(mount(
-        "overlay",
-        at,
-        "overlay",
-        MountFlags::NOSUID,
-        options.as_c_str(),
-    )?)
+    // Devices are shown in /dev alone; that of a privileged trial is an overlay, too.
+    let flags = match kind {
+        IsolationKind::Overlay => MountFlags::NOSUID,
+        _ => MountFlags::NOSUID | MountFlags::NODEV,
+    };
+    Ok(mount("overlay", at, "overlay", flags, options.as_c_str())?)
 }
 
 /// Puts a backslash before what overlayfs takes as a separator.
@@ -128,8 +135,48 @@ pub fn mount_processes(proc: &Path) -> io::Result<()> {
     Ok(mount("proc", proc, "proc", flags, c"")?)
 }
 
-/// Makes read-only what in a `/proc` would change the host.
+/// Parts of `/proc` that tell of the host's memory, keys, timers and devices.
+const HIDDEN_OF_PROC: [&str; 13] = [
+    "acpi",
+    "asound",
+    "kcore",
+    "key-users",
+    "keys",
+    "kmsg",
+    "kpagecgroup",
+    "kpagecount",
+    "kpageflags",
+    "latency_stats",
+    "sched_debug",
+    "scsi",
+    "timer_list",
+];
+
+/// Shows the kernel's devices at `sys`, read-only, with those of this network namespace.
+pub fn mount_devices_tree(sys: &Path) -> io::Result<()> {
+    let flags = MountFlags::RDONLY | MountFlags::NODEV | MountFlags::NOSUID | MountFlags::NOEXEC;
+    mount("sysfs", sys, "sysfs", flags, c"")?;
+    let firmware = sys.join("firmware");
+    if firmware.is_dir() {
+        mount_memory(&firmware, 4096, 0o555)?;
+        make_read_only(&firmware)?;
+    }
+    Ok(())
+}
+
+/// Makes read-only what in a `/proc` would change the host, and hides what tells its secrets.
 pub fn protect_processes(proc: &Path) -> io::Result<()> {
+    for name in HIDDEN_OF_PROC {
+        let part = proc.join(name);
+        match fs::symlink_metadata(&part) {
+            Ok(data) if data.is_dir() => {
+                mount_memory(&part, 4096, 0o555)?;
+                make_read_only(&part)?;
+            }
+            Ok(_) => bind_read_only(Path::new("/dev/null"), &part)?,
+            Err(_) => {}
+        }
+    }
     for name in PROTECTED_OF_PROC {
         let part = proc.join(name);
         if part.exists() {
@@ -152,46 +199,17 @@ pub fn bind_read_only(original: &Path, at: &Path) -> io::Result<()> {
 
 /// Makes a mount and everything mounted below it refuse writes and ignore set-uid bits.
 pub fn make_read_only(at: &Path) -> io::Result<()> {
-    #[repr(C)]
-    struct MountAttributes {
-        set: u64,
-        clear: u64,
-        propagation: u64,
-        user_namespace: u64,
-    }
     const READ_ONLY: u64 = 1;
     const NO_SET_UID: u64 = 2;
-    let attributes = MountAttributes {
-        set: READ_ONLY | NO_SET_UID,
-        clear: 0,
-        propagation: 0,
-        user_namespace: 0,
-    };
-    let path = CString::new(at.as_os_str().as_bytes())?;
-    // SAFETY: the path and the attributes outlive the call, which knows their size.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_mount_setattr,
-            libc::AT_FDCWD,
-            path.as_ptr(),
-            libc::AT_RECURSIVE,
-            &attributes,
-            size_of::<MountAttributes>(),
-        )
-    };
-    if result == 0 {
-        return Ok(());
+    match set_attributes(Place::At(at), READ_ONLY | NO_SET_UID, None) {
+        // Kernels before 5.12 change one mount at a time.
+        Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => Ok(mount_remount(
+            at,
+            MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID,
+            c"",
+        )?),
+        done => done,
     }
-    let error = io::Error::last_os_error();
-    if error.raw_os_error() != Some(libc::ENOSYS) {
-        return Err(error);
-    }
-    // Kernels before 5.12 change one mount at a time.
-    Ok(mount_remount(
-        at,
-        MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID,
-        c"",
-    )?)
 }
 
 #[cfg(test)]
@@ -206,6 +224,8 @@ mod tests {
             at: PathBuf::from("/mnt 2"),
             kind: "ext3".to_owned(),
             read_only: true,
+            root: PathBuf::from("/mnt1"),
+            device: "98:0".to_owned(),
         };
         assert_eq!(parse_mount(line), Some(expected));
     }

@@ -8,10 +8,16 @@ use std::path::Path;
 use datamill_probe::Family;
 use datamill_protocol::Phase;
 
-use super::{PLAIN_TREE, World, WorldError, WorldRequest, copy_tree, factor_failed, open_caches};
+use super::{
+    PLAIN_TREE, World, WorldError, WorldFacts, WorldRequest, copy_tree, factor_failed, open_caches,
+};
 use crate::package::RUN;
 use crate::scratch::remove_tree;
 use crate::trouble::io_failure;
+
+/// What a plain world is worth.
+const NOTHING_KEPT_APART: &str =
+    "Nothing kept the package from what the worker's user may read, change and reach.";
 
 /// Folder, in the scratch folder, of the worker's own files.
 const TOOLS: &str = "datamill";
@@ -69,6 +75,11 @@ pub fn enter(request: &WorldRequest<'_>) -> Result<World, WorldError> {
         resources: None,
         in_memory: false,
         notices: Vec::new(),
+        facts: WorldFacts {
+            gaps: vec![NOTHING_KEPT_APART.to_owned()],
+            ..WorldFacts::default()
+        },
+        confining: None,
     })
 }
 

@@ -8,16 +8,18 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use datamill_probe::Family;
-use datamill_protocol::{FailureKind, Phase};
+use datamill_protocol::{FailureKind, IsolationKind, Phase};
 use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{chdir, chroot, pivot_root};
 
+use super::confined::{FIRST_ID, TrialIdentity, bring_loopback_up};
+use super::covers::{Cover, find_covers};
 use super::layers::{Layer, Shown, mounted_files, own_places, plan_mounted_layers};
 use super::mounts::{HostMount, bind_read_only, bind_tree, make_read_only, mount_overlay};
 use super::skeleton::make_skeleton;
 use super::working_directory::make_directory;
 use super::{
-    Changes, World, WorldError, WorldRequest, copy_tree, factor_failed, open_caches,
+    Changes, World, WorldError, WorldFacts, WorldRequest, copy_tree, factor_failed, open_caches,
     open_run_script,
 };
 use crate::package::{RUN, check_against_host};
@@ -30,20 +32,35 @@ pub const TOOLS: &str = "/.datamill";
 pub const ROOT_LAYER: &str = "%2F";
 
 /// Builds the world on the trial's scratch folder and makes it this process' root.
-pub fn enter(request: &WorldRequest<'_>, in_user_namespace: bool) -> Result<World, WorldError> {
+pub fn enter(request: &WorldRequest<'_>, kind: IsolationKind) -> Result<World, WorldError> {
     check_against_host(request.package, Path::new("/")).map_err(WorldError::Failed)?;
     let caches = open_caches(&request.settings)?;
+    let needs = request.confines.needs.cloned().unwrap_or_default();
     let mut building = Building {
         request,
-        in_user_namespace,
+        kind,
+        identity: request.confines.identity,
+        changes: None,
+        origins: vec![request.package.to_owned()],
+        covers: Vec::new(),
         stage: request.scratch.to_owned(),
         private: request.scratch.join("memory"),
         package: request.package.to_owned(),
         build: request.build.map(Path::to_owned),
         mounts: Vec::new(),
         notices: Vec::new(),
+        gaps: Vec::new(),
     };
+    building.origins.extend(building.build.clone());
     building.make_stage()?;
+    building.covers = find_covers(request.confines.covered, &building.mounts);
+    if !needs.network
+        && let Err(error) = bring_loopback_up()
+    {
+        let gap = format!("The trial's own network has no loopback device: {error}.");
+        building.gaps.push(gap);
+    }
+    let confining = building.plan_confinement(&needs)?;
     let (base, layers) = building.plan()?;
     let world = building.stage.join("world");
     let root = Layer {
@@ -53,7 +70,7 @@ pub fn enter(request: &WorldRequest<'_>, in_user_namespace: bool) -> Result<Worl
     building.stack(&root, &base, &world, request.changes)?;
     building.show_layers(layers, &world)?;
     building
-        .show_kernel_folders(&world)
+        .show_kernel_folders(&world, &needs)
         .map_err(impossible("mounting /proc, /sys and /dev"))?;
     building
         .show_tools(&world)
@@ -77,6 +94,12 @@ pub fn enter(request: &WorldRequest<'_>, in_user_namespace: bool) -> Result<Worl
         Some(length) => make_directory(&root, length)
             .map_err(|error| factor_failed("working_directory_length", error))?,
     };
+    if let Some(confining) = &confining {
+        // Another kind of world is tried where the kernel refuses this one.
+        confining
+            .confinement()
+            .map_err(impossible("locking the world's mounts"))?;
+    }
     for own in [Path::new(TOOLS), &directory] {
         foreign.extend(own.iter().nth(1).map(ToOwned::to_owned));
     }
@@ -94,13 +117,27 @@ pub fn enter(request: &WorldRequest<'_>, in_user_namespace: bool) -> Result<Worl
         resources: None,
         in_memory: matches!(request.changes, Changes::Memory(_)),
         notices: building.notices,
+        facts: WorldFacts {
+            owner: building.identity.map(|_| FIRST_ID),
+            covered: u32::try_from(building.covers.len()).unwrap_or(u32::MAX),
+            gaps: building.gaps,
+        },
+        confining,
     })
 }
 
 /// A stacked world in the making.
 pub(super) struct Building<'a> {
     pub(super) request: &'a WorldRequest<'a>,
-    pub(super) in_user_namespace: bool,
+    pub(super) kind: IsolationKind,
+    /// The ids that the trial has on the host; absent where they are those of the worker.
+    pub(super) identity: Option<&'a TrialIdentity>,
+    /// The folder above that of the changes as the trial's ids own it, where it is not on the stage.
+    pub(super) changes: Option<PathBuf>,
+    /// Where package and shared build lie on the host.
+    pub(super) origins: Vec<PathBuf>,
+    /// What of the host is not shown.
+    pub(super) covers: Vec<Cover>,
     /// A tmpfs on the scratch folder, seen by this process and its children only.
     pub(super) stage: PathBuf,
     /// Folder of the private layers: on the stage, or on a file system of the trial's own.
@@ -111,6 +148,8 @@ pub(super) struct Building<'a> {
     pub(super) build: Option<PathBuf>,
     pub(super) mounts: Vec<HostMount>,
     pub(super) notices: Vec<String>,
+    /// What this kind of world usually stops and does not here.
+    pub(super) gaps: Vec<String>,
 }
 
 impl Building<'_> {
@@ -128,7 +167,7 @@ impl Building<'_> {
 
     /// The folder to stack the root on, and the layers to put on it.
     fn plan(&mut self) -> Result<(PathBuf, Vec<Layer>), WorldError> {
-        if !self.in_user_namespace {
+        if self.kind != IsolationKind::UserNamespace {
             return Ok((
                 PathBuf::from("/"),
                 plan_mounted_layers(&self.mounts, &self.stage),
@@ -148,19 +187,31 @@ impl Building<'_> {
 
     fn show_layers(&mut self, layers: Vec<Layer>, world: &Path) -> Result<(), WorldError> {
         for layer in layers {
+            if self.is_covered(&layer.at) {
+                continue;
+            }
             let at = below(world, &layer.at);
             let shown = match layer.shown {
-                Shown::ReadOnly => bind_read_only(&layer.at, &at).map_err(impossible_at(&layer.at)),
+                Shown::ReadOnly => bind_read_only(&layer.at, &at)
+                    .and_then(|()| self.cover_by_mounts(&layer.at, world))
+                    .map_err(impossible_at(&layer.at)),
                 Shown::Overlaid => self.stack(&layer, &layer.at, &at, self.request.changes),
             };
             match shown {
                 Ok(()) => {}
-                Err(WorldError::Impossible(cause)) => self.show_as_it_is(&layer.at, &at, &cause),
+                Err(WorldError::Impossible(cause)) => {
+                    self.show_as_it_is(&layer.at, &at, &cause);
+                    self.cover_by_mounts(&layer.at, world)
+                        .map_err(impossible("covering what the trial must not see"))?;
+                }
                 Err(other) => return Err(other),
             }
         }
-        if !self.in_user_namespace {
+        if self.kind != IsolationKind::UserNamespace {
             for file in mounted_files(&self.mounts) {
+                if self.is_covered(&file) || !is_open_to_all(&file) {
+                    continue;
+                }
                 // The copy goes to the private layer; what cannot be copied shows as below the mount.
                 fs::copy(&file, below(world, &file)).ok();
             }
@@ -200,6 +251,19 @@ impl Building<'_> {
         for folder in [&upper, &work] {
             fs::create_dir_all(folder).map_err(impossible("making a private layer"))?;
         }
+        let (upper, work) = match (&self.changes, changes) {
+            (Some(owned), Changes::Disk(layers)) => {
+                let layers = owned.join(layers.file_name().unwrap_or_default());
+                (
+                    layers.join(&name),
+                    layers.with_extension("work").join(&name),
+                )
+            }
+            _ => (upper, work),
+        };
+        let original = base;
+        let owned = self.as_owned(base, &name);
+        let base = owned.as_path();
         take_attributes(base, &upper).map_err(impossible("making a private layer"))?;
         let inner = layer.at.strip_prefix("/").unwrap_or(&layer.at);
         let package = Some(self.package.join(inner)).filter(|path| is_real_folder(path));
@@ -215,7 +279,12 @@ impl Building<'_> {
                 .filter(|path| path.is_dir()),
         );
         lowers.extend(package);
-        let nested = lowers.iter().any(|lower| is_inside(lower, base));
+        let nested =
+            !lowers.is_empty() && (self.origins.iter()).any(|lower| is_inside(lower, original));
+        let covers = self
+            .cover_layer(&layer.at, base)
+            .map_err(impossible("covering what the trial must not see"))?;
+        lowers.extend(covers);
         lowers.push(if nested {
             self.stack_base(&name, base)?
         } else {
@@ -288,7 +357,7 @@ impl Building<'_> {
         at: &Path,
     ) -> io::Result<()> {
         let lowers: Vec<&Path> = lowers.iter().map(PathBuf::as_path).collect();
-        mount_overlay(&lowers, upper, work, at, self.in_user_namespace)
+        mount_overlay(&lowers, upper, work, at, self.kind)
     }
 }
 
@@ -334,6 +403,10 @@ fn keep_attributes(package: &Path, base: &Path, upper: &Path) -> io::Result<()> 
         }
     }
     Ok(())
+}
+
+fn is_open_to_all(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|data| data.mode() & 0o004 != 0)
 }
 
 fn is_real_folder(path: &Path) -> bool {

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use datamill_protocol::Phase;
+use datamill_protocol::{IsolationKind, Phase};
 use rustix::fs::syncfs;
 use rustix::mount::{MountPropagationFlags, mount_change};
 
@@ -28,7 +28,7 @@ impl Building<'_> {
         let copies = !matches!(filesystem, None | Some(RootFilesystem::Memory));
         let copied = if copies { self.package_bytes()? } else { 0 };
         let image = match filesystem {
-            Some(RootFilesystem::Image(_)) if self.in_user_namespace => {
+            Some(RootFilesystem::Image(_)) if self.kind == IsolationKind::UserNamespace => {
                 let cause = "an image cannot be mounted in a user namespace";
                 return Err(factor_failed("root_filesystem", cause));
             }
@@ -41,6 +41,7 @@ impl Building<'_> {
             bytes += copied;
         }
         self.mount_stage(bytes).map_err(preparing())?;
+        self.take_ownership().map_err(preparing())?;
         if let Some(image) = image {
             let root = self.stage.join("root");
             self.private = root.join("changes");

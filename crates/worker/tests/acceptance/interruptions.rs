@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use datamill_protocol::{IsolationKind, Outcome, TrialRecord};
+use datamill_protocol::{IsolationKind, IsolationWanted, Outcome, TrialRecord};
 
 use crate::support::{Bench, processes_with, wait_until};
 
@@ -103,8 +103,21 @@ fn a_script_cannot_interrupt_its_plain_trial() {
 }
 
 #[test]
+fn a_script_may_not_even_signal_the_worker_in_a_confined_trial() {
+    let run = "for s in TERM INT HUP KILL; do kill -s $s $PPID 2>/dev/null && echo $s; done; echo survived";
+    if let Some(bench) = Bench::as_root(run) {
+        bench.complete();
+        assert_eq!(bench.output("run.out"), "survived\n");
+    }
+}
+
+#[test]
 fn a_script_cannot_interrupt_its_overlay_trial() {
-    survive_and_check(Bench::as_root);
+    survive_and_check(|run| {
+        let mut bench = Bench::as_root(run)?;
+        bench.spec.isolation = IsolationWanted::Overlay;
+        Some(bench)
+    });
 }
 
 #[test]

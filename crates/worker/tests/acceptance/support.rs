@@ -50,6 +50,8 @@ impl Bench {
                 user_factors: Vec::new(),
                 background: None,
                 isolation: IsolationWanted::Plain,
+                needs: Default::default(),
+                covered: Vec::new(),
                 build: BuildPolicy::Fresh,
                 seed: 1,
                 build_seed: None,
@@ -80,7 +82,7 @@ impl Bench {
         bench
     }
 
-    /// The same in an overlay; `None`, with a printed reason, when this user cannot have one.
+    /// The same in the world that root's packages get; `None`, with a printed reason, when this user cannot have one.
     pub fn as_root(run: &str) -> Option<Self> {
         // SAFETY: no pointers involved.
         if unsafe { libc::geteuid() } != 0 {
@@ -88,21 +90,32 @@ impl Bench {
             return None;
         }
         let mut bench = Self::new(run);
-        bench.spec.isolation = IsolationWanted::Overlay;
+        bench.spec.isolation = IsolationWanted::Confined;
         Some(bench)
     }
 
-    /// The same as root in an overlay, as root in a user namespace and as an ordinary user; none,
-    /// with a printed reason, when this is not root.
+    /// The same as root in every kind of private world, and as an ordinary user; none, with a printed
+    /// reason, when this is not root.
     pub fn in_private_worlds(run: &str) -> Vec<Self> {
-        let mut benches: Vec<Self> = [Self::as_root(run), Self::as_root(run), Self::as_nobody(run)]
-            .into_iter()
-            .flatten()
-            .collect();
-        for bench in benches.iter_mut().skip(1) {
+        let kinds = [
+            IsolationWanted::Confined,
+            IsolationWanted::UserNamespace,
+            IsolationWanted::Overlay,
+        ];
+        let by_root = kinds.map(|kind| {
+            let mut bench = Self::as_root(run)?;
+            bench.spec.isolation = kind;
+            Some(bench)
+        });
+        let mut unprivileged = Self::as_nobody(run);
+        if let Some(bench) = &mut unprivileged {
             bench.spec.isolation = IsolationWanted::UserNamespace;
         }
-        benches
+        by_root
+            .into_iter()
+            .chain([unprivileged])
+            .flatten()
+            .collect()
     }
 
     /// Whether this host allows the kind of private world that is asked for; prints the reason otherwise.

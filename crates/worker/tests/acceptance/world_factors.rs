@@ -224,9 +224,9 @@ fn an_image_is_refused_to_who_may_not_mount_one() {
 #[test]
 fn caches_are_dropped_just_before_run_sh() {
     for (caches, isolation) in [
-        ("none", IsolationWanted::Overlay),
+        ("none", IsolationWanted::Confined),
         ("inode", IsolationWanted::Plain),
-        ("all", IsolationWanted::Overlay),
+        ("all", IsolationWanted::Confined),
     ] {
         let Some(mut bench) = Bench::as_root("cat big > /dev/null") else {
             return;

@@ -24,7 +24,7 @@ fn a_file_written_in_the_world_is_not_on_the_host() {
         return;
     };
     let record = bench.complete();
-    assert_eq!(record.isolation.kind, IsolationKind::Overlay);
+    assert_eq!(record.isolation.kind, IsolationKind::Confined);
     assert_eq!(bench.output("run.out"), "x\n");
     for folder in ["/", "/usr", "/tmp", "/dev"] {
         assert!(!Path::new(folder).join(&name).exists(), "{folder}");
@@ -216,7 +216,7 @@ fn an_ordinary_user_gets_the_same_world_in_a_user_namespace() {
     if !Bench::has_world(&record, IsolationKind::UserNamespace) {
         return;
     }
-    assert_eq!(record.isolation.reason, "overlay: needs root");
+    assert_eq!(record.isolation.reason, "confined: needs root");
     assert_eq!(bench.output("run.out"), "/\n0\nwet\nx\n/etc/passwd\n");
     assert!(!Path::new("/usr").join(&name).exists() && !Path::new("/").join(&name).exists());
     assert_nothing_left(&bench);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::coordinator::{Coordinator, PATIENCE, hexadecimal};
-use crate::worker::{Folder, Worker, lease, pack};
+use crate::worker::{Folder, WEAK_WORLDS, Worker, lease, pack};
 
 /// How often the worker is killed at the least.
 const ROUNDS: u64 = 14;
@@ -277,7 +277,7 @@ fn after_a_reboot_the_trial_runs_before_anything_is_connected() {
     let bytes = package.len();
     let digest = coordinator.put(package);
     let policy = folder.path().join("policy.toml");
-    std::fs::write(&policy, "reboot = true\n").unwrap();
+    std::fs::write(&policy, format!("{WEAK_WORLDS}reboot = true\n")).unwrap();
     let boot = folder.path().join("boot_id");
     std::fs::write(&boot, "first-boot\n").unwrap();
     let asked = folder.path().join("asked");

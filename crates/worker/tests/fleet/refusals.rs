@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::coordinator::{self, Coordinator, PATIENCE};
-use crate::worker::{Folder, Worker, lease, pack, worker_command};
+use crate::worker::{Folder, WEAK_WORLDS, Worker, lease, pack, worker_command};
 
 /// A joined worker with a policy, one package on the shelf, and a lease of it that was changed.
 fn refusal(policy: &str, change: impl FnOnce(&mut Value)) -> Option<(String, String)> {
@@ -37,6 +37,11 @@ fn refusal(policy: &str, change: impl FnOnce(&mut Value)) -> Option<(String, Str
 }
 
 fn assert_refused(policy: &str, reason: &str, word: &str, change: impl FnOnce(&mut Value)) {
+    assert_refused_by(&format!("{WEAK_WORLDS}{policy}"), reason, word, change);
+}
+
+/// The same with nothing allowed but what the policy says.
+fn assert_refused_by(policy: &str, reason: &str, word: &str, change: impl FnOnce(&mut Value)) {
     if let Some((told, message)) = refusal(policy, change) {
         assert_eq!(told, reason, "{message}");
         assert!(message.contains(word), "{message}");
@@ -46,6 +51,35 @@ fn assert_refused(policy: &str, reason: &str, word: &str, change: impl FnOnce(&m
 #[test]
 fn the_owner_of_a_machine_allows_some_users_only() {
     assert_refused("users = [\"bob\"]\n", "policy", "alice", |_| {});
+}
+
+#[test]
+fn what_a_package_needs_of_a_machine_is_given_by_its_owner_alone() {
+    for (need, value, word) in [
+        ("network", json!(true), "network"),
+        ("devices", json!(["/dev/kvm"]), "/dev/kvm"),
+        ("kernel", json!(["io_uring"]), "IoUring"),
+    ] {
+        assert_refused("", "policy", word, |lease| {
+            lease["spec"]["needs"] = json!({ need: value });
+        });
+    }
+}
+
+#[test]
+fn without_its_owners_word_no_package_is_root_of_a_machine_or_nothing_apart_from_it() {
+    assert_refused_by("plain = true\n", "policy", "all rights of root", |lease| {
+        lease["spec"]["needs"] = json!({"privileged": true});
+    });
+    assert_refused_by(
+        "plain = true\n",
+        "policy",
+        "root of this machine",
+        |lease| {
+            lease["spec"]["isolation"] = json!("overlay");
+        },
+    );
+    assert_refused_by("", "policy", "apart from this machine", |_| {});
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::coordinator::{Coordinator, PATIENCE};
-use crate::worker::{Folder, Worker, lease, pack, worker_command, write_script};
+use crate::worker::{Folder, WEAK_WORLDS, Worker, lease, pack, worker_command, write_script};
 
 #[test]
 fn a_worker_enrols_runs_a_trial_reports_it_and_leaves() {
@@ -178,7 +178,7 @@ fn a_reboot_is_asked_of_the_owners_command_and_never_more_than_thrice() {
     let bytes = package.len();
     let digest = coordinator.put(package);
     let policy = folder.path().join("policy.toml");
-    std::fs::write(&policy, "reboot = true\n").unwrap();
+    std::fs::write(&policy, format!("{WEAK_WORLDS}reboot = true\n")).unwrap();
     let asked = folder.path().join("asked");
     let command = folder.path().join("reboot.sh");
     write_script(

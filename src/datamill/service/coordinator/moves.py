@@ -9,7 +9,13 @@ import msgspec
 from datamill.design.records import DesignFactor
 from datamill.service.coordinator.events import EventKind, NewEvent
 from datamill.service.coordinator.hardware import read_inventory, read_policy
-from datamill.service.coordinator.policies import find_policy_objection, list_shipped_files
+from datamill.service.coordinator.policies import (
+    find_isolation_objection,
+    find_needs_objection,
+    find_policy_objection,
+    list_all_needs,
+    list_shipped_files,
+)
 from datamill.service.coordinator.questions import load_questions
 from datamill.service.models import Experiment, Spare, Worker, WorkerState
 
@@ -69,12 +75,17 @@ def list_equivalent_workers(experiment_id: int, worker_id: str, package_sha256: 
         if item.kind != "package" or item.sha256 == package_sha256
     ]
 
+    needs = list_all_needs(question.experiment)
+
     def is_fit(worker: Worker) -> bool:
         policy = read_policy(worker)
-        offers = {offer.name: set(offer.levels) for offer in read_inventory(worker).factors}
+        inventory = read_inventory(worker)
+        offers = {offer.name: set(offer.levels) for offer in inventory.factors}
         return (
             (not named or worker.name in named or worker.worker_id in spares)
             and not find_policy_objection(policy, question.user, shipped)
+            and not find_needs_objection(policy, needs)
+            and not find_isolation_objection(policy, question.experiment.isolation, inventory.isolation)
             and (policy.reboot or stored.reboot == "never")
             and not set(policy.forbidden_factors).intersection(names)
             and all(levels & designed[name] <= offers.get(name, set()) for name, levels in needed.items())

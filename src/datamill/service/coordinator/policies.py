@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from datamill.experiment.records import Experiment, Isolation
 from datamill.results.bundle import BundleHead
+from datamill.results.trial_record import IsolationKind, Needs
+from datamill.results.trial_spec import list_needs
 from datamill.service.messages import Policy
 
 
@@ -41,4 +44,34 @@ def find_policy_objection(policy: Policy, user: str, files: Iterable[ShippedFile
             return f'{item.kind} "{item.name}" is larger than its owner allows'
         if item.kind == "factor" and item.name in policy.forbidden_factors:
             return f"its owner does not allow the factor {item.name}"
+    return ""
+
+
+def list_all_needs(experiment: Experiment) -> list[tuple[str, Needs]]:
+    """Return the needs of each package of an experiment and of each of its loads, by name."""
+    packages = [(item.name, list_needs(experiment, item.name)) for item in experiment.packages]
+    return packages + [(item.name, list_needs(experiment, "", item.name)) for item in experiment.loads]
+
+
+def find_needs_objection(policy: Policy, needs: Iterable[tuple[str, Needs]]) -> str:
+    """Return what a machine's owner does not give to a package, empty when it gets all that it needs."""
+    for name, item in needs:
+        if item.privileged and not policy.privileged:
+            return f'its owner gives all rights of root to nobody, and "{name}" needs them'
+        if item.network and not policy.network:
+            return f'its owner gives its network to nobody, and "{name}" needs it'
+        if barred := [device for device in item.devices if device not in policy.devices]:
+            return f'its owner does not give {barred[0]}, and "{name}" needs it'
+        if closed := [interface for interface in item.kernel if interface not in policy.kernel]:
+            return f'its owner does not open {closed[0]} of its kernel, and "{name}" needs it'
+    return ""
+
+
+def find_isolation_objection(policy: Policy, wanted: Isolation, strongest: IsolationKind) -> str:
+    """Return why trials that want a kind of world may not run where `strongest` is the strongest there is."""
+    kind = strongest if wanted == "auto" else wanted
+    if kind == "plain" and not policy.plain:
+        return "nothing would keep packages apart from it, and its owner does not allow that"
+    if kind == "overlay" and not policy.privileged:
+        return "packages would be its root, and its owner does not allow that"
     return ""

@@ -19,8 +19,14 @@ from datamill.experiment.quantities import format_size
 from datamill.experiment.records import DebugPolicy, Experiment, RebootPolicy
 from datamill.service.bounded_work.calls import call_bounded
 from datamill.service.bounded_work.turns import GoneError
-from datamill.service.coordinator.hardware import describe_candidate, read_policy
-from datamill.service.coordinator.policies import ShippedFile, find_policy_objection
+from datamill.service.coordinator.hardware import describe_candidate, read_inventory, read_policy
+from datamill.service.coordinator.policies import (
+    ShippedFile,
+    find_isolation_objection,
+    find_needs_objection,
+    find_policy_objection,
+    list_all_needs,
+)
 from datamill.service.files.rights import list_unusable_files
 from datamill.service.files.store import is_sha256
 from datamill.service.models import Quarantine, Worker, WorkerState
@@ -193,9 +199,14 @@ def list_candidates(
     busy = list_busy_times()
     builds = any(item.has_setup for item in _list_packages(submission))
     shipped = [ShippedFile(item.kind, item.name, item.sha256, item.bytes) for item in submission.files]
+    needs = list_all_needs(experiment)
     for worker in Worker.objects.exclude(state=WorkerState.REMOVED).order_by("worker_id"):
-        reason = _find_state_objection(worker) or find_policy_objection(
-            read_policy(worker), user.username, shipped
+        policy = read_policy(worker)
+        reason = (
+            _find_state_objection(worker)
+            or find_policy_objection(policy, user.username, shipped)
+            or find_needs_objection(policy, needs)
+            or find_isolation_objection(policy, experiment.isolation, read_inventory(worker).isolation)
         )
         if reason:
             excluded.append(Ineligible(worker.name, reason))

@@ -69,6 +69,10 @@ impl Observer<'_> {
             environment: &self.conditions.environment,
             directory: &self.world.directory,
             settings: &self.conditions.settings,
+            confinement: self
+                .world
+                .confinement()
+                .map_err(|error| error.to_string())?,
             own_session: self.world.own_session,
             with_counters: false,
             timeout: Some(TIMEOUT),

@@ -1,0 +1,170 @@
+//! The ids of the host that a confined trial's processes and files have: none that the host uses.
+
+use std::ffi::CString;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::fs::CWD;
+use rustix::mount::{MoveMountFlags, OpenTreeFlags, move_mount, open_tree};
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use super::super::enclosure::fork_into;
+
+/// First id of the host that a trial has: its root. Above what is given to people, services and
+/// containers, and below the numbers that programs take for negative.
+pub const FIRST_ID: u32 = 0x7A00_0000;
+
+/// How many ids a trial has.
+const IDS: u32 = 1 << 16;
+
+/// How many groups of the host's have folders of root: those that distributions number for ever.
+const GROUPS: u32 = 100;
+
+/// The user namespaces of a confined trial, made by root before the trial is enclosed.
+pub struct TrialIdentity {
+    /// That of its processes; seen through it, the files of the package belong to them.
+    pub user: OwnedFd,
+    /// Seen through this one, the host's files of root belong to the trial's root, and those of
+    /// everybody else to nobody.
+    base: OwnedFd,
+    /// The first, with the host's root besides: who mounts an overlay makes files in its layers.
+    changes: Option<OwnedFd>,
+}
+
+impl TrialIdentity {
+    /// Makes them; the calling process must see its children in `/proc`.
+    pub fn make() -> io::Result<Self> {
+        let all = format!("0 {FIRST_ID} {IDS}");
+        let root = format!("0 {FIRST_ID} 1");
+        let groups = format!("0 {FIRST_ID} {GROUPS}");
+        Ok(Self {
+            user: make_user_namespace(&all, &all)?,
+            base: make_user_namespace(&root, &groups)?,
+            changes: None,
+        })
+    }
+
+    /// Makes what is needed to write changes into a folder of the host.
+    pub fn prepare_changes(&mut self) -> io::Result<()> {
+        let all = format!("0 {FIRST_ID} {IDS}\n{IDS} 0 1");
+        self.changes = Some(make_user_namespace(&all, &all)?);
+        Ok(())
+    }
+
+    /// Shows a folder of the host at a second place, with root's files as the trial's root's.
+    pub fn show_base(&self, original: &Path, at: &Path) -> io::Result<()> {
+        show_owned(original, &self.base, at)
+    }
+
+    /// Shows a folder that receives changes at a second place.
+    pub fn show_changes(&self, original: &Path, at: &Path) -> io::Result<()> {
+        show_owned(original, self.changes.as_ref().unwrap_or(&self.user), at)
+    }
+
+    /// Shows a folder with the trial's own files at a second place.
+    pub fn show_own(&self, original: &Path, at: &Path) -> io::Result<()> {
+        show_owned(original, &self.user, at)
+    }
+}
+
+/// Makes a user namespace with these maps, below that of the caller.
+pub fn make_user_namespace(users: &str, groups: &str) -> io::Result<OwnedFd> {
+    let (reading, writing) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (told, telling) = pipe_with(PipeFlags::CLOEXEC)?;
+    match fork_into(libc::CLONE_NEWUSER)? {
+        0 => {
+            drop(writing);
+            // An unprivileged caller may not look at a child that hides its memory. No package's
+            // process sees this one.
+            // SAFETY: no pointers involved.
+            unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 1) };
+            drop(telling);
+            // Until the caller has what it wants, or is gone.
+            rustix::io::read(&reading, &mut [0u8; 1]).ok();
+            // SAFETY: ends this process without running the parent's clean-up.
+            unsafe { libc::_exit(0) }
+        }
+        child => {
+            drop((reading, telling));
+            rustix::io::read(&told, &mut [0u8; 1]).ok();
+            let made = (|| {
+                let of = |name: &str| format!("/proc/{child}/{name}");
+                fs::write(of("gid_map"), groups)?;
+                fs::write(of("uid_map"), users)?;
+                Ok(File::open(of("ns/user"))?.into())
+            })();
+            drop(writing);
+            // SAFETY: no pointers to be written; the process is a child of this one.
+            unsafe { libc::waitpid(child, std::ptr::null_mut(), libc::__WALL) };
+            made
+        }
+    }
+}
+
+/// Shows a folder, without what is mounted below it, with its owners mapped.
+fn show_owned(original: &Path, owners: &OwnedFd, at: &Path) -> io::Result<()> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+    let tree = open_tree(CWD, original, flags)?;
+    set_attributes(
+        Place::Tree(rustix::fd::AsFd::as_fd(&tree)),
+        ID_MAPPED,
+        Some(owners),
+    )?;
+    let empty_path = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+    Ok(move_mount(&tree, "", CWD, at, empty_path)?)
+}
+
+/// A mount whose attributes are set.
+pub enum Place<'a> {
+    /// At a path, with all mounts below it.
+    At(&'a Path),
+    /// Not attached yet.
+    Tree(BorrowedFd<'a>),
+}
+
+/// Owners are seen through a user namespace.
+const ID_MAPPED: u64 = 0x0010_0000;
+
+/// Sets attributes of mounts, `MOUNT_ATTR_*`.
+pub fn set_attributes(place: Place<'_>, set: u64, owners: Option<&OwnedFd>) -> io::Result<()> {
+    #[repr(C)]
+    struct MountAttributes {
+        set: u64,
+        clear: u64,
+        propagation: u64,
+        user_namespace: u64,
+    }
+    let attributes = MountAttributes {
+        set,
+        clear: 0,
+        propagation: 0,
+        user_namespace: owners.map_or(0, |owners| owners.as_raw_fd() as u64),
+    };
+    let (folder, path, flags) = match place {
+        Place::At(path) => (
+            libc::AT_FDCWD,
+            CString::new(path.as_os_str().as_bytes())?,
+            libc::AT_RECURSIVE,
+        ),
+        Place::Tree(tree) => (tree.as_raw_fd(), CString::default(), libc::AT_EMPTY_PATH),
+    };
+    // SAFETY: the path and the attributes outlive the call, which knows their size.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            folder,
+            path.as_ptr(),
+            flags,
+            &raw const attributes,
+            size_of::<MountAttributes>(),
+        )
+    };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}

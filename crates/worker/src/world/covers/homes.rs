@@ -1,0 +1,218 @@
+//! Home folders: toolchains are shown, and what everybody may read; keys and settings are not.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use super::closed::look_into;
+use super::{Cover, Shows};
+
+/// Folders of toolchains, which a package may well use.
+const TOOLCHAINS: [&str; 29] = [
+    ".asdf",
+    ".bun",
+    ".cabal",
+    ".cargo",
+    ".conda",
+    ".deno",
+    ".dotnet",
+    ".ghcup",
+    ".goenv",
+    ".gradle",
+    ".ivy2",
+    ".jenv",
+    ".julia",
+    ".juliaup",
+    ".m2",
+    ".nvm",
+    ".opam",
+    ".pyenv",
+    ".rbenv",
+    ".rustup",
+    ".sbt",
+    ".sdkman",
+    ".stack",
+    ".volta",
+    "anaconda3",
+    "go",
+    "miniconda3",
+    "miniforge3",
+    "venv",
+];
+
+/// Folders of which only some are toolchains.
+const PARTLY: [(&str, &[&str]); 2] = [
+    (".local", &["bin", "lib", "share"]),
+    (".local/share", &["mise", "pipx", "pnpm", "uv"]),
+];
+
+/// Files of toolchains that hold passwords, whatever their permissions.
+const PASSWORDS: [&str; 7] = [
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".gradle/gradle.properties",
+    ".ivy2/.credentials",
+    ".m2/settings-security.xml",
+    ".m2/settings.xml",
+    ".sbt/.credentials",
+];
+
+/// What is not shown of all home folders.
+pub fn find_private_places() -> Vec<Cover> {
+    let mut found = Vec::new();
+    for home in list_homes() {
+        look_at_home(&home, &mut found);
+    }
+    found
+}
+
+fn list_homes() -> Vec<PathBuf> {
+    let mut homes = vec![PathBuf::from("/root")];
+    let entries = fs::read_dir("/home").into_iter().flatten().flatten();
+    homes.extend(entries.map(|entry| entry.path()));
+    homes.extend(std::env::var_os("HOME").map(PathBuf::from));
+    let people = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    homes.extend(people.lines().filter_map(home_of_person));
+    let mut real: Vec<PathBuf> = homes
+        .iter()
+        .filter_map(|home| fs::canonicalize(home).ok())
+        .filter(|home| home.is_dir() && home.parent().is_some() && !is_the_systems(home))
+        .collect();
+    real.sort();
+    real.dedup();
+    real
+}
+
+/// The home folder of somebody who can sign in.
+fn home_of_person(line: &str) -> Option<PathBuf> {
+    let fields: Vec<&str> = line.split(':').collect();
+    let (number, home, shell) = (fields.get(2)?, fields.get(5)?, fields.get(6)?);
+    let is_person = number.parse::<u32>().ok()? >= 1000 || *number == "0";
+    let signs_in = !shell.ends_with("nologin") && !shell.ends_with("/false");
+    (is_person && signs_in && home.starts_with('/')).then(|| PathBuf::from(home))
+}
+
+/// Whether a folder that somebody calls home is one of programs.
+fn is_the_systems(home: &Path) -> bool {
+    let programs = [
+        "/usr", "/bin", "/sbin", "/lib", "/etc", "/dev", "/proc", "/sys",
+    ];
+    programs.iter().any(|folder| home.starts_with(folder)) || home.components().count() < 2
+}
+
+fn look_at_home(home: &Path, found: &mut Vec<Cover>) {
+    let is_open = mode(home).is_some_and(|mode| mode & 0o005 == 0o005);
+    for entry in fs::read_dir(home).into_iter().flatten().flatten() {
+        let (name, path) = (entry.file_name(), entry.path());
+        let Some(name) = name.to_str() else {
+            found.push(hidden(path));
+            continue;
+        };
+        let is_shown = if TOOLCHAINS.contains(&name) {
+            look_into(&path, 1, found);
+            true
+        } else if PARTLY.iter().any(|(partly, _)| *partly == name) {
+            true
+        } else {
+            let is_readable = || mode(&path).is_some_and(|mode| mode & 0o004 == 0o004);
+            is_open && !name.starts_with('.') && is_readable()
+        };
+        if !is_shown {
+            found.push(hidden(path));
+        }
+    }
+    for (partly, shown) in PARTLY {
+        let entries = fs::read_dir(home.join(partly)).into_iter().flatten();
+        for entry in entries.flatten() {
+            if !shown.iter().any(|shown| entry.file_name() == **shown) {
+                found.push(hidden(entry.path()));
+            }
+        }
+    }
+    let passwords = PASSWORDS.iter().map(|name| home.join(name));
+    found.extend(passwords.filter(|path| path.exists()).map(hidden));
+}
+
+fn hidden(at: PathBuf) -> Cover {
+    Cover {
+        at,
+        shows: Shows::Nothing,
+    }
+}
+
+fn mode(path: &Path) -> Option<u32> {
+    let data = fs::symlink_metadata(path).ok()?;
+    // What a link leads to is judged where it is.
+    let is_link = data.is_symlink();
+    Some(if is_link {
+        0o777
+    } else {
+        data.permissions().mode()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_have_homes_and_services_have_not() {
+        let home = |line| home_of_person(line).map(|home| home.display().to_string());
+        let person = "alice:x:1000:1000::/srv/alice:/bin/bash";
+        assert_eq!(home(person).as_deref(), Some("/srv/alice"));
+        assert_eq!(home("daemon:x:1:1::/usr/sbin:/usr/sbin/nologin"), None);
+        assert_eq!(
+            home("nobody:x:65534:65534::/nonexistent:/usr/sbin/nologin"),
+            None
+        );
+        assert_eq!(home("garbage"), None);
+    }
+
+    #[test]
+    fn of_a_home_the_toolchains_are_seen_without_their_passwords() {
+        let folder = crate::scratch::TemporaryFolder::new("home-covers");
+        let home = folder.path();
+        for name in [
+            ".ssh/id",
+            ".config/x",
+            ".cargo/bin/cargo",
+            ".cargo/credentials.toml",
+            ".local/bin/tool",
+            ".local/state/x",
+            ".local/share/uv/x",
+            ".local/share/keyrings/x",
+            "public",
+            "private",
+        ] {
+            let path = home.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        let closed = fs::Permissions::from_mode(0o600);
+        fs::set_permissions(home.join("private"), closed).unwrap();
+        fs::set_permissions(home, fs::Permissions::from_mode(0o755)).unwrap();
+        let hidden = || {
+            let mut found = Vec::new();
+            look_at_home(home, &mut found);
+            let names = found
+                .iter()
+                .map(|cover| cover.at.strip_prefix(home).unwrap());
+            let mut names: Vec<_> = names.map(|name| name.display().to_string()).collect();
+            names.sort();
+            names.dedup();
+            names
+        };
+        let mut expected = vec![
+            ".cargo/credentials.toml",
+            ".config",
+            ".local/share/keyrings",
+            ".local/state",
+            ".ssh",
+            "private",
+        ];
+        assert_eq!(hidden(), expected);
+        fs::set_permissions(home, fs::Permissions::from_mode(0o700)).unwrap();
+        expected.push("public");
+        assert_eq!(hidden(), expected);
+    }
+}

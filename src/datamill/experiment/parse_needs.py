@@ -1,0 +1,64 @@
+"""What a package asks of the host, from its table in an experiment file."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping
+from typing import Any, get_args
+
+from datamill.experiment.errors import InputError
+from datamill.experiment.records import KernelInterface, PackageNeeds
+from datamill.experiment.source import Source
+from datamill.experiment.suggestions import suggest_name
+
+NEED_KEYS = ("network", "devices", "kernel", "privileged")
+
+_INTERFACES: tuple[KernelInterface, ...] = get_args(KernelInterface)
+
+
+def parse_needs(entry: Mapping[str, Any], source: Source, section: str, index: int) -> PackageNeeds:
+    """Return the needs that a table `[[package]]` or `[[load]]` names.
+
+    Raises:
+        InputError: when one is not of its kind, with the line and the remedy.
+    """
+
+    def flag(key: str) -> bool:
+        given = entry.get(key, False)
+        if not isinstance(given, bool):
+            raise InputError(
+                f"{key} must be true or false",
+                where=source.locate(section, key, occurrence=index),
+                remedy=f"Write {key} = true where the package cannot do without, or leave it out.",
+            )
+        return given
+
+    def texts(key: str, example: str) -> tuple[str, ...]:
+        given = entry.get(key, [])
+        if not isinstance(given, list) or not all(isinstance(text, str) for text in given):
+            raise InputError(
+                f"{key} must be a list of texts",
+                where=source.locate(section, key, occurrence=index),
+                remedy=f"Write, say, {key} = [{example}].",
+            )
+        return tuple(dict.fromkeys(given))
+
+    devices = texts("devices", '"/dev/kvm"')
+    for device in devices:
+        if not device.startswith("/dev/") or posixpath.normpath(device) != device:
+            raise InputError(
+                f'"{device}" is not the path of a device',
+                where=source.locate(section, "devices", occurrence=index),
+                remedy='Name devices by plain paths such as "/dev/kvm".',
+            )
+    kernel: list[KernelInterface] = []
+    for text in texts("kernel", '"perf_events"'):
+        interface = next((item for item in _INTERFACES if item == text), None)
+        if interface is None:
+            raise InputError(
+                f'unknown interface of the kernel "{text}"',
+                where=source.locate(section, "kernel", occurrence=index),
+                remedy=suggest_name(text, _INTERFACES),
+            )
+        kernel.append(interface)
+    return PackageNeeds(flag("network"), devices, tuple(kernel), flag("privileged"))
