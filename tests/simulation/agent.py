@@ -377,7 +377,10 @@ class Agent:
         if orders.worker_id != self._machine.worker_id or orders.sequence < seen.sequence:
             return
         self._is_heard = self.session is None or self.session.id in orders.sessions
-        newest = Seen(orders.sequence, orders.receipts or seen.receipted, seen.sessions)
+        # Newer orders that ask for an attempt know best whether it is over.
+        asked = orders.lease.attempt if orders.lease else ""
+        over = orders.receipts or tuple(key for key in seen.receipted if key != asked)
+        newest = Seen(orders.sequence, over, seen.sessions)
         if newest != seen:
             # First what must never be undone by older orders.
             self._write("seen", msgspec.json.encode(newest))

@@ -41,7 +41,7 @@ impl Agent<'_> {
                 if let Some(attempt) = attempt {
                     self.refuse(&attempt, refuse_version(&cause));
                 }
-                self.note_sequence(sequence, &[])
+                self.note_sequence(sequence, self.seen.receipted.clone())
             }
         };
         self.note_answers();
@@ -73,8 +73,19 @@ impl Agent<'_> {
     }
 
     pub(crate) fn follow(&mut self, orders: Orders) -> io::Result<()> {
+        // Newer orders that ask for an attempt know best whether it is over.
+        let asked = orders.lease.as_ref().map(|lease| lease.attempt.as_str());
+        let over = if orders.receipts.is_empty() {
+            let known = self.seen.receipted.iter();
+            known
+                .filter(|over| Some(over.as_str()) != asked)
+                .cloned()
+                .collect()
+        } else {
+            orders.receipts.clone()
+        };
         // First what must never be undone by older orders.
-        self.note_sequence(orders.sequence, &orders.receipts)?;
+        self.note_sequence(orders.sequence, over)?;
         for attempt in orders.receipts.iter().filter(|attempt| is_attempt(attempt)) {
             if is_spooled(self.folder, attempt) {
                 remove_spooled(self.folder, attempt)?;
@@ -99,14 +110,14 @@ impl Agent<'_> {
         Ok(())
     }
 
-    pub(crate) fn note_sequence(&mut self, sequence: u64, receipts: &[String]) -> io::Result<()> {
+    pub(crate) fn note_sequence(
+        &mut self,
+        sequence: u64,
+        receipted: Vec<String>,
+    ) -> io::Result<()> {
         let next = Seen {
             sequence,
-            receipted: if receipts.is_empty() {
-                self.seen.receipted.clone()
-            } else {
-                receipts.to_vec()
-            },
+            receipted,
             sessions: self.seen.sessions,
         };
         if next != self.seen {

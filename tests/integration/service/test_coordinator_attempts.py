@@ -475,3 +475,17 @@ def test_a_record_of_a_reboot_is_noted() -> None:
     worker_id, lease = lease_one()
     say(worker_id, RecordReport(lease.attempt, make_record(lease, run=make_phase()), (), True, "boot-0"))
     assert find_attempt(lease.attempt).rebooted
+
+
+@pytest.mark.usefixtures("memory_database")
+def test_orders_give_no_receipt_for_the_attempt_that_they_lease() -> None:
+    worker_id = join().worker_id
+    experiment = submit([worker_id], trials=1)
+    # Told before it was leased: by a worker of a database that was put back, or by one that guesses.
+    say(worker_id, GaveUp(f"{experiment}.t001.1", "whatever it was"))
+    assert send_orders()[worker_id].receipts == (f"{experiment}.t001.1",)
+    lease_trials(START_S)
+    orders = send_orders()[worker_id]
+    assert orders.lease is not None
+    assert orders.lease.attempt == f"{experiment}.t001.1"
+    assert orders.receipts == ()

@@ -94,12 +94,15 @@ def list_unsent_orders(most: int, now_s: float, again: Collection[str] = ()) -> 
             lease = build_lease(questions[experiment_id], trial)
         if worker_id not in new and not awaited:
             continue
+        # A report of it came before it was: of nobody knows what, or of what a database that was put back
+        # does not know. Its worker would take the lease for over.
+        over = tuple(key for key in _decode(receipts) if lease is None or key != lease.attempt)
         orders = Orders(
             schema=FLEET_SCHEMA_VERSION,
             worker_id=worker_id,
             sequence=sequence,
             sessions=tuple(name for _, name in _decode(sessions) or ()),
-            receipts=tuple(_decode(receipts)),
+            receipts=over,
             renew_credential=is_half_over(credential_unix_s, now_s),
             lease=lease,
         )
