@@ -17,13 +17,14 @@ from datamill.service.models import (
     AttemptState,
     Experiment,
     Pace,
+    StoredFile,
     TrialCount,
 )
 
 #: Earlier trials of a package whose mean time is the estimate for the next ones.
 _TIMED_TRIALS = 50
-#: Latest attempts among which they are looked for: of a package that none measured, all would be looked at.
-_LATEST_ATTEMPTS = 50_000
+#: Latest attempts among which they are looked for: of a package that none measured, all are looked at.
+_LATEST_ATTEMPTS = 5_000
 
 
 def estimate_trial_times(digests: Sequence[str], experiment: Question | None) -> dict[str, float]:
@@ -33,8 +34,10 @@ def estimate_trial_times(digests: Sequence[str], experiment: Question | None) ->
     Packages that no trial measured lately have no entry.
     """
     times = {}
+    stored = set(StoredFile.objects.filter(pk__in=set(digests)).values_list("pk", flat=True))
     latest = Attempt.objects.aggregate(latest=Max("pk"))["latest"] or 0
-    for digest in set(digests):
+    # What nobody brought, nobody measured.
+    for digest in stored:
         attempts = Attempt.objects.filter(
             pk__gt=latest - _LATEST_ATTEMPTS, state=AttemptState.COUNTED, trial__package_sha256=digest
         )
