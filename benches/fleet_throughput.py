@@ -30,6 +30,7 @@ from markdown import describe_machine, format_table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
+import integration.service.databases  # noqa: F401  # sets Django up for the others
 from integration.service.brokers import WorkerIdentity
 from integration.service.databases import serve_postgres, use_database
 from integration.service.played_fleet import Coordinator, enrol, submit
