@@ -74,10 +74,15 @@ class ServedUser:
 
     def abandon(self, path: str, body: bytes, after_s: float) -> None:
         """Send a request and leave before its answer."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.coordinator.port, timeout=60)
-        connection.request("POST", path, body, self._head(path))
+        connection = self.begin(path, body)
         time.sleep(after_s)
         connection.close()
+
+    def begin(self, path: str, body: bytes) -> http.client.HTTPConnection:
+        """Send a request, and do not wait for its answer."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.coordinator.port, timeout=60)
+        connection.request("POST", path, body, self._head(path))
+        return connection
 
     def plan(self, text: str, **changes: Any) -> Answer:
         return self.ask("POST", "/api/experiments/plan", self.write(text, **changes))

@@ -281,12 +281,37 @@ def test_two_million_trials_are_previewed_at_once(bob: ServedUser) -> None:
 
 
 def test_an_experiment_is_entered_with_all_its_trials(bob: ServedUser) -> None:
-    answer = bob.ask("POST", "/api/experiments", bob.write(HEAD.format(keys="replicates = 2000")))
+    answer = bob.ask("POST", "/api/experiments", bob.write(HEAD.format(keys="replicates = 5000")))
     assert answer.status == 200, answer.body
     number = json.loads(answer.body)["id"]
     shown = json.loads(bob.ask("GET", f"/api/experiments/{number}").body)
-    assert sum(shown["trials"].values()) == 2000
+    assert sum(shown["trials"].values()) == 5000
     assert bob.ask("POST", f"/api/experiments/{number}/cancel").status == 200
+
+
+def test_others_submit_while_a_large_experiment_is_entered(mallory: ServedUser, bob: ServedUser) -> None:
+    body = mallory.write(HEAD.format(keys="replicates = 200000"))
+    connection = mallory.begin("/api/experiments", body)
+    ends_s = time.monotonic() + 120
+    while not list_entering(mallory) and time.monotonic() < ends_s:
+        time.sleep(0.2)
+    (entering,) = list_entering(mallory)
+    answers = [bob.ask("POST", "/api/experiments", bob.write(PLAIN)) for _ in range(3)]
+    assert [answer.status for answer in answers] == [200] * 3
+    assert max(answer.elapsed_s for answer in answers) < OTHERS_S
+    connection.close()
+    ends_s = time.monotonic() + ENDED_S
+    while list_entering(mallory) and time.monotonic() < ends_s:
+        time.sleep(0.1)
+    shown = json.loads(mallory.ask("GET", f"/api/experiments/{entering}").body)
+    assert (shown["state"], shown["state_reason"]) == ("cancelled", "its trials could not be entered")
+    assert list((mallory.coordinator.data / "plans").iterdir()) == []
+
+
+def list_entering(user: ServedUser) -> list[int]:
+    """Numbers of a user's experiments whose trials are being entered."""
+    listed = json.loads(user.ask("GET", "/api/experiments?mine=true").body)
+    return [item["id"] for item in listed if item["state_reason"] == "its trials are being entered"]
 
 
 def test_the_coordinator_is_well_after_all(users: list[ServedUser]) -> None:

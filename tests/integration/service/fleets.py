@@ -200,15 +200,28 @@ def submit(
     **fleet: Any,
 ) -> int:
     """Submit an experiment over workers; `fleet` are its options, by default without debug and reboot."""
+    new = make_new(workers, text=text, hold=hold, spares=spares, owner=owner, trials=trials, **fleet)
+    return create_experiment(new, now_s)
+
+
+def make_new(
+    workers: Sequence[str],
+    *,
+    text: str = TEXT,
+    hold: bool = False,
+    spares: Sequence[str] = (),
+    owner: str = "ada",
+    trials: int | None = None,
+    **fleet: Any,
+) -> NewExperiment:
+    """An experiment over workers that is not submitted yet."""
     asked = parse_experiment(text, name="experiment.toml")
     choice = FleetChoice(**{"debug": "never", "reboot": "never", **fleet})
     asked = replace(asked, fleet=choice)
     plan = make_plan(asked, workers, spares=spares)
     if trials is not None:
         plan = replace(plan, design=replace(plan.design, trials=plan.design.trials[:trials]))
-    return create_experiment(
-        NewExperiment(make_user(owner), text, asked, make_head(asked), plan, hold), now_s
-    )
+    return NewExperiment(make_user(owner), text, asked, make_head(asked), plan, hold)
 
 
 def make_phase(**changes: Any) -> PhaseFacts:

@@ -16,6 +16,7 @@ from integration.service.fleets import (
     join,
     list_leases,
     make_head,
+    make_new,
     make_plan,
     make_record,
     make_user,
@@ -28,10 +29,14 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.parse import parse_experiment
 from datamill.results.trial_record import TrialRecord
 from datamill.service.coordinator import experiments
-from datamill.service.coordinator.experiments import cancel_experiment, release_experiment
+from datamill.service.coordinator.experiments import (
+    cancel_experiment,
+    drop_unfinished_entries,
+    release_experiment,
+)
 from datamill.service.coordinator.invariants import find_violations
 from datamill.service.coordinator.step import step
-from datamill.service.coordinator.submission import NewExperiment, create_experiment
+from datamill.service.coordinator.submission import Entry, NewExperiment, create_experiment
 from datamill.service.messages import ArtifactFile, Lease, Output, Taken
 from datamill.service.models import Event, Experiment, OutputPiece, Quarantine, Trial, Worker
 
@@ -356,3 +361,68 @@ def test_a_stored_design_has_everything_but_its_trials() -> None:
     stored = msgspec.json.decode(bytes(Experiment.objects.get(pk=experiment).design))
     assert stored["trials"] == []
     assert [factor["name"] for factor in stored["factors"]] == ["package", "aslr", "machine"]
+
+
+@pytest.mark.usefixtures("database")
+@pytest.mark.parametrize("debug", ["never", "first"])
+def test_a_large_experiment_is_entered_in_pieces_and_nothing_of_it_is_leased_before(
+    monkeypatch: pytest.MonkeyPatch, debug: str
+) -> None:
+    monkeypatch.setattr("datamill.service.coordinator.submission.TRIALS_AT_ONCE", 3)
+    entry = Entry(make_new([join().worker_id], debug=debug), START_S)
+    number = entry.begin()
+    with pytest.raises(InputError, match="are being entered"):
+        release_experiment(number, make_user(), START_S)
+    steps = 1
+    while entry.add_trials():
+        steps += 1
+        step(START_S)
+        assert list_leases() == {}
+        assert find_violations() == []
+    assert steps == 3
+    entry.finish()
+    for _ in range(5):
+        step(START_S)
+    assert find_violations() == []
+    assert len(list_leases()) == 1
+    assert Trial.objects.filter(experiment_id=number, purpose="design").count() == 8
+    state = Experiment.objects.get(pk=number).state
+    assert state == ("running" if debug == "never" else "debugging")
+
+
+@pytest.mark.usefixtures("database")
+def test_an_experiment_that_was_cancelled_while_it_was_entered_stays_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("datamill.service.coordinator.submission.TRIALS_AT_ONCE", 3)
+    entry = Entry(make_new([join().worker_id]), START_S)
+    number = entry.begin()
+    assert entry.add_trials()
+    cancel_experiment(number, make_user(), START_S)
+    with pytest.raises(InputError, match="was ended while its trials were entered"):
+        entry.add_trials()
+    entry.drop()
+    step(START_S)
+    assert Experiment.objects.get(pk=number).state == "cancelled"
+    assert find_violations() == []
+
+
+@pytest.mark.usefixtures("database")
+def test_what_a_coordinator_that_ended_did_not_enter_whole_is_cancelled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("datamill.service.coordinator.submission.TRIALS_AT_ONCE", 3)
+    whole = submit([join().worker_id])
+    entry = Entry(make_new([join().worker_id]), START_S)
+    number = entry.begin()
+    entry.add_trials()
+    assert drop_unfinished_entries(START_S) == 1
+    assert drop_unfinished_entries(START_S) == 0
+    step(START_S)
+    stored = Experiment.objects.get(pk=number)
+    assert (stored.state, stored.state_reason) == (
+        "cancelled",
+        "the coordinator ended before all its trials were entered",
+    )
+    assert Experiment.objects.get(pk=whole).state == "running"
+    assert find_violations() == []

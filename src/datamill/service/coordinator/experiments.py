@@ -14,13 +14,16 @@ from datamill.service.models import OPEN_EXPERIMENTS, AttemptState, Experiment, 
 
 #: Trials that one step lets go or cancels: more would keep reports waiting.
 MOST_RELEASED = 5_000
+#: Why an experiment waits whose trials are still being stored.
+ENTERING = "its trials are being entered"
 # A look at the index for each state. In one that debugs, only debug trials are planned or leased.
 _PROGRESS = """
 SELECT e.id, e.state, e.releasing,
     EXISTS (SELECT 1 FROM datamill_trial t WHERE t.experiment_id = e.id AND t.state = 'waiting'),
     EXISTS (SELECT 1 FROM datamill_trial t WHERE t.experiment_id = e.id AND t.state = 'planned'),
     EXISTS (SELECT 1 FROM datamill_trial t WHERE t.experiment_id = e.id AND t.state = 'leased')
-FROM datamill_experiment e WHERE e.state IN ('debugging', 'held', 'running') ORDER BY e.id
+FROM datamill_experiment e WHERE e.state IN ('debugging', 'held', 'running') AND e.state_reason <> %s
+ORDER BY e.id
 """
 _DEBUGGED = """
 SELECT COUNT(*), SUM(CASE WHEN t.state = 'counted' AND a.outcome = 'completed' THEN 1 ELSE 0 END)
@@ -55,7 +58,7 @@ def settle_experiments(now_s: float) -> bool:
         for number in list_cancelling_experiments():
             stored = Experiment.objects.defer("text", "head", "design").get(pk=number)
             unfinished |= _cancel_trials(stored)
-        for number, state, releasing, waiting, planned, leased in select_rows(_PROGRESS):
+        for number, state, releasing, waiting, planned, leased in select_rows(_PROGRESS, [ENTERING]):
             if planned or leased or waiting:
                 debugged = state == ExperimentState.DEBUGGING and not (planned or leased)
                 if not debugged and not (releasing and state == ExperimentState.RUNNING):
@@ -144,6 +147,8 @@ def release_experiment(experiment_id: int, user: User, now_s: float) -> None:
         stored = find_own_experiment(experiment_id, user)
         if stored.state not in (ExperimentState.DEBUGGING, ExperimentState.HELD):
             raise InputError(f"experiment {experiment_id} is not held: it is {stored.state}")
+        if stored.state_reason == ENTERING:
+            raise InputError(f"the trials of experiment {experiment_id} are being entered: wait a while")
         poisoned = find_quarantine_of_rest(experiment_id)
         if poisoned:
             raise InputError(
@@ -158,6 +163,29 @@ def release_experiment(experiment_id: int, user: User, now_s: float) -> None:
         reason = f"released by {user.username}"
         _change(stored, ExperimentState.RUNNING, reason, now_s, EventKind.RELEASED, user.username)
         _release_trials(stored)
+
+
+def drop_entry(experiment_id: int, reason: str, now_s: float) -> None:
+    """Cancel an experiment whose trials are not all there, unless it is past that."""
+    stored = Experiment.objects.filter(
+        pk=experiment_id, state__in=OPEN_EXPERIMENTS, state_reason=ENTERING
+    ).first()
+    if stored is not None:
+        _change(stored, ExperimentState.CANCELLED, reason, now_s, EventKind.CANCELLED)
+        _cancel_trials(stored)
+
+
+def drop_unfinished_entries(now_s: float) -> int:
+    """Cancel the experiments whose trials a coordinator that ended did not store; return how many."""
+    with transaction.atomic():
+        numbers = list(
+            Experiment.objects.filter(state__in=OPEN_EXPERIMENTS, state_reason=ENTERING).values_list(
+                "pk", flat=True
+            )
+        )
+        for number in numbers:
+            drop_entry(number, "the coordinator ended before all its trials were entered", now_s)
+    return len(numbers)
 
 
 def hold_experiment(stored: Experiment, reason: str, now_s: float) -> None:

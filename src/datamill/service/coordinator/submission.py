@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import count, islice
 
 import msgspec
 from django.contrib.auth.models import User
@@ -18,8 +18,9 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.records import Experiment as Asked
 from datamill.results.bundle import BundleHead
 from datamill.service.coordinator.events import EventKind, NewEvent, add_events
+from datamill.service.coordinator.experiments import ENTERING, drop_entry
 from datamill.service.coordinator.policies import list_shipped_files
-from datamill.service.coordinator.rows import insert_rows, select_rows
+from datamill.service.coordinator.rows import execute, insert_rows, select_rows
 from datamill.service.models import (
     Experiment,
     ExperimentState,
@@ -32,6 +33,10 @@ from datamill.service.models import (
     WorkerState,
 )
 
+#: Trials that one step enters: more would keep reports waiting.
+TRIALS_AT_ONCE = 2_000
+#: Builds that workers share; each is known by its name while the trials are entered.
+_MOST_BUILDS = 20_000
 _ENCODER = msgspec.json.Encoder()
 _COLUMNS = (
     "experiment_id", "trial_id", "purpose", "worker_id", "position", "block", "package_sha256", "reboot",
@@ -62,58 +67,142 @@ class NewExperiment:
 
 
 def create_experiment(new: NewExperiment, now_s: float) -> int:
-    """Store an experiment with all its trials, and return its number.
+    """Store an experiment with all its trials at once, and return its number.
 
     Raises:
         InputError: when a package is in quarantine, a worker left meanwhile, or there is nothing to do.
     """
-    asked, plan, planned = new.experiment, new.plan, new.planned
-    if not planned or not plan.chosen:
-        raise InputError("the experiment has no trial that a worker could make", where=asked.name)
-    digests = {item.name: item.sha256 for item in new.head.packages}
     with transaction.atomic():
+        entry = Entry(new, now_s)
+        number = entry.begin()
+        while entry.add_trials():
+            pass
+        entry.finish(at_once=True)
+    return number
+
+
+class Entry:
+    """An experiment on its way into the database, in pieces: a million trials take a minute.
+
+    Until it is finished its state says that it is being entered, and nothing of it is leased or released.
+    Each step is a transaction of its own unless the caller makes one of all.
+    """
+
+    def __init__(self, new: NewExperiment, now_s: float) -> None:
+        self._new = new
+        self._now_s = now_s
+        self._debug = _plan_debug_trials(new.experiment, new.plan, new.planned)
+        self._builds = _list_builds(new)
+        self._state = _choose_state(bool(self._debug), new.hold)
+        self._number = 0
+        self._rows: Iterator[tuple[object, ...]] = iter(())
+
+    @transaction.atomic
+    def begin(self) -> int:
+        """Store the experiment with its debug trials and builds, and return its number.
+
+        Raises:
+            InputError: when a package is in quarantine, a worker left meanwhile, or there is nothing to do.
+        """
+        new, asked, plan = self._new, self._new.experiment, self._new.plan
+        if not new.planned or not plan.chosen:
+            raise InputError("the experiment has no trial that a worker could make", where=asked.name)
+        digests = {item.name: item.sha256 for item in new.head.packages}
         _check_packages(new)
         _check_workers(plan)
-        debug = _plan_debug_trials(asked, plan, planned)
+        debugging = self._state == ExperimentState.DEBUGGING
         stored = Experiment.objects.create(
             owner=new.owner,
             name=asked.name,
             public=asked.fleet.public,
-            state=_choose_state(bool(debug), new.hold),
-            state_reason="waits for its owner" if new.hold and not debug else "",
+            state=ExperimentState.DEBUGGING if debugging else ExperimentState.HELD,
+            state_reason=ENTERING,
             text=new.text,
             head=msgspec.json.encode(new.head),
             design=msgspec.json.encode(replace(plan.design, trials=())),
             reboot=asked.fleet.reboot,
             most_attempts=asked.fleet.most_attempts,
             hold=new.hold,
-            submitted_unix_s=now_s,
+            submitted_unix_s=self._now_s,
         )
+        self._number = int(stored.id)
         Spare.objects.bulk_create(
             [Spare(experiment=stored, worker_id=spare.worker_id) for spare in plan.spares]
         )
-        ready = TrialState.PLANNED if stored.state == ExperimentState.RUNNING else TrialState.WAITING
         places = {candidate.name: candidate.worker_id for candidate in plan.chosen}
         rows = _TrialRows(stored.id, asked, digests, places)
-        insert_rows(Trial, _COLUMNS, rows.list_debug(debug, first=-len(debug)))
+        insert_rows(Trial, _COLUMNS, rows.list_debug(self._debug, first=-len(self._debug)))
         if asked.fleet.debug != "only":
-            needs = _insert_builds(rows, new, ready, first=-len(debug))
-            insert_rows(Trial, _COLUMNS, rows.list_design(plan, planned, ready, needs))
+            needs = _insert_builds(rows, plan, self._builds, first=-len(self._debug))
+            self._rows = rows.list_design(plan, new.planned, needs)
+        return self._number
+
+    @transaction.atomic
+    def add_trials(self) -> bool:
+        """Store some more trials; return whether there are more.
+
+        Raises:
+            InputError: when the experiment was ended or held meanwhile.
+        """
+        self._check_entering()
+        some = list(islice(self._rows, TRIALS_AT_ONCE))
+        insert_rows(Trial, _COLUMNS, some)
+        return len(some) == TRIALS_AT_ONCE
+
+    @transaction.atomic
+    def finish(self, *, at_once: bool = False) -> None:
+        """Let the experiment begin: with all that may go `at_once`, or with as many as each step lets go.
+
+        Raises:
+            InputError: when it was ended or held meanwhile.
+        """
+        self._check_entering()
+        running = self._state == ExperimentState.RUNNING
+        if at_once or not running:
+            ready = {
+                ExperimentState.RUNNING: "needs_id IS NULL",
+                ExperimentState.DEBUGGING: "purpose = 'debug'",
+            }.get(self._state, "1 = 0")
+            execute(
+                f"UPDATE datamill_trial SET state = 'planned' WHERE experiment_id = %s AND {ready}",
+                [self._number],
+            )
+        Experiment.objects.filter(pk=self._number).update(
+            state=self._state,
+            state_reason="waits for its owner" if self._state == ExperimentState.HELD else "",
+            releasing=running and not at_once,
+        )
+        self._tell()
+
+    @transaction.atomic
+    def drop(self) -> None:
+        """Cancel what was entered so far, if it is still being entered."""
+        drop_entry(self._number, "its trials could not be entered", self._now_s)
+
+    def _check_entering(self) -> None:
+        if not Experiment.objects.filter(pk=self._number, state_reason=ENTERING).exists():
+            raise InputError(
+                f"experiment {self._number} was ended while its trials were entered",
+                where=self._new.experiment.name,
+                remedy="Submit it again.",
+            )
+
+    def _tell(self) -> None:
+        new = self._new
         add_events(
             [
                 NewEvent(
                     EventKind.SUBMITTED,
                     user=new.owner.username,
-                    experiment_id=stored.id,
+                    experiment_id=self._number,
                     package_sha256=item.sha256,
-                    detail=f"{asked.name}: package {item.name}, {len(planned)} trials in all on "
-                    f"{len(plan.chosen)} workers.",
+                    detail=f"{new.experiment.name}: package {item.name}, {len(new.planned)} trials in all on "
+                    f"{len(new.plan.chosen)} workers.",
                 )
                 for item in new.head.packages
             ],
-            now_s,
+            self._now_s,
         )
-    return int(stored.id)
 
 
 def _check_packages(new: NewExperiment) -> None:
@@ -171,29 +260,45 @@ def _plan_debug_trials(
     ]
 
 
-def _insert_builds(
-    rows: _TrialRows, new: NewExperiment, ready: TrialState, first: int
-) -> dict[tuple[str, ...], int]:
-    """Insert a trial for each build that several workers share; return its row by the name of the build."""
-    asked, plan = new.experiment, new.plan
-    if asked.fleet.build_on != "strongest":
+def _list_builds(new: NewExperiment) -> dict[tuple[str, ...], PlannedTrial]:
+    """Return a trial for each build that several workers share, by the name of the build.
+
+    Raises:
+        InputError: when there are too many.
+    """
+    if new.experiment.fleet.build_on != "strongest" or new.experiment.fleet.debug == "only":
         return {}
     with_setup = {package.name for package in new.head.packages if package.has_setup}
+    names = _BuildNames(new.experiment, new.plan)
+    builds: dict[tuple[str, ...], PlannedTrial] = {}
+    for trial in new.planned:
+        if trial.package in with_setup:
+            builds.setdefault(names.name(trial), trial)
+            if len(builds) > _MOST_BUILDS:
+                raise InputError(
+                    f"the experiment has more than {_MOST_BUILDS:,} builds that workers share",
+                    where=new.experiment.name,
+                    remedy='Lower the builds, or write build_on = "worker" under [fleet].',
+                )
+    return builds
+
+
+def _insert_builds(
+    rows: _TrialRows, plan: FleetPlan, builds: Mapping[tuple[str, ...], PlannedTrial], first: int
+) -> dict[tuple[str, ...], int]:
+    """Insert a trial for each build; return its row by the name of the build."""
+    if not builds:
+        return {}
     strongest: dict[str, Candidate] = {}
     for candidate in sorted(
         plan.chosen, key=lambda item: (-item.cores, -item.memory_bytes, -item.clock_khz, item.name)
     ):
         strongest.setdefault(candidate.hardware.get("arch", ""), candidate)
-    names = _BuildNames(asked, plan)
-    builds: dict[tuple[str, ...], PlannedTrial] = {}
-    for trial in new.planned:
-        if trial.package in with_setup:
-            builds.setdefault(names.name(trial), trial)
     named = [
         (replace(trial, trial_id=f"build{number:05d}"), key)
         for number, (key, trial) in enumerate(builds.items(), start=1)
     ]
-    insert_rows(Trial, _COLUMNS, rows.list_builds(named, strongest, ready, first=first - len(named)))
+    insert_rows(Trial, _COLUMNS, rows.list_builds(named, strongest, first=first - len(named)))
     ids = dict(
         select_rows(
             "SELECT trial_id, id FROM datamill_trial WHERE experiment_id = %s AND purpose = 'build'",
@@ -233,27 +338,23 @@ class _TrialRows:
     ) -> Iterator[tuple[object, ...]]:
         """Yield rows of debug trials, before all others."""
         for position, (trial, candidate) in enumerate(trials, start=first):
-            yield self._make(
-                trial, candidate.worker_id, position, TrialPurpose.DEBUG, TrialState.PLANNED, reboot=False
-            )
+            yield self._make(trial, candidate.worker_id, position, TrialPurpose.DEBUG, reboot=False)
 
     def list_builds(
         self,
         trials: list[tuple[PlannedTrial, tuple[str, ...]]],
         strongest: Mapping[str, Candidate],
-        ready: TrialState,
         first: int,
     ) -> Iterator[tuple[object, ...]]:
         """Yield rows of builds that other trials need."""
         for position, (trial, key) in enumerate(trials, start=first):
             worker_id = strongest[key[0]].worker_id
-            yield self._make(trial, worker_id, position, TrialPurpose.BUILD, ready, reboot=False)
+            yield self._make(trial, worker_id, position, TrialPurpose.BUILD, reboot=False)
 
     def list_design(
         self,
         plan: FleetPlan,
         planned: Collection[PlannedTrial],
-        ready: TrialState,
         needs: Mapping[tuple[str, ...], int],
     ) -> Iterator[tuple[object, ...]]:
         """Yield rows of the design's trials in their order."""
@@ -268,7 +369,6 @@ class _TrialRows:
                 self.places[place],
                 trial.order,
                 TrialPurpose.DESIGN,
-                ready if needed is None else TrialState.WAITING,
                 reboot=reboot,
                 needs=needed,
             )
@@ -279,7 +379,6 @@ class _TrialRows:
         worker_id: str,
         position: int,
         purpose: TrialPurpose,
-        state: TrialState,
         *,
         reboot: bool,
         needs: int | None = None,
@@ -293,7 +392,7 @@ class _TrialRows:
             trial.block,
             self.digests[trial.package],
             reboot,
-            state.value,
+            TrialState.WAITING.value,
             0,
             needs,
             _ENCODER.encode(trial),

@@ -25,6 +25,7 @@ from datamill.service.broker.link import BROKER_ERRORS, BrokerAddress, BrokerLin
 from datamill.service.broker.server import BrokerServer, bind_port
 from datamill.service.broker.server_config import MOST_CONNECTIONS, BrokerPlace, BrokerTls
 from datamill.service.coordinator.credentials import list_void_credentials
+from datamill.service.coordinator.experiments import drop_unfinished_entries
 from datamill.service.front_door.addresses import name_origin
 from datamill.service.front_door.bounds import DoorBounds, choose_bounds, raise_file_limit
 from datamill.service.front_door.web_server import WebServer
@@ -36,7 +37,7 @@ from datamill.service.serving.database_lock import hold_database
 from datamill.service.serving.first_use import make_first_user, migrate_database, write_client_settings
 from datamill.service.serving.options import ServeOptions
 from datamill.service.serving.tls import TlsFiles, find_authority_pem, make_tls_files, read_tls_files
-from datamill.service.serving.writer import Writer, set_writer
+from datamill.service.serving.writer import Writer, run_as_writer, set_writer
 from datamill.service.submissions.stored_trials import drop_trials_files
 from datamill.service.watching.feed import ENDING
 from datamill.service.watching.reading import Readers, set_readers
@@ -134,6 +135,7 @@ async def serve(prepared: Prepared) -> int:
     try:
         drop_trials_files(prepared.folder.path)
         await asyncio.to_thread(calls.start)
+        await asyncio.to_thread(run_as_writer, drop_unfinished_entries, time.time())
         if server is not None:
             await server.start()
         else:

@@ -11,8 +11,14 @@ from datamill.execution.user_factors import UserFactor
 from datamill.experiment.errors import InputError
 from datamill.results.bundle import BUNDLE_FORMAT, BundleFactor, BundleHead, BundlePackage
 from datamill.service.bounded_work.calls import call_bounded
+from datamill.service.bounded_work.departures import find_departure
 from datamill.service.bounded_work.turns import GoneError
-from datamill.service.coordinator.submission import NewExperiment, create_experiment
+from datamill.service.coordinator.submission import (
+    TRIALS_AT_ONCE,
+    Entry,
+    NewExperiment,
+    create_experiment,
+)
 from datamill.service.files.store import name_stored_file
 from datamill.service.serving.writer import run_as_writer
 from datamill.service.submissions.planned_apart import INSPECTION, inspect_archive
@@ -35,7 +41,30 @@ def submit_experiment(submission: Submission, planned: PlannedSubmission, user: 
         hold=submission.options.hold,
         trials=planned.trials,
     )
-    return run_as_writer(create_experiment, new, now_s)
+    return _enter(new, now_s)
+
+
+def _enter(new: NewExperiment, now_s: float) -> int:
+    """Enter an experiment as the writer, which does other things between two pieces of a large one.
+
+    Raises:
+        InputError: when it cannot be entered, or was ended meanwhile.
+        GoneError: when the client left.
+    """
+    if len(new.planned) <= TRIALS_AT_ONCE:
+        return run_as_writer(create_experiment, new, now_s)
+    departure = find_departure()
+    entry = Entry(new, now_s)
+    number = run_as_writer(entry.begin)
+    try:
+        while run_as_writer(entry.add_trials):
+            if departure.has_left:
+                raise GoneError
+        run_as_writer(entry.finish)
+    except BaseException:
+        run_as_writer(entry.drop)
+        raise
+    return number
 
 
 def build_head(submission: Submission, planned: PlannedSubmission) -> BundleHead:
