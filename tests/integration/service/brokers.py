@@ -16,6 +16,7 @@ import nats.errors
 import nkeys
 import pytest
 from free_ports import find_free_port
+from integration.service import databases  # noqa: F401 - sets Django up
 from nats.aio.client import Client
 
 from datamill.experiment.errors import InputError
