@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -192,6 +193,44 @@ def test_a_killed_worker_leaves_nothing_to_the_next(host: PackageHost) -> None:
     after = host.run(HARMLESS)
     assert after.outcome == "completed", after.failure
     await_holding("nothing is left", lambda: not host.list_left() and not list_groups(process.pid))
+
+
+@pytest.mark.parametrize(
+    ("attack", "kind"), [(FORK_BOMB, "process_limit"), (MEMORY, "memory_limit")], ids=["bomb", "memory"]
+)
+def test_a_machine_without_control_groups_keeps_limits_too(host: PackageHost, attack: str, kind: str) -> None:
+    without = ["unshare", "--mount", "sh", "-c", 'umount -l -R /sys/fs/cgroup; exec "$@"', "sh"]
+    record = host.run(attack, through=without)
+    assert record.resources is not None
+    assert (record.resources.means, record.resources.reason != "") == ("rlimits", True)
+    expect_end(host, record, kind)
+
+
+def test_a_package_cannot_keep_the_machine_from_measuring(host: PackageHost) -> None:
+    """It locks what it sees under the names of the lock; workers lock the machine's own."""
+    if host.isolation == "plain":
+        pytest.skip("a plain world has the machine's files")
+    lock = Path("/run/lock/datamill-host.lock")
+    made = not lock.exists()
+    lock.touch(0o666)
+    attack = f"""#!/usr/bin/python3
+import fcntl, time
+fcntl.flock(open("{lock}"), fcntl.LOCK_EX | fcntl.LOCK_NB)
+print("locked", flush=True)
+time.sleep(60)
+"""
+    try:
+        with host.start(attack) as process:
+            output = host.folder / "output/run.out"
+            await_holding(
+                "it runs", lambda: (output.exists() and bool(output.read_text())) or bool(process.poll())
+            )
+            with lock.open() as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            process.terminate()
+    finally:
+        if made:
+            lock.unlink()
 
 
 def test_memory_that_others_took_is_no_answer_of_the_package(host: PackageHost) -> None:
