@@ -11,6 +11,10 @@ from simulation.seeds import prepare, run_seeds
 from simulation.summary import MOST_TOLD, Summary, list_failure
 
 
+#: Seeds after which a long simulation tells how far it is.
+TOLD_EVERY = 500
+
+
 def read_seeds(text: str) -> range:
     """Return the seeds that `FIRST..LAST` means, or `COUNT` ones from 0; the last one is left out."""
     first, dots, last = text.partition("..")
@@ -35,8 +39,11 @@ def main() -> int:
     else:
         results, jobs = run_seeds(options.seeds, options.jobs, options.plant), options.jobs
     summary, began_s = Summary(), time.monotonic()
-    for result in results:
+    for number, result in enumerate(results, start=1):
         summary.add(result)
+        if number % TOLD_EVERY == 0:
+            seconds = time.monotonic() - began_s
+            print(f"{number} seeds so far, {seconds:.0f} s, {len(summary.failed)} failed", flush=True)
         if result.violations and len(summary.failed) <= MOST_TOLD:
             print(*list_failure(result, options.plant), sep="\n", flush=True)
             if options.until_found:
