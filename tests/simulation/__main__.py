@@ -10,7 +10,6 @@ from simulation.planting import list_plants
 from simulation.seeds import prepare, run_seeds
 from simulation.summary import MOST_TOLD, Summary, list_failure
 
-
 #: Seeds after which a long simulation tells how far it is.
 TOLD_EVERY = 500
 

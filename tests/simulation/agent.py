@@ -458,6 +458,13 @@ class Agent:
             return "policy", "this factor is not set here"
         if lease.reboot and not policy.reboot:
             return "policy", "this machine is not rebooted"
+        is_root = spec.needs.privileged or spec.isolation == "overlay"
+        if is_root and not policy.privileged:
+            return "policy", "nobody is root here"
+        if (spec.needs.network and not policy.network) or set(spec.needs.kernel) - set(policy.kernel):
+            return "policy", "this package gets less here"
+        if spec.isolation == "plain" and not policy.plain:
+            return "policy", "nothing would keep the package apart"
         if policy.package_bytes and any(need.bytes > policy.package_bytes for need in lease.files):
             return "policy", "a file is too large"
         if self._disk.full:

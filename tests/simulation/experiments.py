@@ -14,6 +14,8 @@ from datamill.results.bundle import BUNDLE_FORMAT, BundleFactor, BundleHead, Bun
 from simulation.made_records import OPTIMIZATIONS
 from simulation.packages import SimulatedPackage
 
+#: Kinds of worlds that experiments ask for.
+ISOLATIONS = ("auto", "auto", "confined", "overlay", "user_namespace", "plain")
 #: Names of factors and levels as experiment files have them.
 BACKGROUND_LOAD, NO_LOAD, OWN_FACTOR = "background_load", "none", "own"
 
@@ -100,19 +102,32 @@ def _write_file(random: Random, brought: Brought, redundancy: int, replicates: i
         levels.append(f'{OWN_FACTOR} = ["on"]')
     sections = [
         f'[experiment]\nname = "simulated"\nreplicates = {replicates}\nseed = 1\nbuild = "{build}"\n'
-        f'isolation = "{random.choice(("auto", "overlay"))}"\n',
-        *(f'[[package]]\nname = "{item.name}"\npath = "{item.name}"\n' for item in brought.packages),
-        *([f'[[load]]\nname = "{brought.load.name}"\npath = "load"\n'] if brought.load else []),
+        f'isolation = "{random.choice(ISOLATIONS)}"\n',
+        *(
+            f'[[package]]\nname = "{item.name}"\npath = "{item.name}"\n{_draw_needs(random)}'
+            for item in brought.packages
+        ),
+        *(
+            [f'[[load]]\nname = "{brought.load.name}"\npath = "load"\n{_draw_needs(random)}']
+            if brought.load
+            else []
+        ),
         *(['[[factor]]\npath = "own"\n'] if brought.factor else []),
         "[factors]\n" + "\n".join(levels) + "\n",
         '[responses.score]\nunit = "1"\nformula = "score"\ndirection = "higher"\n',
         f'[limits]\nsetup_timeout = "{random.randrange(1, 4)} min"\nrun_timeout = "5 min"\n'
-        f'collect_timeout = "1 min"\n',
+        f'collect_timeout = "1 min"\nprocesses = {random.randrange(10, 1000)}\n',
         f'[fleet]\nreboot = "{random.choice(("trial", "block", "never"))}"\nblock_trials = 3\n'
         f'debug = "{random.choice(("first", "never", "never", "only"))}"\nredundancy = {redundancy}\n'
         f'build_on = "{build_on}"\nmost_attempts = {random.choice((1, 3, 4, 6))}\n',
     ]
     return "\n".join(sections)
+
+
+def _draw_needs(random: Random) -> str:
+    """Draw what a package asks of the host: mostly nothing."""
+    needs = ("network = true\n", "privileged = true\n", 'kernel = ["perf_events"]\n')
+    return random.choice(needs) if random.random() < 0.2 else ""
 
 
 def _plan_design(random: Random, brought: Brought, chosen: Sequence[Candidate], replicates: int) -> Design:

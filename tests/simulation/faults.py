@@ -12,7 +12,7 @@ from datamill.service.messages import Orders, Policy, Session
 from simulation.broker import Broker
 from simulation.coordinator_process import CoordinatorProcess
 from simulation.hostile import Attacker
-from simulation.machine import Machine
+from simulation.machine import Machine, draw_policy
 from simulation.made_records import encode_content, encode_report, make_inventory
 from simulation.network import Chances, Network
 from simulation.oracle import FORGED, Oracle
@@ -165,17 +165,18 @@ class Faults:
         random = self._random
         known = self._people.list_files()
         allowed = tuple(random.sample(known, random.randrange(1, len(known) + 1))) if known else ()
-        return random.choice(
+        more: dict[str, Any] = random.choice(
             (
-                Policy(),
-                Policy(reboot=True),
-                Policy(users=("nobody",), reboot=True),
-                Policy(users=tuple(random.sample(USERS, 2)), reboot=True),
-                Policy(packages=allowed, reboot=True),
-                Policy(package_bytes=random.randrange(1, 5_000_000), reboot=True),
-                Policy(forbidden_factors=(random.choice(("optimization", "own")),), reboot=True),
+                {},
+                {"reboot": True},
+                {"users": ("nobody",), "reboot": True},
+                {"users": tuple(random.sample(USERS, 2)), "reboot": True},
+                {"packages": allowed, "reboot": True},
+                {"package_bytes": random.randrange(1, 5_000_000), "reboot": True},
+                {"forbidden_factors": (random.choice(("optimization", "own")),), "reboot": True},
             )
         )
+        return draw_policy(random, **more)
 
     def _turn_hostile(self, machine: Machine) -> None:
         """Let a member lie from now on; two machines that share an identity do harm enough."""

@@ -127,6 +127,8 @@ def _list_told(lease: Lease) -> dict[str, Any]:
         "build seed": spec.build_seed,
         "measurements": (spec.measurements, spec.warmup),
         "limits": {name: getattr(spec.limits, name) for name in LIMITS},
+        "needs": (spec.needs.network, spec.needs.privileged, spec.needs.devices, spec.needs.kernel),
+        "covered": spec.covered,
         "folders": (spec.scratch_dir, spec.cache_dir, spec.output_dir),
         "load": (background.name, background.path, background.sha256) if background else None,
         "factors": [(item.name, item.path, item.sha256) for item in spec.user_factors],
@@ -138,7 +140,7 @@ def _list_told(lease: Lease) -> dict[str, Any]:
 
 LIMITS = (
     "setup_timeout_s", "run_timeout_s", "collect_timeout_s", "output_bytes", "archive_bytes",
-    "package_bytes", "package_files", "world_bytes",
+    "package_bytes", "package_files", "world_bytes", "processes", "memory_bytes", "descriptors",
 )  # fmt: skip
 
 
@@ -148,6 +150,8 @@ def _list_planned(plan: Plan, expected: ExpectedTrial, number: int) -> dict[str,
     package = next(item for item in head.packages if item.name == trial.package)
     wanted = trial.levels.get(BACKGROUND_LOAD, NO_LOAD)
     load = next((item for item in head.loads if item.name == wanted), None)
+    needs = [item.needs for item in experiment.packages if item.name == trial.package]
+    needs += [item.needs for item in experiment.loads if item.name == wanted]
     return {
         "schema": SCHEMA_VERSION,
         "user": plan.submitted.owner,
@@ -162,6 +166,13 @@ def _list_planned(plan: Plan, expected: ExpectedTrial, number: int) -> dict[str,
         "build seed": trial.build_seed,
         "measurements": (trial.measurements, trial.warmup),
         "limits": {name: getattr(experiment.limits, name) for name in LIMITS},
+        "needs": (
+            any(item.network for item in needs),
+            any(item.privileged for item in needs),
+            tuple(sorted({device for item in needs for device in item.devices})),
+            tuple(sorted({interface for item in needs for interface in item.kernel})),
+        ),
+        "covered": (),
         "folders": ("", "", ""),
         "load": (load.name, "", load.sha256) if load else None,
         "factors": [(item.name, "", item.sha256) for item in head.factors],

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -94,7 +94,7 @@ class Machine:
         self.refuses = False
         self._around = around
         self._random = around.scenario.random("machine", name)
-        self.policy = Policy(reboot=self._random.random() < 0.9)
+        self.policy = draw_policy(self._random, reboot=self._random.random() < 0.9)
         self._agent: Waiting | None = None
         self._process = Agent(self, self._random)
         self._sleeping: Happening | None = None
@@ -308,6 +308,17 @@ class Machine:
             self.disk.write(name, other.disk.read(name) or b"")
         self.disk.sync()
         self._uploads = dict(other._uploads)
+
+
+def draw_policy(random: Random, **more: Any) -> Policy:
+    """Draw what an owner gives to packages; mostly all of it."""
+    return Policy(
+        network=random.random() < 0.8,
+        privileged=random.random() < 0.8,
+        plain=random.random() < 0.8,
+        kernel=("perf_events",) if random.random() < 0.8 else (),
+        **more,
+    )
 
 
 def make_public_key(text: str) -> str:

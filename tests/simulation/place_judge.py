@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
+from datamill.experiment.records import PackageNeeds
+from datamill.service.messages import Policy
 from simulation.plans import Plan
 from simulation.tables import FAILED, OPEN, Tables, TrialRow, describe_hardware, read_policy
 
@@ -138,12 +140,22 @@ class PlaceJudge:
         if all_files:
             files |= {item.sha256: item.bytes for item in plan.submitted.head.loads}
         factors = {factor.name for factor in plan.submitted.plan.design.factors}
+        loads = plan.experiment.loads if all_files else ()
+        packages = [
+            item
+            for item in plan.experiment.packages
+            if all_files or item.name == plan.trials[row.trial_id].trial.package
+        ]
+        isolation = plan.experiment.isolation
         return (
             (not policy.users or plan.submitted.owner in policy.users)
             and (not policy.packages or files.keys() <= set(policy.packages))
             and (not policy.package_bytes or max(files.values()) <= policy.package_bytes)
             and not factors & set(policy.forbidden_factors)
             and (policy.reboot or plan.experiment.fleet.reboot == "never")
+            and all(gives(policy, item.needs) for item in (*packages, *loads))
+            and (isolation != "plain" or policy.plain)
+            and (isolation != "overlay" or policy.privileged)
         )
 
     def _judge_order(self, before: Tables, after: Tables, waiting: dict[str, list[TrialRow]]) -> None:
@@ -171,3 +183,13 @@ class PlaceJudge:
                 self._object(
                     f"{worker_id} is idle and gets no trial, though {row.experiment}.{row.trial_id} is due"
                 )
+
+
+def gives(policy: Policy, needs: PackageNeeds) -> bool:
+    """Tell whether an owner gives a package what it needs."""
+    return (
+        (policy.privileged or not needs.privileged)
+        and (policy.network or not needs.network)
+        and set(needs.devices) <= set(policy.devices)
+        and set(needs.kernel) <= set(policy.kernel)
+    )
