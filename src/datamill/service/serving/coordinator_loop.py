@@ -223,9 +223,9 @@ class CoordinatorLoop:
                     await self._send_orders_again()
                     self.nudge()
                 elif time.monotonic() >= next_check_s:
+                    next_check_s = time.monotonic() + _CHECK_EVERY_S
                     await link.check()
-                next_check_s = time.monotonic() + _CHECK_EVERY_S
-                self._captured = False
+                    self._captured = False
             except CapturedError as error:
                 link.trouble = str(error)
                 await self._note_capture(error)
