@@ -1,0 +1,89 @@
+"""A broker that is killed, or hangs, again and again: trials go on within ten seconds."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+from django.db import OperationalError, connections
+from integration.service.databases import use_database
+from integration.service.played_fleet import Coordinator, PlayedWorker, enrol, playing, submit
+from nightly import choose_count
+
+from datamill.service.models import Trial
+
+#: Longest time from a death to the next trial that counts, in seconds.
+MOST_RECOVERY_S = 10.0
+KILLS = choose_count(4, 20)
+
+
+@pytest.fixture
+def coordinator(tmp_path: Path) -> Iterator[Coordinator]:
+    """A coordinator that is not started; whatever it started is ended."""
+    data = tmp_path / "data"
+    data.mkdir()
+    use_database(f"sqlite:///{data / 'coordinator.sqlite3'}")
+    served = Coordinator(data)
+    yield served
+    if served.process is not None and served.process.poll() is None:
+        served.kill(signal.SIGTERM)
+    connections["default"].close()
+    use_database("sqlite://")
+
+
+def count_counted() -> int:
+    try:
+        return Trial.objects.filter(state="counted").count()
+    except OperationalError:
+        connections["default"].close()
+        return 0
+
+
+async def until_more(count: int) -> None:
+    while await asyncio.to_thread(count_counted) <= count:
+        await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize("who", ["broker", "hung broker"])
+def test_trials_go_on_within_ten_seconds_of_a_death(coordinator: Coordinator, who: str) -> None:
+    async def run() -> list[float]:
+        identities = await asyncio.to_thread(enrol, ["m1", "m2", "m3", "m4"])
+        await asyncio.to_thread(submit, 4000)
+        coordinator.start()
+        await asyncio.to_thread(coordinator.wait_until_well)
+        fleet = [
+            PlayedWorker(identity, coordinator.broker_url, coordinator.keys(), Random(number), 0.1)
+            for number, identity in enumerate(identities)
+        ]
+        took = []
+        async with playing(fleet):
+            await asyncio.wait_for(until_more(20), 120)
+            for _ in range(KILLS):
+                began = time.monotonic()
+                if who == "broker":
+                    os.kill(coordinator.broker_pid, signal.SIGKILL)
+                else:
+                    pid = coordinator.broker_pid
+                    os.kill(pid, signal.SIGSTOP)
+                    while (await asyncio.to_thread(coordinator.health) or {}).get("status") != "trouble":
+                        assert time.monotonic() - began < MOST_RECOVERY_S, "nobody noticed"
+                        await asyncio.sleep(0.05)
+                    os.kill(pid, signal.SIGCONT)
+                    began = time.monotonic()
+                # What was under way in the database may still come in.
+                await asyncio.sleep(0.3)
+                await asyncio.wait_for(until_more(await asyncio.to_thread(count_counted)), 120)
+                took.append(time.monotonic() - began)
+                await asyncio.to_thread(coordinator.wait_until_well)
+                await asyncio.wait_for(until_more(await asyncio.to_thread(count_counted) + 10), 120)
+        return took
+
+    took = asyncio.run(run())
+    print(f"{who}: {', '.join(f'{seconds:.1f}' for seconds in took)} s")
+    assert max(took) < MOST_RECOVERY_S
