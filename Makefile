@@ -117,6 +117,7 @@ bench: setup
 	$(BIN)/python benches/fleet_throughput.py
 	$(BIN)/python benches/fleet_broker.py
 	$(BIN)/python benches/fleet_planning.py
+	$(BIN)/python benches/request_budgets.py
 	$(BIN)/python benches/fleet_worker.py
 	$(BIN)/python benches/worker_choice.py
 
