@@ -390,6 +390,7 @@ def run_phases(
         player.stdin.write(json.dumps(orders).encode())
         player.stdin.close()
         while count_leases() < options.counted_before:
+            assert player.poll() is None, "the simulated workers ended"
             time.sleep(0.2)
         for _ in range(options.times):
             for kind in options.only or loads:
