@@ -25,6 +25,7 @@ from nats.js.api import AckPolicy, ConsumerConfig, RetentionPolicy, StreamConfig
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
+from integration.hostile.test_broker_with_streams import lab_broker
 from integration.service.brokers import (
     WorkerIdentity,
     connect_coordinator,
@@ -110,8 +111,8 @@ async def measure_consumers(
 ) -> list[list[str]]:
     """A work queue with a durable consumer for each worker."""
     keys = make_keys()
-    async with running_broker(folder, keys) as (server, url):
-        assert server.pid is not None
+    async with lab_broker(folder, keys) as url:
+        pid = int((folder / "server.pid").read_text())
         client, _ = await connect_coordinator(url, keys)
         jetstream = client.jetstream(timeout=60)
         await jetstream.add_stream(
@@ -140,7 +141,7 @@ async def measure_consumers(
                 )
             )
         seconds = time.perf_counter() - start
-        row = format_row("a durable consumer each", len(workers), 0, server.pid, seconds, len(workers))
+        row = format_row("a durable consumer each", len(workers), 0, pid, seconds, len(workers))
         await client.close()
     return [row]
 

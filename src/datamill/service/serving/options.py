@@ -159,7 +159,13 @@ def _make_parser() -> argparse.ArgumentParser:
     add("--nats", action="append", default=[], metavar="URL", help="a broker of yours; may be repeated")
     add("--nats-account-seed", type=Path, metavar="FILE", help="seed (SA…) of the account there")
     add("--nats-account", default="", metavar="KEY", help="the account (A…) when the seed is its signing key")
-    add("--nats-replicas", type=int, choices=(1, 3, 5), default=1, help="copies of each message there")
+    add(
+        "--nats-replicas",
+        type=int,
+        choices=(1, 3, 5),
+        default=1,
+        help="of earlier versions; nothing is kept there any more",
+    )
     add(
         "--nats-ca",
         type=Path,
