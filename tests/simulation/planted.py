@@ -171,14 +171,6 @@ def any_goodbye_is_heeded() -> None:
 
 
 @plant
-def orders_are_not_repeated() -> None:
-    """Orders that were lost on their way are never sent again."""
-    from datamill.service.coordinator import repeats
-
-    repeats.OrderRepeats.list_due = lambda _self, _now_s: []  # type: ignore[method-assign]
-
-
-@plant
 def reports_are_not_repeated() -> None:
     """A report that was lost on its way is never sent again over the same connection."""
     from simulation.agent import Agent
