@@ -2,7 +2,7 @@
 
 from synthetic import make_failed_record, make_phase, make_record
 
-from datamill.results.trial_record import FactorFacts
+from datamill.results.trial_record import Accelerator, FactorFacts, GuestFacts, IsolationFacts
 from datamill.results.validity import (
     count_trials_once,
     explain_exclusion,
@@ -57,3 +57,13 @@ def test_a_completed_attempt_counts_before_any_failed_one() -> None:
     records = [make_failed_record("t1", 1, "internal"), make_record("t1", 2), make_failed_record("t1", 3)]
     assert count_trials_once(records).counted == {"t1": 2}
     assert count_trials_once([records[0], records[2]]).counted == {"t1": 3}
+
+
+def test_times_of_unlike_guests_are_warned_about() -> None:
+    def isolate(accelerator: Accelerator) -> IsolationFacts:
+        return IsolationFacts("guest", "", guest=GuestFacts(accelerator, "6.1", 1, 1 << 30))
+
+    alike = [make_record(name, isolation=isolate("tcg")) for name in ("t1", "t2")]
+    assert list_warnings(alike) == ()
+    (warning,) = list_warnings([*alike, make_record("t3", isolation=isolate("kvm"))])
+    assert "tcg with Linux 6.1 and 1 processors in 2, kvm" in warning

@@ -20,7 +20,7 @@ pub fn read_policy(path: &Path) -> Result<Policy, String> {
     let text = String::from_utf8(text).map_err(|error| at(error.to_string()))?;
     let policy: Policy = toml::from_str(&text).map_err(|error| {
         at(format!(
-            "{}; it may hold users, packages, forbidden_factors, devices, kernel, covered (lists of texts), reboot, network, privileged, plain (true or false) and package_bytes (a number)",
+            "{}; it may hold users, packages, forbidden_factors, devices, kernel, covered (lists of texts), reboot, network, privileged, plain, guests_only (true or false) and package_bytes (a number)",
             error.to_string().trim_end()
         ))
     })?;
@@ -70,6 +70,10 @@ pub fn check_isolation(
 ) -> Result<(), Refusal> {
     let refuse = |message: &str| Err(Refusal::new(RefusalReason::Policy, message));
     match wanted_kind(spec, strongest) {
+        // A guest's times are not those of this machine: nothing but the experiment may choose one.
+        kind if policy.guests_only && kind != IsolationKind::Guest => refuse(
+            "The owner of this machine allows packages in guests alone: isolation = \"guest\" in the experiment.",
+        ),
         IsolationKind::Plain if !policy.plain => refuse(
             "Nothing would keep the package apart from this machine, and its owner does not allow that.",
         ),

@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use datamill_protocol::{
-    CacheFacts, CompilerVersion, FLEET_SCHEMA_VERSION, FactorOffer, Inventory, IsolationKind,
-    SCHEMA_VERSION,
+    CacheFacts, CompilerVersion, FLEET_SCHEMA_VERSION, FactorOffer, GuestOffer, Inventory,
+    IsolationKind, SCHEMA_VERSION,
 };
 
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,8 @@ pub struct InventoryParts {
     pub worker_version: String,
     /// Strongest way to keep a trial apart that works here.
     pub isolation: IsolationKind,
+    /// Whether trials can run in guests here.
+    pub guest: GuestOffer,
     /// What this host offers of each factor.
     pub factors: Vec<FactorOffer>,
     /// Free bytes where packages and builds go.
@@ -52,6 +54,7 @@ pub fn read_inventory(parts: InventoryParts) -> Inventory {
         compilers: list_compilers(parts.known_compilers.as_deref()),
         counters: counters_can_be_read(),
         isolation: parts.isolation,
+        guest: parts.guest,
         // SAFETY: no pointers involved.
         root: unsafe { libc::geteuid() } == 0,
         free_disk_bytes: parts.free_disk_bytes,
@@ -366,6 +369,7 @@ mod tests {
         let inventory = read_inventory(InventoryParts {
             worker_version: "1".to_owned(),
             isolation: IsolationKind::Plain,
+            guest: GuestOffer::default(),
             factors: Vec::new(),
             free_disk_bytes: 7,
             known_compilers: None,

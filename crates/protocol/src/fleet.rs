@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::offer::FactorOffer;
-use crate::record::{HostFacts, IsolationKind, TrialRecord};
+use crate::record::{Accelerator, HostFacts, IsolationKind, TrialRecord};
 use crate::spec::{KernelInterface, TrialSpec};
 
 /// Version of the messages between coordinator and worker. Each side refuses a newer one of the other, and says so.
@@ -39,8 +39,11 @@ pub struct Inventory {
     pub compilers: Vec<CompilerVersion>,
     /// Whether hardware counters can be read.
     pub counters: bool,
-    /// Strongest way to keep a trial apart that works here.
+    /// Strongest way to keep a trial apart that works here, but for guests.
     pub isolation: IsolationKind,
+    /// Whether trials can run in guests here.
+    #[serde(default)]
+    pub guest: GuestOffer,
     /// Whether the worker has the rights of root.
     pub root: bool,
     /// Free bytes where the worker keeps packages and builds.
@@ -49,6 +52,28 @@ pub struct Inventory {
     pub factors: Vec<FactorOffer>,
     /// The worker's clock, nanoseconds since the Unix epoch.
     pub clock_unix_ns: u64,
+}
+
+/// Emulated machines for trials, as a machine has them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GuestOffer {
+    /// What executes their instructions; absent where there are none.
+    pub accelerator: Option<Accelerator>,
+    /// Why there are none, one sentence without a full stop; empty where there are.
+    pub reason: String,
+    /// What they offer of each factor.
+    pub factors: Vec<FactorOffer>,
+}
+
+impl Default for GuestOffer {
+    fn default() -> Self {
+        Self {
+            accelerator: None,
+            reason: "its worker does not tell".to_owned(),
+            factors: Vec::new(),
+        }
+    }
 }
 
 /// One cache of a processor.
@@ -97,6 +122,8 @@ pub struct Policy {
     pub privileged: bool,
     /// Whether packages may run where nothing better than a folder keeps them apart from this machine.
     pub plain: bool,
+    /// Whether packages may run in guests alone: in emulated machines of their own.
+    pub guests_only: bool,
     /// Absolute paths that no trial sees.
     pub covered: Vec<String>,
 }

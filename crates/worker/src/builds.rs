@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::digest::hash_parts;
 use crate::factors::Levels;
 use crate::inside::Assignment;
+use crate::interrupt::Interrupt;
 use crate::keeping::Keeping;
 use crate::phases::interrupted;
 use crate::scratch::{UnfinishedFolder, remove_tree};
@@ -92,7 +93,7 @@ pub fn obtain_shared_build(
         )
     };
     fs::create_dir_all(&builds).map_err(storing())?;
-    let _lock = lock(&builds.join(format!("{key}.lock")), assignment)?;
+    let _lock = lock(&builds.join(format!("{key}.lock")), assignment.interrupt)?;
     if let Some(found) = read_stored(&folder) {
         return Ok(found);
     }
@@ -142,7 +143,7 @@ fn read_stored(folder: &Path) -> Option<SharedBuild> {
 }
 
 /// Waits for other workers that make the same build.
-fn lock(path: &Path, assignment: &Assignment<'_>) -> Step<File> {
+pub fn lock(path: &Path, interrupt: &Interrupt) -> Step<File> {
     let locking = || io_failure(Phase::Setup, format!("locking `{}`", path.display()));
     let file = File::options()
         .create(true)
@@ -153,7 +154,7 @@ fn lock(path: &Path, assignment: &Assignment<'_>) -> Step<File> {
         if error != rustix::io::Errno::WOULDBLOCK {
             return Err(locking()(error.into()));
         }
-        if assignment.interrupt.is_pending() {
+        if interrupt.is_pending() {
             return Err(interrupted(Phase::Setup));
         }
         std::thread::sleep(Duration::from_millis(20));

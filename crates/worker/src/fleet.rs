@@ -9,11 +9,14 @@ use datamill_fleet::{
     become_worker, free_bytes, join, run_leased, serve,
 };
 use datamill_host::{Host, InventoryParts, read_inventory};
-use datamill_protocol::{Inventory, IsolationKind, Policy, RefusalReason, TrialSpec};
+use datamill_protocol::{
+    GuestOffer, Inventory, IsolationKind, IsolationWanted, Policy, RefusalReason, TrialSpec,
+};
 use rustix::fs::Mode;
 use rustix::process::umask;
 
 use crate::factors;
+use crate::guest::find_guests;
 use crate::interrupt::Interrupt;
 use crate::isolation_look::find_isolation;
 use crate::leased_trial::make_attempt;
@@ -109,6 +112,7 @@ impl Machine for ThisMachine {
         read_inventory(InventoryParts {
             worker_version: env!("CARGO_PKG_VERSION").to_owned(),
             isolation: self.isolation(),
+            guest: offer_guests(),
             factors: factors::offer_factors(),
             free_disk_bytes: free_bytes(cache).unwrap_or(0),
             known_compilers: cache
@@ -120,6 +124,9 @@ impl Machine for ThisMachine {
     fn check_spec(&self, spec: &TrialSpec) -> Result<(), Refusal> {
         let refuse = |cause: String| Refusal::new(RefusalReason::Factor, format!("{cause}."));
         check_spec(spec).map_err(refuse)?;
+        if spec.isolation == IsolationWanted::Guest {
+            return check_guest_levels(spec).map_err(refuse);
+        }
         for (name, level) in &spec.levels {
             if spec.user_factors.iter().any(|factor| factor.name == *name) {
                 continue;
@@ -156,5 +163,45 @@ impl Machine for ThisMachine {
 
     fn restore_host(&self) -> Result<(), String> {
         restore_quietly()
+    }
+}
+
+/// Checks the levels of a trial against what a guest here offers; only the guest itself knows those that are
+/// not listed.
+fn check_guest_levels(spec: &TrialSpec) -> Result<(), String> {
+    let interrupt = Interrupt::deaf().map_err(|error| error.to_string())?;
+    let guests =
+        find_guests(&interrupt).map_err(|cause| format!("This machine has no guest: {cause}"))?;
+    for (name, level) in &spec.levels {
+        let Some(offer) = guests.offers.iter().find(|offer| offer.name == *name) else {
+            continue;
+        };
+        let missing = offer.missing.iter().find(|missing| missing.level == *level);
+        let reason = missing.map_or(&offer.reason, |missing| &missing.reason);
+        if missing.is_some() || offer.levels.is_empty() {
+            return Err(format!(
+                "A guest of this host has no level {level} of {name}: {reason}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether this machine has guests; the first look of each boot takes seconds where there is an image.
+fn offer_guests() -> GuestOffer {
+    let found = Interrupt::deaf()
+        .map_err(|error| error.to_string())
+        .and_then(|interrupt| find_guests(&interrupt));
+    match found {
+        Ok(guests) => GuestOffer {
+            accelerator: Some(guests.machine.accelerator),
+            reason: String::new(),
+            factors: guests.offers,
+        },
+        Err(reason) => GuestOffer {
+            accelerator: None,
+            reason,
+            factors: Vec::new(),
+        },
     }
 }

@@ -5,11 +5,12 @@ use std::path::Path;
 use datamill_fleet::{OpenAttempt, TrialEnd};
 use datamill_protocol::{
     BuildFacts, BuildPolicy, Failure, FailureKind, IsolationFacts, IsolationKind, IsolationWanted,
-    Lease, LeaseTask, Outcome, Phase, SCHEMA_VERSION, TrialRecord, TrialSpec, WorkerFacts,
+    LeaseTask, Outcome, Phase, SCHEMA_VERSION, TrialRecord, TrialSpec, WorkerFacts,
 };
 
 use crate::builds::{builds_folder, name_build};
 use crate::factors::{Levels, add_unread_factors};
+use crate::guest::make_attempt_in_guest;
 use crate::interrupt::Interrupt;
 use crate::isolation_look::find_isolation;
 use crate::scratch::remove_tree;
@@ -19,7 +20,7 @@ use crate::trial::{build_shared_package, run_trial, unix_ns};
 use crate::trouble::{Step, failure};
 
 /// Digits of a shipped build's digest that are its identity in records.
-const IDENTITY_DIGITS: usize = 32;
+pub const IDENTITY_DIGITS: usize = 32;
 
 /// Makes the attempt that the agent took; `worker` is the name by which the fleet calls this machine.
 pub fn make_attempt(open: &OpenAttempt, worker: &str, interrupt: &Interrupt) -> TrialEnd {
@@ -31,8 +32,14 @@ pub fn make_attempt(open: &OpenAttempt, worker: &str, interrupt: &Interrupt) -> 
                 eprintln!("datamill-worker: {error}");
             }
             match lease.task {
+                _ if lease.spec.isolation == IsolationWanted::Guest => {
+                    make_attempt_in_guest(lease, &levels, interrupt)
+                }
                 LeaseTask::Build => make_build(&lease.spec, &levels, worker, interrupt),
-                LeaseTask::Trial => make_trial(lease, &levels, interrupt),
+                LeaseTask::Trial => {
+                    let prebuilt = lease.prebuilt.as_ref().map(|need| need.sha256.as_str());
+                    run_with_build(&lease.spec, prebuilt, &levels, interrupt)
+                }
             }
         }
     };
@@ -52,16 +59,20 @@ fn refused_spec(cause: &str) -> Failure {
     )
 }
 
-fn make_trial(lease: &Lease, levels: &Levels, interrupt: &Interrupt) -> TrialRecord {
-    let spec = &lease.spec;
-    let (Some(prebuilt), Some(package)) = (&lease.prebuilt, &spec.package.sha256) else {
+/// Runs a trial, of the build with this digest if one was sent; it lies beside the package.
+pub fn run_with_build(
+    spec: &TrialSpec,
+    prebuilt: Option<&str>,
+    levels: &Levels,
+    interrupt: &Interrupt,
+) -> TrialRecord {
+    let (Some(prebuilt), Some(package)) = (prebuilt, &spec.package.sha256) else {
         return run_trial(spec, levels, interrupt);
     };
     let kind = wanted_kind(spec);
     let place = builds_folder(spec).join(name_build(package, spec, levels, kind));
-    let archive =
-        Path::new(&spec.package.path).with_file_name(format!("{}.tar.gz", prebuilt.sha256));
-    let identity = &prebuilt.sha256[..IDENTITY_DIGITS.min(prebuilt.sha256.len())];
+    let archive = Path::new(&spec.package.path).with_file_name(format!("{prebuilt}.tar.gz"));
+    let identity = &prebuilt[..IDENTITY_DIGITS.min(prebuilt.len())];
     match install_build(&archive, identity, &place, kind, &spec.limits, interrupt) {
         Err(cause) => {
             let mut record = run_trial(spec, levels, interrupt);
@@ -92,7 +103,8 @@ fn make_trial(lease: &Lease, levels: &Levels, interrupt: &Interrupt) -> TrialRec
     }
 }
 
-fn make_build(
+/// Makes a build for others; `worker` is the name that they hear.
+pub fn make_build(
     spec: &TrialSpec,
     levels: &Levels,
     worker: &str,
@@ -147,7 +159,11 @@ fn unpackable(cause: String) -> Failure {
 }
 
 /// The record of a build alone.
-fn record_build(spec: &TrialSpec, started_unix_ns: u64, built: Step<BuildFacts>) -> TrialRecord {
+pub fn record_build(
+    spec: &TrialSpec,
+    started_unix_ns: u64,
+    built: Step<BuildFacts>,
+) -> TrialRecord {
     let (build, failure) = match built {
         Ok(facts) => (Some(facts), None),
         Err(failure) => (None, Some(failure)),

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::builds::{BuildError, SharedBuild, obtain_shared_build};
 use crate::factors::{HostTurn, Levels, UserFactors, add_unread_factors, prepare_user_factors};
-use crate::guest::run_trial_in_guest;
+use crate::guest::{build_in_guest, run_trial_in_guest};
 use crate::inside::{Assignment, TrialParts, lost_carrier, perform_trial};
 use crate::interrupt::Interrupt;
 use crate::keeping::Keeping;
@@ -32,7 +32,7 @@ use crate::world::{
 /// Runs one trial; whatever happens, the record tells it.
 pub fn run_trial(spec: &TrialSpec, levels: &Levels, interrupt: &Interrupt) -> TrialRecord {
     if spec.isolation == IsolationWanted::Guest {
-        return run_trial_in_guest(spec, levels, interrupt);
+        return run_trial_in_guest(spec, levels, None, interrupt);
     }
     let started_unix_ns = unix_ns();
     // Read first: a plain world lets the scripts of root change even the host's name.
@@ -117,6 +117,11 @@ pub fn build_shared_package(
     levels: &Levels,
     interrupt: &Interrupt,
 ) -> Step<BuildFacts> {
+    if spec.isolation == IsolationWanted::Guest {
+        return build_in_guest(spec, levels, interrupt)?
+            .facts
+            .ok_or_else(|| impossible_failure("a guest made it elsewhere"));
+    }
     let prepared = prepare(spec, levels, interrupt)?;
     let bounds = Rc::new(Resources::prepare(&spec.limits));
     let assignment = prepared.assignment(spec, levels, &bounds, interrupt);

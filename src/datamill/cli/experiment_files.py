@@ -127,7 +127,8 @@ def ask_host(file: ExperimentFile, binary: Path) -> ExperimentFile:
         WorkerError: when the worker cannot tell.
     """
     brought = [factor.path for factor in file.user_factors]
-    offers = read_offers(binary, list_asked_levels(file.experiment), brought)
+    in_guest = file.experiment.isolation == "guest"
+    offers = read_offers(binary, list_asked_levels(file.experiment), brought, in_guest=in_guest)
     if not any(package.has_setup for package in file.packages):
         offers = withdraw_build_policy(file.experiment, offers)
     check_offers(file.experiment, offers)

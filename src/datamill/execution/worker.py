@@ -122,7 +122,11 @@ def read_host_facts(binary: Path) -> HostFacts:
 
 
 def read_offers(
-    binary: Path, asked: Iterable[tuple[str, str]] = (), user_factors: Iterable[Path] = ()
+    binary: Path,
+    asked: Iterable[tuple[str, str]] = (),
+    user_factors: Iterable[Path] = (),
+    *,
+    in_guest: bool = False,
 ) -> dict[str, FactorOffer]:
     """Return what this host offers of each factor, by name.
 
@@ -130,11 +134,13 @@ def read_offers(
         binary: the worker.
         asked: factors and levels to ask for; those that do not exist here are among the missing ones.
         user_factors: folders or archives of factors that an experiment brings along.
+        in_guest: whether a guest is asked, which trials with `isolation = "guest"` run in.
 
     Raises:
-        WorkerError: when the worker cannot tell.
+        WorkerError: when the worker cannot tell, or has no guests.
     """
-    arguments = [part for name, level in asked for part in ("--ask", f"{name}={level}")]
+    arguments = ["--guest"] if in_guest else []
+    arguments += [part for name, level in asked for part in ("--ask", f"{name}={level}")]
     arguments += [part for path in user_factors for part in ("--user", str(path.absolute()))]
     offers = msgspec.json.decode(ask_worker(binary, "factors", *arguments), type=list[FactorOffer])
     return {offer.name: offer for offer in offers}

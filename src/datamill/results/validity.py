@@ -96,6 +96,7 @@ def list_warnings(records: Iterable[TrialRecord], *, used_names: Collection[str]
     left: Counter[str] = Counter()
     small: Counter[str] = Counter()
     isolation: Counter[tuple[str, str]] = Counter()
+    guests: Counter[str] = Counter()
     trials = 0
     for record in records:
         trials += 1
@@ -113,6 +114,8 @@ def list_warnings(records: Iterable[TrialRecord], *, used_names: Collection[str]
         if record.run is not None and record.run.peak_memory_bytes <= record.run.peak_memory_floor_bytes:
             small[record.package] += 1
         isolation[(record.isolation.kind, record.isolation.reason)] += 1
+        if (guest := record.isolation.guest) is not None:
+            guests[f"{guest.accelerator} with Linux {guest.kernel} and {guest.processors} processors"] += 1
 
     warnings = []
     for (name, package), facts in unseen.items():
@@ -142,4 +145,9 @@ def list_warnings(records: Iterable[TrialRecord], *, used_names: Collection[str]
     if len({kind for kind, _ in isolation}) > 1:
         kinds = ", ".join(f"{kind} in {count}" for (kind, _), count in isolation.most_common())
         warnings.append(f"trials were not all kept apart from the host in the same way: {kinds}")
+    if len(guests) > 1:
+        told = ", ".join(f"{guest} in {count}" for guest, count in guests.most_common())
+        warnings.append(
+            f"trials did not all run in the same kind of guest: {told}; compare no times of unlike ones"
+        )
     return tuple(warnings)

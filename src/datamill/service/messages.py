@@ -11,7 +11,14 @@ from typing import Literal
 import msgspec
 
 from datamill.experiment.offers import FactorOffer
-from datamill.results.trial_record import HostFacts, IsolationKind, KernelInterface, TrialRecord, TrialSpec
+from datamill.results.trial_record import (
+    Accelerator,
+    HostFacts,
+    IsolationKind,
+    KernelInterface,
+    TrialRecord,
+    TrialSpec,
+)
 
 FLEET_SCHEMA_VERSION = 2
 #: Versions of the messages that the coordinator still speaks.
@@ -38,6 +45,14 @@ class CompilerVersion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     version: str
 
 
+class GuestOffer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Emulated machines for trials, as a machine has them."""
+
+    accelerator: Accelerator | None
+    reason: str
+    factors: tuple[FactorOffer, ...]
+
+
 class Inventory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a machine is and offers, as its worker sees it."""
 
@@ -56,6 +71,7 @@ class Inventory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     free_disk_bytes: int
     factors: tuple[FactorOffer, ...]
     clock_unix_ns: int
+    guest: GuestOffer = GuestOffer(None, "its worker does not tell", ())
 
 
 class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -71,6 +87,7 @@ class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kernel: tuple[KernelInterface, ...] = ()
     privileged: bool = False
     plain: bool = False
+    guests_only: bool = False
     covered: tuple[str, ...] = ()
 
 

@@ -107,9 +107,11 @@ class GuestHost:
         for process in Path("/proc").glob("[0-9]*"):
             try:
                 command = (process / "cmdline").read_bytes().decode(errors="replace")
+                disks = [str(item.readlink()) for item in (process / "fd").iterdir()]
             except OSError:
                 continue
-            if mark in command and "boot-guest" in command:
+            ours = any(disk.startswith(str(self.state)) for disk in disks)
+            if mark in command and "boot-guest" in command and ours:
                 found.append(int(process.name))
         return found
 

@@ -15,6 +15,7 @@ from integration.hostile.guest_trials import GuestHost, make_guest_host
 
 from datamill.guests import GuestUnavailableError
 from datamill.guests.emulator import find_emulator
+from datamill.results.trial_record import SCHEMA_VERSION
 
 SECRET = "the-owners-secret-6b1f"
 #: What the machine's kernel is set to; a package tries to change it.
@@ -153,7 +154,7 @@ close $out;
 system "sync";
 mkdir "/mnt"; system "mount -t proc proc /mnt; echo b >/mnt/sysrq-trigger";
 sleep 60;
-""".replace("SCHEMA", "3")
+""".replace("SCHEMA", str(SCHEMA_VERSION))
         },
     )
     record = guests.run(spec)

@@ -22,11 +22,12 @@ from integration.service.api_users import (
 )
 from integration.service.fleets import START_S, find_attempt, join, list_leases, say, tell_record
 
+from datamill.experiment.offers import FactorOffer
 from datamill.service.accounts import revoke_api_key
 from datamill.service.coordinator.invariants import find_violations
 from datamill.service.coordinator.members import drain_worker
 from datamill.service.coordinator.step import step
-from datamill.service.messages import Policy
+from datamill.service.messages import GuestOffer, Policy
 from datamill.service.models import Event, Experiment, Quarantine, Trial
 
 
@@ -266,6 +267,31 @@ def test_an_experiment_that_no_worker_can_run_says_what_excludes_each() -> None:
     status, plan = ada.post("/experiments/plan", make_submission(ada.user))
     assert [worker["name"] for worker in plan["workers"]] == ["willing"]
     assert {item["name"] for item in plan["ineligible"]} == {"picky", "tired"}
+
+
+@pytest.mark.usefixtures("database")
+def test_trials_in_guests_are_planned_for_workers_that_have_guests() -> None:
+    ada = ApiUser("ada")
+    text = TEXT.replace("[experiment]\n", '[experiment]\nisolation = "guest"\n')
+    assert text != TEXT
+    join("silent")
+    join("bare", guest=GuestOffer(None, "there is no image of a guest", ()))
+    aslr = FactorOffer("aslr", "process", ("on", "off"))
+    join("able", guest=GuestOffer("tcg", "", (aslr,)), factors=())
+    _, plan = ada.post("/experiments/plan", make_submission(ada.user, text))
+    assert [worker["name"] for worker in plan["workers"]] == ["able"]
+    reasons = {item["name"]: item["reason"] for item in plan["ineligible"]}
+    assert reasons["bare"] == "it has no guests: there is no image of a guest"
+    assert reasons["silent"] == "it has no guests: its worker does not tell"
+
+
+@pytest.mark.usefixtures("database")
+def test_an_owner_who_allows_guests_only_gets_no_other_trials() -> None:
+    ada = ApiUser("ada")
+    join("careful", policy=Policy(guests_only=True), guest=GuestOffer("kvm", "", ()))
+    status, refused = ada.post("/experiments/plan", make_submission(ada.user))
+    assert status == 400
+    assert "its owner allows packages in guests alone" in refused["message"]
 
 
 @pytest.mark.usefixtures("database")

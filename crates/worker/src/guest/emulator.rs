@@ -140,7 +140,12 @@ impl Emulator {
         arguments.extend(["-m".to_owned(), format!("{}M", machine.memory_mib)]);
         arguments.extend(["-smp".to_owned(), machine.processors.to_string()]);
         for (name, descriptor) in DISKS {
-            let read_only = if name == RESULT_DISK { "off" } else { "on" };
+            let (read_only, full) = if name == RESULT_DISK {
+                // A full disk is an error in the guest; by default the guest would wait for more.
+                ("off", ",werror=report")
+            } else {
+                ("on", "")
+            };
             arguments.extend([
                 "-add-fd".to_owned(),
                 format!("fd={descriptor},set={descriptor}"),
@@ -150,7 +155,7 @@ impl Emulator {
                      read-only={read_only},locking=off"
                 ),
                 "-device".to_owned(),
-                format!("virtio-blk-pci,drive={name},serial={name}"),
+                format!("virtio-blk-pci,drive={name},serial={name}{full}"),
             ]);
         }
         arguments

@@ -11,10 +11,13 @@ use super::boot::find_disk;
 use super::emulator::{JOB_DISK, RESULT_DISK};
 use super::job::{GuestJob, read_job};
 use super::result::write_result;
-use crate::factors::{offer_asked, offer_user_factors};
+use crate::factors::{Levels, offer_asked, offer_user_factors};
 use crate::interrupt::Interrupt;
+use crate::leased_trial::{make_build, run_with_build};
 use crate::spec_file::check_spec;
-use crate::trial::run_trial;
+
+/// Who made a build, as its users in other guests hear it.
+pub const ORIGIN: &str = "a guest";
 
 /// What a guest has to say.
 #[derive(Debug, Serialize, Deserialize)]
@@ -37,9 +40,15 @@ pub fn run_guest_job(interrupt: &Interrupt) -> io::Result<()> {
             Ok(offers) => GuestReport::Offers(offer_asked(&asked, offers)),
             Err(cause) => GuestReport::Refused(cause),
         },
-        Ok(GuestJob::Trial(spec)) => {
+        Ok(GuestJob::Trial { spec, prebuilt }) => {
             output = Some(spec.output_dir.clone());
-            perform(&spec, interrupt)
+            perform(&spec, |levels| {
+                run_with_build(&spec, prebuilt.as_deref(), levels, interrupt)
+            })
+        }
+        Ok(GuestJob::Build(spec)) => {
+            output = Some(spec.output_dir.clone());
+            perform(&spec, |levels| make_build(&spec, levels, ORIGIN, interrupt))
         }
     };
     let text = serde_json::to_vec(&report)?;
@@ -51,9 +60,9 @@ pub fn run_guest_job(interrupt: &Interrupt) -> io::Result<()> {
     write_result(&mut disk, folder, &text)
 }
 
-fn perform(spec: &TrialSpec, interrupt: &Interrupt) -> GuestReport {
+fn perform(spec: &TrialSpec, run: impl FnOnce(&Levels) -> TrialRecord) -> GuestReport {
     match check_spec(spec) {
         Err(cause) => GuestReport::Refused(cause),
-        Ok(levels) => GuestReport::Record(Box::new(run_trial(spec, &levels, interrupt))),
+        Ok(levels) => GuestReport::Record(Box::new(run(&levels))),
     }
 }

@@ -27,7 +27,14 @@ pub enum GuestJob {
         user: Vec<PathBuf>,
     },
     /// Run a trial.
-    Trial(Box<TrialSpec>),
+    Trial {
+        /// The trial.
+        spec: Box<TrialSpec>,
+        /// Digest of the build that is shipped with it.
+        prebuilt: Option<String>,
+    },
+    /// Make the shared build of a trial.
+    Build(Box<TrialSpec>),
 }
 
 /// Something that the experiment ships: where it is, and where the guest finds it.
@@ -80,6 +87,16 @@ pub fn place_factors(user: &[PathBuf]) -> (Vec<PathBuf>, ShippedParts) {
     (placed, parts)
 }
 
+impl ShippedParts {
+    /// Adds a packed build, where the guest looks for it by its digest.
+    pub fn add_build(&mut self, archive: &Path, sha256: &str) {
+        self.0.push(Shipped {
+            original: archive.to_owned(),
+            member: format!("{sha256}.tar.gz"),
+        });
+    }
+}
+
 /// Reads the job from its disk, and unpacks what is shipped with it.
 pub fn read_job(disk: &File) -> io::Result<GuestJob> {
     fs::create_dir_all(JOB_FOLDER)?;
@@ -124,7 +141,9 @@ pub fn place_trial(spec: &TrialSpec) -> (TrialSpec, ShippedParts) {
         let name = format!("factor-{index}");
         place(&name, &mut factor.path, &mut factor.sha256);
     }
+    // Root of the guest: the guest is what keeps it from the host, and has nothing to cover.
     placed.isolation = IsolationWanted::Overlay;
+    placed.covered.clear();
     placed.build = BuildPolicy::Fresh;
     placed.scratch_dir = format!("{TRIAL_FOLDER}/scratch");
     placed.cache_dir = format!("{TRIAL_FOLDER}/cache");

@@ -5,6 +5,7 @@
 //! that of an enemy. The emulator itself is a process without rights (see `jail`).
 
 mod boot;
+mod builds;
 mod emulator;
 mod image;
 mod inside;
@@ -13,41 +14,89 @@ mod job;
 mod probe;
 mod result;
 mod running;
+mod troubles;
 mod trust;
 
+use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use datamill_protocol::{
-    Accelerator, Failure, FailureKind, IsolationFacts, IsolationKind, Outcome, Phase,
-    SCHEMA_VERSION, TrialRecord, TrialSpec, WorkerFacts,
+    Accelerator, BuildFacts, BuildPolicy, Failure, FailureKind, IsolationFacts, IsolationKind,
+    Lease, LeaseTask, Outcome, Phase, SCHEMA_VERSION, TrialRecord, TrialSpec, WorkerFacts,
 };
 
 pub use boot::boot_guest;
+pub use builds::{GuestBuild, build_in_guest};
 pub use inside::run_guest_job;
 pub use probe::{find_guests, offer_in_guest};
 
 use crate::factors::{Levels, add_unread_factors};
 use crate::interrupt::Interrupt;
+use crate::leased_trial::record_build;
 use crate::phases::interrupted;
 use crate::scratch::remove_tree;
+use crate::shipped_build::BUILD_ARTIFACT;
 use crate::trial::unix_ns;
-use crate::trouble::{Step, failure, io_failure};
-use inside::GuestReport;
-use job::{GuestJob, place_trial, write_job};
+use crate::trouble::{Step, io_failure};
+use builds::obtain_build;
+use inside::{GuestReport, ORIGIN};
+use job::{GuestJob, ShippedParts, place_trial, write_job};
 use probe::{Disks, Guests};
 use result::{Unusable, read_result, result_bytes};
-use running::{Boot, Ended, Seen, run_guest};
-use trust::{Circumstances, believe, clip};
+use running::{Boot, Ended, run_guest};
+use troubles::{broken, forged, no_guest, no_network, overdue, refused, went_off};
+use trust::{Circumstances, believe};
 
 /// What a trial's own time limits do not cover: unpacking, reading factors back, handing back.
 const MARGIN: Duration = Duration::from_secs(180);
+/// How much larger than its package a build may be.
+const BUILD_GROWTH: u64 = 16;
 
-/// Runs one trial in a guest; whatever happens, the record tells it.
-pub fn run_trial_in_guest(spec: &TrialSpec, levels: &Levels, interrupt: &Interrupt) -> TrialRecord {
+/// Makes a leased attempt in a guest: a trial, or a build for others.
+pub fn make_attempt_in_guest(lease: &Lease, levels: &Levels, interrupt: &Interrupt) -> TrialRecord {
+    let spec = &lease.spec;
+    if lease.task == LeaseTask::Build {
+        let started_unix_ns = unix_ns();
+        let mut record = record_build(
+            spec,
+            started_unix_ns,
+            hand_out_build(spec, levels, interrupt),
+        );
+        if record.failure.is_some() && interrupt.is_pending() {
+            record.outcome = Outcome::Lost;
+        }
+        return record;
+    }
+    let shipped = lease.prebuilt.as_ref().map(|need| GuestBuild {
+        archive: Path::new(&spec.package.path).with_file_name(format!("{}.tar.gz", need.sha256)),
+        sha256: need.sha256.clone(),
+        facts: None,
+    });
+    run_trial_in_guest(spec, levels, shipped, interrupt)
+}
+
+fn hand_out_build(spec: &TrialSpec, levels: &Levels, interrupt: &Interrupt) -> Step<BuildFacts> {
+    let build = build_in_guest(spec, levels, interrupt)?;
+    let target = Path::new(&spec.output_dir).join(BUILD_ARTIFACT);
+    fs::create_dir_all(&spec.output_dir)
+        .and_then(|()| fs::copy(&build.archive, target))
+        .map_err(io_failure(Phase::Setup, "handing a build out"))?;
+    build
+        .facts
+        .ok_or_else(|| forged("nothing is known of its build"))
+}
+
+/// Runs one trial in a guest, of a build that was sent or of its own; whatever happens, the record tells it.
+pub fn run_trial_in_guest(
+    spec: &TrialSpec,
+    levels: &Levels,
+    sent: Option<GuestBuild>,
+    interrupt: &Interrupt,
+) -> TrialRecord {
     let mut own = begin_record(spec);
     let scratch = Path::new(&spec.scratch_dir);
-    let mut record = match perform(spec, levels, &mut own, interrupt) {
+    let mut record = match perform(spec, levels, sent, &mut own, interrupt) {
         Ok(record) => record,
         Err(failure) => TrialRecord {
             outcome: outcome(&failure, interrupt),
@@ -55,7 +104,9 @@ pub fn run_trial_in_guest(spec: &TrialSpec, levels: &Levels, interrupt: &Interru
             ..own
         },
     };
-    if let Err(error) = remove_tree(scratch) {
+    if let Err(error) = remove_tree(scratch)
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
         record.notices.push(format!(
             "The scratch folder {} could not be removed: {error}.",
             spec.scratch_dir
@@ -115,61 +166,130 @@ fn begin_record(spec: &TrialSpec) -> TrialRecord {
 fn perform(
     spec: &TrialSpec,
     levels: &Levels,
+    sent: Option<GuestBuild>,
     own: &mut TrialRecord,
     interrupt: &Interrupt,
 ) -> Step<TrialRecord> {
+    if spec.needs.network {
+        return Err(no_network());
+    }
     let guests = find_guests(interrupt).map_err(|cause| no_guest(&cause))?;
     own.isolation.guest = Some(guests.facts());
-    let scratch = Path::new(&spec.scratch_dir);
-    let storing = || {
-        io_failure(
-            Phase::Isolate,
-            format!("making a guest in `{}`", spec.scratch_dir),
-        )
-    };
-    remove_tree(scratch).map_err(storing())?;
-    let executions = 1 + u64::from(levels.world.warmups.unwrap_or(0));
-    let bytes = result_bytes(&spec.limits, executions);
-    let disks = Disks::make(scratch, bytes).map_err(storing())?;
-    let (placed, shipped) = place_trial(spec);
-    let job = GuestJob::Trial(Box::new(placed));
-    write_job(&job, &shipped, &disks.job).map_err(io_failure(
-        Phase::Unpack,
-        format!("packing `{}` for a guest", spec.package.path),
-    ))?;
-    let started = Instant::now();
-    let boot = Boot {
-        image: &guests.image,
-        emulator: &guests.emulator,
-        machine: guests.machine,
-        stage: &disks.stage,
-        job: &disks.job_to_read().map_err(storing())?,
-        result: &disks.result,
-        result_bytes: bytes,
-        boot_timeout: guests.boot_timeout(),
-        timeout: time_limit(spec, executions),
-    };
-    let seen = run_guest(&boot, interrupt).map_err(storing())?;
-    let elapsed = started.elapsed();
-    own.ended_unix_ns = unix_ns();
     if guests.machine.accelerator == Accelerator::Tcg {
         own.notices.push(
             "The guest's processor was emulated: compare its times with those of other such guests only."
                 .to_owned(),
         );
     }
-    read_record(spec, own, &guests, &disks, seen, elapsed)
+    let build = match (sent, spec.build) {
+        (Some(sent), _) => Some(sent),
+        (None, BuildPolicy::Fresh) => None,
+        (None, BuildPolicy::Shared) => match obtain_build(spec, levels, &guests, interrupt)? {
+            Ok(build) => Some(build),
+            Err(cause) => {
+                own.notices.push(format!(
+                    "The build could not be shared and was made for this trial: {}.",
+                    cause.trim_end_matches('.')
+                ));
+                None
+            }
+        },
+    };
+    let output = Path::new(&spec.output_dir);
+    fs::create_dir_all(output).map_err(io_failure(
+        Phase::Isolate,
+        format!("making the folder `{}`", spec.output_dir),
+    ))?;
+    let (placed, mut shipped) = place_trial(spec);
+    if let Some(build) = &build {
+        shipped.add_build(&build.archive, &build.sha256);
+    }
+    let job = GuestJob::Trial {
+        spec: Box::new(placed),
+        prebuilt: build.as_ref().map(|build| build.sha256.clone()),
+    };
+    let run = Run {
+        guests: &guests,
+        spec,
+        executions: 1 + u64::from(levels.world.warmups.unwrap_or(0)),
+        output,
+    };
+    let Handed {
+        mut told,
+        circumstances,
+    } = run_job(&job, &shipped, &run, interrupt)?;
+    let origin = format!("The package was built on {ORIGIN}.");
+    told.notices.retain(|notice| *notice != origin);
+    let own_notices = own.notices.clone();
+    let mut record =
+        believe(told, own.clone(), spec, &circumstances).map_err(|cause| forged(&cause))?;
+    record.notices.splice(0..0, own_notices);
+    if let Some(facts) = build.and_then(|build| build.facts) {
+        // The guest that made it said what it is.
+        record.build = record.build.and(Some(facts));
+    }
+    Ok(record)
 }
 
-/// Reads what came back from a guest that is off.
-fn read_record(
-    spec: &TrialSpec,
-    own: &TrialRecord,
-    guests: &Guests,
-    disks: &Disks,
-    seen: Seen,
-    elapsed: Duration,
-) -> Step<TrialRecord> {
+/// What is run in a guest.
+struct Run<'a> {
+    guests: &'a Guests,
+    spec: &'a TrialSpec,
+    /// Executions of `run.sh`.
+    executions: u64,
+    /// Existing folder for the files that come back.
+    output: &'a Path,
+}
+
+/// What a guest handed back.
+struct Handed<'a> {
+    told: TrialRecord,
+    circumstances: Circumstances<'a>,
+}
+
+/// Does a job in a new guest and reads what it hands back.
+fn run_job<'a>(
+    job: &GuestJob,
+    shipped: &ShippedParts,
+    run: &Run<'a>,
+    interrupt: &Interrupt,
+) -> Step<Handed<'a>> {
+    let (spec, guests) = (run.spec, run.guests);
+    let scratch = Path::new(&spec.scratch_dir);
+    let making = || {
+        io_failure(
+            Phase::Isolate,
+            format!("making a guest in `{}`", spec.scratch_dir),
+        )
+    };
+    if scratch.exists() {
+        remove_tree(scratch).map_err(making())?;
+    }
+    let largest = match job {
+        GuestJob::Build(_) => spec.limits.package_bytes.saturating_mul(BUILD_GROWTH),
+        _ => spec.limits.archive_bytes,
+    };
+    let bytes = result_bytes(&spec.limits, run.executions, largest);
+    let disks = Disks::make(scratch, bytes).map_err(making())?;
+    write_job(job, shipped, &disks.job).map_err(io_failure(
+        Phase::Unpack,
+        format!("packing `{}` for a guest", spec.package.path),
+    ))?;
+    let started_unix_ns = unix_ns();
+    let started = Instant::now();
+    let boot = Boot {
+        image: &guests.image,
+        emulator: &guests.emulator,
+        machine: guests.machine,
+        stage: &disks.stage,
+        job: &disks.job_to_read().map_err(making())?,
+        result: &disks.result,
+        result_bytes: disks.result_bytes,
+        boot_timeout: guests.boot_timeout(),
+        timeout: time_limit(spec, run.executions),
+    };
+    let seen = run_guest(&boot, interrupt).map_err(making())?;
+    let elapsed = started.elapsed();
     match &seen.ended {
         Ended::Off => {}
         Ended::NotUp(cause) => return Err(no_guest(cause)),
@@ -177,28 +297,18 @@ fn read_record(
         Ended::Broken(cause) => return Err(broken(cause)),
         Ended::Overdue => return Err(overdue(elapsed)),
     }
-    let output = Path::new(&spec.output_dir);
-    std::fs::create_dir_all(output).map_err(io_failure(
-        Phase::Isolate,
-        format!("making the folder `{}`", spec.output_dir),
-    ))?;
-    let most_bytes = spec.limits.output_bytes.max(spec.limits.archive_bytes);
-    let result = disks.result_to_read().map_err(io_failure(
-        Phase::Collect,
-        "opening what the guest handed back",
-    ))?;
-    let report = match read_result(&result, output, most_bytes) {
+    let result = disks.result_to_read().map_err(making())?;
+    let most_bytes = spec.limits.output_bytes.max(largest);
+    let report = match read_result(&result, run.output, most_bytes) {
         Ok(report) => report,
         Err(Unusable::Unfinished) => return Err(went_off(&seen.last_words)),
         Err(Unusable::Forged(cause)) => return Err(forged(&cause)),
         Err(Unusable::Unstored(error)) => {
-            return Err(io_failure(
-                Phase::Collect,
-                format!(
-                    "storing what the guest handed back in `{}`",
-                    spec.output_dir
-                ),
-            )(error));
+            let storing = format!(
+                "storing what the guest handed back in `{}`",
+                run.output.display()
+            );
+            return Err(io_failure(Phase::Collect, storing)(error));
         }
     };
     let told = match serde_json::from_slice(&report) {
@@ -207,18 +317,16 @@ fn read_record(
         Ok(GuestReport::Offers(_)) => return Err(forged("it is of another kind")),
         Err(_) => return Err(forged("it is no record")),
     };
-    let circumstances = Circumstances {
-        guest: &guests.facts(),
-        elapsed,
-        started_unix_ns: own.started_unix_ns,
-        ended_unix_ns: own.ended_unix_ns,
-        output,
-    };
-    let notices = own.notices.clone();
-    let mut record =
-        believe(told, own.clone(), spec, &circumstances).map_err(|cause| forged(&cause))?;
-    record.notices.splice(0..0, notices);
-    Ok(record)
+    Ok(Handed {
+        told,
+        circumstances: Circumstances {
+            guest: guests.facts(),
+            elapsed,
+            started_unix_ns,
+            ended_unix_ns: unix_ns(),
+            output: run.output,
+        },
+    })
 }
 
 fn time_limit(spec: &TrialSpec, executions: u64) -> Duration {
@@ -227,66 +335,4 @@ fn time_limit(spec: &TrialSpec, executions: u64) -> Duration {
     let seconds =
         2.0 * limits.setup_timeout_s + executions * limits.run_timeout_s + limits.collect_timeout_s;
     Duration::try_from_secs_f64(seconds).unwrap_or(Duration::from_secs(1 << 30)) + MARGIN
-}
-
-fn no_guest(cause: &str) -> Failure {
-    failure(
-        Phase::Isolate,
-        FailureKind::Isolation,
-        format!("This machine has no guest: {}.", clip(cause)),
-        "Install what is missing, or choose another isolation; docs/guests.md says what guests need.",
-    )
-}
-
-fn broken(cause: &str) -> Failure {
-    failure(
-        Phase::Run,
-        FailureKind::Internal,
-        format!("The guest was lost: {}.", clip(cause)),
-        "Look whether this host is out of memory; the trial can be attempted again.",
-    )
-}
-
-fn overdue(elapsed: Duration) -> Failure {
-    failure(
-        Phase::Run,
-        FailureKind::Timeout,
-        format!(
-            "The guest was switched off after {} s: the worker in it did not keep the trial's time limits.",
-            elapsed.as_secs()
-        ),
-        "Look whether the package takes all processes or all memory of its machine; else raise its time limits.",
-    )
-}
-
-fn went_off(last_words: &str) -> Failure {
-    let said = if last_words.is_empty() {
-        "it said nothing".to_owned()
-    } else {
-        format!("it said last: {}", clip(last_words))
-    };
-    failure(
-        Phase::Run,
-        FailureKind::ExitStatus,
-        format!("The guest went off before its trial had ended; {said}."),
-        "Look whether the package reboots or halts its machine, or makes its kernel panic.",
-    )
-}
-
-fn forged(cause: &str) -> Failure {
-    failure(
-        Phase::Collect,
-        FailureKind::BadPackage,
-        format!("What the guest handed back cannot be from its worker: {cause}."),
-        "The package has tampered with its guest: do not trust anything that it reports.",
-    )
-}
-
-fn refused(cause: &str) -> Failure {
-    failure(
-        Phase::Isolate,
-        FailureKind::Factor,
-        format!("The guest did not run the trial: {}.", clip(cause)),
-        "`datamill-worker factors --guest` lists what a guest here offers of each factor.",
-    )
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use datamill_host::Host;
 use datamill_protocol::{Accelerator, FactorOffer, GuestFacts};
+use rustix::fs::fstatvfs;
 use serde::{Deserialize, Serialize};
 
 use super::emulator::{Emulator, Machine, find_emulator};
@@ -28,6 +29,8 @@ const TCG_BOOT: Duration = Duration::from_secs(120);
 const ANSWER: Duration = Duration::from_secs(60);
 /// Size of the disk for the answer.
 const ANSWER_BYTES: u64 = 8 << 20;
+/// Blocks of a disk.
+const BLOCK: u64 = 4096;
 /// Smallest and largest memory of a guest, in MiB; in between it is half of the host's.
 const LEAST_MEMORY_MIB: u64 = 256;
 const MOST_MEMORY_MIB: u64 = 4096;
@@ -232,7 +235,7 @@ fn ask_guest_in(
         stage: &disks.stage,
         job: &disks.job_to_read()?,
         result: &disks.result,
-        result_bytes: ANSWER_BYTES,
+        result_bytes: disks.result_bytes,
         boot_timeout: boot_timeout(machine.accelerator),
         timeout: ANSWER,
     };
@@ -271,6 +274,8 @@ pub struct Disks {
     pub job: File,
     /// Disk for the result.
     pub result: File,
+    /// Size of that disk, in bytes.
+    pub result_bytes: u64,
     /// Empty folder for the emulator's root.
     pub stage: PathBuf,
     /// Empty folder for the files that come back.
@@ -290,10 +295,15 @@ impl Disks {
             .write(true)
             .create_new(true)
             .open(folder.join("result"))?;
+        // Whatever a guest writes there, it does not fill the disk of the host.
+        let space = fstatvfs(&result)?;
+        let half = space.f_bavail.saturating_mul(space.f_frsize) / 2;
+        let result_bytes = result_bytes.min(half) / BLOCK * BLOCK;
         result.set_len(result_bytes)?;
         Ok(Self {
             job,
             result,
+            result_bytes,
             stage,
             output,
             folder: folder.to_owned(),

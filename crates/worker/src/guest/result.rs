@@ -50,14 +50,14 @@ fn write_head(disk: &mut File, name: &[u8], bytes: u64) -> io::Result<()> {
     disk.write_all(&bytes.to_le_bytes())
 }
 
-/// Size of the disk that holds every result within the limits, in bytes.
-pub fn result_bytes(limits: &TrialLimits, executions: u64) -> u64 {
+/// Size of the disk that holds every result within the limits, in bytes; `largest` is that of the archive.
+pub fn result_bytes(limits: &TrialLimits, executions: u64, largest: u64) -> u64 {
     // Two streams of each execution, of setup.sh, collect.sh and of both scripts of a background package.
     let outputs = limits
         .output_bytes
         .saturating_mul(executions.saturating_add(5).saturating_mul(2));
     outputs
-        .saturating_add(limits.archive_bytes)
+        .saturating_add(largest)
         .saturating_add(MOST_REPORT + (2 << 20))
         .min(1 << 40)
         .next_multiple_of(BLOCK)

@@ -8,7 +8,9 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use datamill_protocol::{FailureKind, GuestFacts, Outcome, PhaseFacts, TrialRecord, TrialSpec};
+use datamill_protocol::{
+    BuildFacts, Failure, FailureKind, GuestFacts, Outcome, PhaseFacts, TrialRecord, TrialSpec,
+};
 
 use crate::digest::copy_and_hash;
 
@@ -27,7 +29,7 @@ const CLOCK_FLOOR: Duration = Duration::from_secs(1);
 /// When and on what a guest's trial ran.
 pub struct Circumstances<'a> {
     /// What the guest was.
-    pub guest: &'a GuestFacts,
+    pub guest: GuestFacts,
     /// How long it was on.
     pub elapsed: Duration,
     /// Clock when it was switched on, nanoseconds since the Unix epoch.
@@ -55,6 +57,7 @@ pub fn believe(
         disturbance: told.disturbance,
         collect: told.collect,
         factors: told.factors,
+        resources: told.resources,
         metrics: told.metrics,
         archive: told.archive,
         notices: told.notices,
@@ -68,18 +71,16 @@ pub fn believe(
     if values > MOST_VALUES || record.metrics.len() > MOST_VALUES || has_long_name {
         return Err("it has more metrics than can be reported".to_owned());
     }
-    let setup = record.build.as_mut().and_then(|build| build.setup.as_mut());
-    for phase in setup
-        .into_iter()
-        .chain(&mut record.warmups)
+    if let Some(build) = &mut record.build {
+        check_build(build, seen)?;
+    }
+    for phase in record
+        .warmups
+        .iter_mut()
         .chain(&mut record.run)
         .chain(&mut record.collect)
     {
         check_phase(phase, seen)?;
-    }
-    if let Some(build) = &mut record.build {
-        build.id = clip(&build.id);
-        build.compiler.programs.retain(|name, _| name.len() <= 100);
     }
     record
         .factors
@@ -96,10 +97,15 @@ pub fn believe(
         if record.outcome == Outcome::Lost {
             // Nobody interrupts a worker in a guest but the package: its machine is new, and all its own.
             record.outcome = Outcome::Failed;
-            failure.kind = FailureKind::ExitStatus;
+            failure.kind = match failure.kind {
+                FailureKind::MemoryKilled => FailureKind::MemoryLimit,
+                _ => FailureKind::ExitStatus,
+            };
         }
-        failure.message = clip(&failure.message);
-        failure.remedy = clip(&failure.remedy);
+        clip_failure(failure);
+    }
+    if let Some(resources) = &mut record.resources {
+        resources.reason = clip(&resources.reason);
     }
     record.notices.truncate(MOST_ITEMS);
     for notice in &mut record.notices {
@@ -107,6 +113,27 @@ pub fn believe(
     }
     check_archive(&record, seen.output)?;
     Ok(record)
+}
+
+/// Checks what is told of a build, and takes from it what is too long.
+pub fn check_build(build: &mut BuildFacts, seen: &Circumstances<'_>) -> Result<(), String> {
+    if let Some(setup) = &mut build.setup {
+        check_phase(setup, seen)?;
+    }
+    build.id = clip(&build.id);
+    build.executables_sha256 = build.executables_sha256.as_deref().map(clip);
+    build.compiler.programs.retain(|name, _| name.len() <= 100);
+    build
+        .compiler
+        .optimization_passed
+        .retain(|name, _| name.len() <= 100);
+    Ok(())
+}
+
+/// Takes from the words of a failure what is too long.
+pub fn clip_failure(failure: &mut Failure) {
+    failure.message = clip(&failure.message);
+    failure.remedy = clip(&failure.remedy);
 }
 
 fn check_ending(told: &TrialRecord) -> Result<(), String> {

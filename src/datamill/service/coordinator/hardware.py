@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import msgspec
 
 from datamill.design.fleet_records import Candidate
+from datamill.experiment.offers import FactorOffer
 from datamill.experiment.records import HardwareDimension
 from datamill.service.coordinator.events import clean_text
 from datamill.service.messages import Inventory, Policy
@@ -80,16 +81,27 @@ def read_policy(worker: Worker) -> Policy:
     return _POLICY.decode(bytes(worker.policy))
 
 
-def describe_candidate(worker: Worker, free_s: float) -> Candidate:
+def find_guest_objection(worker: Worker, isolation: str) -> str:
+    """Return why a worker cannot isolate trials as wanted, empty when it can: not each has guests."""
+    guest = read_inventory(worker).guest
+    return f"it has no guests: {guest.reason}" if isolation == "guest" and guest.accelerator is None else ""
+
+
+def list_worker_offers(worker: Worker, isolation: str) -> tuple[FactorOffer, ...]:
+    """Return what a worker offers of each factor: its machine, or a guest on it."""
+    inventory = read_inventory(worker)
+    return inventory.guest.factors if isolation == "guest" else inventory.factors
+
+
+def describe_candidate(worker: Worker, free_s: float, isolation: str = "auto") -> Candidate:
     """Return a worker as the choice of workers sees it; it is free in `free_s` seconds."""
     inventory, policy = read_inventory(worker), read_policy(worker)
+    offers = list_worker_offers(worker, isolation)
     return Candidate(
         worker_id=worker.worker_id,
         name=worker.name,
         hardware=dict(worker.hardware),
-        offers={
-            offer.name: offer for offer in inventory.factors if offer.name not in policy.forbidden_factors
-        },
+        offers={offer.name: offer for offer in offers if offer.name not in policy.forbidden_factors},
         memory_bytes=inventory.host.memory_bytes,
         cores=inventory.host.cores,
         clock_khz=inventory.clock_khz or 0,

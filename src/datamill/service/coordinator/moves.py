@@ -8,7 +8,12 @@ import msgspec
 
 from datamill.design.records import DesignFactor
 from datamill.service.coordinator.events import EventKind, NewEvent
-from datamill.service.coordinator.hardware import read_inventory, read_policy
+from datamill.service.coordinator.hardware import (
+    find_guest_objection,
+    list_worker_offers,
+    read_inventory,
+    read_policy,
+)
 from datamill.service.coordinator.policies import (
     find_isolation_objection,
     find_needs_objection,
@@ -62,8 +67,11 @@ def list_equivalent_workers(experiment_id: int, worker_id: str, package_sha256: 
     origin = Worker.objects.get(pk=worker_id)
     factors = msgspec.json.decode(bytes(stored.design), type=_StoredFactors).factors
     names = [factor.name for factor in factors]
+    isolation = question.experiment.isolation
     needed = {
-        offer.name: set(offer.levels) for offer in read_inventory(origin).factors if offer.name in names
+        offer.name: set(offer.levels)
+        for offer in list_worker_offers(origin, isolation)
+        if offer.name in names
     }
     designed = {factor.name: set(factor.levels) for factor in factors}
     spares = set(Spare.objects.filter(experiment=experiment_id).values_list("worker_id", flat=True))
@@ -80,12 +88,13 @@ def list_equivalent_workers(experiment_id: int, worker_id: str, package_sha256: 
     def is_fit(worker: Worker) -> bool:
         policy = read_policy(worker)
         inventory = read_inventory(worker)
-        offers = {offer.name: set(offer.levels) for offer in inventory.factors}
+        offers = {offer.name: set(offer.levels) for offer in list_worker_offers(worker, isolation)}
         return (
             (not named or worker.name in named or worker.worker_id in spares)
             and not find_policy_objection(policy, question.user, shipped)
             and not find_needs_objection(policy, needs)
             and not find_isolation_objection(policy, question.experiment.isolation, inventory.isolation)
+            and not find_guest_objection(worker, isolation)
             and (policy.reboot or stored.reboot == "never")
             and not set(policy.forbidden_factors).intersection(names)
             and all(levels & designed[name] <= offers.get(name, set()) for name, levels in needed.items())

@@ -70,6 +70,8 @@ def find_needs_objection(policy: Policy, needs: Iterable[tuple[str, Needs]]) -> 
 def find_isolation_objection(policy: Policy, wanted: Isolation, strongest: IsolationKind) -> str:
     """Return why trials that want a kind of world may not run where `strongest` is the strongest there is."""
     kind = strongest if wanted == "auto" else wanted
+    if policy.guests_only and kind != "guest":
+        return 'its owner allows packages in guests alone: isolation = "guest"'
     if kind == "plain" and not policy.plain:
         return "nothing would keep packages apart from it, and its owner does not allow that"
     if kind == "overlay" and not policy.privileged:

@@ -19,7 +19,12 @@ from datamill.experiment.quantities import format_size
 from datamill.experiment.records import DebugPolicy, Experiment, RebootPolicy
 from datamill.service.bounded_work.calls import call_bounded
 from datamill.service.bounded_work.turns import GoneError
-from datamill.service.coordinator.hardware import describe_candidate, read_inventory, read_policy
+from datamill.service.coordinator.hardware import (
+    describe_candidate,
+    find_guest_objection,
+    read_inventory,
+    read_policy,
+)
 from datamill.service.coordinator.policies import (
     ShippedFile,
     find_isolation_objection,
@@ -207,11 +212,12 @@ def list_candidates(
             or find_policy_objection(policy, user.username, shipped)
             or find_needs_objection(policy, needs)
             or find_isolation_objection(policy, experiment.isolation, read_inventory(worker).isolation)
+            or find_guest_objection(worker, experiment.isolation)
         )
         if reason:
             excluded.append(Ineligible(worker.name, reason))
             continue
-        candidate = describe_candidate(worker, busy.get(worker.worker_id, 0.0))
+        candidate = describe_candidate(worker, busy.get(worker.worker_id, 0.0), experiment.isolation)
         if not builds:
             candidate = replace(candidate, offers=withdraw_build_policy(experiment, candidate.offers))
         candidates.append(candidate)

@@ -1,0 +1,175 @@
+//! Shared builds of guests: made in one guest, kept packed, and unpacked by the guests that measure them.
+//!
+//! The worker never opens what is in one: a package wrote it.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use datamill_protocol::{BuildFacts, BuildPolicy, FailureKind, IsolationKind, Phase, TrialSpec};
+use serde::{Deserialize, Serialize};
+
+use super::job::{GuestJob, place_trial};
+use super::probe::Guests;
+use super::troubles::{forged, no_guest};
+use super::trust::{check_build, clip_failure};
+use super::{Handed, Run, find_guests, run_job};
+use crate::builds::{builds_folder, lock, name_build};
+use crate::digest::copy_and_hash;
+use crate::factors::Levels;
+use crate::interrupt::Interrupt;
+use crate::leased_trial::IDENTITY_DIGITS;
+use crate::scratch::{UnfinishedFolder, remove_tree};
+use crate::shipped_build::BUILD_ARTIFACT;
+use crate::trouble::{Step, failure, io_failure};
+
+/// File of a stored build with what is known of it.
+const FACTS: &str = "guest-build.json";
+
+/// A build for guests.
+#[derive(Debug, Clone)]
+pub struct GuestBuild {
+    /// The packed build.
+    pub archive: PathBuf,
+    /// Its digest, by which guests know it.
+    pub sha256: String,
+    /// What was seen when it was made; absent for one from another machine.
+    pub facts: Option<BuildFacts>,
+}
+
+#[derive(Serialize, Deserialize)]
+enum Stored {
+    Made {
+        sha256: String,
+        facts: Box<BuildFacts>,
+    },
+    /// Why it cannot be shared.
+    Unshared(String),
+}
+
+/// Finds the build that a trial is to measure, or makes it in a guest of its own. The inner error is one sentence
+/// that says why it cannot be shared.
+pub fn obtain_build(
+    spec: &TrialSpec,
+    levels: &Levels,
+    guests: &Guests,
+    interrupt: &Interrupt,
+) -> Step<Result<GuestBuild, String>> {
+    let Some(package) = &spec.package.sha256 else {
+        return Ok(Err("the package is no archive".to_owned()));
+    };
+    if !Path::new(&spec.package.path).is_file() {
+        return Ok(Err("the package's archive is gone".to_owned()));
+    }
+    let builds = builds_folder(spec);
+    let key = name_build(package, spec, levels, IsolationKind::Guest);
+    let folder = builds.join(&key);
+    if let Some(found) = read_stored(&folder) {
+        return Ok(found);
+    }
+    let storing = || {
+        io_failure(
+            Phase::Setup,
+            format!("storing a build in `{}`", builds.display()),
+        )
+    };
+    fs::create_dir_all(&builds).map_err(storing())?;
+    let _lock = lock(&builds.join(format!("{key}.lock")), interrupt)?;
+    if let Some(found) = read_stored(&folder) {
+        return Ok(found);
+    }
+    let unfinished = UnfinishedFolder::make_in(&builds).map_err(storing())?;
+    let stored = make_build(spec, guests, unfinished.path(), interrupt)?;
+    let text = serde_json::to_vec(&stored).map_err(|error| storing()(error.into()))?;
+    fs::write(unfinished.path().join(FACTS), text).map_err(storing())?;
+    unfinished.finish(&folder).map_err(storing())?;
+    read_stored(&folder)
+        .map(|found| found.map(made_now))
+        .ok_or_else(|| forged("its build cannot be read"))
+}
+
+fn made_now(build: GuestBuild) -> GuestBuild {
+    GuestBuild {
+        facts: build.facts.map(|facts| BuildFacts {
+            reused: false,
+            ..facts
+        }),
+        ..build
+    }
+}
+
+fn make_build(
+    spec: &TrialSpec,
+    guests: &Guests,
+    target: &Path,
+    interrupt: &Interrupt,
+) -> Step<Stored> {
+    let (placed, shipped) = place_trial(spec);
+    let job = GuestJob::Build(Box::new(TrialSpec {
+        build: BuildPolicy::Shared,
+        ..placed
+    }));
+    let run = Run {
+        guests,
+        spec,
+        executions: 0,
+        output: target,
+    };
+    let Handed {
+        told,
+        circumstances,
+    } = run_job(&job, &shipped, &run, interrupt)?;
+    if let Some(mut failure) = told.failure {
+        clip_failure(&mut failure);
+        if failure.kind == FailureKind::BadPackage && failure.phase == Phase::Setup {
+            return Ok(Stored::Unshared(failure.message));
+        }
+        return Err(failure);
+    }
+    let mut facts = told
+        .build
+        .ok_or_else(|| forged("it made no build and does not say why"))?;
+    check_build(&mut facts, &circumstances).map_err(|cause| forged(&cause))?;
+    let packed = target.join(BUILD_ARTIFACT);
+    let (_, sha256) = File::open(&packed)
+        .and_then(|mut file| copy_and_hash(&mut file, &mut std::io::sink()))
+        .map_err(|_| forged("it made no build and does not say why"))?;
+    facts.id = sha256[..IDENTITY_DIGITS].to_owned();
+    Ok(Stored::Made {
+        sha256,
+        facts: Box::new(facts),
+    })
+}
+
+/// Makes the build of a trial alone, for `build-package` and for other workers.
+pub fn build_in_guest(
+    spec: &TrialSpec,
+    levels: &Levels,
+    interrupt: &Interrupt,
+) -> Step<GuestBuild> {
+    let guests = find_guests(interrupt).map_err(|cause| no_guest(&cause))?;
+    let obtained = obtain_build(spec, levels, &guests, interrupt);
+    remove_tree(Path::new(&spec.scratch_dir)).ok();
+    obtained?.map_err(|cause| {
+        failure(
+            Phase::Setup,
+            FailureKind::BadPackage,
+            cause,
+            "Let setup.sh add files only, or choose build = \"fresh\".",
+        )
+    })
+}
+
+fn read_stored(folder: &Path) -> Option<Result<GuestBuild, String>> {
+    let text = fs::read(folder.join(FACTS)).ok()?;
+    Some(match serde_json::from_slice(&text).ok()? {
+        Stored::Unshared(cause) => Err(cause),
+        Stored::Made { sha256, facts } => Ok(GuestBuild {
+            archive: folder.join(BUILD_ARTIFACT),
+            sha256,
+            facts: Some(BuildFacts {
+                reused: true,
+                ..*facts
+            }),
+        }),
+    })
+}
