@@ -200,7 +200,7 @@ class CoordinatorProcess:
         self._idle_rounds = 0 if batch or turn.orders else self._idle_rounds + 1
         if turn.pause_s is not None:
             # Where nothing happens for days, turns come late more and more, as on a machine that sleeps.
-            late_s = min(LATEST_TURN_S, 2.0**self._idle_rounds) if self._idle_rounds > 5 else 0.0
+            late_s = min(LATEST_TURN_S, 2.0 ** min(self._idle_rounds, 12)) if self._idle_rounds > 5 else 0.0
             self._next_step_s = now_s + max(turn.pause_s, late_s)
         self._maybe_die("crash_before_publish")
         self._publish(turn.orders)

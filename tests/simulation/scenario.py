@@ -49,7 +49,7 @@ CHANCE_FAULTS: dict[FaultKind, float] = {
 }  # fmt: skip
 LARGE_FLEET = 2000
 #: One seed in so many has a large fleet.
-LARGE_EVERY = 500
+LARGE_EVERY = 1000
 
 
 @dataclass(frozen=True, slots=True)
