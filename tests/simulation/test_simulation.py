@@ -39,7 +39,6 @@ FOUND = {
     "limits_are_forgotten": "has limits",
     "losses_are_not_told": "no event says that",
     "one_worker_is_forgotten": "is idle and gets no trial",
-    "orders_are_not_repeated": "no end after|is silent, though|is away, though",
     "owners_are_not_asked": "whose owner forbids it",
     "quarantine_is_forgotten_at_the_lease": "was in quarantine|may be leased",
     "reboots_are_dropped": "says reboot False",
