@@ -1,0 +1,2 @@
+#!/bin/sh
+PYTHONDONTWRITEBYTECODE=1 exec /usr/bin/python3 everything.py
