@@ -270,11 +270,20 @@ class Agent:
         now_s = self._machine.monotonic_s()
         if not self._is_waiting_for_answers():
             self._again_s, self._answers = None, 0
-        elif self._again_s is not None and now_s - self._said_s >= LEAST_PAUSE_S:
+        elif self.session is None:
+            # Whatever is said of it, no orders answer: not at once, or it would never end.
+            if self._again_s is None:
+                self._wait_for_answers()
+        elif now_s - self._said_s >= LEAST_PAUSE_S:
             self._again_s = now_s
+        elif self._again_s is None:
+            self._again_s = now_s + LEAST_PAUSE_S
 
     def _say_again(self) -> None:
         self._again_s = None
+        if self.session is None:
+            # There may be room on the disk by now.
+            self._begin_session()
         self._is_hello_due |= not self._is_heard
         self._unsent.update(self._list_spooled())
         self._is_refusal_sent = False
@@ -376,7 +385,8 @@ class Agent:
         seen = self._read_seen()
         if orders.worker_id != self._machine.worker_id or orders.sequence < seen.sequence:
             return
-        self._is_heard = self.session is None or self.session.id in orders.sessions
+        # Of a session that could not be counted no orders tell: its hello is said again and again.
+        self._is_heard = self.session is not None and self.session.id in orders.sessions
         # Newer orders that ask for an attempt know best whether it is over.
         asked = orders.lease.attempt if orders.lease else ""
         over = orders.receipts or tuple(key for key in seen.receipted if key != asked)

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::agent::Agent;
+use crate::session::begin_session;
 use crate::spool::list_spooled;
 
 /// Longest time until what is not answered is sent again.
@@ -33,16 +34,26 @@ impl Agent<'_> {
         if !self.is_waiting_for_answers() {
             self.again_at = None;
             self.answers.reset();
-        } else if self.again_at.is_some()
-            && self.said_at.is_none_or(|at| at.elapsed() >= LEAST_PAUSE)
-        {
+        } else if self.session.is_none() {
+            // Whatever is said of it, no orders answer: not at once, or it would never end.
+            if self.again_at.is_none() {
+                self.wait_for_answers();
+            }
+        } else if self.said_at.is_none_or(|at| at.elapsed() >= LEAST_PAUSE) {
             self.again_at = Some(Instant::now());
+        } else {
+            self.again_at
+                .get_or_insert_with(|| Instant::now() + LEAST_PAUSE);
         }
     }
 
     /// Makes everything that is not answered due at once.
     pub(crate) fn say_again(&mut self) {
         self.again_at = None;
+        if self.session.is_none() {
+            // There may be room on the disk by now.
+            self.session = begin_session(self.folder, &mut self.seen).ok();
+        }
         self.hello_is_due |= !self.is_heard;
         self.unsent
             .extend(list_spooled(self.folder).unwrap_or_default());

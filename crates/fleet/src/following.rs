@@ -63,10 +63,9 @@ impl Agent<'_> {
 
     /// Whether the hello of this session has arrived, and whether the credential is old.
     fn note_answer(&mut self, orders: &Orders) {
-        self.is_heard = match &self.session {
-            Some(session) => orders.sessions.contains(&session.id),
-            None => true,
-        };
+        // Of a session that could not be counted no orders tell: its hello is said again and again.
+        let known = self.session.as_ref();
+        self.is_heard = known.is_some_and(|session| orders.sessions.contains(&session.id));
         if orders.renew_credential && self.renew_at.is_none() {
             self.renew_at = Some(Instant::now());
         }

@@ -28,7 +28,16 @@ from datamill.service.coordinator.ingest import ReceivedReport, ingest_reports
 from datamill.service.coordinator.invariants import find_violations
 from datamill.service.coordinator.orders import list_unsent_orders, mark_all_orders_unsent, mark_orders_sent
 from datamill.service.coordinator.step import step
-from datamill.service.messages import ArtifactFile, GaveUp, Lease, RecordReport, Refused, Taken
+from datamill.service.messages import (
+    ArtifactFile,
+    GaveUp,
+    Lease,
+    Orders,
+    RecordReport,
+    Refused,
+    Session,
+    Taken,
+)
 from datamill.service.models import Artifact, Attempt, Event, Trial, Worker
 
 LATER_S = START_S + 10_000.0
@@ -489,3 +498,24 @@ def test_orders_give_no_receipt_for_the_attempt_that_they_lease() -> None:
     assert orders.lease is not None
     assert orders.lease.attempt == f"{experiment}.t001.1"
     assert orders.receipts == ()
+
+
+@pytest.mark.usefixtures("database")
+def test_orders_ask_a_silent_worker_for_a_hello_until_it_is_heard() -> None:
+    worker_id, lease = lease_one()
+    session = Session(1, "ab" * 8)
+    say(worker_id, msgspec.structs.replace(hello(), session=session))
+    assert send_orders()[worker_id].sessions == (session.id,)
+    expire_leases(LATER_S)
+    # Whatever it has to say of the attempt that it lost, it may have nothing to say at all.
+    (unsent,) = list_unsent_orders(10, LATER_S)
+    orders = msgspec.json.decode(unsent.payload, type=Orders)
+    assert (orders.lease, orders.sessions) == (None, ())
+    mark_orders_sent([unsent], LATER_S)
+    (again,) = list_unsent_orders(10, LATER_S, [worker_id])
+    assert again.is_again
+    assert again.payload == unsent.payload
+    say(worker_id, msgspec.structs.replace(hello(), session=session), LATER_S)
+    assert send_orders(LATER_S)[worker_id].sessions == (session.id,)
+    assert list_unsent_orders(10, LATER_S, [worker_id]) == []
+    assert lease.attempt == "1.t001.1"

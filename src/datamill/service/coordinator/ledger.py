@@ -285,7 +285,7 @@ class Ledger:
         """Note that a worker is there."""
         worker.heard_s, worker.changed = self.now_s, True
         if worker.state == WorkerState.SILENT:
-            worker.state, worker.reason = worker.free_state, ""
+            worker.state, worker.reason, worker.new_orders = worker.free_state, "", True
             self.events.append(NewEvent(EventKind.HEARD, worker_id=worker.worker_id))
 
     def greet(self, worker: WorkerEntry, session: Session | None) -> None:

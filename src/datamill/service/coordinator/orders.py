@@ -21,17 +21,19 @@ from datamill.service.coordinator.questions import (
 )
 from datamill.service.coordinator.rows import execute, execute_for, select_rows, update_rows
 from datamill.service.messages import FLEET_SCHEMA_VERSION, FileNeed, Orders
-from datamill.service.models import AttemptState, Worker
+from datamill.service.models import AttemptState, Worker, WorkerState
 
 _ENCODER = msgspec.json.Encoder()
+#: What is awaited of a worker that is silent.
+HELLO = "hello"
 #: Time between lease and sending that a deadline need not be told of, in seconds.
 _UNDELAYED_S = 30.0
 _UNSENT = """
-SELECT worker_id, orders_sequence, receipts, sessions, credential_unix_s FROM datamill_worker
+SELECT worker_id, orders_sequence, receipts, sessions, credential_unix_s, state FROM datamill_worker
 WHERE orders_sent_sequence < orders_sequence ORDER BY worker_id LIMIT %s
 """
 _AGAIN = """
-SELECT worker_id, orders_sequence, receipts, sessions, credential_unix_s FROM datamill_worker
+SELECT worker_id, orders_sequence, receipts, sessions, credential_unix_s, state FROM datamill_worker
 WHERE worker_id IN {list} AND orders_sent_sequence = orders_sequence AND state <> 'removed'
 """
 # By workers that are named: in one query with them, PostgreSQL looks at all open attempts of the fleet.
@@ -52,8 +54,8 @@ WHERE a.state = 'counted' AND a.trial_id IN {{list}}
 class UnsentOrders:
     """Orders that are to go out: `payload` is the message on the worker's subject.
 
-    `awaited` is the attempt that they order and of which nothing was heard yet, empty where there is none;
-    `is_again` tells that they went out before and may not have come.
+    `awaited` is the attempt that they order and of which nothing was heard yet, or the hello of a worker that
+    is silent, empty where there is neither; `is_again` tells that they went out before and may not have come.
     """
 
     worker_id: str
@@ -83,8 +85,10 @@ def list_unsent_orders(most: int, now_s: float, again: Collection[str] = ()) -> 
         for trial, sha256, size in select_rows(_BUILDS.format(name=BUILD_FILE), sorted(needed))
     }
     unsent = []
-    for worker_id, sequence, receipts, sessions, credential_unix_s in rows:
-        lease, awaited = None, ""
+    for worker_id, sequence, receipts, sessions, credential_unix_s, known_as in rows:
+        # Who is silent may be there and have nothing to say: orders that name no session ask for a hello.
+        is_silent = known_as == WorkerState.SILENT
+        lease, awaited = None, HELLO if is_silent else ""
         if worker_id in leased:
             key, number, purpose, reboot, plan, needs, experiment_id, state = leased[worker_id]
             awaited = key if state == AttemptState.LEASED else ""
@@ -101,7 +105,7 @@ def list_unsent_orders(most: int, now_s: float, again: Collection[str] = ()) -> 
             schema=FLEET_SCHEMA_VERSION,
             worker_id=worker_id,
             sequence=sequence,
-            sessions=tuple(name for _, name in _decode(sessions) or ()),
+            sessions=() if is_silent else tuple(name for _, name in _decode(sessions) or ()),
             receipts=over,
             renew_credential=is_half_over(credential_unix_s, now_s),
             lease=lease,
