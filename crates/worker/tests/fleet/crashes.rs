@@ -67,6 +67,23 @@ fn a_worker_whose_disk_was_full_says_so_once_there_is_room() {
 }
 
 #[test]
+fn a_worker_that_counts_as_silent_says_hello_again_when_its_orders_ask() {
+    let folder = Folder::new("silent");
+    let Some(mut coordinator) = Coordinator::start(folder.path()) else {
+        return;
+    };
+    let _worker = Worker::join(folder.path(), &coordinator, &[]);
+    coordinator.expect("hello", 20);
+    coordinator.order(&[], None);
+    std::thread::sleep(Duration::from_secs(2));
+    // It has nothing to report, and the coordinator does not know that it is there.
+    coordinator.publish_orders(&json!({
+        "sequence": 1_000, "receipts": [], "lease": null, "sessions": [],
+    }));
+    coordinator.expect("hello", 20);
+}
+
+#[test]
 fn a_worker_that_is_killed_at_any_moment_reports_once_or_gives_up_and_never_runs_twice() {
     let folder = Folder::new("kills");
     let Some(mut coordinator) = Coordinator::start(folder.path()) else {
