@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from datamill.service.coordinator.orders import UnsentOrders
+from datamill.service.coordinator.orders import HELLO, UnsentOrders
 
-#: First and longest time until orders are sent again, in seconds.
+#: First and longest time until orders are sent again, in seconds; the longest where a silent worker is asked
+#: for a hello, which mostly is not there.
 FIRST_S = 2.0
 LONGEST_S = 60.0
+LONGEST_SILENCE_S = 3600.0
 
 
 @dataclass(slots=True)
@@ -40,7 +42,8 @@ class OrderRepeats:
             elif known is None or known.attempt != orders.awaited:
                 self._repeats[orders.worker_id] = _Repeat(orders.awaited, now_s + FIRST_S, FIRST_S)
             else:
-                known.delay_s = min(2 * known.delay_s, LONGEST_S)
+                longest_s = LONGEST_SILENCE_S if orders.awaited == HELLO else LONGEST_S
+                known.delay_s = min(2 * known.delay_s, longest_s)
                 known.due_s = now_s + known.delay_s
 
     def list_due(self, now_s: float) -> list[str]:
