@@ -44,7 +44,7 @@ FOUND = {
     "reboots_are_dropped": "says reboot False",
     "records_are_not_checked": "is none that",
     "records_are_written_anew": "is none that",
-    "reports_are_acknowledged_unread": "got a receipt for|is silent, though",
+    "reports_are_acknowledged_unread": "got a receipt for|made is lost",
     "reports_are_not_repeated": "no end after|is away, though|is silent, though",
     "rests_never_end": " rests for ",
     "seeds_are_anothers": "has seed",
