@@ -106,7 +106,8 @@ def test_pages_can_be_read_without_scripts(browser: Any, pages: Any) -> None:
     page.fill("#id_password", "correct-horse-battery")
     page.click("button.main")
     page.get_by_role("link", name="xz-vs-bzip2").click()
-    assert page.get_by_text("of 160").count() == 1
+    # Beside the bar of progress, and below the table of trials.
+    assert page.get_by_text("of 160").count() == 2
     page.get_by_role("link", name="Under way").click()
     assert page.locator("#trials tbody tr").count() >= 1
     page.goto(f"{pages.url}/experiments/new")
