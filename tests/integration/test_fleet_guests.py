@@ -36,6 +36,7 @@ seed = 11
 [[package]]
 name = "count"
 path = "count"
+devices = ["/dev/console"]
 [factors]
 aslr = ["on", "off"]
 [coverage]

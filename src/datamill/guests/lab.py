@@ -21,7 +21,8 @@ from .machine import Guest, GuestError
 HOST_ADDRESS = "10.0.2.2"
 DISK_MIB = 1024
 MEMORY_MIB = 768
-_POLICY = "# What the owner of this machine allows.\nreboot = true\n"
+#: Packages may speak through the console, which people and tests read.
+_POLICY = '# What the owner of this machine allows.\nreboot = true\ndevices = ["/dev/console"]\n'
 _LOOPBACK = ("localhost", "::1", "0.0.0.0")
 
 
