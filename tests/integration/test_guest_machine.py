@@ -73,7 +73,7 @@ def test_a_trial_runs_in_a_private_world_inside_a_guest(start_guest) -> None:
     guest.write("/var/packages/small/collect.sh", COLLECT, 0o755)
     record = run_trial(guest, make_spec("t1", "small", {"aslr": "off", "env_padding": "4096"}))
     assert record.outcome == "completed", record.failure
-    assert record.isolation.kind == "confined"
+    assert record.isolation.kind == "confined", record.isolation
     assert record.host.boot_id == guest.boot_id
     assert {fact.name: fact.observed for fact in record.factors} == {"aslr": "off", "env_padding": "4096"}
     assert list(record.metrics["operations"]) == [7.0]

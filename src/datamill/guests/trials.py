@@ -35,7 +35,7 @@ def make_spec(
         attempt=1,
         package=PackageSpec(name=package, path=f"{PACKAGES}/{package}", sha256=None),
         levels=dict(levels),
-        isolation="overlay",
+        isolation="confined",
         build="fresh",
         seed=seed,
         limits=TrialLimits(
