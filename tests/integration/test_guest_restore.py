@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import pytest
 
 from datamill.guests import Guest, GuestError, make_spec, write_spec
+from datamill.results.trial_record import Needs
 
 SWAP_BYTES = 8 << 20
 #: The guest's kernel starts with the other level of each; the test checks that.
@@ -28,6 +29,8 @@ RESTLESS = re.compile(
     r"|transparent_hugepage/khugepaged/(pages_collapsed|full_scans)|lru_gen/)"
 )
 
+#: Packages say on the guest's console that they run.
+CONSOLE = Needs(devices=("/dev/console",))
 WAIT = "#!/bin/sh\necho the trial is running >/dev/console\nsleep 600\n"
 SHORT = "#!/bin/sh\nsleep 0.2\n"
 WAIT_WITH_ALL_ON_DISK = WAIT.replace("echo", "sync\necho", 1)
@@ -38,7 +41,7 @@ def prepare_trial(guest: Guest, run: str = WAIT, levels: Mapping[str, str] = LEV
     """Put a package and a trial of it into the guest and return the path of the specification."""
     guest.write("/var/packages/waiting/run.sh", run, 0o755)
     guest.write("/var/packages/waiting/collect.sh", COLLECT, 0o755)
-    return write_spec(guest, make_spec("t1", "waiting", levels))
+    return write_spec(guest, make_spec("t1", "waiting", levels, needs=CONSOLE))
 
 
 def start_trial(guest: Guest, spec: str) -> None:
@@ -171,7 +174,7 @@ def test_the_next_trial_restores_what_a_power_cut_left(start_guest) -> None:
     guest.boot()
     assert read_settings(guest)["swap_files"] == 1
     guest.write("/var/packages/waiting/run.sh", "#!/bin/sh\ntrue\n", 0o755)
-    spec = write_spec(guest, make_spec("t2", "waiting", {"aslr": "off"}))
+    spec = write_spec(guest, make_spec("t2", "waiting", {"aslr": "off"}, needs=CONSOLE))
     record = json.loads(guest.run(f"datamill-worker run-trial {spec}").output)
     assert record["run"]["exit_code"] == 0
     assert read_settings(guest)["swap_files"] == 0

@@ -7,7 +7,15 @@ from pathlib import Path
 
 import msgspec
 
-from datamill.results.trial_record import SCHEMA_VERSION, PackageSpec, TrialLimits, TrialRecord, TrialSpec
+from datamill.results.trial_record import (
+    NO_NEEDS,
+    SCHEMA_VERSION,
+    Needs,
+    PackageSpec,
+    TrialLimits,
+    TrialRecord,
+    TrialSpec,
+)
 
 from .machine import Guest, GuestError
 
@@ -25,7 +33,13 @@ def put_package(guest: Guest, name: str, folder: Path) -> None:
 
 
 def make_spec(
-    trial_id: str, package: str, levels: Mapping[str, str], *, seed: int = 1, run_timeout_s: float = 600.0
+    trial_id: str,
+    package: str,
+    levels: Mapping[str, str],
+    *,
+    seed: int = 1,
+    run_timeout_s: float = 600.0,
+    needs: Needs = NO_NEEDS,
 ) -> TrialSpec:
     """Return the specification of a trial of a package that is in the guest's `PACKAGES`."""
     return TrialSpec(
@@ -49,6 +63,7 @@ def make_spec(
             world_bytes=0,
         ),
         scratch_dir=f"{TRIALS}/scratch",
+        needs=needs,
         cache_dir=f"{TRIALS}/cache",
         output_dir=f"{TRIALS}/output/{trial_id}",
     )
