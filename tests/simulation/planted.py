@@ -67,8 +67,8 @@ def spool_is_dropped_before_its_receipt() -> None:
     def forget(self: Agent) -> Any:
         done = yield from catch_up(self)
         if done:
-            for attempt in self._list_spooled():
-                self._disk.remove(f"spool/{attempt}")
+            for attempt in self._files.list_spooled():
+                self._machine.disk.remove(f"spool/{attempt}")
         return done
 
     Agent._catch_up = forget  # type: ignore[method-assign]
