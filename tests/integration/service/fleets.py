@@ -29,10 +29,12 @@ from datamill.results.trial_record import (
     TrialRecord,
     WorkerFacts,
 )
+from datamill.service.coordinator.dispatch import lease_trials
 from datamill.service.coordinator.enrolment import EnrolledWorker, enrol_worker, make_token
 from datamill.service.coordinator.hardware import describe_candidate
 from datamill.service.coordinator.ingest import Ingested, ReceivedReport, ingest_reports
 from datamill.service.coordinator.orders import list_unsent_orders, mark_orders_sent
+from datamill.service.coordinator.step import step
 from datamill.service.coordinator.submission import NewExperiment, create_experiment
 from datamill.service.messages import (
     FLEET_SCHEMA_VERSION,
@@ -56,6 +58,8 @@ from datamill.service.models import Attempt, FileHolder, StoredFile, Worker, Wor
 
 #: When tests begin.
 START_S = 1_700_000_000.0
+#: When any deadline has passed.
+LATER_S = START_S + 10_000.0
 Content = Hello | Taken | RecordReport | Refused | GaveUp | Output
 TEXT = """
 [experiment]
@@ -317,3 +321,17 @@ def list_leases(now_s: float = START_S) -> dict[str, Lease]:
 
 def find_attempt(key: str) -> Attempt:
     return Attempt.objects.select_related("trial").get(key=key)
+
+
+def lease_one(workers: int = 1, **options: object) -> tuple[str, Lease]:
+    """A fleet of equal workers, an experiment of one trial on the first, and its lease."""
+    joined = [join().worker_id for _ in range(workers)]
+    submit(joined[:1], trials=1, **options)  # type: ignore[arg-type]
+    lease_trials(START_S)
+    return joined[0], list_leases()[joined[0]]
+
+
+def lease_again(worker_id: str, now_s: float = START_S) -> Lease:
+    """Take one step of the coordinator and return what it leases to a worker."""
+    step(now_s)
+    return list_leases(now_s)[worker_id]
