@@ -18,7 +18,7 @@ from markdown import describe_machine, format_table
 from datamill.design.records import Design, PlannedTrial
 from datamill.design.trials import build_design
 from datamill.experiment.parse import parse_experiment
-from datamill.results.bundle import BundleHead, create_bundle, open_bundle
+from datamill.results.bundle import BUNDLE_FORMAT, BundleHead, create_bundle, open_bundle
 from datamill.results.log import append_records
 from datamill.results.trial_record import (
     ArchiveFacts,
@@ -50,7 +50,7 @@ def main() -> None:
     records = make_records(design, wanted)
     times: dict[str, float] = {}
     with tempfile.TemporaryDirectory(prefix="datamill-bench-") as folder:
-        head = BundleHead(1, "0", 0, "experiment.toml", ())
+        head = BundleHead(BUNDLE_FORMAT, "0", 0, "experiment.toml", ())
         made = create_bundle(
             Path(folder, "bundle"), text=text, experiment=experiment, design=design, head=head, archives={}
         )

@@ -17,7 +17,7 @@ from markdown import describe_machine, format_table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from synthetic import make_bundle_folder, make_phase, make_record
+from synthetic import fit_record, make_bundle_folder, make_phase, make_record
 
 from datamill.results.log import append_records
 
@@ -102,13 +102,13 @@ def make_study(folder: Path) -> Path:
         seconds *= np.exp(0.03 * rng.standard_normal()) * (1 + 0.02 * rng.pareto(1.7))
         memory = int((1 << 24) * (1 + 0.1 * rng.random()) * PACKAGES[trial.package])
         records.append(
-            make_record(
-                trial.trial_id,
-                package=trial.package,
-                experiment="compressors",
-                levels=dict(trial.levels),
-                run=make_phase(int(seconds * 1e9), peak_memory_bytes=memory),
-                metrics={"input_bytes": (1e8,), "output_bytes": (4e7,)},
+            fit_record(
+                make_record(
+                    trial.trial_id,
+                    run=make_phase(int(seconds * 1e9), peak_memory_bytes=memory),
+                    metrics={"input_bytes": (1e8,), "output_bytes": (4e7,)},
+                ),
+                bundle,
             )
         )
     append_records(bundle.log_file, records)

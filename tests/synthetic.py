@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from datamill.design.trials import build_design
 from datamill.experiment.parse import parse_experiment
 from datamill.results.bundle import BUNDLE_FORMAT, Bundle, BundleHead, BundlePackage, create_bundle
+from datamill.results.record_checks import list_set_levels
 from datamill.results.trial_record import (
     BuildFacts,
     CompilerFacts,
@@ -18,6 +21,7 @@ from datamill.results.trial_record import (
     IsolationFacts,
     PhaseFacts,
     TrialRecord,
+    TrialSpec,
     WorkerFacts,
 )
 
@@ -109,6 +113,32 @@ def make_failed_record(trial_id: str, attempt: int = 1, kind: str = "exit_status
         run=make_phase(exit_code=3),
         collect=None,
         metrics={},
+    )
+
+
+def fit_record(record: TrialRecord, bundle: Bundle) -> TrialRecord:
+    """Return a record with what its planned trial says of experiment, package, levels and seed."""
+    trial = next(item for item in bundle.design.trials if item.trial_id == record.trial_id)
+    package = next(item for item in bundle.head.packages if item.name == trial.package)
+    return msgspec.structs.replace(
+        record,
+        experiment=bundle.experiment.name,
+        package=trial.package,
+        package_sha256=package.sha256,
+        levels=list_set_levels(trial),
+        seed=trial.seed,
+    )
+
+
+def answer_spec(record: TrialRecord, spec: TrialSpec) -> TrialRecord:
+    """Return a record with what its specification says of experiment, package, levels and seed."""
+    return msgspec.structs.replace(
+        record,
+        experiment=spec.experiment,
+        package=spec.package.name,
+        package_sha256=spec.package.sha256,
+        levels=spec.levels,
+        seed=spec.seed,
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 from msgspec import structs
-from synthetic import EXPERIMENT, make_bundle_folder, make_phase, make_record
+from synthetic import EXPERIMENT, fit_record, make_bundle_folder, make_phase, make_record
 
 import datamill
 from datamill.cli.main import main
@@ -286,7 +286,7 @@ def test_what_an_interrupted_run_has_measured_is_analysed_and_the_rest_asked_for
         assert record.build is not None
         built = structs.replace(record.build, id=f"{trial.package}-{trial.build_seed}")
         records.append(structs.replace(record, build=built))
-    bundle.append_records(records)
+    bundle.append_records([fit_record(record, bundle) for record in records])
     content = ask(capsys, bundle.folder, "--response", "wall_time_s")
     assert sum(item["estimate"]["n"] for item in content["versions"]) == 10
     assert f"2 of 12 trials have not run: continue it with datamill run --resume {bundle.folder}" in " ".join(

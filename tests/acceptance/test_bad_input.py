@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 import shutil
 import subprocess
 import tarfile
@@ -165,6 +166,17 @@ def test_a_machine_that_the_constraints_exclude(datamill, make_experiment) -> No
     assert_refused(datamill("check", "experiment.toml"), "900.0 TiB", "may not run here")
 
 
+def test_a_wall_time_that_somebody_changed_is_refused(datamill, make_experiment) -> None:
+    make_experiment()
+    assert datamill("run", "experiment.toml", "--out", "bundle").returncode == 0
+    log = datamill.folder / "bundle" / "log.jsonl"
+    lines = log.read_text().splitlines(keepends=True)
+    lines[2] = re.sub(r'("run":.*?"wall_time_ns":)(\d+)', r"\g<1>\g<2>0", lines[2])
+    log.write_text("".join(lines))
+    for arguments in (("report", "bundle"), ("run", "--resume", "bundle"), ("compare", "bundle", "bundle")):
+        assert_refused(datamill(*arguments), "log.jsonl:3", "not as it was written")
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
 def test_a_full_disk_loses_nothing_and_the_experiment_resumes(
     datamill, make_experiment, tmp_path: Path
@@ -225,8 +237,10 @@ def test_a_damaged_log_line_is_named_with_the_way_out(datamill, make_experiment)
     lines = log.read_bytes().splitlines(keepends=True)
     log.write_bytes(b"".join([lines[0], b"\0garbage\n", *lines[2:]]))
     for arguments in (("report", "bundle"), ("run", "--resume", "bundle")):
-        assert_refused(datamill(*arguments), "log.jsonl:2", "remove the line")
+        assert_refused(datamill(*arguments), "log.jsonl:2", "replace the line by an empty one")
     log.write_bytes(b"".join([lines[0], *lines[2:]]))
+    assert_refused(datamill("report", "bundle"), "log.jsonl:2", "a line before this one is missing")
+    log.write_bytes(b"".join([lines[0], b"\n", *lines[2:]]))
     result = datamill("run", "--resume", "bundle")
     assert result.returncode == 0, result.stdout + result.stderr
     assert "1 of 8 trials to run" in result.stdout

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from synthetic import make_bundle_folder, make_phase, make_record
+from synthetic import fit_record, make_bundle_folder, make_phase, make_record
 
 import datamill
 from datamill.cli.main import main
@@ -96,9 +96,6 @@ def bundle(tmp_path: Path) -> Path:
         records.append(
             make_record(
                 trial.trial_id,
-                experiment="pilot",
-                levels={},
-                seed=trial.seed,
                 started_unix_ns=START + number * 10 * SECOND,
                 ended_unix_ns=START + number * 10 * SECOND + int((run_s + 0.2) * SECOND),
                 run=make_phase(int(run_s * SECOND)),
@@ -107,7 +104,7 @@ def bundle(tmp_path: Path) -> Path:
                 metrics={"op_ms": tuple(values.tolist())},
             )
         )
-    made.append_records(records)
+    made.append_records([fit_record(record, made) for record in records])
     made.write_table(made.read_records())
     return made.folder
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from synthetic import make_bundle_folder, make_record
+from synthetic import fit_record, make_bundle_folder, make_record
 
 STUDY = Path(__file__).resolve().parents[2] / "studies" / "compilation"
 #: Standard deviations between builds, executions and measurements, relative to the mean, by level.
@@ -31,7 +31,7 @@ def make_bundle(folder: Path) -> Path:
         execution = build + draws.gauss(0, within * 1e-6)
         count = trial.warmup + trial.measurements
         values = tuple(execution + draws.gauss(0, inside * 1e-6) for _ in range(count))
-        record = make_record(trial.trial_id, package="fft", levels=dict(trial.levels), factors=())
+        record = fit_record(make_record(trial.trial_id, factors=()), bundle)
         metrics = {"transform_cpu_time_s": values, "transform_time_s": values}
         made = msgspec.structs.replace(record.build, id=f"{level}-{trial.build}", policy="shared")
         records.append(msgspec.structs.replace(record, metrics=metrics, build=made))

@@ -4,9 +4,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import polars as pl
 import pytest
-from synthetic import EXPERIMENT, make_bundle_folder, make_failed_record, make_record
+from synthetic import EXPERIMENT, fit_record, make_bundle_folder, make_failed_record, make_phase, make_record
 
 from datamill.experiment.errors import InputError
 from datamill.results.bundle import lock_bundle, open_bundle
@@ -36,11 +37,11 @@ def test_a_question_or_plan_that_was_changed_after_the_fact_is_refused(tmp_path:
     ("change", "words"),
     [
         (
-            lambda text: text.replace('"format": 1', '"format": 2, "novelty": true'),
-            "format 2, this datamill reads 1",
+            lambda text: text.replace('"format": 2', '"format": 3, "novelty": true'),
+            "format 3, this datamill reads 1 and 2",
         ),
         (lambda text: text[: len(text) // 2], "damaged: input data was truncated"),
-        (lambda text: text.replace('"format": 1', '"novelty": 1, "format": 1'), "unknown field `novelty`"),
+        (lambda text: text.replace('"format": 2', '"novelty": 1, "format": 2'), "unknown field `novelty`"),
     ],
 )
 def test_a_head_of_another_format_or_a_damaged_one_is_named(tmp_path: Path, change: Any, words: str) -> None:
@@ -63,7 +64,7 @@ def test_a_bundle_that_lost_a_file_names_it(tmp_path: Path) -> None:
 
 def test_an_old_table_is_not_taken_for_a_new_one_in_a_copy_of_the_folder(tmp_path: Path) -> None:
     bundle = make_bundle_folder(tmp_path / "bundle")
-    first, second = (make_record(trial.trial_id, package=trial.package) for trial in bundle.design.trials[:2])
+    first, second = (fit_record(make_record(item.trial_id), bundle) for item in bundle.design.trials[:2])
     bundle.append_records([first])
     bundle.write_table(bundle.read_records())
     assert bundle.has_table
@@ -79,9 +80,48 @@ def test_an_old_table_is_not_taken_for_a_new_one_in_a_copy_of_the_folder(tmp_pat
 
 def test_a_record_that_arrives_twice_is_read_once(tmp_path: Path) -> None:
     bundle = make_bundle_folder(tmp_path / "bundle")
-    bundle.append_records([make_record("t01")])
-    bundle.append_records([make_record("t01")])
-    assert bundle.read_records() == [make_record("t01")]
+    record = fit_record(make_record("t01"), bundle)
+    bundle.append_records([record])
+    bundle.append_records([record])
+    assert bundle.read_records() == [record]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"levels": {"optimization": "-O9"}}, "has other levels than planned: .*-O9 \\(planned: "),
+        ({"package": "other"}, "is of package other, where .+ was planned"),
+        ({"package_sha256": "f" * 64}, "is of package's SHA-256 ffff.*, where 0000"),
+        ({"seed": 5}, "is of seed 5, where [0-9]+ was planned"),
+        ({"experiment": "another"}, "is of experiment another, where .+ was planned"),
+        ({"trial_id": "t99"}, "t99, attempt 1, was never planned"),
+        ({"run": make_phase(wall_time_ns=-1)}, "says that wall_time_ns of run was -1"),
+        ({"run": make_phase(wall_time_ns=10**30)}, "says that wall_time_ns of run was 1000000"),
+    ],
+)
+def test_a_record_that_does_not_fit_its_planned_trial_is_refused_with_both_values(
+    tmp_path: Path, change: dict[str, Any], words: str
+) -> None:
+    bundle = make_bundle_folder(tmp_path / "bundle")
+    record = fit_record(make_record("t01"), bundle)
+    bundle.append_records([msgspec.structs.replace(record, **change)])
+    with pytest.raises(InputError, match=words) as caught:
+        bundle.read_records()
+    assert caught.value.where == str(bundle.log_file)
+
+
+def test_a_bundle_of_the_older_format_is_read_with_a_warning(tmp_path: Path) -> None:
+    bundle = make_bundle_folder(tmp_path / "bundle")
+    assert bundle.warnings == ()
+    record = fit_record(make_record("t01"), bundle)
+    bundle.log_file.write_bytes(msgspec.json.encode(record) + b"\n")
+    with pytest.raises(InputError, match="lacks its checksum"):
+        bundle.read_records()
+    head = tmp_path / "bundle" / "bundle.json"
+    head.write_text(head.read_text().replace('"format": 2', '"format": 1'))
+    old = open_bundle(tmp_path / "bundle")
+    assert old.read_records() == [record]
+    assert "carry no checksums" in old.warnings[0]
 
 
 def test_a_folder_with_something_in_it_is_never_overwritten(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ from datamill.design.records import Design
 from datamill.design.trials import build_design
 from datamill.experiment.parse import parse_experiment
 from datamill.results.reboots import explain_missing_reboots
+from datamill.results.record_checks import list_set_levels
 from datamill.results.table import build_table
 from datamill.results.trial_record import HostFacts, TrialRecord, WorkerFacts
-from datamill.results.trial_spec import list_set_levels
 
 TEXT = """[experiment]
 name = "synthetic"

@@ -1,6 +1,8 @@
 """The append-only log: whatever happens, whole records stay and torn ones do not count."""
 
 import os
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -45,6 +47,84 @@ def test_a_damaged_line_in_the_middle_is_named_and_nothing_is_dropped_silently(t
     with pytest.raises(InputError) as caught:
         read_log(log)
     assert caught.value.where == f"{log}:2"
+
+
+def write_three(log: Path) -> list[bytes]:
+    append_records(log, [make_record("t1"), make_record("t2")])
+    append_records(log, [make_record("t3")])
+    return log.read_bytes().splitlines(keepends=True)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: re.sub(rb'("run":\{.*?"wall_time_ns":)(\d+)', rb"\g<1>\g<2>0", text),
+        lambda text: re.sub(rb'("run":\{.*?"wall_time_ns":)(\d+)', rb"\g<1>-\g<2>", text),
+        lambda text: re.sub(rb'("run":\{.*?"wall_time_ns":)(\d+)', rb"\g<1>1e30", text),
+        lambda text: text.replace(b'"seed":', b'"seed":1'),
+        lambda text: text.replace(b'"previous":"', b'"previous":"0')[:-2] + b"}\n",
+        lambda text: text[:-4] + b'0"}\n' if text[-4:-3] != b"0" else text[:-4] + b'1"}\n',
+        lambda text: text.replace(b'{"schema"', b'{ "schema"'),
+    ],
+)
+def test_a_line_that_was_changed_is_named(tmp_path: Path, change: Callable[[bytes], bytes]) -> None:
+    log = tmp_path / "log.jsonl"
+    lines = write_three(log)
+    assert change(lines[1]) != lines[1]
+    log.write_bytes(b"".join([lines[0], change(lines[1]), lines[2]]))
+    with pytest.raises(InputError) as caught:
+        read_log(log, sealed=True)
+    assert caught.value.where == f"{log}:2"
+
+
+def test_a_line_that_was_removed_added_or_moved_is_missed(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    first, second, third = write_three(log)
+    for lines, place in (
+        ([first, third], 2),
+        ([second, third], 1),
+        ([second, first, third], 1),
+        ([first, second, second, third], 3),
+    ):
+        log.write_bytes(b"".join(lines))
+        with pytest.raises(InputError, match="before this one is missing or was changed") as caught:
+            read_log(log)
+        assert caught.value.where == f"{log}:{place}"
+
+
+def test_a_line_without_checksum_is_refused_after_one_that_has_it(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    first, second, third = write_three(log)
+    bare = second[: second.index(b',"previous"')] + b"}\n"
+    log.write_bytes(b"".join([first, bare, third]))
+    with pytest.raises(InputError, match="lacks its checksum") as caught:
+        read_log(log)
+    assert caught.value.where == f"{log}:2"
+
+
+def test_an_emptied_line_gives_its_trial_back_and_the_rest_is_still_checked(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    first, _, third = write_three(log)
+    log.write_bytes(b"".join([first, b"\n", third]))
+    assert [record.trial_id for record in read_log(log, sealed=True)] == ["t1", "t3"]
+    append_records(log, [make_record("t2")])
+    assert [record.trial_id for record in read_log(log, sealed=True)] == ["t1", "t3", "t2"]
+    log.write_bytes(log.read_bytes().replace(b'"trial_id":"t3"', b'"trial_id":"t4"'))
+    with pytest.raises(InputError, match="not as it was written"):
+        read_log(log)
+
+
+def test_a_log_of_an_older_version_goes_on_with_checksums(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    old = [make_record("t1"), make_record("t2")]
+    log.write_bytes(b"".join(msgspec.json.encode(record) + b"\n" for record in old))
+    append_records(log, [make_record("t3")])
+    assert read_log(log) == [*old, make_record("t3")]
+    with pytest.raises(InputError, match="lacks its checksum"):
+        read_log(log, sealed=True)
+    log.write_bytes(log.read_bytes().replace(b'"t2"', b'"t4"'))
+    with pytest.raises(InputError, match="before this one is missing or was changed"):
+        read_log(log)
 
 
 def test_a_record_of_another_version_is_refused(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from synthetic import EXPERIMENT, make_bundle_folder, make_failed_record, make_phase, make_record
+from synthetic import EXPERIMENT, answer_spec, make_bundle_folder, make_failed_record, make_phase, make_record
 
 from datamill.execution.here import (
     MOST_ATTEMPTS,
@@ -32,8 +32,8 @@ class StandIn:
     def run_trial(self, spec: TrialSpec) -> TrialRecord:
         self.specs.append(spec)
         if spec.trial_id in self.fail or "all" in self.fail:
-            return make_failed_record(spec.trial_id, spec.attempt, self.kind)
-        return make_record(spec.trial_id, spec.attempt, package=spec.package.name, levels=spec.levels)
+            return answer_spec(make_failed_record(spec.trial_id, spec.attempt, self.kind), spec)
+        return answer_spec(make_record(spec.trial_id, spec.attempt), spec)
 
     def build_package(self, spec: TrialSpec) -> None:
         self.built.append(spec)
@@ -141,7 +141,7 @@ def test_a_metric_may_not_take_the_name_of_a_built_in_response(tmp_path: Path) -
     class Liar(StandIn):
         def run_trial(self, spec: TrialSpec) -> TrialRecord:
             metrics = {"input_bytes": (1.0,), "output_bytes": (1.0,), "wall_time_s": (1e-9,)}
-            return make_record(spec.trial_id, metrics=metrics, run=make_phase())
+            return answer_spec(make_record(spec.trial_id, metrics=metrics, run=make_phase()), spec)
 
     with pytest.raises(InputError, match='"wall_time_s", which is built in'):
         run_all(bundle, Liar())

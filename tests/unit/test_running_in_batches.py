@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from synthetic import make_bundle_folder, make_failed_record, make_phase, make_record
+from synthetic import answer_spec, make_bundle_folder, make_failed_record, make_phase, make_record
 
 from datamill.cli.sequential import Monitor
 from datamill.design.batches import FEWEST_ROUNDS
@@ -53,13 +53,11 @@ class StandIn:
         looks = len(self.bundle.read_decisions())
         self.story.append(f"trial of {spec.package.name} after {looks} looks")
         if spec.trial_id in self.fail:
-            return make_failed_record(spec.trial_id, spec.attempt)
+            return answer_spec(make_failed_record(spec.trial_id, spec.attempt), spec)
         # The same trial takes the same time, whoever runs it and however often it was interrupted.
         noise = 1 + self.noise * np.random.default_rng(spec.seed).standard_normal()
         wall_time_ns = int(1e9 * self.times[spec.package.name] * noise)
-        return make_record(
-            spec.trial_id, spec.attempt, package=spec.package.name, levels={}, run=make_phase(wall_time_ns)
-        )
+        return answer_spec(make_record(spec.trial_id, spec.attempt, run=make_phase(wall_time_ns)), spec)
 
     def build_package(self, spec: TrialSpec) -> None:
         self.story.append(f"build of {spec.package.name}")

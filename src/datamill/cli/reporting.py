@@ -90,6 +90,7 @@ def summarize_trials(bundle: Bundle, records: Sequence[TrialRecord], table: pl.D
         isolation_reason=reason,
         builds_shared=max(builds.values(), default=0) > 1,
         warnings=(
+            *bundle.warnings,
             *list_replication_warnings(bundle.experiment, bundle.design, standing),
             *list_warnings(standing, used_names=used_names),
         ),

@@ -24,12 +24,17 @@ from datamill.experiment.parse import parse_experiment
 from datamill.experiment.records import Experiment
 from datamill.results.decisions import Decision, append_decision, list_needed_trials, read_decisions
 from datamill.results.log import append_records, measure_log, read_log
+from datamill.results.record_checks import find_impossible, find_misfit
 from datamill.results.table import build_table
 from datamill.results.table_files import read_table_file
 from datamill.results.trial_record import TrialRecord
 
 _T = TypeVar("_T")
-BUNDLE_FORMAT = 1
+#: Since 2 each line of the log carries a checksum.
+BUNDLE_FORMAT = 2
+READ_FORMATS = (1, 2)
+#: The first format of which each line of the log carries a checksum.
+_SEALED_FORMAT = 2
 #: Time that the worker of a killed command gets to end its trial.
 _LOCK_WAIT_S = 5.0
 #: Key in the table's file by which it says how many bytes the log had when the table was made of it.
@@ -113,6 +118,16 @@ class Bundle:
         return self.folder / "log.jsonl"
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """What an older format lacks, in words."""
+        if self.head.format >= _SEALED_FORMAT:
+            return ()
+        return (
+            "an older datamill made this bundle: the lines of its log carry no checksums, so that a change "
+            "to them would not be noticed",
+        )
+
+    @property
     def decisions_file(self) -> Path:
         """Append-only list of what a sequential experiment decided after each batch."""
         return self.folder / "decisions.jsonl"
@@ -158,16 +173,40 @@ class Bundle:
         """Return all trial records in the order in which they arrived, each attempt once.
 
         Raises:
-            InputError: when the log is damaged.
+            InputError: when the log is damaged, or holds a record that does not fit its planned trial.
         """
+        planned = {trial.trial_id: trial for trial in self.design.trials}
+        packages = {item.name: item.sha256 for item in self.head.packages}
         seen: set[tuple[str, int]] = set()
         records = []
-        for record in read_log(self.log_file):
+        for record in read_log(self.log_file, sealed=self.head.format >= _SEALED_FORMAT):
             key = (record.trial_id, record.attempt)
-            if key not in seen:
-                seen.add(key)
-                records.append(record)
+            if key in seen:
+                continue
+            seen.add(key)
+            records.append(record)
+            trial = planned.get(record.trial_id)
+            if trial is None:
+                raise self._refuse_record(record, "was never planned")
+            misfit = find_misfit(
+                record,
+                trial,
+                experiment=self.experiment.name,
+                package_sha256=packages.get(trial.package),
+            )
+            if not misfit and record.outcome == "completed":
+                misfit = find_impossible(record)
+            if misfit:
+                raise self._refuse_record(record, misfit)
         return records
+
+    def _refuse_record(self, record: TrialRecord, reason: str) -> InputError:
+        return InputError(
+            f"the record of trial {record.trial_id}, attempt {record.attempt}, {reason}",
+            where=str(self.log_file),
+            remedy="Restore the log from a copy. Without one, keep a copy as it is and replace the record's "
+            "line by an empty one: --resume attempts its trial again.",
+        )
 
     def append_records(self, records: Sequence[TrialRecord]) -> None:
         """Add trial records and return when they are on disk.
@@ -300,9 +339,9 @@ def open_bundle(folder: Path) -> Bundle:
     # A newer format may have fields that this one does not know.
     told = _read(head_file)
     found = _decode(told, _Format, head_file).format
-    if found != BUNDLE_FORMAT:
+    if found not in READ_FORMATS:
         raise InputError(
-            f"the bundle has format {found}, this datamill reads {BUNDLE_FORMAT}",
+            f"the bundle has format {found}, this datamill reads {' and '.join(map(str, READ_FORMATS))}",
             where=str(head_file),
             remedy="Open it with the datamill that made it, or a newer one.",
         )

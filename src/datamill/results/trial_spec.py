@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from datamill.design.machines import MACHINE_FACTOR
-from datamill.design.reboots import REBOOT_FACTOR
 from datamill.design.records import PlannedTrial
 from datamill.experiment.factors import BACKGROUND_LOAD, NO_LOAD
 from datamill.experiment.records import Experiment, Limits
 from datamill.results.bundle import BundleFactor, BundleHead, BundlePackage
+from datamill.results.record_checks import list_set_levels
 from datamill.results.trial_record import (
     SCHEMA_VERSION,
     Needs,
@@ -18,9 +17,6 @@ from datamill.results.trial_record import (
     TrialSpec,
     UserFactorSpec,
 )
-
-#: Factors of a design that no worker sets: a trial has its package and is on its machine.
-UNSET_FACTORS = ("package", MACHINE_FACTOR)
 
 
 def specify_trial(
@@ -89,12 +85,6 @@ def find_load(head: BundleHead, trial: PlannedTrial) -> BundlePackage | None:
     """Return the load that runs beside a trial; None when none does."""
     wanted = trial.levels.get(BACKGROUND_LOAD, NO_LOAD)
     return next((item for item in head.loads if item.name == wanted), None)
-
-
-def list_set_levels(trial: PlannedTrial) -> dict[str, str]:
-    """Return the levels that a worker sets for a trial, by factor; on a fleet it does not set reboots."""
-    unset = (*UNSET_FACTORS, REBOOT_FACTOR) if MACHINE_FACTOR in trial.levels else UNSET_FACTORS
-    return {name: level for name, level in trial.levels.items() if name not in unset}
 
 
 def _specify_limits(limits: Limits) -> TrialLimits:

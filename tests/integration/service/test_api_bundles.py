@@ -30,6 +30,7 @@ from integration.service.fleets import (
 from datamill.cli.fetch import check_bundle, fetch, unpack
 from datamill.experiment.errors import InputError
 from datamill.results.bundle import Bundle, open_bundle
+from datamill.results.log_lines import read_seal
 from datamill.results.trial_record import TrialRecord
 from datamill.service.coordinator.deadlines import expire_leases
 from datamill.service.coordinator.members import remove_worker
@@ -92,7 +93,7 @@ def test_a_finished_experiment_comes_as_a_bundle_with_each_trial_once(tmp_path: 
     assert sorted(record.trial_id for record in records) == sorted(planned)
     # Records are those of the workers, to the last digit.
     stored = Attempt.objects.filter(state="counted").values_list("record", flat=True)
-    lines = bundle.log_file.read_bytes().splitlines()
+    lines = [read_seal(line).record for line in bundle.log_file.read_bytes().splitlines()]
     assert sorted(lines) == sorted(bytes(record or b"") for record in stored)
     assert (bundle.folder / "experiment.toml").read_text() == fleet.body["text"]
     for item in (*bundle.head.packages, *bundle.head.loads):

@@ -9,6 +9,7 @@ import msgspec
 
 from datamill.experiment.errors import InputError
 from datamill.results.log import decode_record
+from datamill.results.log_lines import NO_LINE, seal_record
 from datamill.results.trial_record import TrialRecord
 from datamill.service.models import Attempt, AttemptState, Experiment, TrialPurpose
 from datamill.service.progress import name_state
@@ -58,6 +59,7 @@ def write_logs(experiment: Experiment, logs: BundleLogs) -> None:
         )
     )
     rests = Rests()
+    checksum = NO_LINE
     for trial_id, purpose, number, state, reason, worker, raw in rows.iterator(chunk_size=ROWS):
         rests.rest()
         line = bytes(raw or b"")
@@ -92,7 +94,8 @@ def write_logs(experiment: Experiment, logs: BundleLogs) -> None:
             )
             continue
         logs.standing[trial_id] = counts or max(number, logs.standing.get(trial_id, 0))
-        logs.log.write(_as_line(line))
+        sealed, checksum = seal_record(_as_line(line), checksum)
+        logs.log.write(sealed)
     missing = counting.keys() - logs.counted.keys()
     if missing:
         raise BundleError(f"trial {min(missing)} counts and has no record")

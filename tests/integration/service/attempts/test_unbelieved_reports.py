@@ -35,7 +35,7 @@ from datamill.service.models import Artifact, Attempt, Event, Worker
     ("change", "reason"),
     [
         ({"seed": 1}, "seed"),
-        ({"levels": {"aslr": "off"}}, "other levels than leased: aslr"),
+        ({"levels": {"aslr": "off"}}, "other levels than planned: aslr"),
         ({"levels": {}}, "other levels"),
         ({"package_sha256": digest("else")}, "SHA-256"),
         ({"package": "bzip2"}, "package"),
