@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from contextlib import ExitStack
@@ -129,6 +130,17 @@ def write_much(path: str) -> None:
 
 def test_a_call_returns_what_its_function_returns(calls: Calls) -> None:
     assert calls.run(BUDGET, Departure(), sorted, [3, 1, 2]) == [1, 2, 3]
+
+
+def test_a_call_takes_only_what_nobody_else_wants(calls: Calls) -> None:
+    if os.sched_getscheduler(0) != os.SCHED_OTHER:
+        pytest.skip("the tests themselves have another scheduling policy")
+    assert calls.run(BUDGET, Departure(), os.sched_getscheduler, 0) == os.SCHED_IDLE
+
+
+def test_so_does_the_process_that_they_are_forked_from(calls: Calls) -> None:
+    assert os.sched_getscheduler(calls.run(BUDGET, Departure(), os.getppid)) == os.SCHED_IDLE
+    assert os.sched_getscheduler(0) != os.SCHED_IDLE
 
 
 def test_a_call_raises_what_the_input_made_it_raise(calls: Calls) -> None:

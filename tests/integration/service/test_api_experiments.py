@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from integration.service.api_users import (
     SCRIPT,
     TEXT,
@@ -24,6 +26,7 @@ from integration.service.fleets import START_S, find_attempt, join, list_leases,
 
 from datamill.experiment.offers import FactorOffer
 from datamill.service.accounts import revoke_api_key
+from datamill.service.bounded_work import calls
 from datamill.service.coordinator.invariants import find_violations
 from datamill.service.coordinator.members import drain_worker
 from datamill.service.coordinator.step import step
@@ -63,6 +66,23 @@ def test_a_plan_shows_workers_coverage_and_size_and_changes_nothing() -> None:
     assert plan["finish_s"] is None
     assert plan["missing_files"] == []
     assert not Experiment.objects.exists()
+
+
+@pytest.mark.usefixtures("database")
+def test_the_process_that_leases_trials_reads_no_machines_for_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    ada = ApiUser("ada")
+    join("fast")
+    monkeypatch.setattr(calls, "_serving", CallsElsewhere())
+    with CaptureQueriesContext(connection) as queries:
+        assert ada.post("/experiments/plan", make_submission(ada.user)) == (200, {"made": "elsewhere"})
+    assert not [query["sql"] for query in queries if "datamill_worker" in query["sql"]]
+
+
+class CallsElsewhere:
+    """Calls in processes of their own that answer at once."""
+
+    def run(self, *_: object) -> bytes:
+        return b'{"made": "elsewhere"}'
 
 
 @pytest.mark.usefixtures("database")

@@ -6,7 +6,7 @@ import time
 from typing import Annotated, Any, Literal
 
 from django.db.models import Q, QuerySet
-from django.http import HttpRequest, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from ninja import Path, Query, Router, Status
 
 from datamill.service.accounts import (
@@ -15,6 +15,7 @@ from datamill.service.accounts import (
     find_user,
     list_visible_experiments,
 )
+from datamill.service.api.previews import encode_preview
 from datamill.service.api.schemas import (
     EventPage,
     ExperimentLine,
@@ -43,7 +44,8 @@ from datamill.service.models import (
 )
 from datamill.service.progress import DONE, count_progress, describe_event, name_state, name_workers
 from datamill.service.serving.writer import run_as_writer
-from datamill.service.submissions.planning import plan_submission
+from datamill.service.submissions.planned_apart import LOOK
+from datamill.service.submissions.planning import plan_submission, plan_within
 from datamill.service.submissions.preview import describe_plan
 from datamill.service.submissions.submitting import submit_experiment
 from datamill.service.watching.places import BUNDLES
@@ -56,11 +58,12 @@ ExperimentNumber = Annotated[Number, Path()]
 
 
 @router.post("/plan", response={200: Preview, 400: Problem, 429: Problem})
-def plan(request: HttpRequest, body: SubmissionIn) -> dict[str, Any]:
+def plan(request: HttpRequest, body: SubmissionIn) -> HttpResponse:
     """Show what would run where, and change nothing."""
     user = find_user(request)
     with taking_turn(user):
-        return describe_plan(plan_submission(body.to_submission(), user))
+        preview = plan_within(LOOK, encode_preview, body.to_submission(), user)
+    return HttpResponse(preview, content_type="application/json; charset=utf-8")
 
 
 @router.post("", response={200: Submitted, 400: Problem, 409: Problem, 429: Problem})

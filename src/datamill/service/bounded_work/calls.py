@@ -21,15 +21,12 @@ from datamill.service.bounded_work.turns import GoneError
 T = TypeVar("T")
 
 #: Loaded once, in the process from which all others are forked.
-_PRELOADED = [
-    "datamill.service.bounded_work.child",
-    "datamill.service.submissions.planned_apart",
-    "datamill.execution.packages",
-    "datamill.execution.user_factors",
-    "asyncio",
-    "click",
-]
+_PRELOADED = ["datamill.service.bounded_work.preloaded"]
 _LOOK_EVERY_S = 0.05
+
+
+class BudgetError(InputError):
+    """A function takes more than its budget."""
 
 
 class Calls:
@@ -56,7 +53,7 @@ class Calls:
         """Return what a function returns.
 
         Raises:
-            InputError: what it raises, or that it takes more than its budget.
+            InputError: what it raises; `BudgetError`, that it takes more than its budget.
             GoneError: when the client leaves.
             RuntimeError: when it fails otherwise.
         """
@@ -79,11 +76,11 @@ class Calls:
         if answer.kind == "memory":
             raise _refuse_memory(budget)
         if answer.kind == "disk":
-            raise InputError(
+            raise BudgetError(
                 f"this takes more than {format_size(budget.file_bytes)} on disk", remedy=budget.remedy
             )
         if answer.kind == "deep":
-            raise InputError("this stands too deep in each other to be worked on", remedy=budget.remedy)
+            raise BudgetError("this stands too deep in each other to be worked on", remedy=budget.remedy)
         if answer.kind == "defect":
             raise RuntimeError(f"a function failed in a process of its own:\n{answer.value}")
         value: T = answer.value
@@ -129,13 +126,13 @@ def _await_answer(
 
 
 def _refuse_time(budget: Budget) -> InputError:
-    return InputError(
+    return BudgetError(
         f"this takes more than {format_duration(budget.cpu_s)} to work out", remedy=budget.remedy
     )
 
 
 def _refuse_memory(budget: Budget) -> InputError:
-    return InputError(
+    return BudgetError(
         f"this takes more than {format_size(budget.memory_bytes)} of memory to work out", remedy=budget.remedy
     )
 

@@ -20,8 +20,6 @@ from typing import Any, Literal
 from datamill.experiment.errors import InputError
 
 _PR_SET_PDEATHSIG = 1
-#: Processor time after which a function stands back for others, and how far.
-_QUICK_S, _NICENESS = 2.0, 15
 #: How readily the kernel ends it rather than the coordinator when memory is short.
 _OOM_SCORE = "800"
 
@@ -87,8 +85,17 @@ def _confine(budget: Budget) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGXCPU, signal.SIG_DFL)
-    # What takes long must not slow down what does not.
-    signal.signal(signal.SIGPROF, lambda *_: os.nice(_NICENESS))
-    signal.setitimer(signal.ITIMER_PROF, _QUICK_S)
+    stand_back()
     # What there was before the fork is shared with it as long as nobody touches it.
     gc.freeze()
+
+
+def stand_back() -> None:
+    """Have this process, and those that it starts, take only the processor time that nobody else wants.
+
+    Trials are leased and reports taken by a process beside it, which must not wait for what users ask.
+    """
+    try:
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    except (AttributeError, OSError):
+        os.nice(19)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib import messages
+from django.contrib.auth.models import User
 from django.core.files.uploadhandler import TemporaryFileUploadHandler
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -43,10 +45,18 @@ from datamill.service.pages.fleet_view import (
 )
 from datamill.service.pages.stored_packages import list_stored, store_upload
 from datamill.service.pages.words import RESPONSE_WORDS
-from datamill.service.submissions.planning import PlannedSubmission, SubmissionOptions, plan_submission
-from datamill.service.submissions.preview import describe_plan
+from datamill.service.submissions.planned_apart import LOOK
+from datamill.service.submissions.planning import (
+    PlannedSubmission,
+    Submission,
+    SubmissionOptions,
+    plan_submission,
+    plan_within,
+)
+from datamill.service.submissions.preview import preview_submission
 from datamill.service.submissions.submitting import submit_experiment
 
+T = TypeVar("T")
 _FILE_NAME = "experiment.toml"
 _STEPS = (
     ("packages", "new-packages", "1. Packages"),
@@ -181,11 +191,12 @@ def _edit_file(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         draft = read_draft(request.POST.get("text", ""), request.POST, find_user(request))
         if "submit" in request.POST:
-            planned, problem = _try_plan(request, draft, with_trials=True)
+            user = find_user(request)
+            planned, problem = _try_plan(draft, lambda submission: _plan_stored(submission, user))
             if planned is not None and draft.submission is not None:
                 options = SubmissionOptions(hold="hold" in request.POST)
                 submission = replace(draft.submission, options=options)
-                number = submit_experiment(submission, planned, find_user(request), time.time())
+                number = submit_experiment(submission, planned, user, time.time())
                 messages.success(request, "Submitted.", extra_tags="good")
                 return redirect("experiment", number)
             context["problem"] = problem
@@ -253,27 +264,47 @@ def _preview(request: HttpRequest, form: ExperimentForm) -> dict[str, Any]:
 def _describe_draft(request: HttpRequest, draft: DraftFiles) -> dict[str, Any]:
     if not draft.text.strip():
         return {}
-    planned, problem = _try_plan(request, draft)
-    if planned is None:
+    user = find_user(request)
+    plan, problem = _try_plan(draft, lambda submission: _preview_stored(submission, user))
+    if plan is None:
         return {"problem": problem}
-    return {"plan": describe_plan(planned), "trials_a_machine": _count_a_machine(planned)}
+    return {"plan": plan, "trials_a_machine": plan["trials"] // max(1, len(plan["workers"]))}
 
 
-def _count_a_machine(planned: PlannedSubmission) -> int:
-    return planned.plan.size.trials // max(1, len(planned.plan.chosen))
-
-
-def _try_plan(
-    request: HttpRequest, draft: DraftFiles, *, with_trials: bool = False
-) -> tuple[PlannedSubmission | None, InputError | None]:
+def _try_plan(draft: DraftFiles, plan: Callable[[Submission], T]) -> tuple[T | None, InputError | None]:
+    """Return what planning a draft gives, or why it cannot be planned or run."""
     if draft.submission is None:
         return None, draft.problem
     try:
-        planned = plan_submission(draft.submission, find_user(request), with_trials=with_trials)
+        return plan(draft.submission), None
     except GoneError:
         raise
     except InputError as problem:
         return None, problem
-    if planned.missing:
-        return None, InputError("files of the experiment are not stored here", remedy="Upload them first.")
-    return planned, None
+
+
+def _plan_stored(submission: Submission, user: User) -> PlannedSubmission:
+    """Plan the trials of a submission.
+
+    Raises:
+        InputError: when it cannot be planned, or its files are not here.
+    """
+    planned = plan_submission(submission, user, with_trials=True)
+    _check_stored(planned.missing)
+    return planned
+
+
+def _preview_stored(submission: Submission, user: User) -> dict[str, Any]:
+    """Preview a submission.
+
+    Raises:
+        InputError: when it cannot be planned, or its files are not here.
+    """
+    preview = plan_within(LOOK, preview_submission, submission, user)
+    _check_stored(preview["missing_files"])
+    return preview
+
+
+def _check_stored(missing: Collection[str]) -> None:
+    if missing:
+        raise InputError("files of the experiment are not stored here", remedy="Upload them first.")

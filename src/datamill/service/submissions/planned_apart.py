@@ -17,7 +17,7 @@ from datamill.service.submissions.stored_trials import write_trials
 
 #: Of a plan that is only looked at, of one with its trials, and of a look into an archive.
 _FEWER = "Name fewer factors, levels, points or replicates."
-LOOK = Budget(memory_bytes=1 << 30, cpu_s=60, elapsed_s=180.0, remedy=_FEWER)
+LOOK = Budget(memory_bytes=1 << 30, cpu_s=60, elapsed_s=180.0, file_bytes=64 << 20, remedy=_FEWER)
 WHOLE = Budget(memory_bytes=3 << 30, cpu_s=300, elapsed_s=900.0, file_bytes=4 << 30, remedy=_FEWER)
 INSPECTION = Budget(
     memory_bytes=512 << 20, cpu_s=120, elapsed_s=600.0, remedy="Pack fewer and smaller files."

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from pathlib import Path
+from typing import Literal, TypeVar
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -17,8 +18,8 @@ from datamill.experiment.offers import withdraw_build_policy
 from datamill.experiment.parse import parse_experiment
 from datamill.experiment.quantities import format_size
 from datamill.experiment.records import DebugPolicy, Experiment, RebootPolicy
-from datamill.service.bounded_work.calls import call_bounded
-from datamill.service.bounded_work.turns import GoneError
+from datamill.service.bounded_work.calls import BudgetError, call_bounded
+from datamill.service.bounded_work.child import Budget
 from datamill.service.coordinator.hardware import (
     describe_candidate,
     find_guest_objection,
@@ -39,6 +40,7 @@ from datamill.service.submissions.planned_apart import LOOK, WHOLE, plan_apart
 from datamill.service.submissions.stored_trials import StoredTrials, name_trials_file
 from datamill.service.submissions.trial_estimates import estimate_trial_times, list_busy_times, mean_time
 
+T = TypeVar("T")
 FileKind = Literal["package", "load", "factor"]
 #: Largest archive that is taken, whatever `[limits]` says.
 MOST_PACKAGE_BYTES: int = settings.LARGEST_FILE_BYTES
@@ -101,25 +103,52 @@ def plan_submission(submission: Submission, user: User, *, with_trials: bool = F
     Raises:
         InputError: when the text or a file cannot be used, or no workers give what is asked for.
     """
+    trials_file = name_trials_file(settings.DATA_FOLDER) if with_trials else None
+    try:
+        planned = plan_within(
+            LOOK if trials_file is None else WHOLE, make_plan, submission, user, trials_file
+        )
+    except BaseException:
+        if trials_file is not None:
+            trials_file.unlink(missing_ok=True)
+        raise
+    if trials_file is None or planned.missing:
+        return planned
+    return replace(planned, trials=StoredTrials(trials_file, planned.plan.size.trials))
+
+
+def plan_within(
+    budget: Budget, function: Callable[..., T], submission: Submission, user: User, *rest: Path | None
+) -> T:
+    """Return what a function makes of a submission, in `datamill serve` in a process of its own.
+
+    There, and not beside the thread that leases trials: reading the fleet takes longer than planning.
+
+    Raises:
+        InputError: what it raises, or that it takes more than its budget.
+    """
+    try:
+        return call_bounded(budget, function, submission, user, *rest)
+    except BudgetError as problem:
+        raise InputError(problem.message, where=submission.file_name, remedy=problem.remedy) from problem
+
+
+def make_plan(submission: Submission, user: User, trials_file: Path | None = None) -> PlannedSubmission:
+    """Return the plan of a submission here and now; its trials go to a file unless none is named.
+
+    Raises:
+        InputError: when the text or a file cannot be used, or no workers give what is asked for.
+    """
     experiment = read_submission(submission)
     candidates, excluded = list_candidates(submission, experiment, user)
     if not candidates:
         raise _explain_nobody(excluded)
     missing = list_unusable_files(user, [item.sha256 for item in submission.files])
     times = estimate_trial_times([item.sha256 for item in _list_packages(submission)], experiment)
-    trials_file = name_trials_file(settings.DATA_FOLDER) if with_trials and not missing else None
     try:
-        plan = call_bounded(
-            LOOK if trials_file is None else WHOLE,
-            plan_apart,
-            experiment,
-            candidates,
-            mean_time(times),
-            MOST_TRIALS,
-            trials_file,
+        plan = plan_apart(
+            experiment, candidates, mean_time(times), MOST_TRIALS, None if missing else trials_file
         )
-    except GoneError:
-        raise
     except InputError as problem:
         where = problem.where or submission.file_name
         if where.startswith("["):
@@ -127,8 +156,7 @@ def plan_submission(submission: Submission, user: User, *, with_trials: bool = F
         also = "".join(f"\n{item.name}: {item.reason}" for item in excluded)
         raise InputError(f"{problem.message}{also}", where=where, remedy=problem.remedy) from problem
     plan = replace(plan, ineligible=(*excluded, *plan.ineligible))
-    trials = None if trials_file is None else StoredTrials(trials_file, plan.size.trials)
-    return PlannedSubmission(experiment, plan, tuple(missing), trials)
+    return PlannedSubmission(experiment, plan, tuple(missing))
 
 
 def read_submission(submission: Submission) -> Experiment:

@@ -6,13 +6,24 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from django.contrib.auth.models import User
+
 from datamill.design.fleet_plan import find_level
 from datamill.design.fleet_records import Candidate, FleetPlan
 from datamill.design.machines import MACHINE_FACTOR
 from datamill.design.nuisance import phrase_treatment
 from datamill.design.records import DesignFactor
 from datamill.experiment.records import Experiment
-from datamill.service.submissions.planning import PlannedSubmission
+from datamill.service.submissions.planning import PlannedSubmission, Submission, make_plan
+
+
+def preview_submission(submission: Submission, user: User) -> dict[str, Any]:
+    """Return the preview of a submission, planned here and now.
+
+    Raises:
+        InputError: as `make_plan` does.
+    """
+    return describe_plan(make_plan(submission, user))
 
 
 def describe_plan(planned: PlannedSubmission) -> dict[str, Any]:

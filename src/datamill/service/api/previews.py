@@ -1,0 +1,18 @@
+"""The answer to what an experiment would run, made where the plan is."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+
+from datamill.service.api.schemas import Preview
+from datamill.service.submissions.planning import Submission
+from datamill.service.submissions.preview import preview_submission
+
+
+def encode_preview(submission: Submission, user: User) -> bytes:
+    """Return the preview of a submission as JSON.
+
+    Raises:
+        InputError: as `preview_submission` does.
+    """
+    return Preview.model_validate(preview_submission(submission, user)).model_dump_json().encode()
