@@ -194,3 +194,20 @@ def test_a_drift_over_the_run_order_is_not_advised_away_as_nothing() -> None:
     assert checks.trust == "means"
     assert "Nothing speaks against" not in checks.advice
     assert "in a random order the intervals hold" in checks.advice
+
+
+@pytest.mark.parametrize("outlier", [0, 1, 30, -2, -1])
+def test_one_outlier_does_not_make_neighbours_alike_wherever_it_stands(outlier: int) -> None:
+    rng = np.random.default_rng(11)
+    codes = rng.permutation(np.array([(a, b) for a in range(2) for b in range(2)] * 15))
+    values = 10 + rng.normal(0, 1, len(codes))
+    values[outlier] += 40
+    cells = gather_cells([Factor("a", TWO), Factor("b", TWO)], codes, values)
+    checks = check_assumptions(
+        cells, fit_linear_model(cells, order=2), when=np.arange(len(codes), dtype=np.float64)
+    )
+    found = next(item for item in checks.checks if item.assumption == "independent errors: neighbours")
+    assert found.state == "held"
+    assert found.p > 0.2
+    assert found.size is not None
+    assert abs(found.size) < 0.1

@@ -12,6 +12,7 @@ import polars as pl
 
 from datamill.analyses.frames import take_frame
 from datamill.analysis.model_data.question import ModelData, Question, list_columns, select_model_data
+from datamill.analysis.model_data.unit_columns import name_unit_columns
 from datamill.experiment.errors import InputError
 from datamill.experiment.records import Experiment
 from datamill.results.bundle import open_bundle
@@ -69,7 +70,8 @@ def read_data(data: Any, question: Question, *, average: bool = True, allow_no_f
     with locate_errors(str(file)):
         columns = list_columns(question)
     # A message about a column that is missing names those that are there: then all are read.
-    table = read_table_file(file, columns if has_plain_columns(file, columns) else ())
+    beside = name_unit_columns(columns[0]) if columns else ()
+    table = read_table_file(file, (*columns, *beside) if has_plain_columns(file, columns) else ())
     with locate_errors(str(file), file if is_text_table(file) else None):
         _refuse_odd_columns(table, question)
         selected = select_model_data(

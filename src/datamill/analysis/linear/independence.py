@@ -39,9 +39,9 @@ def check_independence(
 
     `sequence` (n) are the rows in this order, None where they stand in it, and `sums` were taken
     over it. Unless it is `known` that they stand so, what is found is "unknown" at worst. The trend is
-    tested as one more covariate of the model (Student), neighbours by Durbin and Watson's statistic
-    (1950) with its exact mean and variance given the model matrix (those of independent errors
-    where that is large) and a normal approximation; two-sided.
+    tested as one more covariate of the model (Student), neighbours by their correlation with its exact
+    mean and variance given the model matrix (those of independent errors where that is large) and a normal
+    approximation; two-sided.
     """
     if cells.n - model.error_df + 2 >= cells.n or cells.n < _FEWEST:
         return ()
@@ -109,28 +109,31 @@ def _test_trend(
 
 
 def _test_neighbours(sums: ResidualSums, n: int, matrix: FloatArray | None) -> tuple[float, float, float]:
-    """Durbin and Watson's statistic, its p, and the correlation of neighbours."""
-    statistic = sums.steps / sums.second
+    """The correlation of neighbours as measured, its p, and by how much it departs from what is expected.
+
+    With A the matrix of 1/2 beside the diagonal and M that of the residuals, the correlation is
+    e'Ae / e'e; given independent normal errors its mean is tr(MA) / (n − k), and its variance that of a
+    ratio of quadratic forms (Durbin and Watson 1950, section 3). Their own statistic counts the first and
+    last residual less than others, so that one large one there passes for likeness.
+    """
     correlation = sums.neighbours / sums.second
-    mean, variance = 2.0, 4.0 / n
+    mean, variance = 0.0, 1.0 / n
     if matrix is not None:
-        # X'AX, where A takes second differences and the ends' first ones.
-        jumps = np.diff(matrix, axis=0)
-        second = np.vstack([-jumps[:1], jumps[:-1] - jumps[1:], jumps[-1:]])
+        beside = np.zeros_like(matrix)
+        beside[:-1] += matrix[1:] / 2
+        beside[1:] += matrix[:-1] / 2
         inverse = np.linalg.inv(matrix.T @ matrix)
-        first = jumps.T @ jumps @ inverse
-        k = matrix.shape[1]
-        mean_sum = 2 * (n - 1) - float(np.trace(first))
-        square_sum = (
-            2 * (3 * n - 4)
-            - 2 * float(np.sum((second.T @ second) * inverse.T))
-            + float(np.sum(first * first.T))
+        first = matrix.T @ beside @ inverse
+        free = n - matrix.shape[1]
+        trace = -float(np.trace(first))
+        squares = (
+            (n - 1) / 2 - 2 * float(np.sum((beside.T @ beside) * inverse.T)) + float(np.sum(first * first.T))
         )
-        mean = mean_sum / (n - k)
-        variance = 2 / ((n - k) * (n - k + 2)) * (square_sum - mean_sum * mean)
-    p = 2 * float(ndtr(-abs(statistic - mean) / math.sqrt(variance))) if variance > 0 else 1.0
+        mean = trace / free
+        variance = 2 / (free * (free + 2)) * (squares - trace * mean)
+    p = 2 * float(ndtr(-abs(correlation - mean) / math.sqrt(variance))) if variance > 0 else 1.0
     # Residuals of a model are a little opposed, or alike, although the errors are independent.
-    return statistic, p, correlation + mean / 2 - 1
+    return correlation, p, correlation - mean
 
 
 def _phrase_trend(
@@ -164,7 +167,7 @@ def _phrase_neighbours(
         if state == "failed" and correlation > 0:
             words += ": there is less information in the observations than their number suggests"
         advice = _advise(known=known)
-    method = f"Durbin-Watson in the {order}"
+    method = f"correlation of neighbours in the {order}"
     measure = "correlation of neighbours"
     return CheckResult(
         "independent errors: neighbours", method, statistic, p, state, correlation, measure, words, advice

@@ -21,6 +21,7 @@ from datamill.analysis.model_data.observations import (
     read_columns,
     select_response,
 )
+from datamill.analysis.model_data.unit_columns import refuse_mixed_units
 from datamill.experiment.errors import InputError
 from datamill.results.row_validity import is_tidy, read_validity
 
@@ -123,6 +124,8 @@ def select_model_data(
             f"{_list_names(others)}.",
         )
     refuse_identifier_columns(table, factors, source)
+    named = (*factors, *question.blocks, *(item.column for item in covariates), response.column)
+    refuse_mixed_units(table, response.column, (*named, question.trial, question.run_order), source)
     observations = read_columns(
         table,
         response,
