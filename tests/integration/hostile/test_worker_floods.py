@@ -22,6 +22,7 @@ from integration.service.brokers import WorkerIdentity, connect, connect_worker,
 from integration.service.databases import use_database
 from integration.service.played_fleet import Coordinator, PlayedWorker, enrol, playing, submit
 
+from datamill.service.broker.connections import MOST_CONNECTIONS
 from datamill.service.broker.credentials import sign_worker
 from datamill.service.broker.keys import sign
 from datamill.service.coordinator.credentials import LIFE_S
@@ -110,6 +111,30 @@ def test_a_worker_that_floods_is_kept_out_and_named_and_others_go_on(coordinator
             client, _ = await connect(url, credential["nats_jwt"], bad.seed)
             await client.flush()
             await client.close()
+
+    asyncio.run(run())
+
+
+def test_a_worker_that_takes_all_connections_is_kept_out_and_others_go_on(coordinator: Coordinator) -> None:
+    async def run() -> None:
+        bad, good = await asyncio.to_thread(enrol, ["bad", "good"])
+        await asyncio.to_thread(submit, 1000)
+        coordinator.start()
+        await asyncio.to_thread(coordinator.wait_until_well)
+        url, keys = coordinator.broker_url, coordinator.keys()
+        async with playing([PlayedWorker(good, url, keys, Random(1), 0.1)]):
+            wires = []
+            for _ in range(2 * MOST_CONNECTIONS):
+                with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+                    wires.append(await open_wire(url, bad.credential(keys), bad.seed))
+            await eventually(lambda: all(wire.is_closed for wire in wires))
+            assert "credential void" in await asyncio.to_thread(list_kinds, bad)
+            before = await asyncio.to_thread(Trial.objects.filter(state="counted").count)
+            while await asyncio.to_thread(Trial.objects.filter(state="counted").count) < before + 5:
+                await asyncio.sleep(0.1)
+            told = {"report refused", "credential void", "worker drained"}
+            assert not told & await asyncio.to_thread(list_kinds, good)
+            await asyncio.to_thread(coordinator.wait_until_well)
 
     asyncio.run(run())
 

@@ -20,6 +20,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from datamill.service.broker.arrivals import Arrivals
+from datamill.service.broker.connections import find_crowds
 from datamill.service.broker.credentials import sign_coordinator
 from datamill.service.broker.keys import Keys, sign
 from datamill.service.broker.streams import find_streams
@@ -35,6 +36,8 @@ _ANSWER_S = 2.0
 #: Longest time to publish one batch of orders.
 _PUBLISH_S = 5.0
 _CLOSE_S = 2.0
+#: Longest time to ask for all connections, in seconds.
+_CROWDS_S = 10.0
 #: What may wait in the client itself, in bytes: it is moved on at once.
 _CLIENT_PENDING_BYTES = 64 << 20
 
@@ -196,6 +199,17 @@ class BrokerLink:
         except Exception:
             self.prepared = False
             raise
+
+    async def find_crowds(self) -> dict[str, int]:
+        """Return public keys with more connections than a worker needs, as far as the broker tells."""
+        client = self._client
+        if client is None or not client.is_connected:
+            return {}
+        try:
+            return await self._while_connected(find_crowds(client, _ANSWER_S), _CROWDS_S)
+        except (OSError, TimeoutError, ValueError, nats.errors.Error) as error:
+            log.debug("the broker does not tell who is connected: %r", error)
+            return {}
 
     def take(self, most: int) -> list[Any]:
         """Take reports that came, the oldest first."""

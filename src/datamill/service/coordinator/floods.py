@@ -1,4 +1,4 @@
-"""Workers that send more than can wait: told of, and in the end kept from the broker."""
+"""Workers that send more than can wait, or connect too often: told of, and kept from the broker."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Mapping
 
 from datamill.service.coordinator.ledger import Ledger
 from datamill.service.coordinator.refusals import RefusalBook
+from datamill.service.models import Worker
 
 #: Reports of a worker without room, at once, that are a flood: nobody waits so impatiently.
 FLOOD = 1000
 _REASON = "it floods the broker with reports"
+_CROWD = "it holds too many connections to the broker"
 
 
 def judge_floods(dropped: Mapping[str, int], now_s: float) -> list[str]:
@@ -34,3 +36,25 @@ def judge_floods(dropped: Mapping[str, int], now_s: float) -> list[str]:
     ledger.events.extend(refusals.events)
     ledger.write()
     return refusals.sentences
+
+
+def judge_crowds(crowds: Mapping[str, int], now_s: float) -> list[str]:
+    """Drain workers that hold so many connections that others may find none, and have them refused.
+
+    Args:
+        crowds: by public key, how many connections it holds.
+        now_s: the time.
+
+    Returns:
+        A sentence for each worker.
+    """
+    found = Worker.objects.filter(public_key__in=list(crowds)).values_list("pk", "public_key")
+    counts = {worker_id: crowds[key] for worker_id, key in found}
+    if not counts:
+        return []
+    ledger = Ledger(now_s)
+    ledger.load_workers(set(counts))
+    for worker in ledger.workers.values():
+        ledger.drain_abuser(worker, _CROWD)
+    ledger.write()
+    return [f"{worker_id}: it holds {count} connections" for worker_id, count in sorted(counts.items())]

@@ -15,7 +15,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError, transacti
 from datamill.service.broker.link import BROKER_ERRORS, BrokerLink, CapturedError
 from datamill.service.broker.server import BrokerServer
 from datamill.service.coordinator.events import EventKind, NewEvent, add_events
-from datamill.service.coordinator.floods import judge_floods
+from datamill.service.coordinator.floods import judge_crowds, judge_floods
 from datamill.service.coordinator.ingest import ReceivedReport, ingest_reports
 from datamill.service.coordinator.orders import (
     UnsentOrders,
@@ -226,6 +226,7 @@ class CoordinatorLoop:
                     next_check_s = time.monotonic() + _CHECK_EVERY_S
                     await link.check()
                     self._captured = False
+                    await self._judge_crowds()
             except CapturedError as error:
                 link.trouble = str(error)
                 await self._note_capture(error)
@@ -251,6 +252,12 @@ class CoordinatorLoop:
             self._began = True
         await asyncio.wrap_future(self._writer.submit(mark_all_orders_unsent))
         await self._note(EventKind.BROKER_CONNECTED, "")
+
+    async def _judge_crowds(self) -> None:
+        """Keep out workers that take so many connections that others find none."""
+        if crowds := await self._link.find_crowds():
+            _log_refused(await asyncio.wrap_future(self._writer.submit(_judge_crowds, crowds, self._now_s())))
+            self.nudge()
 
     async def _note_capture(self, error: CapturedError) -> None:
         """Tell once, in the log and the account of events, that a stream keeps the fleet's messages."""
@@ -345,6 +352,11 @@ def _work_in_parts(reports: Sequence[ReceivedReport], sent: Sequence[UnsentOrder
         raise
     except DatabaseError as error:
         return Turn((), pause_s, [*defects, f"orders: {error!r}"])
+
+
+def _judge_crowds(crowds: Mapping[str, int], now_s: float) -> list[str]:
+    with transaction.atomic():
+        return judge_crowds(crowds, now_s)
 
 
 def _log_refused(refused: Sequence[str]) -> None:
