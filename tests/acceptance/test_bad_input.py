@@ -35,6 +35,24 @@ def test_a_mistake_in_the_experiment_file(datamill, make_experiment, old, new, w
     assert not (datamill.folder / "bundle").exists()
 
 
+@pytest.mark.parametrize(
+    ("folder", "words"),
+    [
+        ("/no/such/folder", ("is not a folder of this machine",)),
+        ("/etc", ("cannot be shown", "no trial sees")),
+        ("HERE", ("holds the bundle", "another bundle with --out")),
+    ],
+)
+def test_a_folder_that_a_package_needs_and_cannot_have(datamill, make_experiment, folder, words) -> None:
+    folder = folder.replace("HERE", str(datamill.folder / "out"))
+    (datamill.folder / "out").mkdir()
+    text = EXPERIMENT.replace("[[package]]\n", f'[[package]]\nfolders = ["{folder}"]\n', 1)
+    make_experiment(text=text)
+    refused = datamill("run", "experiment.toml", "--out", "out/bundle")
+    assert_refused(refused, "[[package]] folders", *words)
+    assert not any((datamill.folder / "out").iterdir())
+
+
 def test_a_verb_that_does_not_exist(datamill) -> None:
     assert_refused(datamill("rnu"), 'unknown verb "rnu"', 'Did you mean "run"?')
 

@@ -97,6 +97,14 @@ def test_an_experiment_without_a_seed_has_the_same_one_every_time() -> None:
         ('path = "packages/bzip2"', "", "[package] path", "needs a path"),
         ('name = "xz-vs-bzip2"', 'name = "a/b"', "experiment.toml:3", "needs a name"),
         ("seed = 20130421", 'seed = 1\nbaseline = "xzz"', "experiment.toml:7", 'Did you mean "xz"?'),
+        ('path = "packages/bzip2"', 'path = "b"\nfolders = "/srv"', "experiment.toml:15", "a list of texts"),
+        ('path = "packages/bzip2"', 'path = "b"\nfolders = ["~/x"]', "experiment.toml:15", "the whole path"),
+        (
+            'path = "packages/bzip2"',
+            'path = "b"\nfolders = ["/a/.."]',
+            "experiment.toml:15",
+            "the whole path",
+        ),
         ("seed = 20130421", "seed = ", "experiment.toml:6", "not valid TOML"),
     ],
 )
@@ -111,3 +119,11 @@ def test_a_mistake_is_named_with_its_line_and_a_remedy(old: str, new: str, where
 def test_an_experiment_without_packages_is_refused() -> None:
     with pytest.raises(InputError, match="names no package"):
         parse('[experiment]\nname = "a"\n')
+
+
+def test_a_package_in_a_guest_cannot_ask_for_folders_of_the_host() -> None:
+    text = SOUND.replace("seed = 20130421", 'isolation = "guest"')
+    text = text.replace('path = "packages/bzip2"', 'path = "packages/bzip2"\nfolders = ["/srv/spec"]')
+    with pytest.raises(InputError, match="a guest sees none of them") as raised:
+        parse(text)
+    assert raised.value.where.startswith("experiment.toml:15")

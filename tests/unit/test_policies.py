@@ -2,7 +2,8 @@
 
 import pytest
 
-from datamill.service.coordinator.policies import ShippedFile, find_policy_objection
+from datamill.results.trial_record import Needs
+from datamill.service.coordinator.policies import ShippedFile, find_needs_objection, find_policy_objection
 from datamill.service.messages import Policy
 
 FILES = (
@@ -28,3 +29,23 @@ def test_every_file_that_goes_to_a_machine_must_be_allowed_there(policy: Policy,
     objection = find_policy_objection(policy, "ada", FILES)
     assert words in objection
     assert bool(objection) == bool(words)
+
+
+@pytest.mark.parametrize(
+    ("listed", "asked", "is_shown"),
+    [
+        ((), "/srv/spec", False),
+        (("/srv/spec",), "/srv/spec", True),
+        (("/srv/spec",), "/srv/spec/bin", True),
+        (("/srv/spec/",), "/srv/spec", True),
+        (("/srv/spec",), "/srv/spec2017", False),
+        (("/srv/spec",), "/srv", False),
+        (("/srv/spec",), "/srv/spec/../keys", False),
+    ],
+)
+def test_an_owner_shows_the_named_folders_and_what_is_in_them(
+    listed: tuple[str, ...], asked: str, is_shown: bool
+) -> None:
+    objection = find_needs_objection(Policy(folders=listed), [("spec", Needs(folders=(asked,)))])
+    assert (objection == "") == is_shown
+    assert is_shown or objection == f'its owner does not show {asked}, and "spec" needs it'

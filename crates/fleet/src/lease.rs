@@ -157,6 +157,7 @@ pub fn check_lease(
     if lease.reboot {
         check_reboot(identity).map_err(|cause| Refusal::new(RefusalReason::Policy, cause))?;
     }
+    machine.check_folders(&lease.spec, policy)?;
     machine.check_spec(&lease.spec)?;
     check_space(folder, lease)
 }

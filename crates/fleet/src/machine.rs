@@ -35,6 +35,9 @@ pub trait Machine {
     /// What this machine is and offers; `cache` is where packages and builds go.
     fn inventory(&self, cache: &Path) -> Inventory;
 
+    /// Whether the folders that a trial's package needs are here and may be shown.
+    fn check_folders(&self, spec: &TrialSpec, policy: &Policy) -> Result<(), Refusal>;
+
     /// Whether a specification, its paths filled in, can be carried out here.
     fn check_spec(&self, spec: &TrialSpec) -> Result<(), Refusal>;
 

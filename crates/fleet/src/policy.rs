@@ -1,6 +1,6 @@
 //! What the owner of this machine allows.
 
-use std::path::Path;
+use std::path::{Component, Path};
 
 use datamill_protocol::{
     IsolationKind, IsolationWanted, Lease, Needs, Policy, RefusalReason, TrialSpec,
@@ -20,7 +20,7 @@ pub fn read_policy(path: &Path) -> Result<Policy, String> {
     let text = String::from_utf8(text).map_err(|error| at(error.to_string()))?;
     let policy: Policy = toml::from_str(&text).map_err(|error| {
         at(format!(
-            "{}; it may hold users, packages, forbidden_factors, devices, kernel, covered (lists of texts), reboot, network, privileged, plain, guests_only (true or false) and package_bytes (a number)",
+            "{}; it may hold users, packages, forbidden_factors, devices, kernel, covered, folders (lists of texts), reboot, network, privileged, plain, guests_only (true or false) and package_bytes (a number)",
             error.to_string().trim_end()
         ))
     })?;
@@ -31,7 +31,11 @@ pub fn read_policy(path: &Path) -> Result<Policy, String> {
             )));
         }
     }
-    for (key, paths) in [("devices", &policy.devices), ("covered", &policy.covered)] {
+    for (key, paths) in [
+        ("devices", &policy.devices),
+        ("covered", &policy.covered),
+        ("folders", &policy.folders),
+    ] {
         if let Some(path) = paths.iter().find(|path| !Path::new(path).is_absolute()) {
             return Err(at(format!("{key}: `{path}` is not an absolute path")));
         }
@@ -54,12 +58,31 @@ pub fn check_needs(policy: &Policy, needs: &Needs) -> Result<(), Refusal> {
             return refuse(format!("{owner} gives no package the device {device}."));
         }
     }
+    if let Some(folder) = (needs.folders.iter()).find(|folder| !may_show(policy, folder)) {
+        return refuse(format!("{owner} shows no package the folder {folder}."));
+    }
     if let Some(closed) = (needs.kernel.iter()).find(|asked| !policy.kernel.contains(asked)) {
         return refuse(format!(
             "{owner} opens {closed:?} of the kernel to no package."
         ));
     }
     Ok(())
+}
+
+/// Whether a folder is one that may be shown or lies in one: as it is written, and where it really is,
+/// so that no link leads out of what the owner named.
+fn may_show(policy: &Policy, folder: &str) -> bool {
+    let folder = Path::new(folder);
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    let is_plain = !folder.components().any(|part| part == Component::ParentDir);
+    is_plain
+        && policy.folders.iter().map(Path::new).any(|listed| {
+            let is_really_in = match (real(folder), real(listed)) {
+                (Some(folder), Some(listed)) => folder.starts_with(listed),
+                _ => false,
+            };
+            folder.starts_with(listed) && is_really_in
+        })
 }
 
 /// Checks the kind of world that a trial gets, of which `strongest` is the strongest here.

@@ -126,6 +126,8 @@ pub struct Policy {
     pub guests_only: bool,
     /// Absolute paths that no trial sees.
     pub covered: Vec<String>,
+    /// Folders that packages may ask to see, and what is in them; absolute paths.
+    pub folders: Vec<String>,
 }
 
 /// `POST /api/workers/enrol`: a machine joins the fleet.

@@ -96,6 +96,8 @@ pub struct Needs {
     pub kernel: Vec<KernelInterface>,
     /// All rights of root over the host.
     pub privileged: bool,
+    /// Folders of the host to be shown although trials do not see them, absolute paths.
+    pub folders: Vec<String>,
 }
 
 impl Needs {

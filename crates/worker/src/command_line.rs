@@ -28,6 +28,9 @@ Usage:
       Prints what this machine has of each factor, and of the factor in each
       FOLDER (or .tar.gz); each level that is asked about and cannot be had is
       listed as missing, with the reason. --guest asks a guest on this machine.
+  datamill-worker places PATH...
+      Prints for each path whether it exists here, whether a trial sees it, and
+      why it cannot be shown to a package that asks for it, if so.
   datamill-worker restore [--dry-run] [--forget] [--json]
       Undoes what a killed worker left of its changes to this machine, and tells
       it. --dry-run only tells; --forget gives up what cannot be undone; --json
@@ -121,6 +124,8 @@ pub enum Command {
         /// Whether a guest is asked, instead of this machine.
         guest: bool,
     },
+    /// Tell what a trial sees of places here.
+    Places(Vec<PathBuf>),
     /// Undo what a killed worker left.
     Restore(RestoreOptions),
     /// Describe this process; for the worker's own use.
@@ -148,6 +153,7 @@ pub fn parse_command_line(arguments: Vec<OsString>) -> Result<Command, String> {
     let mut asked = Vec::new();
     let mut user = Vec::new();
     let mut guest = false;
+    let mut places = Vec::new();
     let mut options = RestoreOptions::default();
     let mut seconds = 10.0;
     if FLEET_VERBS.iter().any(|fleet| verb == *fleet) {
@@ -195,6 +201,8 @@ pub fn parse_command_line(arguments: Vec<OsString>) -> Result<Command, String> {
                     .and_then(|text| text.parse().ok())
                     .ok_or("--parent needs the number of a process")?,
             );
+        } else if verb == "places" {
+            places.push(PathBuf::from(argument));
         } else if takes_spec && spec.is_none() && !argument.to_string_lossy().starts_with('-') {
             spec = Some(PathBuf::from(argument));
         } else {
@@ -215,6 +223,7 @@ pub fn parse_command_line(arguments: Vec<OsString>) -> Result<Command, String> {
         }),
         Some("noise") => Ok(Command::Noise { seconds }),
         Some("factors") => Ok(Command::Factors { asked, user, guest }),
+        Some("places") => Ok(Command::Places(places)),
         Some("restore") => Ok(Command::Restore(options)),
         Some("witness") => Ok(Command::Witness),
         Some("boot-guest") => Ok(Command::BootGuest),

@@ -16,6 +16,7 @@ use rustix::fs::Mode;
 use rustix::process::umask;
 
 use crate::factors;
+use crate::folders_look::check_folders;
 use crate::guest::find_guests;
 use crate::interrupt::Interrupt;
 use crate::isolation_look::find_isolation;
@@ -142,6 +143,16 @@ impl Machine for ThisMachine {
         // A kernel does not change its mind.
         static FOUND: OnceLock<IsolationKind> = OnceLock::new();
         *FOUND.get_or_init(find_isolation)
+    }
+
+    fn check_folders(&self, spec: &TrialSpec, policy: &Policy) -> Result<(), Refusal> {
+        if spec.needs.folders.is_empty() || spec.isolation == IsolationWanted::Guest {
+            return Ok(());
+        }
+        check_folders(spec, &policy.covered).map_err(|cause| {
+            let message = format!("On this machine {cause}.");
+            Refusal::new(RefusalReason::Policy, message)
+        })
     }
 
     fn check_factors(&self, spec: &TrialSpec, policy: &Policy) -> Result<(), Refusal> {

@@ -16,12 +16,15 @@ pub struct Keeping {
 impl Keeping {
     /// For a trial in one kind of world; the error is why this host cannot have that kind.
     pub fn of(kind: IsolationKind, spec: &TrialSpec) -> Result<Self, String> {
-        let named = spec.covered.iter().map(PathBuf::from);
-        let folders = [&spec.scratch_dir, &spec.cache_dir, &spec.output_dir];
-        let folders = folders.into_iter().map(PathBuf::from);
+        let mut identity = make_identity(kind)?;
+        if let Some(identity) = &mut identity {
+            identity
+                .prepare_folders(&spec.needs.folders)
+                .map_err(refused)?;
+        }
         Ok(Self {
-            identity: make_identity(kind)?,
-            covered: named.chain(folders).chain(state_folders()).collect(),
+            identity,
+            covered: named_places(spec).collect(),
         })
     }
 
@@ -63,7 +66,16 @@ fn refused(error: std::io::Error) -> String {
     format!("the kernel refused a user namespace: {error}")
 }
 
-fn state_folders() -> impl Iterator<Item = PathBuf> {
+/// Places that one trial must not see, besides those that no trial sees.
+pub fn named_places(spec: &TrialSpec) -> impl Iterator<Item = PathBuf> {
+    let named = spec.covered.iter().map(PathBuf::from);
+    let folders = [&spec.scratch_dir, &spec.cache_dir, &spec.output_dir];
+    let folders = folders.into_iter().map(PathBuf::from);
+    named.chain(folders).chain(state_folders())
+}
+
+/// Where this worker keeps its state.
+pub fn state_folders() -> impl Iterator<Item = PathBuf> {
     let state = Host::here().state().to_owned();
     // A folder at the root holds more than this worker's state.
     let is_own = state

@@ -9,6 +9,7 @@ mod digest;
 mod environment;
 mod factors;
 mod fleet;
+mod folders_look;
 mod guest;
 mod inside;
 mod interrupt;
@@ -92,6 +93,7 @@ fn main() -> ExitCode {
         }) => run_leased(&options, run, parent),
         Ok(Command::Noise { seconds }) => print_json(&datamill_host::measure_noise(seconds)),
         Ok(Command::Factors { asked, user, guest }) => print_offers(&asked, &user, guest),
+        Ok(Command::Places(paths)) => print_json(&folders_look::look_at_places(&paths)),
         Ok(Command::Restore(options)) => restore(options),
         Ok(Command::Witness) => witness::observe_self().and_then(|seen| {
             writeln!(io::stdout(), "{}", serde_json::to_string(&seen)?)?;

@@ -29,6 +29,7 @@ from datamill.design.records import DesignFactor
 from datamill.execution.here import PendingTrial, clear_scratch, list_pending_trials, run_pending_trials
 from datamill.execution.host_lock import lock_host
 from datamill.execution.packages import pack_package
+from datamill.execution.seen_places import list_unseen_values
 from datamill.execution.trial_times import (
     TrialTime,
     find_trial_time,
@@ -72,7 +73,11 @@ def check(file: Path, pilot: bool, allow_trials: int) -> None:
     console.print(describe_design(found, factors, trials, estimate_trial_time(found)))
     for note in list_fleet_notes(experiment):
         console.print(f"Note: {note}", style="dim", highlight=False, markup=False)
-    doubts = (*list_idle_factors(found, factors), *list_doubts(experiment, factors, trials))
+    doubts = (
+        *list_idle_factors(found, factors),
+        *list_doubts(experiment, factors, trials),
+        *list_unseen_values(experiment, found.packages, found.loads, binary),
+    )
     for warning in (*list_lost_factors(read, found), *doubts):
         console.print(f"Warning: {warning}", style="yellow", highlight=False, markup=False)
     check_constraints(experiment.constraints, host, where=str(found.path))

@@ -13,6 +13,7 @@ from datamill.design.fleet_records import Candidate
 from datamill.design.points import count_points
 from datamill.design.records import DesignFactor
 from datamill.execution.packages import PackageFacts, inspect_package
+from datamill.execution.seen_places import check_needed_folders
 from datamill.execution.user_factors import UserFactor, check_factor_names, read_user_factor
 from datamill.execution.worker import read_offers
 from datamill.experiment.errors import InputError
@@ -123,7 +124,7 @@ def ask_host(file: ExperimentFile, binary: Path) -> ExperimentFile:
     """Return the experiment with what this host offers, less what only a policy names and is not here.
 
     Raises:
-        InputError: when the experiment names a factor or level that this host does not have.
+        InputError: when the experiment names a factor, level or folder that this host does not have.
         WorkerError: when the worker cannot tell.
     """
     brought = [factor.path for factor in file.user_factors]
@@ -132,6 +133,7 @@ def ask_host(file: ExperimentFile, binary: Path) -> ExperimentFile:
     if not any(package.has_setup for package in file.packages):
         offers = withdraw_build_policy(file.experiment, offers)
     check_offers(file.experiment, offers)
+    check_needed_folders(file.experiment, binary, where=str(file.path), bundle=None)
     return replace(file, experiment=drop_unavailable_policy(file.experiment, offers), offers=offers)
 
 

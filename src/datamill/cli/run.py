@@ -35,6 +35,7 @@ from datamill.execution.here import (
 )
 from datamill.execution.host_lock import lock_host
 from datamill.execution.packages import inspect_package
+from datamill.execution.seen_places import check_needed_folders, list_unseen_values
 from datamill.execution.state_folder import check_state_folder
 from datamill.execution.trial_times import list_trial_times, remember_trial_times
 from datamill.execution.user_factors import read_user_factor
@@ -123,8 +124,11 @@ def run(
             check_constraints(found.experiment.constraints, read_host_facts(binary), where=str(found.path))
             for note in list_fleet_notes(found.experiment):
                 console.print(f"Note: {note}", style="dim", highlight=False, markup=False)
+            for warning in list_unseen_values(found.experiment, found.packages, found.loads, binary):
+                console.print(f"Warning: {warning}", style="yellow", highlight=False, markup=False)
             check_state_folder(choice.name for choice in found.experiment.choices)
             folder = out or Path(f"{found.experiment.name}-{datetime.now().astimezone():%Y%m%d-%H%M%S}")
+            check_needed_folders(found.experiment, binary, where=str(found.path), bundle=folder)
             # Before there is a bundle: one that was refused its host would only be in the way.
             host_lock = locks.enter_context(lock_host())
             bundle = make_bundle(found, folder)

@@ -25,6 +25,7 @@ from datamill.experiment.parse_fleet import (
     parse_coverage,
     parse_fleet_choice,
 )
+from datamill.experiment.parse_needs import check_guests_needs
 from datamill.experiment.parse_replication import (
     add_build_chance,
     parse_design_choice,
@@ -146,6 +147,7 @@ def parse_experiment(text: str, *, name: str) -> Experiment:
         coverage=parse_coverage(tables, source),
         fleet=parse_fleet_choice(tables, source),
     )
+    check_guests_needs(experiment, source)
     names = [package.name for package in packages]
     if experiment.baseline and experiment.baseline not in names:
         raise InputError(

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 from datamill.experiment.errors import InputError
-from datamill.experiment.records import KernelInterface, PackageNeeds
+from datamill.experiment.records import Experiment, KernelInterface, PackageNeeds
 from datamill.experiment.source import Source
 from datamill.experiment.suggestions import suggest_name
 
-NEED_KEYS = ("network", "devices", "kernel", "privileged")
+NEED_KEYS = ("network", "devices", "kernel", "privileged", "folders")
 
 _INTERFACES: tuple[KernelInterface, ...] = get_args(KernelInterface)
 
@@ -61,4 +61,30 @@ def parse_needs(entry: Mapping[str, Any], source: Source, section: str, index: i
                 remedy=suggest_name(text, _INTERFACES),
             )
         kernel.append(interface)
-    return PackageNeeds(flag("network"), devices, tuple(kernel), flag("privileged"))
+    folders = texts("folders", '"/home/me/spec2017"')
+    for folder in folders:
+        if not folder.startswith("/") or posixpath.normpath(folder) != folder or folder == "/":
+            raise InputError(
+                f'"{folder}" is not the whole path of a folder',
+                where=source.locate(section, "folders", occurrence=index),
+                remedy='Name folders by plain paths from the root, such as "/home/me/spec", without ~ and ..',
+            )
+    return PackageNeeds(flag("network"), devices, tuple(kernel), flag("privileged"), folders)
+
+
+def check_guests_needs(experiment: Experiment, source: Source) -> None:
+    """Refuse to show folders of the host to packages in guests, which see nothing of the host.
+
+    Raises:
+        InputError: with the line of the first package or load that needs one.
+    """
+    if experiment.isolation != "guest":
+        return
+    for section, items in (("package", experiment.packages), ("load", experiment.loads)):
+        for index, item in enumerate(items):
+            if item.needs.folders:
+                raise InputError(
+                    f'{section} "{item.name}" needs folders of the host, and a guest sees none of them',
+                    where=source.locate(section, "folders", occurrence=index),
+                    remedy="Put the files into the package, or choose another isolation.",
+                )

@@ -29,6 +29,7 @@ class PackageNeeds:
     devices: tuple[str, ...] = ()
     kernel: tuple[KernelInterface, ...] = ()
     privileged: bool = False
+    folders: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,7 @@ class Needs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     devices: tuple[str, ...] = ()
     kernel: tuple[KernelInterface, ...] = ()
     privileged: bool = False
+    folders: tuple[str, ...] = ()
 
 
 #: What a package gets that asks for nothing.

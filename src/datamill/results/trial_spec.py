@@ -73,6 +73,7 @@ def list_needs(experiment: Experiment, package: str, load: str = "") -> Needs:
         devices=tuple(sorted({device for item in needs for device in item.devices})),
         kernel=tuple(sorted({interface for item in needs for interface in item.kernel})),
         privileged=any(item.privileged for item in needs),
+        folders=tuple(sorted({folder for item in needs for folder in item.folders})),
     )
 
 

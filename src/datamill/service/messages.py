@@ -89,6 +89,7 @@ class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     plain: bool = False
     guests_only: bool = False
     covered: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
 
 
 class EnrolmentRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -13,7 +13,9 @@ import msgspec
 
 from datamill.execution.worker import find_worker
 from datamill.results.trial_record import (
+    NO_NEEDS,
     SCHEMA_VERSION,
+    Needs,
     PackageSpec,
     TrialLimits,
     TrialRecord,
@@ -33,6 +35,8 @@ class PackageHost:
 
     folder: Path
     isolation: str
+    needs: Needs = NO_NEEDS
+    covered: tuple[str, ...] = ()
 
     def run(
         self,
@@ -135,6 +139,8 @@ class PackageHost:
             scratch_dir=str(self.folder / "scratch"),
             cache_dir=str(self.folder / "cache"),
             output_dir=str(self.folder / "output"),
+            needs=self.needs,
+            covered=self.covered,
         )
 
 

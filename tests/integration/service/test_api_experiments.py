@@ -290,6 +290,24 @@ def test_an_experiment_that_no_worker_can_run_says_what_excludes_each() -> None:
 
 
 @pytest.mark.usefixtures("database")
+def test_folders_that_a_package_needs_are_planned_where_owners_show_them() -> None:
+    ada = ApiUser("ada")
+    text = TEXT.replace("[[package]]\n", '[[package]]\nfolders = ["/srv/spec2017"]\n', 1)
+    assert text != TEXT
+    join("usual")
+    join("other", policy=Policy(folders=("/srv/spec2006",)))
+    status, refused = ada.post("/experiments/plan", make_submission(ada.user, text))
+    assert status == 400
+    assert "usual: its owner does not show /srv/spec2017" in refused["message"]
+    status, refused = ada.post("/experiments", make_submission(ada.user, text))
+    assert status == 400
+    assert "its owner does not show /srv/spec2017" in refused["message"]
+    join("showing", policy=Policy(folders=("/srv",)))
+    _, plan = ada.post("/experiments/plan", make_submission(ada.user, text))
+    assert [worker["name"] for worker in plan["workers"]] == ["showing"]
+
+
+@pytest.mark.usefixtures("database")
 def test_trials_in_guests_are_planned_for_workers_that_have_guests() -> None:
     ada = ApiUser("ada")
     text = TEXT.replace("[experiment]\n", '[experiment]\nisolation = "guest"\n')

@@ -45,7 +45,7 @@ use job::{GuestJob, ShippedParts, place_trial, write_job};
 use probe::{Disks, Guests};
 use result::{Unusable, read_result, result_bytes};
 use running::{Boot, Ended, run_guest};
-use troubles::{broken, forged, no_guest, no_network, overdue, refused, went_off};
+use troubles::{broken, forged, no_folders, no_guest, no_network, overdue, refused, went_off};
 use trust::{Circumstances, believe};
 
 /// What a trial's own time limits do not cover: unpacking, reading factors back, handing back.
@@ -172,6 +172,9 @@ fn perform(
 ) -> Step<TrialRecord> {
     if spec.needs.network {
         return Err(no_network());
+    }
+    if !spec.needs.folders.is_empty() {
+        return Err(no_folders());
     }
     let guests = find_guests(interrupt).map_err(|cause| no_guest(&cause))?;
     own.isolation.guest = Some(guests.facts());

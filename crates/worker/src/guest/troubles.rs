@@ -16,6 +16,15 @@ pub fn no_network() -> Failure {
     )
 }
 
+pub fn no_folders() -> Failure {
+    failure(
+        Phase::Isolate,
+        FailureKind::BadPackage,
+        "The package needs folders of the host, and a guest sees none.",
+        "Choose another isolation, or put the files into the package.",
+    )
+}
+
 pub fn no_guest(cause: &str) -> Failure {
     failure(
         Phase::Isolate,

@@ -12,6 +12,7 @@ mod owning;
 mod plain;
 mod root_filesystem;
 mod showing;
+mod sight;
 mod skeleton;
 mod stacked;
 mod stage;
@@ -35,6 +36,7 @@ pub use enclosure::{Companion, EncloseError, enclose, enclose_within};
 pub use mounts::{bind_read_only, bind_tree};
 pub use plain::{clear_scratch, remove_scratch};
 pub use root_filesystem::{RootFilesystem, filesystem_of};
+pub use sight::{Sight, explain_folders};
 pub use stacked::{ROOT_LAYER, impossible_failure};
 
 use crate::resources::Resources;

@@ -81,7 +81,14 @@ impl Building<'_> {
             return at;
         }
         let shown = folder_of_mount(&owned, name).and_then(|at| {
-            identity.show_base(base, &at)?;
+            match self
+                .folders
+                .iter()
+                .find(|folder| base.starts_with(&folder.at))
+            {
+                Some(folder) => identity.show_folder(&folder.at, base, &at)?,
+                None => identity.show_base(base, &at)?,
+            }
             Ok(at)
         });
         shown.unwrap_or_else(|_| base.to_owned())
@@ -104,7 +111,14 @@ impl Building<'_> {
 
     /// Whether nothing of a place is shown.
     pub(super) fn is_covered(&self, place: &Path) -> bool {
-        self.covers.iter().any(|cover| place.starts_with(&cover.at))
+        let folder = self
+            .folders
+            .iter()
+            .find(|folder| place.starts_with(&folder.at));
+        self.covers.iter().any(|cover| {
+            let is_asked_for = folder.is_some_and(|folder| folder.at.starts_with(&cover.at));
+            place.starts_with(&cover.at) && !is_asked_for
+        })
     }
 
     /// A layer that covers what lies in a place, if anything in it is covered.
@@ -115,7 +129,9 @@ impl Building<'_> {
             return Ok(Some(target));
         }
         fs::create_dir_all(&target)?;
-        let others: Vec<PathBuf> = self.mounts.iter().map(|mount| mount.at.clone()).collect();
+        let mounts = self.mounts.iter().map(|mount| &mount.at);
+        let shown = mounts.filter(|at| !self.is_covered(at));
+        let others: Vec<PathBuf> = shown.chain(&self.places).cloned().collect();
         let place = CoveredPlace {
             at,
             base,
@@ -123,8 +139,8 @@ impl Building<'_> {
             owner: self.identity.map_or(0, |_| FIRST_ID),
             in_user_namespace: self.kind == IsolationKind::UserNamespace,
         };
-        let made = make_cover_layer(&self.covers, &place, &target)?;
-        Ok((made > 0).then_some(target))
+        let made = make_cover_layer(&self.covers, &self.folders, &place, &target)?;
+        Ok(made.then_some(target))
     }
 
     /// Covers what lies in a place that is shown without an overlay.

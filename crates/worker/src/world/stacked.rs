@@ -13,7 +13,7 @@ use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{chdir, chroot, pivot_root};
 
 use super::confined::{FIRST_ID, TrialIdentity, bring_loopback_up};
-use super::covers::{Cover, find_covers};
+use super::covers::{Cover, ShownFolder, find_covers, find_folders, make_way};
 use super::layers::{Layer, Shown, mounted_files, own_places, plan_mounted_layers};
 use super::mounts::{HostMount, bind_read_only, bind_tree, make_read_only, mount_overlay};
 use super::skeleton::make_skeleton;
@@ -43,6 +43,8 @@ pub fn enter(request: &WorldRequest<'_>, kind: IsolationKind) -> Result<World, W
         changes: None,
         origins: vec![request.package.to_owned()],
         covers: Vec::new(),
+        folders: Vec::new(),
+        places: Vec::new(),
         stage: request.scratch.to_owned(),
         private: request.scratch.join("memory"),
         package: request.package.to_owned(),
@@ -54,6 +56,10 @@ pub fn enter(request: &WorldRequest<'_>, kind: IsolationKind) -> Result<World, W
     building.origins.extend(building.build.clone());
     building.make_stage()?;
     building.covers = find_covers(request.confines.covered, &building.mounts);
+    building.folders = find_folders(&needs.folders, request.confines.covered, &building.mounts)
+        .map_err(|cause| WorldError::Failed(unshown_failure(&cause)))?;
+    let is_confined = kind == IsolationKind::Confined;
+    make_way(&mut building.covers, &building.folders, is_confined);
     if !needs.network
         && let Err(error) = bring_loopback_up()
     {
@@ -61,7 +67,8 @@ pub fn enter(request: &WorldRequest<'_>, kind: IsolationKind) -> Result<World, W
         building.gaps.push(gap);
     }
     let confining = building.plan_confinement(&needs)?;
-    let (base, layers) = building.plan()?;
+    let (base, mut layers) = building.plan()?;
+    building.add_folders(&mut layers);
     let world = building.stage.join("world");
     let root = Layer {
         at: PathBuf::from("/"),
@@ -138,6 +145,10 @@ pub(super) struct Building<'a> {
     pub(super) origins: Vec<PathBuf>,
     /// What of the host is not shown.
     pub(super) covers: Vec<Cover>,
+    /// What of that is shown because the trial asked for it.
+    pub(super) folders: Vec<ShownFolder>,
+    /// Places that are shown by layers of their own.
+    pub(super) places: Vec<PathBuf>,
     /// A tmpfs on the scratch folder, seen by this process and its children only.
     pub(super) stage: PathBuf,
     /// Folder of the private layers: on the stage, or on a file system of the trial's own.
@@ -185,11 +196,24 @@ impl Building<'_> {
         Ok((skeleton, made.layers))
     }
 
+    /// Gives each folder that the trial asked for a layer of its own, in its place among the others.
+    fn add_folders(&mut self, layers: &mut Vec<Layer>) {
+        layers.retain(|layer| !self.is_covered(&layer.at));
+        let folders = self.folders.iter().map(|folder| &folder.at);
+        let missing: Vec<PathBuf> = folders
+            .filter(|at| layers.iter().all(|layer| layer.at != **at))
+            .cloned()
+            .collect();
+        layers.extend(missing.into_iter().map(|at| Layer {
+            at,
+            shown: Shown::Overlaid,
+        }));
+        layers.sort_by(|left, right| left.at.cmp(&right.at));
+        self.places = layers.iter().map(|layer| layer.at.clone()).collect();
+    }
+
     fn show_layers(&mut self, layers: Vec<Layer>, world: &Path) -> Result<(), WorldError> {
         for layer in layers {
-            if self.is_covered(&layer.at) {
-                continue;
-            }
             let at = below(world, &layer.at);
             let shown = match layer.shown {
                 Shown::ReadOnly => bind_read_only(&layer.at, &at)
@@ -432,6 +456,24 @@ pub(super) fn impossible(doing: impl Into<String>) -> impl FnOnce(io::Error) -> 
             WorldError::Impossible(format!("{doing}: {error}"))
         }
     }
+}
+
+/// The failure of a trial that asked for a folder which cannot be shown.
+fn unshown_failure(cause: &str) -> datamill_protocol::Failure {
+    failure(
+        Phase::Isolate,
+        FailureKind::BadPackage,
+        format!("{}.", capitalised(cause)),
+        "Name another folder in folders = [...] of the package, or make this one on the machine.",
+    )
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters
+        .next()
+        .map(|letter| letter.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
 }
 
 /// The failure of a kind of world that was asked for and is impossible.

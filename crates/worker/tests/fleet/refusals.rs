@@ -59,11 +59,36 @@ fn what_a_package_needs_of_a_machine_is_given_by_its_owner_alone() {
         ("network", json!(true), "network"),
         ("devices", json!(["/dev/kvm"]), "/dev/kvm"),
         ("kernel", json!(["io_uring"]), "IoUring"),
+        ("folders", json!(["/usr/share"]), "/usr/share"),
     ] {
         assert_refused("", "policy", word, |lease| {
             lease["spec"]["needs"] = json!({ need: value });
         });
     }
+}
+
+#[test]
+fn a_folder_is_shown_only_if_it_is_really_in_one_that_the_owner_named() {
+    let place = std::env::temp_dir().join(format!("datamill-shown-{}", std::process::id()));
+    let listed = place.join("listed");
+    std::fs::create_dir_all(&listed).unwrap();
+    std::os::unix::fs::symlink("/etc", listed.join("link")).unwrap();
+    let policy = format!("folders = [\"{}\"]\n", listed.display());
+    for (asked, word) in [
+        (listed.join("link"), "shows no package the folder"),
+        (listed.join("../secret"), "shows no package the folder"),
+        (place.join("listed-too"), "shows no package the folder"),
+        (listed.join("absent"), "shows no package the folder"),
+    ] {
+        assert_refused(&policy, "policy", word, |lease| {
+            lease["spec"]["needs"] = json!({"folders": [asked]});
+        });
+    }
+    let policy = "folders = [\"/\"]\n";
+    assert_refused(policy, "policy", "no trial sees", |lease| {
+        lease["spec"]["needs"] = json!({"folders": ["/etc"]});
+    });
+    std::fs::remove_dir_all(&place).unwrap();
 }
 
 #[test]

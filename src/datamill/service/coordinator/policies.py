@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from datamill.experiment.records import Experiment, Isolation
@@ -62,9 +63,17 @@ def find_needs_objection(policy: Policy, needs: Iterable[tuple[str, Needs]]) -> 
             return f'its owner gives its network to nobody, and "{name}" needs it'
         if barred := [device for device in item.devices if device not in policy.devices]:
             return f'its owner does not give {barred[0]}, and "{name}" needs it'
+        if unshown := [folder for folder in item.folders if not _may_show(policy, folder)]:
+            return f'its owner does not show {unshown[0]}, and "{name}" needs it'
         if closed := [interface for interface in item.kernel if interface not in policy.kernel]:
             return f'its owner does not open {closed[0]} of its kernel, and "{name}" needs it'
     return ""
+
+
+def _may_show(policy: Policy, folder: str) -> bool:
+    """Whether a folder is one that the owner named, or lies in one; the worker follows the links."""
+    path = PurePosixPath(folder)
+    return ".." not in path.parts and any(path.is_relative_to(listed) for listed in policy.folders)
 
 
 def find_isolation_objection(policy: Policy, wanted: Isolation, strongest: IsolationKind) -> str:

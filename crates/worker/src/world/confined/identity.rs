@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use rustix::fs::CWD;
@@ -32,6 +33,9 @@ pub struct TrialIdentity {
     base: OwnedFd,
     /// The first, with the host's root besides: who mounts an overlay makes files in its layers.
     changes: Option<OwnedFd>,
+    /// Those of folders that the trial asked to see, by their user and group: seen through one of these, the
+    /// files of that user belong to the trial's root, and those of everybody else to nobody.
+    folders: Vec<((u32, u32), OwnedFd)>,
 }
 
 impl TrialIdentity {
@@ -44,6 +48,7 @@ impl TrialIdentity {
             user: make_user_namespace(&all, &all)?,
             base: make_user_namespace(&root, &groups)?,
             changes: None,
+            folders: Vec::new(),
         })
     }
 
@@ -52,6 +57,37 @@ impl TrialIdentity {
         let all = format!("0 {FIRST_ID} {IDS}\n{IDS} 0 1");
         self.changes = Some(make_user_namespace(&all, &all)?);
         Ok(())
+    }
+
+    /// Makes what is needed to show these folders as their owners see them.
+    pub fn prepare_folders(&mut self, folders: &[String]) -> io::Result<()> {
+        // What is not there cannot be shown, and is refused with its reason later.
+        for (user, group) in folders
+            .iter()
+            .filter_map(|folder| owner_of(Path::new(folder)))
+        {
+            if self
+                .folders
+                .iter()
+                .all(|(known, _)| *known != (user, group))
+            {
+                let users = format!("{user} {FIRST_ID} 1");
+                let made = make_user_namespace(&users, &map_groups(group))?;
+                self.folders.push(((user, group), made));
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows what lies in a folder that the trial asked to see at a second place, as its owner sees it.
+    pub fn show_folder(&self, folder: &Path, original: &Path, at: &Path) -> io::Result<()> {
+        let owner = owner_of(folder);
+        let owners = self.folders.iter().find(|(known, _)| Some(*known) == owner);
+        show_owned(
+            original,
+            owners.map_or(&self.base, |(_, owners)| owners),
+            at,
+        )
     }
 
     /// Shows a folder of the host at a second place, with root's files as the trial's root's.
@@ -68,6 +104,24 @@ impl TrialIdentity {
     pub fn show_own(&self, original: &Path, at: &Path) -> io::Result<()> {
         show_owned(original, &self.user, at)
     }
+}
+
+fn owner_of(folder: &Path) -> Option<(u32, u32)> {
+    let data = fs::metadata(folder).ok()?;
+    Some((data.uid(), data.gid()))
+}
+
+/// Groups in a folder of this group: its own as the trial's root's, root's and those of distributions
+/// besides.
+fn map_groups(group: u32) -> String {
+    if group < GROUPS {
+        return format!("0 {FIRST_ID} {GROUPS}");
+    }
+    let (second, beyond) = (FIRST_ID + 1, FIRST_ID + GROUPS);
+    format!(
+        "{group} {FIRST_ID} 1\n1 {second} {}\n0 {beyond} 1",
+        GROUPS - 1
+    )
 }
 
 /// Makes a user namespace with these maps, below that of the caller.

@@ -44,11 +44,13 @@ fn other_names(cover: &Cover, mounts: &[HostMount]) -> Vec<Cover> {
                 return Some(Cover {
                     at: mount.at.clone(),
                     shows,
+                    is_closed: false,
                 });
             }
             inside.starts_with(&mount.root).then(|| Cover {
                 at: within(&mount.at, &inside, &mount.root),
                 shows: cover.shows,
+                is_closed: false,
             })
         })
         .collect()
@@ -89,6 +91,7 @@ mod tests {
         let covers = [Cover {
             at: PathBuf::from("/data/keys"),
             shows: Shows::EmptyFolder(0o700),
+            is_closed: false,
         }];
         let found: Vec<PathBuf> = find_other_names(&covers, &mounts)
             .into_iter()

@@ -86,7 +86,10 @@ fn look_through(places: Vec<PathBuf>, depth: u32, most: usize, found: &mut Vec<C
         let is_closed_file = data.is_file() && mode & OPEN_FILE != OPEN_FILE;
         let is_closed_folder = data.is_dir() && mode & OPEN_FOLDER != OPEN_FOLDER;
         if is_closed_file || is_closed_folder {
-            found.extend(Cover::of(&place));
+            found.extend(Cover::of(&place).map(|cover| Cover {
+                is_closed: true,
+                ..cover
+            }));
         } else if data.is_dir()
             && depth > 0
             && !PUBLIC.iter().any(|known| place == Path::new(known))

@@ -57,6 +57,40 @@ const PASSWORDS: [&str; 7] = [
     ".sbt/.credentials",
 ];
 
+/// Hidden folders of a home that hold data as well, and what in them holds keys.
+const DATA: [(&str, &[&str]); 2] = [
+    (".cache", &[]),
+    (".local/share", &["keyrings", "kwalletd", "gnupg", "pki"]),
+];
+
+/// Where home folders have keys and settings: hidden folders but toolchains and data.
+pub fn find_keys_of_homes(homes: &[PathBuf]) -> Vec<PathBuf> {
+    let entries = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = Vec::new();
+    for home in homes {
+        let is_hidden = |name: &str| {
+            name.starts_with('.')
+                && !TOOLCHAINS.contains(&name)
+                && !DATA
+                    .iter()
+                    .any(|(data, _)| data.split('/').next() == Some(name))
+        };
+        let hidden = entries(home.clone())
+            .filter(|entry| entry.file_name().to_str().is_none_or(is_hidden))
+            .map(|entry| entry.path());
+        found.extend(hidden);
+        let beside_data = entries(home.join(".local")).map(|entry| entry.path());
+        let is_shown = |path: &PathBuf| PARTLY[0].1.iter().any(|shown| path.ends_with(shown));
+        found.extend(beside_data.filter(|path| !is_shown(path)));
+        for (data, keys) in DATA {
+            found.extend(keys.iter().map(|name| home.join(data).join(name)));
+        }
+        let passwords = PASSWORDS.iter().map(|name| home.join(name));
+        found.extend(passwords.filter(|path| path.exists()));
+    }
+    found
+}
+
 /// What is not shown of all home folders.
 pub fn find_private_places() -> Vec<Cover> {
     let mut found = Vec::new();
@@ -66,7 +100,8 @@ pub fn find_private_places() -> Vec<Cover> {
     found
 }
 
-fn list_homes() -> Vec<PathBuf> {
+/// Home folders of people, without links in their paths.
+pub fn list_homes() -> Vec<PathBuf> {
     let mut homes = vec![PathBuf::from("/root")];
     let entries = fs::read_dir("/home").into_iter().flatten().flatten();
     homes.extend(entries.map(|entry| entry.path()));
@@ -137,6 +172,7 @@ fn hidden(at: PathBuf) -> Cover {
     Cover {
         at,
         shows: Shows::Nothing,
+        is_closed: false,
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod aliases;
 mod closed;
+mod folders;
 mod homes;
 mod layer;
 
@@ -10,6 +11,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::mounts::HostMount;
+pub use folders::{ShownFolder, find_folders, make_way};
 pub use layer::{CoveredPlace, make_cover_layer, mount_cover};
 
 /// What is seen in place of something of the host.
@@ -30,6 +32,8 @@ pub struct Cover {
     pub at: PathBuf,
     /// What is seen there.
     pub shows: Shows,
+    /// Whether it is covered for its permissions alone.
+    pub is_closed: bool,
 }
 
 impl Cover {
@@ -46,6 +50,7 @@ impl Cover {
         Some(Self {
             at: at.to_owned(),
             shows,
+            is_closed: false,
         })
     }
 }
@@ -77,6 +82,7 @@ pub fn find_covers(named: &[PathBuf], mounts: &[HostMount]) -> Vec<Cover> {
         .map(|(at, mode)| Cover {
             at: PathBuf::from(at),
             shows: Shows::EmptyFolder(*mode),
+            is_closed: false,
         })
         .collect();
     let fixed = OWN_FOLDERS.iter().chain(&SECRET_PLACES).map(Path::new);
@@ -120,6 +126,7 @@ mod tests {
         Cover {
             at: PathBuf::from(at),
             shows: Shows::Nothing,
+            is_closed: false,
         }
     }
 
