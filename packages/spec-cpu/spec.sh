@@ -13,6 +13,9 @@ case ${SPEC_SUITE:?put 2006 or 2017 into env} in
 esac
 if [ ! -f "$SPEC_ROOT/shrc" ]; then
     echo "SPEC_ROOT in env is $SPEC_ROOT, where there is no SPEC CPU installation (no file shrc)" >&2
+    echo "Trials see no home folders, /tmp and what not everybody may read. If it is there, add" >&2
+    echo "    folders = [\"$SPEC_ROOT\"]" >&2
+    echo "to the [[package]] in the experiment file; on a fleet the owners of machines allow it." >&2
     exit 2
 fi
 SPEC_OPTIONS=${SPEC_OPTIONS:-}

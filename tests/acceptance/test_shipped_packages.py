@@ -279,8 +279,17 @@ def test_the_adapter_for_spec_builds_runs_and_reads_the_time_with_a_stand_in(
     assert f"{name} needs your installation of SPEC CPU" in result.stdout
     with (tmp_path / "small" / "packages" / name / "env").open("a") as env:
         env.write(f"SPEC_ROOT={installed}\nSPEC_CONFIG=mine.cfg\nSPEC_BENCHMARK=400.perlbench\n")
+    warned = datamill("check", "small", "--allow-trials", "100")
+    assert f'folders = ["{installed}"]' in " ".join(warned.stdout.split()), warned.stdout
+    experiment = tmp_path / "small" / "experiment.toml"
+    path = f'path = "packages/{name}"\n'
+    experiment.write_text(experiment.read_text().replace(path, f'{path}folders = ["{installed}"]\n'))
+    before = {file: file.read_bytes() for file in installed.rglob("*") if file.is_file()}
     records, _ = run_small(datamill, name)
     assert [record["metrics"] for record in records] == [{"spec_time_s": [12.345678]}] * 2
+    if all(record["isolation"]["kind"] != "plain" for record in records):
+        after = {file: file.read_bytes() for file in installed.rglob("*") if file.is_file()}
+        assert after == before
 
 
 def test_the_adapter_for_spec_says_what_is_missing_in_env(tmp_path: Path) -> None:
@@ -295,6 +304,10 @@ def test_the_adapter_for_spec_says_what_is_missing_in_env(tmp_path: Path) -> Non
         (
             {"SPEC_ROOT": "/nowhere", "SPEC_CONFIG": "c", "SPEC_BENCHMARK": "b", "SPEC_SUITE": "2017"},
             "no file shrc",
+        ),
+        (
+            {"SPEC_ROOT": "/nowhere", "SPEC_CONFIG": "c", "SPEC_BENCHMARK": "b", "SPEC_SUITE": "2017"},
+            'folders = ["/nowhere"]',
         ),
     ):
         result = subprocess.run(
