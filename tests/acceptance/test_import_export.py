@@ -77,8 +77,8 @@ def test_two_files_are_compared_by_the_factor_file(datamill) -> None:
     assert {term["term"] for term in answer["terms"]} == {"file", "n", "file:n"}
 
 
-def test_a_pipe_gets_csv_and_the_summary_stands_beside_it(datamill) -> None:
-    result = datamill("import", FOREIGN / "hyperfine.json")
+def test_standard_output_gets_csv_where_it_is_asked_for_and_the_summary_stands_beside_it(datamill) -> None:
+    result = datamill("import", FOREIGN / "hyperfine.json", "--out", "-")
     rows = list(csv.DictReader(result.stdout.splitlines()))
     assert len(rows) == 20
     assert float(rows[0]["value"]) == 0.011669519000000001
@@ -86,18 +86,19 @@ def test_a_pipe_gets_csv_and_the_summary_stands_beside_it(datamill) -> None:
     assert list(datamill.folder.glob("*.csv")) == []
 
 
-def test_a_terminal_gets_a_file_and_what_to_type_next(datamill) -> None:
-    master, slave = pty.openpty()
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_file_is_written_and_what_to_type_next_is_said(datamill, terminal: bool) -> None:
+    reader, writer = pty.openpty() if terminal else os.pipe()
     process = subprocess.Popen(
         [BIN / "datamill", "import", FOREIGN / "hyperfine.json"],
         cwd=datamill.folder,
-        stdout=slave,
-        stderr=slave,
+        stdout=writer,
+        stderr=writer,
     )
     assert process.wait(60) == 0
-    os.close(slave)
-    said = os.read(master, 65536).decode()
-    os.close(master)
+    os.close(writer)
+    said = os.read(reader, 65536).decode()
+    os.close(reader)
     assert "Table: hyperfine.csv" in said
     assert "analyze anova hyperfine.csv --response wall_time --factors how,n" in said
     assert pl.read_csv(datamill.folder / "hyperfine.csv").height == 20
@@ -201,7 +202,7 @@ def test_benchstat_reads_what_we_export_and_finds_our_medians(datamill) -> None:
 
 def test_standard_input_is_imported(datamill) -> None:
     result = subprocess.run(
-        [BIN / "datamill", "import", "-"],
+        [BIN / "datamill", "import", "-", "--out", "-"],
         input=(FOREIGN / "go.txt").read_bytes(),
         capture_output=True,
         check=True,

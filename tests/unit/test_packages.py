@@ -165,3 +165,27 @@ def test_a_program_may_stand_in_for_a_script(tmp_path: Path) -> None:
 def test_a_path_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not there"):
         inspect(tmp_path / "nowhere")
+
+
+def test_a_folder_of_a_thousand_levels_is_refused_in_words(tmp_path: Path) -> None:
+    package = make_package(tmp_path / "p")
+    before = Path.cwd()
+    try:
+        os.chdir(package)
+        for _ in range(1100):
+            Path("d").mkdir()
+            os.chdir("d")
+    finally:
+        os.chdir(before)
+    with pytest.raises(InputError, match=r"d/d/d/d.* lies more than 128 folders deep") as caught:
+        inspect_package("p", package, Limits())
+    assert caught.value.remedy
+
+
+def test_an_archive_of_a_thousand_levels_is_refused_in_words(tmp_path: Path) -> None:
+    archive = tmp_path / "p.tar.gz"
+    with tarfile.open(archive, "w:gz") as tar:
+        tar.add(make_package(tmp_path / "p"), arcname=".")
+        tar.addfile(tarfile.TarInfo("d/" * 1100 + "f"), io.BytesIO())
+    with pytest.raises(InputError, match="lies more than 128 folders deep"):
+        inspect_package("p", archive, Limits())

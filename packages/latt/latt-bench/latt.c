@@ -3,7 +3,7 @@
    A server wakes all clients at random intervals by writing the time into the pipe of each. A client notes the
    time as soon as it has read it, compresses a text, notes the time again, and waits. The server begins the next
    interval when all have finished, so that no client is woken while it still works. After the design of
-   Jens Axboe's Latt as section 3.1 of "Computer Performance Analysis with quantile regression" (ASPLOS 2013)
+   Jens Axboe's Latt as section 3.1 of "Why You Should Care About Quantile Regression" (ASPLOS 2013)
    describes it, with its buffer in memory; written anew. */
 #define _GNU_SOURCE
 #include "task.h"

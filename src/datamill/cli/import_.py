@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import shlex
-import sys
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
@@ -46,8 +45,8 @@ _MOST_LEVELS = 6
     "--out",
     type=click.Path(path_type=Path),
     metavar="TABLE",
-    help="Where to write the table: a .csv or .parquet file, or - for CSV on standard output [- if that is "
-    "no terminal; else FILE's name, or imported for several, with .csv, in this folder].",
+    help="Where to write the table: a .csv or .parquet file, or - for CSV on standard output [FILE's name, "
+    "or imported for several, with .csv, in this folder].",
 )
 @click.option("--format", "forced", metavar="NAME", default="", help="Read as this format [recognised].")
 @click.option(
@@ -88,9 +87,7 @@ def import_(
       for i in 1 2 3 4 5; do go test -bench .; done | datamill import - --out sort.csv
       datamill import target/criterion
     """  # noqa: D301 - click needs the backspace itself
-    target = out or (None if not sys.stdout.isatty() else _choose_target(files))
-    if target == Path("-"):
-        target = None
+    target = None if out == Path("-") else out or _choose_target(files)
     if target is not None:
         _refuse_target(target, files, force)
     imported = import_files(files, forced=forced, patterns=patterns, independent=independent)
@@ -106,7 +103,10 @@ def import_(
 def _choose_target(files: tuple[Path, ...]) -> Path:
     known = len(files) == 1 and files[0] != STANDARD_INPUT
     stem = files[0].resolve().name.partition(".")[0] if known else "imported"
-    return Path(f"{stem or 'imported'}.csv")
+    target = Path(f"{stem or 'imported'}.csv")
+    # A CSV file of another tool in this folder is not overwritten by its own table.
+    is_taken = any(target.resolve() == file.resolve() for file in files)
+    return target.with_stem(f"{target.stem}-table") if is_taken else target
 
 
 def _refuse_target(target: Path, files: tuple[Path, ...], force: bool) -> None:

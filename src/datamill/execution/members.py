@@ -17,6 +17,8 @@ from datamill.experiment.errors import InputError
 #: Time stamp of every packed member: equal content gives an equal hash wherever it was checked out, and
 #: equal stamps never make `make` believe that something is out of date.
 _MEMBER_TIME_S = 946_684_800
+#: Folders in each other that a package may have: a path of them has less than the kernel's 4096 bytes.
+MOST_LEVELS = 128
 #: As much of a script as is looked at.
 _HEAD_BYTES = 256
 
@@ -55,8 +57,43 @@ def list_members(path: Path, scripts: Collection[str]) -> Iterator[Member]:
     return _list_folder(path, scripts) if path.is_dir() else _list_archive(path, scripts)
 
 
+def _walk_folder(folder: Path) -> list[Path]:
+    """Return everything below a folder, sorted by the parts of its path; links are not followed.
+
+    Raises:
+        InputError: a folder cannot be read, or lies too deep to be packed.
+    """
+    found: list[Path] = []
+    waiting = [(folder, 0)]
+    while waiting:
+        parent, depth = waiting.pop()
+        if depth > MOST_LEVELS:
+            raise _refuse_depth(folder, parent.relative_to(folder).as_posix())
+        try:
+            with os.scandir(parent) as entries:
+                for entry in entries:
+                    found.append(parent / entry.name)
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append((found[-1], depth + 1))
+        except OSError as error:
+            raise InputError(
+                f"the folder cannot be read: {error.strerror}",
+                where=str(parent),
+                remedy="Make it readable, or remove it from the package.",
+            ) from None
+    return sorted(found)
+
+
+def _refuse_depth(path: Path, name: str) -> InputError:
+    return InputError(
+        f"{name[:60]}… lies more than {MOST_LEVELS} folders deep",
+        where=str(path),
+        remedy="Leave it out, or put it higher.",
+    )
+
+
 def _list_folder(folder: Path, scripts: Collection[str]) -> Iterator[Member]:
-    for path in sorted(folder.rglob("*")):
+    for path in _walk_folder(folder):
         facts = path.lstat()
         regular = stat.S_ISREG(facts.st_mode)
         is_link = stat.S_ISLNK(facts.st_mode)
@@ -141,9 +178,11 @@ def check_member(member: Member, path: Path) -> None:
     """Refuse a member that could reach outside.
 
     Raises:
-        InputError: when it is absolute, has `..`, is a link that leads outside, or a device.
+        InputError: when it is absolute, has `..`, leads outside as a link, is a device, or lies too deep.
     """
     pure = PurePosixPath(member.name)
+    if len(pure.parts) > MOST_LEVELS + 1:
+        raise _refuse_depth(path, member.name)
     problem = ""
     if pure.is_absolute():
         problem = "an absolute path"
@@ -178,7 +217,7 @@ def pack_members(path: Path, archive: Path) -> Packed:
                 gzip.GzipFile(fileobj=raw, mode="wb", compresslevel=1, mtime=0, filename="") as packed,
                 tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar,
             ):
-                for item in sorted(path.rglob("*")):
+                for item in _walk_folder(path):
                     _add_member(tar, item, item.relative_to(path).as_posix())
     except PermissionError as error:
         raise InputError("the file cannot be read", where=str(error.filename)) from None
