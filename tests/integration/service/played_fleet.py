@@ -186,6 +186,8 @@ class PlayedWorker:
     #: Share of reports that are sent twice, and longest delay before a report is sent.
     repeated: float = 0.0
     delay_s: float = 0.0
+    #: Share of records that are lost each time they are sent.
+    lost: float = 0.0
     #: Silence after which it says again what has no answer.
     again_s: float = 2.0
     options: dict[str, Any] = field(default_factory=dict)
@@ -214,9 +216,7 @@ class PlayedWorker:
 
     async def _serve_connection(self, client: Client) -> None:
         await client.subscribe(f"jobs.{self.worker_id}", cb=self._hear)
-        for report in list(self.spool.values()):
-            await self._publish(client, report)
-        await self._publish(client, self._say_hello())
+        await self._say_all(client)
         said_s = time.monotonic()
         while client.is_connected:
             orders = None
@@ -225,13 +225,17 @@ class PlayedWorker:
             if orders is None and time.monotonic() - said_s > self.again_s:
                 # Nobody tells what became of a report, or of this worker's orders.
                 said_s = time.monotonic()
-                for report in [*self.spool.values(), self._say_hello()]:
-                    await self._publish(client, report)
+                await self._say_all(client)
             if orders is not None:
                 said_s = time.monotonic()
                 # A client whose server is gone may wait for ever.
                 async with asyncio.timeout(60):
                     await self._obey(client, orders)
+
+    async def _say_all(self, client: Client) -> None:
+        for record in list(self.spool.values()):
+            await self._hand_in(client, record)
+        await self._publish(client, self._say_hello())
 
     async def _hear(self, message: Msg) -> None:
         self._orders.put_nowait(msgspec.json.decode(message.data, type=Orders))
@@ -252,7 +256,12 @@ class PlayedWorker:
         self.spool[lease.attempt] = self._record(lease)
         await asyncio.sleep(self.delay_s * self.random.random())
         for _ in range(2 if self.random.random() < self.repeated else 1):
-            await self._publish(client, self.spool[lease.attempt])
+            await self._hand_in(client, self.spool[lease.attempt])
+
+    async def _hand_in(self, client: Client, record: bytes) -> None:
+        """Send a record to a broker that keeps none: nobody has it when nobody listened."""
+        if self.random.random() >= self.lost:
+            await self._publish(client, record)
 
     async def _publish(self, client: Client, report: bytes) -> None:
         await client.publish(f"results.{self.worker_id}", report)
@@ -281,7 +290,8 @@ class PlayedWorker:
         return encode_report(self.worker_id, "boot", time.time_ns(), encode_content(kind, fields))
 
     def _say_hello(self) -> bytes:
-        return self._report("hello", inventory=self._inventory(), policy={}, attempts=())
+        # Without what it keeps, the coordinator would take a record that nobody heard for one that is lost.
+        return self._report("hello", inventory=self._inventory(), policy={}, attempts=tuple(self.spool))
 
     def _inventory(self) -> msgspec.Raw:
         host = make_host("x86_64", "A", 2, "boot")

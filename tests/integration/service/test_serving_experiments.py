@@ -103,7 +103,7 @@ def check(coordinator: Coordinator, experiment: int, trials: int) -> None:
     assert Attempt.objects.filter(trial__experiment=experiment, state="counted").count() == trials
 
 
-def test_an_experiment_runs_to_its_end_with_delays_and_duplicates(coordinator: Coordinator) -> None:
+def test_an_experiment_runs_to_its_end_with_delays_losses_and_duplicates(coordinator: Coordinator) -> None:
     asyncio.run(
         run_fleet(
             coordinator,
@@ -111,6 +111,8 @@ def test_an_experiment_runs_to_its_end_with_delays_and_duplicates(coordinator: C
             trials=choose_count(150, 300),
             duration_s=0.02,
             repeated=0.3,
+            lost=0.2,
+            again_s=0.5,
             delay_s=0.05,
         )
     )
