@@ -18,6 +18,8 @@ use crate::interrupt::Interrupt;
 
 /// Time that an interrupted trial has to end its processes and to report.
 const GRACE: Duration = Duration::from_secs(10);
+/// Time after which an interrupted trial that has not reported is told again.
+const TOLD_AGAIN: Duration = Duration::from_millis(50);
 
 /// Mounts, processes, message queues and the host's name are a stacked world's own.
 const OWN_NAMESPACES: i32 = libc::CLONE_NEWNS
@@ -243,22 +245,27 @@ fn await_report<T: DeserializeOwned>(
         }
         let left = deadline.map(|deadline| {
             let left = deadline.saturating_duration_since(Instant::now());
+            let wait = left.min(TOLD_AGAIN);
             Timespec {
-                tv_sec: left.as_secs() as i64,
-                tv_nsec: i64::from(left.subsec_nanos()),
+                tv_sec: wait.as_secs() as i64,
+                tv_nsec: i64::from(wait.subsec_nanos()),
             }
         });
         poll(&mut entries, left.as_ref()).ok();
-        let interrupted = entries
+        let woken = entries
             .get(1)
             .is_some_and(|entry| !entry.revents().is_empty());
         let readable = !entries[0].revents().is_empty();
-        if interrupted {
+        if woken && interrupt.is_pending() {
             deadline = Some(Instant::now() + GRACE);
+        }
+        if let Some(deadline) = deadline {
+            if Instant::now() >= deadline {
+                signal(pid, libc::SIGKILL);
+                break;
+            }
+            // Again and again: a signal that a script sent, and that is not read yet, swallows this one.
             signal(pid, libc::SIGTERM);
-        } else if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            signal(pid, libc::SIGKILL);
-            break;
         }
         if readable {
             let mut chunk = [0u8; 1 << 14];

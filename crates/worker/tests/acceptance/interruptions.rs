@@ -136,6 +136,16 @@ fn ctrl_c_still_ends_a_trial_whose_script_tried_to_interrupt_it() {
     }
 }
 
+#[test]
+fn a_signal_of_a_script_that_is_not_read_yet_does_not_hide_ctrl_c() {
+    // The process that carries the trial stands still while both signals come.
+    let hide = "kill -STOP $PPID; kill -TERM $PPID; (sleep 1; kill -CONT $PPID) &";
+    interrupt_and_check(
+        |run| Some(Bench::new(&format!("{hide} {run}"))),
+        libc::SIGINT,
+    );
+}
+
 fn murder_and_check(make: impl FnOnce(&str) -> Option<Bench>) {
     let Some((bench, marker)) = hanging(make) else {
         return;
