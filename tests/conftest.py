@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
 from attack_table import format_attacks, is_attack
+from machine_turn import having_the_machine
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
@@ -50,6 +52,13 @@ class GroupScheduling(LoadScopeScheduling):
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> GroupScheduling:
     """Tell who decides which process runs a test."""
     return GroupScheduling(config, log)
+
+
+@pytest.fixture
+def whole_machine() -> Iterator[None]:
+    """Keep others from measuring while a test sets the machine's settings."""
+    with having_the_machine():
+        yield
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

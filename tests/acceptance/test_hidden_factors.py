@@ -209,6 +209,7 @@ def start_until_set(
 
 
 @needs_host
+@pytest.mark.usefixtures("whole_machine")
 def test_a_worker_killed_in_mid_trial_leaves_no_trace_and_its_trial_is_run_again(
     datamill: Command, make_experiment: Callable[..., Path]
 ) -> None:
@@ -226,6 +227,7 @@ def test_a_worker_killed_in_mid_trial_leaves_no_trace_and_its_trial_is_run_again
 
 
 @needs_host
+@pytest.mark.usefixtures("whole_machine")
 def test_an_experiment_killed_with_its_worker_is_undone_by_hand(
     datamill: Command, make_experiment: Callable[..., Path]
 ) -> None:

@@ -1,21 +1,17 @@
 //! One measurement at a time on a machine, also by workers that share neither state folder nor network.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use datamill_host::{machine_lock_path, open_machine_lock};
 use rustix::fs::{FlockOperation, flock};
 
 /// Variable that says who waits for whom.
 const VARIABLE: &str = "DATAMILL_HOST_LOCK";
 /// Its value by which workers wait only for those with the same state folder.
 const BY_STATE_FOLDER: &str = "state-folder";
-/// Folders that all users may write, the first of which that a machine has receives the lock.
-const FOLDERS: [&str; 3] = ["/run/lock", "/dev/shm", "/tmp"];
-/// Name of the locked file.
-const NAME: &str = "datamill-host.lock";
 
 /// What became of taking the machine's lock.
 pub(crate) enum MachineLock {
@@ -29,7 +25,7 @@ pub(crate) enum MachineLock {
 
 /// Takes the machine's lock if it is free.
 pub(crate) fn try_take_machine() -> io::Result<MachineLock> {
-    match lock_path().and_then(|path| open_lock(&path)) {
+    match lock_path().and_then(|path| open_machine_lock(&path)) {
         Some(file) => lock(file),
         None => Ok(MachineLock::Needless),
     }
@@ -62,34 +58,7 @@ fn lock_path() -> Option<PathBuf> {
     if std::env::var(VARIABLE).is_ok_and(|value| value == BY_STATE_FOLDER) {
         return None;
     }
-    let folder = FOLDERS
-        .iter()
-        .map(Path::new)
-        .find(|folder| folder.is_dir())?;
-    Some(folder.canonicalize().ok()?.join(NAME))
-}
-
-/// Opens the file for locking; whoever comes first makes it, for all users.
-fn open_lock(path: &Path) -> Option<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).custom_flags(libc::O_NOFOLLOW);
-    if let Ok(file) = options.open(path) {
-        return Some(file);
-    }
-    let made = options.write(true).create(true).mode(0o666).open(path);
-    // The mask of whoever makes it must not shut others out.
-    if let Ok(file) = &made {
-        file.set_permissions(Permissions::from_mode(0o666)).ok();
-    }
-    // Another worker may have made it meanwhile.
-    let again = || {
-        OpenOptions::new()
-            .read(true)
-            .custom_flags(libc::O_NOFOLLOW)
-            .open(path)
-            .ok()
-    };
-    made.ok().or_else(again)
+    machine_lock_path()
 }
 
 /// Leaves a lock open through the next `exec`, or not.
@@ -109,12 +78,12 @@ mod tests {
     #[test]
     fn the_second_of_two_workers_finds_the_machine_busy() {
         let path = std::env::temp_dir().join(format!("datamill-lock-{}", std::process::id()));
-        let first = lock(open_lock(&path).unwrap()).unwrap();
-        let second = lock(open_lock(&path).unwrap()).unwrap();
+        let first = lock(open_machine_lock(&path).unwrap()).unwrap();
+        let second = lock(open_machine_lock(&path).unwrap()).unwrap();
         assert!(matches!(first, MachineLock::Taken(_)));
         assert!(matches!(second, MachineLock::Busy));
         drop(first);
-        let third = lock(open_lock(&path).unwrap()).unwrap();
+        let third = lock(open_machine_lock(&path).unwrap()).unwrap();
         assert!(matches!(third, MachineLock::Taken(_)));
         fs::remove_file(&path).unwrap();
     }

@@ -85,7 +85,7 @@ class Machine:
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> Iterator[Machine]:
+def machine(tmp_path: Path, whole_machine: None) -> Iterator[Machine]:  # noqa: ARG001 - attacks set it
     planted = Machine(tmp_path)
     yield planted
     planted.remove()

@@ -60,7 +60,7 @@ def find_disk() -> tuple[int, int]:
 
 
 @pytest.fixture
-def secrets(tmp_path: Path) -> Iterator[HostSecrets]:
+def secrets(tmp_path: Path, whole_machine: None) -> Iterator[HostSecrets]:  # noqa: ARG001 - attacks set it
     """Secrets where they usually are: in a state folder, in the folder of a coordinator, in a home."""
     marker = f"datamill-hostile-{os.getpid()}"
     state = tmp_path / "state"

@@ -1,22 +1,14 @@
 //! The same with settings of the kernel that runs these tests; one at a time, since all share it.
 
-use std::fs::{self, File};
-use std::os::fd::AsRawFd;
+use std::fs;
 
 use super::Bench;
 use crate::change::{Change, NoUserVerbs};
 use crate::factors::{HostLevels, host_factors};
+use crate::machine_lock::wait_for_machine;
 use crate::restore::{make_changes, restore_host};
 use crate::state::Host;
 use crate::swap_area::swap_areas_in_use;
-
-/// One test of all processes at a time; the end of the file unlocks it.
-fn take_turn() -> File {
-    let lock = File::create(std::env::temp_dir().join("datamill-kernel-tests.lock")).unwrap();
-    // SAFETY: a descriptor of ours.
-    assert_eq!(unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX) }, 0);
-    lock
-}
 
 /// This host with a state folder of the test's own; none, with a printed reason, without root.
 fn kernel() -> Option<(Bench, Host)> {
@@ -31,7 +23,7 @@ fn kernel() -> Option<(Bench, Host)> {
 }
 
 fn set_and_restore(name: &str) {
-    let _turn = take_turn();
+    let _turn = wait_for_machine();
     let Some((_bench, host)) = kernel() else {
         return;
     };
@@ -90,7 +82,7 @@ fn a_swap_file_below_a_symbolic_link_is_gone_afterwards() {
 
 #[test]
 fn a_swap_file_whose_folder_was_moved_is_gone_afterwards() {
-    let _turn = take_turn();
+    let _turn = wait_for_machine();
     let Some((bench, host)) = kernel() else {
         return;
     };
@@ -122,7 +114,7 @@ fn a_swap_file_whose_folder_was_moved_is_gone_afterwards() {
 }
 
 fn use_swap_file(host: &Host) {
-    let _turn = take_turn();
+    let _turn = wait_for_machine();
     let before = swap_areas_in_use().unwrap();
     let mut levels = HostLevels::default();
     levels.parse_level("swap", "8388608").unwrap().unwrap();

@@ -1,10 +1,10 @@
 //! Factors of the machine: set for a trial, read back, and restored however the trial ends.
 
 use std::fs::{self, File};
-use std::os::fd::AsRawFd;
 use std::process::{Child, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use datamill_host::wait_for_machine;
 use datamill_protocol::{FactorFacts, FailureKind, Outcome, TrialRecord};
 
 use crate::support::{Bench, wait_until};
@@ -12,18 +12,17 @@ use crate::support::{Bench, wait_until};
 /// The setting behind the factor `autogroup`.
 pub const AUTOGROUP: &str = "/proc/sys/kernel/sched_autogroup_enabled";
 
-/// The kernel's settings, for one test of all processes at a time; they are put back if it fails.
+/// The kernel's settings, for one test at a time, while nobody measures on this machine; they are put back if
+/// it fails.
 pub struct KernelTurn {
-    _lock: File,
+    _lock: Option<File>,
     settings: Vec<(&'static str, String)>,
 }
 
 impl KernelTurn {
     /// `None`, with a printed reason, when this kernel does not have a setting.
     pub fn take(settings: &[&'static str]) -> Option<Self> {
-        let lock = File::create(std::env::temp_dir().join("datamill-kernel-tests.lock")).unwrap();
-        // SAFETY: a descriptor of ours.
-        assert_eq!(unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX) }, 0);
+        let lock = wait_for_machine();
         let read = |path: &&'static str| match fs::read_to_string(path) {
             Ok(text) => Some((*path, text.trim().to_owned())),
             Err(error) => {

@@ -257,13 +257,16 @@ fn worker() -> &'static Path {
     })
 }
 
+/// Removes copies of an hour ago and before: a younger one may be in use by tests beside these.
 fn remove_older_copies() {
+    let now = std::time::SystemTime::now();
     for entry in fs::read_dir(std::env::temp_dir()).unwrap().flatten() {
-        if entry
-            .file_name()
-            .to_string_lossy()
-            .starts_with("datamill-worker-")
-        {
+        let name = entry.file_name();
+        let is_old = || {
+            let age = now.duration_since(entry.metadata().ok()?.accessed().ok()?);
+            Some(age.ok()?.as_secs() > 3600)
+        };
+        if name.to_string_lossy().starts_with("datamill-worker-") && is_old() == Some(true) {
             fs::remove_file(entry.path()).ok();
         }
     }
@@ -289,13 +292,19 @@ pub fn processes_with(marker: &str) -> Vec<i32> {
         .collect()
 }
 
-/// Waits until a condition holds; panics after ten seconds.
+/// Niceness of this process, which whatever it starts inherits.
+pub fn own_niceness() -> i32 {
+    // SAFETY: no pointers involved.
+    unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
+}
+
+/// Waits until a condition holds; panics after a minute.
 pub fn wait_until(what: &str, condition: impl Fn() -> bool) {
-    for _ in 0..1000 {
+    for _ in 0..6000 {
         if condition() {
             return;
         }
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    panic!("{what} did not happen within 10 s");
+    panic!("{what} did not happen within a minute");
 }
