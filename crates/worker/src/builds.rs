@@ -1,26 +1,19 @@
 //! Shared builds: made once for each package, combination of build factors and seed of a build, then laid
 //! under every trial that measures them.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::Duration;
 
-use datamill_protocol::{
-    BuildFacts, BuildPolicy, Failure, FailureKind, IsolationKind, Phase, TrialSpec,
-};
-use rustix::fs::{FlockOperation, flock};
+use datamill_protocol::{BuildFacts, BuildPolicy, Failure, FailureKind, IsolationKind, Phase};
 use serde::{Deserialize, Serialize};
 
-use crate::digest::hash_parts;
-use crate::factors::Levels;
+use crate::build_store::{Kept, find_or_make, name_build, storing};
 use crate::inside::Assignment;
-use crate::interrupt::Interrupt;
 use crate::keeping::Keeping;
-use crate::phases::interrupted;
-use crate::scratch::{UnfinishedFolder, remove_tree};
+use crate::scratch::remove_tree;
 use crate::setup::build_package;
-use crate::trouble::{Step, failure, io_failure};
+use crate::trouble::{failure, io_failure};
 use crate::world::{
     Changes, EncloseError, PLAIN_TREE, WorldError, WorldRequest, WorldSettings, clear_scratch,
     copy_tree, enclose, enter_world,
@@ -79,55 +72,32 @@ pub fn obtain_shared_build(
     kind: IsolationKind,
     worker: &Path,
 ) -> Result<SharedBuild, BuildError> {
-    let builds = builds_folder(assignment.spec);
     let package = &assignment.package.key;
     let key = name_build(package, assignment.spec, assignment.levels, kind);
-    let folder = builds.join(&key);
-    if let Some(found) = read_stored(&folder) {
-        return Ok(found);
-    }
-    let storing = || {
-        io_failure(
-            Phase::Setup,
-            format!("storing a build in `{}`", builds.display()),
-        )
+    let make = |unfinished: &Path| {
+        let storing = || storing(assignment.spec);
+        let layers = unfinished.join(LAYERS);
+        fs::create_dir(&layers).map_err(storing())?;
+        let facts = make_build(assignment, kind, worker, &layers, &key)?;
+        remove_tree(&layers.with_extension("work")).map_err(storing())?;
+        let text = serde_json::to_vec_pretty(&facts).map_err(|error| storing()(error.into()))?;
+        fs::write(unfinished.join(BUILD_FACTS), text).map_err(storing())?;
+        Ok::<_, BuildError>(facts)
     };
-    fs::create_dir_all(&builds).map_err(storing())?;
-    let _lock = lock(&builds.join(format!("{key}.lock")), assignment.interrupt)?;
-    if let Some(found) = read_stored(&folder) {
-        return Ok(found);
-    }
-    let unfinished = UnfinishedFolder::make_in(&builds).map_err(storing())?;
-    let layers = unfinished.path().join(LAYERS);
-    fs::create_dir(&layers).map_err(storing())?;
-    let facts = make_build(assignment, kind, worker, &layers, &key)?;
-    remove_tree(&layers.with_extension("work")).map_err(storing())?;
-    let text = serde_json::to_vec_pretty(&facts).map_err(|error| storing()(error.into()))?;
-    fs::write(unfinished.path().join(BUILD_FACTS), text).map_err(storing())?;
-    unfinished.finish(&folder).map_err(storing())?;
-    Ok(SharedBuild {
-        layers: folder.join(LAYERS),
-        facts,
+    let kept = find_or_make(
+        assignment.spec,
+        &key,
+        assignment.interrupt,
+        read_stored,
+        make,
+    )?;
+    Ok(match kept {
+        Kept::Found(found) => found,
+        Kept::Made(folder, facts) => SharedBuild {
+            layers: folder.join(LAYERS),
+            facts,
+        },
     })
-}
-
-/// Folder of the stored builds.
-pub fn builds_folder(spec: &TrialSpec) -> PathBuf {
-    Path::new(&spec.cache_dir).join("builds")
-}
-
-/// Identity of the build of a package, by its key in the cache, that a trial in one kind of world measures.
-pub fn name_build(package: &str, spec: &TrialSpec, levels: &Levels, kind: IsolationKind) -> String {
-    let seed = spec.build_seed;
-    let hash = hash_parts(&[
-        package,
-        &levels.compiler.canonical_text(),
-        &seed.map_or_else(String::new, |seed| seed.to_string()),
-        &format!("{kind:?}"),
-        &serde_json::to_string(&spec.needs).unwrap_or_default(),
-        env!("CARGO_PKG_VERSION"),
-    ]);
-    hash[..32].to_owned()
 }
 
 fn read_stored(folder: &Path) -> Option<SharedBuild> {
@@ -140,26 +110,6 @@ fn read_stored(folder: &Path) -> Option<SharedBuild> {
             ..facts
         },
     })
-}
-
-/// Waits for other workers that make the same build.
-pub fn lock(path: &Path, interrupt: &Interrupt) -> Step<File> {
-    let locking = || io_failure(Phase::Setup, format!("locking `{}`", path.display()));
-    let file = File::options()
-        .create(true)
-        .append(true)
-        .open(path)
-        .map_err(locking())?;
-    while let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        if error != rustix::io::Errno::WOULDBLOCK {
-            return Err(locking()(error.into()));
-        }
-        if interrupt.is_pending() {
-            return Err(interrupted(Phase::Setup));
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    Ok(file)
 }
 
 fn make_build(

@@ -4,11 +4,12 @@ use std::path::Path;
 
 use datamill_fleet::{OpenAttempt, TrialEnd};
 use datamill_protocol::{
-    BuildFacts, BuildPolicy, Failure, FailureKind, IsolationFacts, IsolationKind, IsolationWanted,
-    LeaseTask, Outcome, Phase, SCHEMA_VERSION, TrialRecord, TrialSpec, WorkerFacts,
+    BuildFacts, BuildPolicy, Failure, FailureKind, IsolationKind, IsolationWanted, LeaseTask,
+    Outcome, Phase, TrialRecord, TrialSpec,
 };
 
-use crate::builds::{builds_folder, name_build};
+use crate::begun_record::begin_record;
+use crate::build_store::{builds_folder, name_build};
 use crate::factors::{Levels, add_unread_factors};
 use crate::guest::make_attempt_in_guest;
 use crate::interrupt::Interrupt;
@@ -177,35 +178,14 @@ pub fn record_build(
     let mut factors = Vec::new();
     add_unread_factors(&spec.levels, &mut factors);
     TrialRecord {
-        schema: SCHEMA_VERSION,
-        experiment: spec.experiment.clone(),
-        trial_id: spec.trial_id.clone(),
-        attempt: spec.attempt,
-        package: spec.package.name.clone(),
-        package_sha256: spec.package.sha256.clone(),
-        levels: spec.levels.clone(),
-        seed: spec.seed,
-        worker: WorkerFacts {
-            id: datamill_host::hostname(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-        },
-        host: datamill_host::read_host_facts(),
-        isolation: IsolationFacts::of(wanted_kind(spec), String::new()),
-        resources: None,
         started_unix_ns,
         ended_unix_ns: unix_ns(),
         outcome,
         failure,
         build,
-        warmups: Vec::new(),
-        run: None,
-        disturbance: None,
-        collect: None,
         factors,
-        metrics: Default::default(),
-        archive: None,
-        unrestored: Vec::new(),
         notices: vec!["The package was built for other workers; nothing was measured.".to_owned()],
+        ..begin_record(spec, wanted_kind(spec))
     }
 }
 

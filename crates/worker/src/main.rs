@@ -1,6 +1,8 @@
 //! `datamill-worker`: runs trials, one at a time, and tells what it saw.
 
 mod background;
+mod begun_record;
+mod build_store;
 mod builds;
 mod collect;
 mod command_line;

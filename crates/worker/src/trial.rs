@@ -11,10 +11,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use datamill_host::{Host, KernelLog};
 use datamill_protocol::{
     BuildFacts, BuildPolicy, FailureKind, IsolationFacts, IsolationKind, IsolationWanted, Outcome,
-    Phase, SCHEMA_VERSION, TrialRecord, TrialSpec, WorkerFacts,
+    Phase, TrialRecord, TrialSpec,
 };
 use serde::{Deserialize, Serialize};
 
+use crate::begun_record::begin_record;
 use crate::builds::{BuildError, SharedBuild, obtain_shared_build};
 use crate::factors::{HostTurn, Levels, UserFactors, add_unread_factors, prepare_user_factors};
 use crate::guest::{build_in_guest, run_trial_in_guest};
@@ -34,14 +35,8 @@ pub fn run_trial(spec: &TrialSpec, levels: &Levels, interrupt: &Interrupt) -> Tr
     if spec.isolation == IsolationWanted::Guest {
         return run_trial_in_guest(spec, levels, None, interrupt);
     }
-    let started_unix_ns = unix_ns();
-    // Read first: a plain world lets the scripts of root change even the host's name.
-    let worker = WorkerFacts {
-        id: datamill_host::hostname(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-    };
-    let host = datamill_host::read_host_facts();
-    let mut isolation = IsolationFacts::of(weakest(spec), String::new());
+    let begun = begin_record(spec, weakest(spec));
+    let mut isolation = begun.isolation.clone();
     let mut package_sha256 = None;
     let mut resources = None;
     let mut turn = HostTurn::begin(Host::here());
@@ -82,19 +77,9 @@ pub fn run_trial(spec: &TrialSpec, levels: &Levels, interrupt: &Interrupt) -> Tr
     parts.interrupted |= parts.failure.is_some() && interrupt.is_pending();
     add_unread_factors(&spec.levels, &mut parts.factors);
     TrialRecord {
-        schema: SCHEMA_VERSION,
-        experiment: spec.experiment.clone(),
-        trial_id: spec.trial_id.clone(),
-        attempt: spec.attempt,
-        package: spec.package.name.clone(),
         package_sha256,
-        levels: spec.levels.clone(),
-        seed: spec.seed,
-        worker,
-        host,
         isolation,
         resources,
-        started_unix_ns,
         ended_unix_ns: unix_ns(),
         outcome: outcome(&parts),
         failure: parts.failure,
@@ -108,6 +93,7 @@ pub fn run_trial(spec: &TrialSpec, levels: &Levels, interrupt: &Interrupt) -> Tr
         archive: parts.archive,
         unrestored: turn.unrestored,
         notices: parts.notices,
+        ..begun
     }
 }
 

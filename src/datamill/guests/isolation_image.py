@@ -15,7 +15,7 @@ from .cpio import CpioArchive
 from .kernel import find_kernel, list_modules, read_module
 from .root_disk import COMPILER_PACKAGES, build_root_disk
 
-#: Version of the folder's layout; the worker reads no other (`crates/worker/src/guest/image.rs`).
+#: Version of the folder's layout; the worker reads no other (`crates/worker/src/guest/machine/image.rs`).
 IMAGE_SCHEMA = 1
 #: Folder of the worker's state folder in which it looks for the image.
 IMAGE_FOLDER = "guest-image"

@@ -13,14 +13,14 @@ use super::probe::Guests;
 use super::troubles::{forged, no_guest};
 use super::trust::{check_build, clip_failure};
 use super::{Handed, Run, find_guests, run_job};
-use crate::builds::{builds_folder, lock, name_build};
+use crate::build_store::{Kept, find_or_make, name_build, storing};
 use crate::digest::copy_and_hash;
 use crate::factors::Levels;
 use crate::interrupt::Interrupt;
 use crate::leased_trial::IDENTITY_DIGITS;
-use crate::scratch::{UnfinishedFolder, remove_tree};
+use crate::scratch::remove_tree;
 use crate::shipped_build::BUILD_ARTIFACT;
-use crate::trouble::{Step, failure, io_failure};
+use crate::trouble::{Step, failure};
 
 /// File of a stored build with what is known of it.
 const FACTS: &str = "guest-build.json";
@@ -60,31 +60,18 @@ pub fn obtain_build(
     if !Path::new(&spec.package.path).is_file() {
         return Ok(Err("the package's archive is gone".to_owned()));
     }
-    let builds = builds_folder(spec);
     let key = name_build(package, spec, levels, IsolationKind::Guest);
-    let folder = builds.join(&key);
-    if let Some(found) = read_stored(&folder) {
-        return Ok(found);
-    }
-    let storing = || {
-        io_failure(
-            Phase::Setup,
-            format!("storing a build in `{}`", builds.display()),
-        )
+    let make = |unfinished: &Path| {
+        let stored = make_build(spec, guests, unfinished, interrupt)?;
+        let text = serde_json::to_vec(&stored).map_err(|error| storing(spec)(error.into()))?;
+        fs::write(unfinished.join(FACTS), text).map_err(storing(spec))
     };
-    fs::create_dir_all(&builds).map_err(storing())?;
-    let _lock = lock(&builds.join(format!("{key}.lock")), interrupt)?;
-    if let Some(found) = read_stored(&folder) {
-        return Ok(found);
+    match find_or_make(spec, &key, interrupt, read_stored, make)? {
+        Kept::Found(found) => Ok(found),
+        Kept::Made(folder, ()) => read_stored(&folder)
+            .map(|found| found.map(made_now))
+            .ok_or_else(|| forged("its build cannot be read")),
     }
-    let unfinished = UnfinishedFolder::make_in(&builds).map_err(storing())?;
-    let stored = make_build(spec, guests, unfinished.path(), interrupt)?;
-    let text = serde_json::to_vec(&stored).map_err(|error| storing()(error.into()))?;
-    fs::write(unfinished.path().join(FACTS), text).map_err(storing())?;
-    unfinished.finish(&folder).map_err(storing())?;
-    read_stored(&folder)
-        .map(|found| found.map(made_now))
-        .ok_or_else(|| forged("its build cannot be read"))
 }
 
 fn made_now(build: GuestBuild) -> GuestBuild {

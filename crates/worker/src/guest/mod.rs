@@ -4,16 +4,12 @@
 //! package; and one for the result. It has no network and shares no folder, and what it hands back is read as
 //! that of an enemy. The emulator itself is a process without rights (see `jail`).
 
-mod boot;
 mod builds;
-mod emulator;
-mod image;
 mod inside;
-mod jail;
 mod job;
+mod machine;
 mod probe;
 mod result;
-mod running;
 mod troubles;
 mod trust;
 
@@ -22,15 +18,15 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use datamill_protocol::{
-    Accelerator, BuildFacts, BuildPolicy, Failure, FailureKind, IsolationFacts, IsolationKind,
-    Lease, LeaseTask, Outcome, Phase, SCHEMA_VERSION, TrialRecord, TrialSpec, WorkerFacts,
+    Accelerator, BuildFacts, BuildPolicy, Failure, FailureKind, IsolationKind, Lease, LeaseTask,
+    Outcome, Phase, TrialRecord, TrialSpec,
 };
 
-pub use boot::boot_guest;
 pub use builds::{GuestBuild, build_in_guest};
-pub use inside::run_guest_job;
+pub use inside::{boot_guest, run_guest_job};
 pub use probe::{find_guests, offer_in_guest};
 
+use crate::begun_record::begin_record;
 use crate::factors::{Levels, add_unread_factors};
 use crate::interrupt::Interrupt;
 use crate::leased_trial::record_build;
@@ -42,9 +38,9 @@ use crate::trouble::{Step, io_failure};
 use builds::obtain_build;
 use inside::{GuestReport, ORIGIN};
 use job::{GuestJob, ShippedParts, place_trial, write_job};
+use machine::running::{Boot, Ended, run_guest};
 use probe::{Disks, Guests};
 use result::{Unusable, read_result, result_bytes};
-use running::{Boot, Ended, run_guest};
 use troubles::{broken, forged, no_folders, no_guest, no_network, overdue, refused, went_off};
 use trust::{Circumstances, believe};
 
@@ -94,7 +90,7 @@ pub fn run_trial_in_guest(
     sent: Option<GuestBuild>,
     interrupt: &Interrupt,
 ) -> TrialRecord {
-    let mut own = begin_record(spec);
+    let mut own = begin_record(spec, IsolationKind::Guest);
     let scratch = Path::new(&spec.scratch_dir);
     let mut record = match perform(spec, levels, sent, &mut own, interrupt) {
         Ok(record) => record,
@@ -124,42 +120,6 @@ fn outcome(failure: &Failure, interrupt: &Interrupt) -> Outcome {
         Outcome::TimedOut
     } else {
         Outcome::Failed
-    }
-}
-
-/// What the worker itself knows of a trial.
-fn begin_record(spec: &TrialSpec) -> TrialRecord {
-    let started_unix_ns = unix_ns();
-    TrialRecord {
-        schema: SCHEMA_VERSION,
-        experiment: spec.experiment.clone(),
-        trial_id: spec.trial_id.clone(),
-        attempt: spec.attempt,
-        package: spec.package.name.clone(),
-        package_sha256: spec.package.sha256.clone(),
-        levels: spec.levels.clone(),
-        seed: spec.seed,
-        worker: WorkerFacts {
-            id: datamill_host::hostname(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-        },
-        host: datamill_host::read_host_facts(),
-        isolation: IsolationFacts::of(IsolationKind::Guest, String::new()),
-        resources: None,
-        started_unix_ns,
-        ended_unix_ns: started_unix_ns,
-        outcome: Outcome::Failed,
-        failure: None,
-        build: None,
-        warmups: Vec::new(),
-        run: None,
-        disturbance: None,
-        collect: None,
-        factors: Vec::new(),
-        metrics: Default::default(),
-        archive: None,
-        unrestored: Vec::new(),
-        notices: Vec::new(),
     }
 }
 

@@ -10,12 +10,12 @@ use datamill_protocol::{Accelerator, FactorOffer, GuestFacts};
 use rustix::fs::fstatvfs;
 use serde::{Deserialize, Serialize};
 
-use super::emulator::{Emulator, Machine, find_emulator};
-use super::image::{GuestImage, find_image};
 use super::inside::GuestReport;
 use super::job::{GuestJob, place_factors, write_job};
+use super::machine::emulator::{Emulator, Machine, find_emulator};
+use super::machine::image::{GuestImage, find_image};
+use super::machine::running::{Boot, Ended, run_guest};
 use super::result::read_result;
-use super::running::{Boot, Ended, run_guest};
 use crate::interrupt::Interrupt;
 use crate::scratch::remove_tree;
 

@@ -1,5 +1,7 @@
 //! The worker in a guest: does the job that is on one disk, and writes what came of it to another.
 
+mod boot;
+
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -7,14 +9,16 @@ use std::path::Path;
 use datamill_protocol::{FactorOffer, TrialRecord, TrialSpec};
 use serde::{Deserialize, Serialize};
 
-use super::boot::find_disk;
-use super::emulator::{JOB_DISK, RESULT_DISK};
 use super::job::{GuestJob, read_job};
+use super::machine::emulator::{JOB_DISK, RESULT_DISK};
 use super::result::write_result;
 use crate::factors::{Levels, offer_asked, offer_user_factors};
 use crate::interrupt::Interrupt;
 use crate::leased_trial::{make_build, run_with_build};
 use crate::spec_file::check_spec;
+use boot::find_disk;
+
+pub use boot::boot_guest;
 
 /// Who made a build, as its users in other guests hear it.
 pub const ORIGIN: &str = "a guest";
