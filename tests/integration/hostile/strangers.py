@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from integration.service import databases  # noqa: F401 - sets Django up
 from integration.service.brokers import skip_without_broker
@@ -64,6 +65,18 @@ class DoorCoordinator(Coordinator):
 
     def count_files(self) -> int:
         return len(list(Path(f"/proc/{self.pid}/fd").iterdir()))
+
+
+@contextlib.contextmanager
+def serving(data: Path, **surroundings: Any) -> Iterator[DoorCoordinator]:
+    """A coordinator that is well, and ended at the end."""
+    served = DoorCoordinator(data, **surroundings)
+    served.start()
+    try:
+        served.wait_until_well()
+        yield served
+    finally:
+        served.stop()
 
 
 def ask(port: int, path: str = "/login", timeout_s: float = 30.0, **headers: str) -> tuple[int, bytes]:

@@ -6,13 +6,10 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from random import Random
 
 import pytest
 from django.db import OperationalError, connections
-from integration.service.databases import use_database
 from integration.service.played_fleet import Coordinator, PlayedWorker, enrol, playing, submit
 from nightly import choose_count
 
@@ -21,20 +18,6 @@ from datamill.service.models import Trial
 #: Longest time from a death to the next trial that counts, in seconds.
 MOST_RECOVERY_S = 10.0
 KILLS = choose_count(4, 20)
-
-
-@pytest.fixture
-def coordinator(tmp_path: Path) -> Iterator[Coordinator]:
-    """A coordinator that is not started; whatever it started is ended."""
-    data = tmp_path / "data"
-    data.mkdir()
-    use_database(f"sqlite:///{data / 'coordinator.sqlite3'}")
-    served = Coordinator(data)
-    yield served
-    if served.process is not None and served.process.poll() is None:
-        served.kill(signal.SIGTERM)
-    connections["default"].close()
-    use_database("sqlite://")
 
 
 def count_counted() -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from integration.hostile.strangers import DoorCoordinator, ask, speak
+from integration.hostile.strangers import DoorCoordinator, ask, serving, speak
 
 HOST = b"Host: 127.0.0.1\r\n"
 END = b"Connection: close\r\n\r\n"
@@ -108,13 +108,8 @@ SAID: dict[str, tuple[bytes, set[int]]] = {
 
 @pytest.fixture(scope="module")
 def coordinator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DoorCoordinator]:
-    served = DoorCoordinator(tmp_path_factory.mktemp("malformed") / "data")
-    served.start()
-    try:
-        served.wait_until_well()
+    with serving(tmp_path_factory.mktemp("malformed") / "data") as served:
         yield served
-    finally:
-        served.stop()
 
 
 def read_statuses(answer: bytes) -> list[int]:

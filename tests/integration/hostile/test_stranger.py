@@ -20,6 +20,7 @@ from integration.hostile.strangers import (
     holding,
     is_open,
     median_s,
+    serving,
     speak,
     time_pages,
     wait_until,
@@ -53,14 +54,9 @@ MOST_MEMORY_MIB = 100.0
 
 @pytest.fixture(scope="module")
 def coordinator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DoorCoordinator]:
-    served = DoorCoordinator(tmp_path_factory.mktemp("stranger") / "data")
-    served.start()
-    try:
-        served.wait_until_well()
+    with serving(tmp_path_factory.mktemp("stranger") / "data") as served:
         time_pages(served.port, 5)
         yield served
-    finally:
-        served.stop()
 
 
 def read_memory_mib(pid: int) -> float:

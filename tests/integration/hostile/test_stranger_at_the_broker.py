@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from integration.hostile.strangers import DoorCoordinator, hear, holding, is_open, wait_until
+from integration.hostile.strangers import DoorCoordinator, hear, holding, is_open, serving, wait_until
 from integration.service.brokers import WorkerIdentity, connect_worker
 
 MANY = 1100
@@ -27,13 +27,8 @@ SAID = {
 
 @pytest.fixture(scope="module")
 def coordinator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DoorCoordinator]:
-    served = DoorCoordinator(tmp_path_factory.mktemp("broker") / "data")
-    served.start()
-    try:
-        served.wait_until_well()
+    with serving(tmp_path_factory.mktemp("broker") / "data") as served:
         yield served
-    finally:
-        served.stop()
 
 
 def broker_port(coordinator: DoorCoordinator) -> int:

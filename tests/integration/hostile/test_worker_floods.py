@@ -5,21 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import signal
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connections
 from integration.hostile.raw_wire import open_wire
 from integration.service.brokers import WorkerIdentity, connect, connect_worker, eventually
-from integration.service.databases import use_database
 from integration.service.played_fleet import Coordinator, PlayedWorker, enrol, playing, submit
 
 from datamill.service.broker.connections import MOST_CONNECTIONS
@@ -31,20 +26,6 @@ from datamill.service.kept_secrets import hash_secret
 from datamill.service.models import Event, Trial, Worker
 
 KEY = "a key for files"
-
-
-@pytest.fixture
-def coordinator(tmp_path: Path) -> Iterator[Coordinator]:
-    """A coordinator that is not started; whatever it started is ended."""
-    data = tmp_path / "data"
-    data.mkdir()
-    use_database(f"sqlite:///{data / 'coordinator.sqlite3'}")
-    served = Coordinator(data)
-    yield served
-    if served.process is not None and served.process.poll() is None:
-        served.kill(signal.SIGTERM)
-    connections["default"].close()
-    use_database("sqlite://")
 
 
 def ask(served: Coordinator, worker: WorkerIdentity, key: str = KEY, **changed: str) -> tuple[int, Any]:

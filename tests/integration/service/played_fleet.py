@@ -12,7 +12,7 @@ import sys
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -21,8 +21,10 @@ from typing import Any
 import msgspec
 import nats.errors
 from django.contrib.auth.models import User
+from django.db import connections
 from free_ports import find_free_port
 from integration.service.brokers import WorkerIdentity, connect_worker, skip_without_broker
+from integration.service.databases import use_database
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from simulation.made_records import (
@@ -172,6 +174,23 @@ class Coordinator:
 
     def log(self) -> str:
         return (self.data.parent / "serve.log").read_text(errors="replace")[-6000:]
+
+
+@contextlib.contextmanager
+def standing_by(data: Path, database: str = "", options: tuple[str, ...] = ()) -> Iterator[Coordinator]:
+    """A coordinator on a database (SQLite unless one is named); not started, and ended at the end."""
+    data.mkdir()
+    use_database(database or f"sqlite:///{data / 'coordinator.sqlite3'}")
+    coordinator = Coordinator(data, options)
+    try:
+        yield coordinator
+        if coordinator.process is not None and coordinator.process.poll() is None:
+            assert coordinator.kill(signal.SIGTERM) == 0, coordinator.log()
+    finally:
+        if coordinator.process is not None and coordinator.process.poll() is None:
+            coordinator.kill()
+        connections["default"].close()
+        use_database("sqlite://")
 
 
 @dataclass

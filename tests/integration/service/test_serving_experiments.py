@@ -14,8 +14,14 @@ import pytest
 from django.db import OperationalError, connections
 from integration.service.brokers import make_keys
 from integration.service.clusters import running_cluster
-from integration.service.databases import use_database
-from integration.service.played_fleet import Coordinator, PlayedWorker, enrol, playing, submit
+from integration.service.played_fleet import (
+    Coordinator,
+    PlayedWorker,
+    enrol,
+    playing,
+    standing_by,
+    submit,
+)
 from nightly import choose_count
 
 from datamill.service.broker.keys import Keys
@@ -32,21 +38,10 @@ Chaos = Callable[[Coordinator, int], Awaitable[None]]
 @pytest.fixture(params=["sqlite", "postgresql"])
 def coordinator(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Coordinator]:
     """A coordinator on each kind of database, not started; whatever it started is ended."""
-    data = tmp_path / "data"
-    data.mkdir()
-    options: tuple[str, ...] = ()
-    if request.param == "postgresql":
-        url = request.getfixturevalue("postgres_url")
-        options = ("--database", url)
-    else:
-        url = f"sqlite:///{data / 'coordinator.sqlite3'}"
-    use_database(url)
-    served = Coordinator(data, options)
-    yield served
-    if served.process is not None and served.process.poll() is None:
-        assert served.kill(signal.SIGTERM) == 0, served.log()
-    connections["default"].close()
-    use_database("sqlite://")
+    url = request.getfixturevalue("postgres_url") if request.param == "postgresql" else ""
+    options = ("--database", url) if url else ()
+    with standing_by(tmp_path / "data", url, options) as coordinator:
+        yield coordinator
 
 
 def count_counted(experiment: int) -> int:
