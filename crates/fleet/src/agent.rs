@@ -124,7 +124,7 @@ impl<'a> Agent<'a> {
             renew_at: None,
             holder: None,
             has_said: false,
-            delays: Delays::new(seed),
+            delays: Delays::of_connections(seed),
             fetches: Delays::new(seed),
             answers: Delays::new(seed),
             renewals: Delays::new(seed),

@@ -11,7 +11,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::timeout;
 
 use crate::credential::CurrentCredential;
-use crate::delays::delay_of;
+use crate::delays::connection_delay_of;
 use crate::identity::Identity;
 
 /// Time between signs of life: a quiet worker has no timer.
@@ -75,7 +75,7 @@ pub async fn connect(
     .client_capacity(64)
     .ignore_discovered_servers()
     .reconnect_delay_callback(move |tries| {
-        delay_of(
+        connection_delay_of(
             u32::try_from(tries).unwrap_or(u32::MAX).saturating_sub(1),
             seed,
         )

@@ -17,7 +17,7 @@ from datamill.design.eligibility import (
     share_offers,
 )
 from datamill.design.factorial import find_missing_error
-from datamill.design.fleet_records import Candidate, FleetPlan, Ineligible
+from datamill.design.fleet_records import Candidate, FleetPlan, Ineligible, find_level
 from datamill.design.machines import MACHINE_FACTOR
 from datamill.design.reboots import asks_for_reboots
 from datamill.design.trials import build_design, outline_design
@@ -126,13 +126,6 @@ def _refuse_size(trials: int, machines: int, most: int) -> InputError:
         f"the design has {trials:,} trials{on}, and a fleet takes {most:,}",
         remedy="Name fewer levels, or lower a coverage or the replicates.",
     )
-
-
-def find_level(dimension: str, worker: Candidate) -> str | None:
-    """Return a worker's level in a hardware dimension, None when it has none; a machine is its own level."""
-    if dimension == MACHINE_FACTOR:
-        return worker.name
-    return worker.hardware.get(dimension)
 
 
 def _list_levels(dimension: str, workers: Sequence[Candidate]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from datamill.design.machines import MACHINE_FACTOR
 from datamill.design.records import Design
 from datamill.experiment.offers import Offers
 
@@ -28,6 +29,13 @@ class Candidate:
     counters: bool = False
     reboot: bool = False
     free_s: float = 0.0
+
+
+def find_level(dimension: str, worker: Candidate) -> str | None:
+    """Return a worker's level in a hardware dimension, None when it has none; a machine is its own level."""
+    if dimension == MACHINE_FACTOR:
+        return worker.name
+    return worker.hardware.get(dimension)
 
 
 @dataclass(frozen=True, slots=True)

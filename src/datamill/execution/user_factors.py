@@ -15,7 +15,6 @@ from datamill.experiment.records import Experiment
 from datamill.experiment.responses import BUILT_IN_UNITS
 from datamill.experiment.source import Source
 from datamill.experiment.suggestions import suggest_name
-from datamill.results.table import TABLE_SCHEMA
 
 FACTOR_FILE = "factor.toml"
 _SCOPES = ("host", "environment")
@@ -81,6 +80,9 @@ def check_factor_names(experiment: Experiment, names: tuple[str, ...]) -> None:
     Raises:
         InputError: for such a name, and for a factor that the experiment names and nobody knows.
     """
+    # Here, since it loads what a coordinator need not have loaded before it leases trials.
+    from datamill.results.table import TABLE_SCHEMA
+
     taken = dict.fromkeys(TABLE_SCHEMA, "column of the table of results")
     taken["machine"] = "factor of a fleet"
     taken |= dict.fromkeys(BUILT_IN_UNITS, "built-in response")

@@ -22,6 +22,10 @@ from datamill.design.records import Design, DesignFactor, PlannedTrial
 from datamill.experiment.errors import InputError
 from datamill.experiment.parse import parse_experiment
 from datamill.experiment.records import Experiment
+from datamill.results.bundle_head import BUNDLE_FORMAT as BUNDLE_FORMAT
+from datamill.results.bundle_head import BundleFactor as BundleFactor
+from datamill.results.bundle_head import BundleHead as BundleHead
+from datamill.results.bundle_head import BundlePackage as BundlePackage
 from datamill.results.decisions import Decision, append_decision, list_needed_trials, read_decisions
 from datamill.results.log import append_records, measure_log, read_log
 from datamill.results.record_checks import find_impossible, find_misfit
@@ -30,8 +34,6 @@ from datamill.results.table_files import read_table_file
 from datamill.results.trial_record import TrialRecord
 
 _T = TypeVar("_T")
-#: Since 2 each line of the log carries a checksum.
-BUNDLE_FORMAT = 2
 READ_FORMATS = (1, 2)
 #: The first format of which each line of the log carries a checksum.
 _SEALED_FORMAT = 2
@@ -47,40 +49,6 @@ class _Format(msgspec.Struct, frozen=True):
     """What a head of any format says first."""
 
     format: int
-
-
-class BundlePackage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A package as the bundle keeps it: a `.tar.gz` under `packages/` and its SHA-256."""
-
-    name: str
-    file: str
-    sha256: str
-    bytes: int
-    files: int
-    has_setup: bool
-
-
-class BundleFactor(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A factor that the experiment brought along: a `.tar.gz` under `factors/` and its SHA-256."""
-
-    name: str
-    file: str
-    sha256: str
-    bytes: int
-    summary: str
-
-
-class BundleHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Content of `bundle.json`; `sha256` holds the digests of the files that never change."""
-
-    format: int
-    datamill: str
-    created_unix_ns: int
-    experiment_file: str
-    packages: tuple[BundlePackage, ...]
-    sha256: dict[str, str] = {}
-    loads: tuple[BundlePackage, ...] = ()
-    factors: tuple[BundleFactor, ...] = ()
 
 
 class _DesignFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

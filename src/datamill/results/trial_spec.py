@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datamill.design.records import PlannedTrial
 from datamill.experiment.factors import BACKGROUND_LOAD, NO_LOAD
 from datamill.experiment.records import Experiment, Limits
-from datamill.results.bundle import BundleFactor, BundleHead, BundlePackage
+from datamill.results.bundle_head import BundleFactor, BundleHead, BundlePackage
 from datamill.results.record_checks import list_set_levels
 from datamill.results.trial_record import (
     SCHEMA_VERSION,

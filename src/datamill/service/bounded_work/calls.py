@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import threading
@@ -17,6 +18,8 @@ from datamill.experiment.quantities import format_duration, format_size
 from datamill.service.bounded_work.child import Answer, Budget, answer_call
 from datamill.service.bounded_work.departures import Departure, find_departure
 from datamill.service.bounded_work.turns import GoneError
+
+log = logging.getLogger("datamill.serve")
 
 T = TypeVar("T")
 
@@ -38,10 +41,16 @@ class Calls:
         self._lock = threading.Lock()
 
     def start(self) -> None:
-        """Start the process from which others are forked, so that the first call is quick."""
+        """Have the process made from which others are forked, beside all else: loading it takes seconds."""
         # Threads of a numeric library would not outlive the fork.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        self.run(Budget(1 << 30, 60, 60.0), Departure(), int)
+        threading.Thread(target=self._make_first_call, name="first call", daemon=True).start()
+
+    def _make_first_call(self) -> None:
+        try:
+            self.run(Budget(1 << 30, 60, 180.0), Departure(), int)
+        except (InputError, OSError, RuntimeError):
+            log.exception("no process for what users ask could be started")
 
     def run(
         self,

@@ -7,20 +7,35 @@ import os
 
 from datamill.service.bounded_work.child import stand_back
 
-_modules = [
+_MODULES = [
+    "datamill.design.fleet_plan",
     "datamill.execution.packages",
     "datamill.execution.user_factors",
+    "datamill.results.table",
     "datamill.service.submissions.planned_apart",
 ]
 #: These read the tables of a coordinator, which has set Django up.
 _MODULES_OF_TABLES = ["datamill.service.api.previews"]
+#: Whoever starts it has more urgent things to do, and yet it is waited for.
+_NICENESS_WHILE_LOADING = 10
 
-if "DJANGO_SETTINGS_MODULE" in os.environ:
-    import django
 
-    django.setup()
-    _modules += _MODULES_OF_TABLES
-for _name in _modules:
-    importlib.import_module(_name)
-# Forks as well are made when nobody else wants the processor.
-stand_back()
+def _load() -> None:
+    starter = os.getppid()
+    os.nice(_NICENESS_WHILE_LOADING)
+    modules = list(_MODULES)
+    if "DJANGO_SETTINGS_MODULE" in os.environ:
+        import django
+
+        django.setup()
+        modules += _MODULES_OF_TABLES
+    for name in modules:
+        if os.getppid() != starter:
+            # Nobody is left to fork anything for.
+            os._exit(0)
+        importlib.import_module(name)
+    # Forks as well are made when nobody else wants the processor.
+    stand_back()
+
+
+_load()

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from datamill.experiment.records import Experiment, Isolation
-from datamill.results.bundle import BundleHead
+from datamill.results.bundle_head import BundleHead
 from datamill.results.trial_record import IsolationKind, Needs
 from datamill.results.trial_spec import list_needs
 from datamill.service.messages import Policy

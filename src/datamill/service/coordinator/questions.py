@@ -11,7 +11,7 @@ import msgspec
 from datamill.design.records import PlannedTrial
 from datamill.experiment.parse import parse_experiment
 from datamill.experiment.records import Experiment
-from datamill.results.bundle import BundleHead, BundlePackage
+from datamill.results.bundle_head import BundleHead, BundlePackage
 from datamill.results.trial_spec import find_load, find_package, specify_trial
 from datamill.service.coordinator.rows import select_rows
 from datamill.service.messages import FileNeed, Lease, LeaseTask

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
 
-import psycopg
 from django.db import connection, models
 
 Row = Sequence[Any]
@@ -63,9 +62,12 @@ def update_rows(
             f"UPDATE {table} SET {', '.join(values + rest)} FROM unnest({arrays}) AS v({names}) "
             f"WHERE {table}.{key} = v.c0"
         )
+        # Here: a coordinator with SQLite does not load it.
+        from psycopg import Cursor
+
         source = iter(rows)
         # Django's own cursor writes values into the statement's text: slow for records of some kilobytes.
-        with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
+        with connection.wrap_database_errors, Cursor(connection.connection) as cursor:
             while chunk := list(islice(source, _ROWS_A_STATEMENT)):
                 cursor.execute(sql, [list(column) for column in zip(*chunk, strict=True)])
         return

@@ -16,7 +16,7 @@ from datamill.design.records import PlannedTrial
 from datamill.design.trials import name_build
 from datamill.experiment.errors import InputError
 from datamill.experiment.records import Experiment as Asked
-from datamill.results.bundle import BundleHead
+from datamill.results.bundle_head import BundleHead
 from datamill.service.coordinator.events import EventKind, NewEvent, add_events
 from datamill.service.coordinator.experiments import ENTERING, drop_entry
 from datamill.service.coordinator.policies import list_shipped_files

@@ -134,7 +134,6 @@ async def serve(prepared: Prepared) -> int:
     set_broker_access(BrokerAccess(prepared.keys, worker_urls, prepared.authority_pem, nudge))
     try:
         drop_trials_files(prepared.folder.path)
-        await asyncio.to_thread(calls.start)
         await asyncio.to_thread(run_as_writer, drop_unfinished_entries, time.time())
         if server is not None:
             await server.start()
@@ -151,6 +150,7 @@ async def serve(prepared: Prepared) -> int:
             asyncio.create_task(ending.wait(), name="ending"),
         }
         print(describe_service(prepared), flush=True)
+        calls.start()
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         ENDING.set()
         web.should_exit = True

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from datamill.design.fleet_plan import plan_fleet
 from datamill.design.fleet_records import Candidate, FleetPlan
 from datamill.execution.packages import PackageFacts, inspect_package
 from datamill.execution.user_factors import UserFactor, read_user_factor
@@ -36,6 +35,9 @@ def plan_apart(
     Raises:
         InputError: as `plan_fleet` does.
     """
+    # Here: the process that leases trials does not load what solves integer programs.
+    from datamill.design.fleet_plan import plan_fleet
+
     plan = plan_fleet(
         experiment,
         candidates,
