@@ -17,6 +17,8 @@ from datamill.service.models import ApiKey, Event, Experiment, Worker
 
 #: What a key begins with, so that one that leaked into a text can be found.
 KEY_PREFIX = "dmk_"
+#: Keys of one user that are not revoked.
+MOST_KEYS = 100
 #: User names stand in workers' policies and in the audit log.
 _USER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -64,7 +66,13 @@ def make_user(name: str, password: str, *, admin: bool = False, now_s: float | N
 
 
 def make_api_key(user: User, name: str, now_s: float | None = None) -> str:
-    """Make a key for the API and return it: the only time that it is seen."""
+    """Make a key for the API and return it: the only time that it is seen.
+
+    Raises:
+        InputError: when the user has too many.
+    """
+    if ApiKey.objects.filter(user=user, revoked_unix_s=None).count() >= MOST_KEYS:
+        raise InputError(f"you have {MOST_KEYS} keys", remedy="Revoke those that you do not use.")
     key = KEY_PREFIX + secrets.token_urlsafe(32)
     made_s = time.time() if now_s is None else now_s
     ApiKey.objects.create(sha256=hash_secret(key), user=user, name=name[:64], made_unix_s=made_s)

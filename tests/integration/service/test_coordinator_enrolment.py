@@ -18,7 +18,10 @@ from integration.service.fleets import (
 )
 
 from datamill.experiment.errors import InputError
+from datamill.service.coordinator import enrolment
+from datamill.service.coordinator.credentials import list_void_credentials, note_credential
 from datamill.service.coordinator.enrolment import enrol_worker, make_token
+from datamill.service.coordinator.floods import FLOOD, judge_floods
 from datamill.service.coordinator.hardware import describe_candidate, list_hardware_levels
 from datamill.service.coordinator.ingest import ingest_reports
 from datamill.service.coordinator.members import drain_worker, remove_worker, resume_worker
@@ -69,6 +72,50 @@ def test_a_machine_that_lost_the_answer_asks_again_and_is_the_same() -> None:
     again = enrol_worker(ask(token), START_S + 1.0)
     assert (again.worker_id, again.name) == (first.worker_id, first.name)
     assert again.api_key != first.api_key
+
+
+@pytest.mark.usefixtures("memory_database")
+def test_a_worker_that_flooded_does_not_come_back_by_its_token() -> None:
+    token = make_token(make_user(), START_S, 600.0)
+    enrolled = enrol_worker(ask(token), START_S)
+    note_credential(enrolled.worker_id, START_S)
+    judge_floods({enrolled.worker_id: FLOOD}, START_S + 1.0)
+    with pytest.raises(InputError, match="drained: it floods"):
+        enrol_worker(ask(token), START_S + 2.0)
+
+
+@pytest.mark.usefixtures("memory_database")
+def test_a_credential_that_a_drained_worker_has_got_nevertheless_is_void_when_it_floods_again() -> None:
+    enrolled = enrol_worker(ask(make_token(make_user(), START_S, 600.0)), START_S)
+    for time_s in (START_S, START_S + 100.0):
+        note_credential(enrolled.worker_id, time_s)
+        judge_floods({enrolled.worker_id: FLOOD}, time_s + 1.0)
+        assert list(list_void_credentials().values()) == [time_s + 1.0]
+
+
+@pytest.mark.usefixtures("memory_database")
+def test_a_token_of_an_account_that_was_closed_lets_nobody_in() -> None:
+    owner = make_user()
+    token = make_token(owner, START_S, 600.0)
+    owner.is_active = False
+    owner.save()
+    with pytest.raises(InputError, match="unknown"):
+        enrol_worker(ask(token), START_S)
+
+
+@pytest.mark.usefixtures("memory_database")
+def test_a_user_has_no_more_tokens_and_machines_than_a_lab_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(enrolment, "MOST_TOKENS", 3)
+    monkeypatch.setattr(enrolment, "MOST_MACHINES", 2)
+    owner = make_user()
+    tokens = [make_token(owner, START_S, 60.0) for _ in range(3)]
+    with pytest.raises(InputError, match="3 of your tokens are not used"):
+        make_token(owner, START_S, 60.0)
+    for number in (1, 2):
+        enrol_worker(ask(tokens[number], number, f"lab{number}"), START_S)
+    with pytest.raises(InputError, match="has 2 machines"):
+        enrol_worker(ask(tokens[0], 3, "lab3"), START_S)
+    make_token(owner, START_S, 60.0)
 
 
 @pytest.mark.usefixtures("memory_database")

@@ -41,6 +41,13 @@ def void_credentials(worker_ids: Iterable[str], reason: str, now_s: float) -> No
         add_events([NewEvent(EventKind.CREDENTIAL_VOID, worker_id=worker_id, detail=reason)], now_s)
 
 
+def has_void_credential(worker_id: str) -> bool:
+    """Tell whether the broker refuses a worker: its newest credential is no younger than what is void."""
+    found = Worker.objects.filter(pk=worker_id).values_list("credential_unix_s", "credential_void_unix_s")
+    made_s, void_s = found.first() or (None, None)
+    return void_s is not None and (made_s is None or made_s <= void_s)
+
+
 def list_void_credentials() -> dict[str, float]:
     """Return times by public keys of workers, whose credentials from before are void."""
     concerned = Worker.objects.filter(Q(credential_void_unix_s__isnull=False) | Q(state=WorkerState.REMOVED))

@@ -24,6 +24,9 @@ from datamill.service.models import EnrolmentToken, Worker, WorkerState
 CLOCK_OFF_S = 60.0
 #: Longest name of a worker, with room for a number behind it.
 _MOST_NAME = 56
+#: Tokens of one user that are not used, and machines of one that are in the fleet.
+MOST_TOKENS = 1000
+MOST_MACHINES = 1000
 _PUBLIC_KEY = re.compile(r"U[A-Z2-7]{55}")
 _NEW_TOKEN = "Make a new one with: datamill worker token"
 
@@ -38,7 +41,16 @@ class EnrolledWorker:
 
 
 def make_token(owner: User, now_s: float, life_s: float) -> str:
-    """Return a new token that lets one machine join within `life_s` seconds, for its owner."""
+    """Return a new token that lets one machine join within `life_s` seconds, for its owner.
+
+    Raises:
+        InputError: when the owner has too many that are not used.
+    """
+    unused = EnrolmentToken.objects.filter(owner=owner, used_unix_s=None, expires_unix_s__gt=now_s)
+    if unused.count() >= MOST_TOKENS:
+        raise InputError(
+            f"{MOST_TOKENS} of your tokens are not used yet", remedy="Use them, or wait until they expire."
+        )
     token = secrets.token_urlsafe(24)
     EnrolmentToken.objects.create(
         sha256=hash_secret(token), owner=owner, made_unix_s=now_s, expires_unix_s=now_s + life_s
@@ -91,7 +103,8 @@ def enrol_worker(request: EnrolmentRequest, now_s: float) -> EnrolledWorker:
             .filter(sha256=hash_secret(request.token))
             .first()
         )
-        if token is None:
+        # Those of an account that was closed are nobody's.
+        if token is None or not token.owner.is_active:
             raise refuse_unknown_token()
         if token.expires_unix_s <= now_s:
             raise InputError("this enrolment token has expired", where="--token", remedy=_NEW_TOKEN)
@@ -104,6 +117,13 @@ def enrol_worker(request: EnrolmentRequest, now_s: float) -> EnrolledWorker:
                 where="public_key",
                 remedy="Join without a token from its own state folder, or use a new state folder: copies of "
                 "one machine's disk need one each.",
+            )
+        machines = Worker.objects.filter(owner=token.owner).exclude(state=WorkerState.REMOVED)
+        if machines.count() >= MOST_MACHINES:
+            raise InputError(
+                f"{token.owner.username} has {MOST_MACHINES} machines in the fleet",
+                where="--token",
+                remedy="Remove those that are gone with: datamill workers remove NAME",
             )
         worker = _insert_worker(request, token.owner, api_key, now_s)
         token.worker, token.used_unix_s = worker, now_s
@@ -122,6 +142,13 @@ def _repeat_answer(worker: Worker, request: EnrolmentRequest, api_key: str) -> E
             "this enrolment token was used already",
             where="--token",
             remedy=f"Each machine needs its own. {_NEW_TOKEN}",
+        )
+    # Who floods is not let in again by the way that it came first.
+    if worker.credential_void_unix_s is not None and worker.state == WorkerState.DRAINED:
+        raise InputError(
+            f"this worker is drained: {worker.state_reason}",
+            where="--token",
+            remedy="Look at the machine, then: datamill workers resume NAME",
         )
     worker.api_key_sha256 = hash_secret(api_key)
     worker.save(update_fields=["api_key_sha256"])

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from datamill.service.coordinator.credentials import void_credentials
+from datamill.service.coordinator.credentials import has_void_credential, void_credentials
 from datamill.service.coordinator.events import EventKind, NewEvent, add_events, clean_text
 from datamill.service.coordinator.moves import MovePlanner, describe_move
 from datamill.service.coordinator.paces import CountedTrial, add_to_paces
@@ -337,7 +337,8 @@ class Ledger:
 
     def drain_abuser(self, worker: WorkerEntry, reason: str) -> None:
         """Drain a worker and have the broker refuse it until its owner has looked."""
-        if worker.state in (WorkerState.DRAINED, WorkerState.REMOVED) and worker.reason == reason:
+        is_told = worker.state in (WorkerState.DRAINED, WorkerState.REMOVED) and worker.reason == reason
+        if is_told and has_void_credential(worker.worker_id):
             return
         self.drain(worker, reason)
         void_credentials([worker.worker_id], reason, self.now_s)
