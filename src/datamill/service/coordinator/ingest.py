@@ -10,6 +10,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError, transacti
 
 from datamill.results.trial_record import TrialRecord
 from datamill.service.coordinator.artifacts import ArtifactBook
+from datamill.service.coordinator.chatter import limit_chatter
 from datamill.service.coordinator.enrolment import describe_clock
 from datamill.service.coordinator.events import EventKind, NewEvent, add_events, clean_text
 from datamill.service.coordinator.ledger import AttemptEntry, Ledger, WorkerEntry
@@ -44,6 +45,8 @@ MOST_PIECES = 4096
 MOST_PIECE_TEXT = 1 << 16
 #: One with all factors has some 20 kB.
 MOST_INVENTORY_BYTES = 1 << 20
+#: Some thousand packages.
+MOST_POLICY_BYTES = 256 << 10
 #: States in which a record of an attempt is still news.
 _AWAITED = (*OPEN_ATTEMPTS, AttemptState.LOST, AttemptState.CANCELLED)
 #: Boots of a worker that are remembered.
@@ -173,6 +176,7 @@ class _Batch:
                 self._refuse(worker_id, f"it claims to be of {clean_text(form.worker_id, 16)}")
             else:
                 self._take_report(worker, form)
+        ledger.events[:] = limit_chatter(ledger.events, ledger.now_s)
         ledger.events.extend(self.refusals.events)
         ledger.write()
         self.artifacts.write()
@@ -322,6 +326,8 @@ class _Batch:
         told = bytes(content.inventory)
         if len(told) > MOST_INVENTORY_BYTES:
             self._refuse(worker.worker_id, f"its inventory has {len(told)} bytes")
+        elif len(policy := msgspec.json.encode(content.policy)) > MOST_POLICY_BYTES:
+            self._refuse(worker.worker_id, f"its policy has {len(policy)} bytes")
         else:
             self.machines.note(ledger, worker, told, content.policy)
         held = [clean_text(key, 64) for key in content.attempts]
