@@ -71,10 +71,15 @@ def make_api_key(user: User, name: str, now_s: float | None = None) -> str:
     Raises:
         InputError: when the user has too many.
     """
-    if ApiKey.objects.filter(user=user, revoked_unix_s=None).count() >= MOST_KEYS:
-        raise InputError(f"you have {MOST_KEYS} keys", remedy="Revoke those that you do not use.")
-    key = KEY_PREFIX + secrets.token_urlsafe(32)
     made_s = time.time() if now_s is None else now_s
+    # Those of the last day as well: one may be revoked at once.
+    is_held = Q(revoked_unix_s=None) | Q(made_unix_s__gt=made_s - 86_400.0)
+    if ApiKey.objects.filter(is_held, user=user).count() >= MOST_KEYS:
+        raise InputError(
+            f"you have {MOST_KEYS} keys",
+            remedy="Revoke those that you do not use; of the last day those count as well that are revoked.",
+        )
+    key = KEY_PREFIX + secrets.token_urlsafe(32)
     ApiKey.objects.create(sha256=hash_secret(key), user=user, name=name[:64], made_unix_s=made_s)
     record_account_event(AccountEventKind.KEY_MADE, user, f'key "{name[:64]}"', now_s=made_s)
     return key

@@ -32,6 +32,7 @@ from datamill.service.coordinator.members import drain_worker
 from datamill.service.coordinator.step import step
 from datamill.service.messages import GuestOffer, Policy
 from datamill.service.models import Event, Experiment, Quarantine, Trial
+from datamill.service.submissions import quotas
 
 
 @pytest.fixture(autouse=True)
@@ -104,6 +105,23 @@ def test_an_experiment_is_submitted_and_counts_its_trials() -> None:
     # Now the packages have been timed, and the next plan says until when.
     status, plan = ada.post("/experiments/plan", make_submission(ada.user))
     assert plan["finish_s"] > 0
+
+
+@pytest.mark.usefixtures("database")
+def test_a_user_has_no_more_trials_waiting_than_the_database_can_take(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ada, bea = ApiUser("ada"), ApiUser("bea")
+    join("one")
+    monkeypatch.setattr(quotas, "MOST_OPEN_TRIALS", 10)
+    answers = [ada.post("/experiments", make_submission(ada.user)) for _ in range(3)]
+    assert [status for status, _ in answers] == [200, 200, 400]
+    assert "8 of your trials have not ended" in answers[-1][1]["message"]
+    assert bea.post("/experiments", make_submission(bea.user))[0] == 200
+    monkeypatch.setattr(quotas, "_TRIAL_BYTES", 1 << 60)
+    status, refused = bea.post("/experiments", make_submission(bea.user))
+    assert (status, "has no room" in refused["message"]) == (400, True)
+    assert Trial.objects.count() == 12
 
 
 @pytest.mark.usefixtures("database")

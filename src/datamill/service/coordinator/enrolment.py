@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import msgspec
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Q
 
 from datamill.experiment.errors import InputError
 from datamill.results.trial_record import READ_VERSIONS
@@ -46,10 +47,11 @@ def make_token(owner: User, now_s: float, life_s: float) -> str:
     Raises:
         InputError: when the owner has too many that are not used.
     """
-    unused = EnrolmentToken.objects.filter(owner=owner, used_unix_s=None, expires_unix_s__gt=now_s)
-    if unused.count() >= MOST_TOKENS:
+    # Those of the last day as well: one may be good for a moment only.
+    is_held = Q(expires_unix_s__gt=now_s) | Q(made_unix_s__gt=now_s - 86_400.0)
+    if EnrolmentToken.objects.filter(is_held, owner=owner, used_unix_s=None).count() >= MOST_TOKENS:
         raise InputError(
-            f"{MOST_TOKENS} of your tokens are not used yet", remedy="Use them, or wait until they expire."
+            f"{MOST_TOKENS} of your tokens are not used yet", remedy="Use them, or come again tomorrow."
         )
     token = secrets.token_urlsafe(24)
     EnrolmentToken.objects.create(

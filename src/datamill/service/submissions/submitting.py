@@ -23,6 +23,7 @@ from datamill.service.files.store import name_stored_file
 from datamill.service.serving.writer import run_as_writer
 from datamill.service.submissions.planned_apart import INSPECTION, inspect_archive
 from datamill.service.submissions.planning import PlannedSubmission, Submission, SubmittedFile
+from datamill.service.submissions.quotas import check_room
 
 
 def submit_experiment(submission: Submission, planned: PlannedSubmission, user: User, now_s: float) -> int:
@@ -51,6 +52,7 @@ def _enter(new: NewExperiment, now_s: float) -> int:
         InputError: when it cannot be entered, or was ended meanwhile.
         GoneError: when the client left.
     """
+    check_room(new.owner, len(new.planned))
     if len(new.planned) <= TRIALS_AT_ONCE:
         return run_as_writer(create_experiment, new, now_s)
     departure = find_departure()
