@@ -72,7 +72,23 @@ print("results.tar.gz")
 """
 
 
-@pytest.fixture(params=["overlay", "user_namespace", "plain"])
+#: Messages between its own sockets, which no control group counts; 600 MiB at the most.
+MESSAGES = """#!/usr/bin/python3
+import socket
+held, got = [], 0
+while got < 600 << 20:
+    sender, reader = (socket.socket(16, socket.SOCK_RAW | socket.SOCK_NONBLOCK, 2) for _ in range(2))
+    reader.bind((0, 0))
+    held += [sender, reader]
+    try:
+        while True:
+            got += sender.sendto(bytes(50000), (reader.getsockname()[0], 0))
+    except BlockingIOError:
+        pass
+"""
+
+
+@pytest.fixture(params=["confined", "overlay", "user_namespace", "plain"])
 def host(request: pytest.FixtureRequest, tmp_path: Path) -> PackageHost:
     return PackageHost(tmp_path, request.param)
 
@@ -115,6 +131,16 @@ def test_shared_memory_counts_as_memory(host: PackageHost) -> None:
         pytest.skip("a plain world has the host's /dev/shm, of which this would leave a part behind")
     record = host.run(attack, world_bytes=1 << 30)
     expect_end(host, record, "memory_limit", "files in memory count")
+
+
+@pytest.mark.parametrize("kind", ["confined", "user_namespace"])
+def test_memory_that_no_group_counts_is_not_to_be_had(kind: str, tmp_path: Path) -> None:
+    host = PackageHost(tmp_path, kind)
+    record = host.run(MESSAGES)
+    assert record.failure is not None
+    assert record.failure.kind == "exit_status", record.failure
+    assert "Protocol not supported" in host.read_output("run.err")
+    assert host.run(HARMLESS).outcome == "completed"
 
 
 def test_too_many_open_files_end_the_trial(host: PackageHost) -> None:

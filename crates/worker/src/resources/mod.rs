@@ -176,7 +176,13 @@ fn make_group(hierarchies: &Hierarchies, amounts: &Amounts) -> std::io::Result<(
             group.set("memory", "memory.oom.group", "1").ok();
             group.set("", "cgroup.max.descendants", "64").ok();
         }
-        Design::Separate => group.set("memory", "memory.limit_in_bytes", &memory)?,
+        Design::Separate => {
+            group.set("memory", "memory.limit_in_bytes", &memory)?;
+            // What lies in connections is counted apart, and only where it has a limit.
+            group
+                .set("memory", "memory.kmem.tcp.limit_in_bytes", &memory)
+                .ok();
+        }
     }
     let reports = Reports::open(&group)?;
     Ok((group, reports))

@@ -51,10 +51,12 @@ impl<'a> ScriptBounds<'a> {
                 resource: libc::RLIMIT_DATA as i32,
                 value: resources.amounts.memory_bytes,
             });
-            // Counted for all processes of the user, and not for root.
+            // Counted for all processes of the user, and not for root. Twice as many: who is only refused
+            // more tries again for ever, and it is the look at the machine that ends the trial.
+            let most = resources.amounts.processes.saturating_mul(2);
             ceilings.push(Ceiling {
                 resource: libc::RLIMIT_NPROC as i32,
-                value: resources.amounts.processes.saturating_add(own_tasks()),
+                value: most.saturating_add(own_tasks()),
             });
         }
         Self {

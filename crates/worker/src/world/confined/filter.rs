@@ -5,18 +5,23 @@
 
 use datamill_protocol::KernelInterface;
 
-/// Families of sockets that a network namespace confines.
-const CONFINED_FAMILIES: [i32; 4] = [
-    libc::AF_UNIX,
-    libc::AF_INET,
-    libc::AF_INET6,
-    libc::AF_NETLINK,
+/// Families of sockets that a network namespace confines, beside netlink.
+const CONFINED_FAMILIES: [i32; 3] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6];
+
+/// What programs ask the kernel about by netlink: addresses and routes, sockets, devices. By another
+/// protocol processes send each other messages that lie in memory which no control group counts.
+const NETLINK_PROTOCOLS: [i32; 4] = [
+    libc::NETLINK_ROUTE,
+    libc::NETLINK_SOCK_DIAG,
+    libc::NETLINK_KOBJECT_UEVENT,
+    libc::NETLINK_GENERIC,
 ];
 
 /// Offsets in the kernel's `struct seccomp_data`.
 const NUMBER: u32 = 0;
 const ARCHITECTURE: u32 = 4;
 const FIRST_ARGUMENT: u32 = 16;
+const THIRD_ARGUMENT: u32 = 32;
 
 const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
 
@@ -31,8 +36,9 @@ struct Abi {
     /// Calls whose first argument may ask for a user namespace. Those that ask for one otherwise
     /// find that there may be none.
     separating: &'static [i64],
-    /// The call that makes a socket.
+    /// The calls that make a socket, and a pair of them.
     socket: i64,
+    socket_pair: i64,
     /// Numbers from here on belong to another way.
     end: Option<u32>,
 }
@@ -76,6 +82,7 @@ const ABIS: [Abi; 2] = [
         on_demand: &NATIVE_ON_DEMAND,
         separating: &[libc::SYS_clone, libc::SYS_unshare],
         socket: libc::SYS_socket,
+        socket_pair: libc::SYS_socketpair,
         end: Some(0x4000_0000),
     },
     // Programs of 32 bits; 102 is `socketcall`, of which the family cannot be seen.
@@ -93,6 +100,7 @@ const ABIS: [Abi; 2] = [
         ],
         separating: &[120, 310],
         socket: 359,
+        socket_pair: 360,
         end: None,
     },
 ];
@@ -104,6 +112,7 @@ const ABIS: [Abi; 1] = [Abi {
     on_demand: &NATIVE_ON_DEMAND,
     separating: &[libc::SYS_clone, libc::SYS_unshare],
     socket: libc::SYS_socket,
+    socket_pair: libc::SYS_socketpair,
     end: None,
 }];
 
@@ -160,17 +169,37 @@ fn filter_abi(abi: &Abi, asked: &[KernelInterface]) -> Vec<libc::sock_filter> {
             part.push(answer(ALLOW));
         }
     }
-    part.push(jump_unless_equal(
-        abi.socket as u32,
-        2 + 2 * CONFINED_FAMILIES.len(),
-    ));
+    let families = judge_family();
+    part.push(jump_unless_equal(abi.socket as u32, families.len()));
+    part.extend(families);
+    // Other families make pairs, too, and asking for one would load its module.
+    part.push(jump_unless_equal(abi.socket_pair as u32, 4));
     part.push(load(FIRST_ARGUMENT));
+    part.push(jump_unless_equal(libc::AF_UNIX as u32, 1));
+    part.push(answer(ALLOW));
+    part.push(answer(refusal(libc::EAFNOSUPPORT)));
+    part.push(answer(ALLOW));
+    part
+}
+
+/// The answer to whoever makes a socket.
+fn judge_family() -> Vec<libc::sock_filter> {
+    let mut part = vec![load(FIRST_ARGUMENT)];
     for family in CONFINED_FAMILIES {
         part.push(jump_unless_equal(family as u32, 1));
         part.push(answer(ALLOW));
     }
+    part.push(jump_unless_equal(
+        libc::AF_NETLINK as u32,
+        2 + 2 * NETLINK_PROTOCOLS.len(),
+    ));
+    part.push(load(THIRD_ARGUMENT));
+    for protocol in NETLINK_PROTOCOLS {
+        part.push(jump_unless_equal(protocol as u32, 1));
+        part.push(answer(ALLOW));
+    }
+    part.push(answer(refusal(libc::EPROTONOSUPPORT)));
     part.push(answer(refusal(libc::EAFNOSUPPORT)));
-    part.push(answer(ALLOW));
     part
 }
 
@@ -212,6 +241,15 @@ mod tests {
 
     /// What a program answers to a system call.
     fn run(program: &[libc::sock_filter], architecture: u32, number: u32, argument: u32) -> u32 {
+        run_with(program, architecture, number, [argument, 0])
+    }
+
+    fn run_with(
+        program: &[libc::sock_filter],
+        architecture: u32,
+        number: u32,
+        [first, third]: [u32; 2],
+    ) -> u32 {
         let (mut at, mut word) = (0, 0);
         loop {
             let now = program[at];
@@ -221,7 +259,8 @@ mod tests {
                     word = match now.k {
                         NUMBER => number,
                         ARCHITECTURE => architecture,
-                        _ => argument,
+                        THIRD_ARGUMENT => third,
+                        _ => first,
                     };
                 }
                 code if code == libc::BPF_RET | libc::BPF_K => return now.k,
@@ -254,6 +293,11 @@ mod tests {
             }
             assert_eq!(asked(abi.socket, 2), ALLOW);
             assert_eq!(asked(abi.socket, 40), refusal(libc::EAFNOSUPPORT));
+            assert_eq!(asked(abi.socket_pair, 1), ALLOW);
+            for family in [2, 16, 30] {
+                let told = asked(abi.socket_pair, family);
+                assert_eq!(told, refusal(libc::EAFNOSUPPORT), "{index}: {family}");
+            }
             assert_eq!(asked(1, 40), ALLOW);
             for number in abi.separating {
                 let user = libc::CLONE_NEWUSER as u32 | 17;
@@ -263,6 +307,23 @@ mod tests {
                     "{index}: {number}"
                 );
                 assert_eq!(asked(*number, 17), ALLOW, "{index}: {number}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_kernel_is_asked_by_netlink_and_nobody_else() {
+        let program = make_filter(&[]);
+        for abi in &ABIS {
+            let asked = |protocol| {
+                let arguments = [libc::AF_NETLINK as u32, protocol];
+                run_with(&program, abi.architecture, abi.socket as u32, arguments)
+            };
+            assert_eq!(asked(libc::NETLINK_ROUTE as u32), ALLOW);
+            assert_eq!(asked(libc::NETLINK_GENERIC as u32), ALLOW);
+            for protocol in [libc::NETLINK_USERSOCK, libc::NETLINK_NETFILTER, 22, 255] {
+                let told = asked(protocol as u32);
+                assert_eq!(told, refusal(libc::EPROTONOSUPPORT), "{protocol}");
             }
         }
     }
