@@ -45,6 +45,8 @@ impl FleetFolder {
                 .mode(0o700)
                 .create(&path)?;
         }
+        // Trials of other workers on this machine must not see it.
+        datamill_host::note_folder(&folder.root);
         Ok(folder)
     }
 

@@ -8,6 +8,7 @@ mod fault;
 mod inventory;
 mod journal;
 mod kernel_log;
+mod known_folders;
 mod machine_lock;
 mod noise;
 mod restore;
@@ -31,6 +32,7 @@ pub use factors::{
 pub use inventory::{InventoryParts, counters_can_be_read, read_inventory};
 pub use journal::{Entry, Journal, JournalContent, JournalError, PlannedChange};
 pub use kernel_log::KernelLog;
+pub use known_folders::{list_folders, note_folder};
 pub use machine_lock::{machine_lock_path, open_machine_lock, wait_for_machine};
 pub use noise::measure_noise;
 pub use restore::{ChangeError, Restored, foresee_restore, make_changes, restore_host};

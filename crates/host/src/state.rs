@@ -70,6 +70,14 @@ fn choose_state(variable: impl Fn(&str) -> Option<PathBuf>, is_root: bool) -> Pa
         .join("datamill")
 }
 
+/// The folder that is used where no variable names one.
+pub fn usual_state() -> PathBuf {
+    // SAFETY: no pointers involved.
+    let is_root = unsafe { libc::geteuid() } == 0;
+    let others = |name: &str| env::var_os(name).filter(|_| name != STATE_VARIABLE);
+    choose_state(|name| others(name).map(PathBuf::from), is_root)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

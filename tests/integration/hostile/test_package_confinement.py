@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from datamill.execution.worker import find_worker
+from datamill.service.serving.data_folder import DataFolder
 
 ROOT = Path(__file__).resolve().parents[3]
 ATTACKS = Path(__file__).with_name("package_attacks.py")
@@ -50,6 +51,14 @@ class Machine:
             path.write_text(self.canary)
             path.chmod(mode)
         data.chmod(0o700)
+        # Where nobody would look: it is known because a coordinator keeps its data there.
+        unusual = Path("/usr/local/lib") / f"datamill-{mark}"
+        (unusual / "a/b").mkdir(parents=True)
+        DataFolder(unusual / "a/b/data")
+        (unusual / "a/b/data").chmod(0o755)
+        (unusual / "a/b/data/session-key").write_text(self.canary)
+        (unusual / "a/b/data/session-key").chmod(0o600)
+        self.folders.append(unusual)
         # Other names of the same: a hard link, a link, and a bind mount.
         os.link(data / "admin-password", Path("/var/lib") / f"datamill-{mark}-link")
         Path("/srv", f"datamill-{mark}-symlink").symlink_to(listed / "open.txt")
@@ -58,7 +67,8 @@ class Machine:
         subprocess.run(["mount", "--bind", str(listed), str(self.alias)], check=True)
         self.others = [Path("/var/lib") / f"datamill-{mark}-link", Path("/srv") / f"datamill-{mark}-symlink"]
         self.covered = [str(listed)]
-        self.secrets = [*map(str, secrets), *map(str, self.others), str(self.alias / "open.txt")]
+        kept = unusual / "a/b/data/session-key"
+        self.secrets = [str(path) for path in (*secrets, kept, *self.others, self.alias / "open.txt")]
         self.files = [Path("/tmp") / f"datamill-{mark}"]
         self.port = socket.create_server(("127.0.0.1", 0))
         self.abstract = socket.socket(socket.AF_UNIX)

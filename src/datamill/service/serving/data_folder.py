@@ -9,6 +9,7 @@ from pathlib import Path
 
 from datamill.experiment.errors import InputError
 from datamill.service.kept_secrets import write_secret
+from datamill.service.serving.known_folders import note_folder
 
 _LOCK = "lock"
 
@@ -44,6 +45,7 @@ class DataFolder:
             ) from None
         os.truncate(self._lock, 0)
         os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
+        note_folder(self.path)
 
     def database_url(self, given: str) -> str:
         """Return the database to use: the one given, else an SQLite file here.

@@ -88,6 +88,7 @@ fn find_guarded(named: &[PathBuf], homes: &[PathBuf], mounts: &[HostMount]) -> V
     let fixed = OWN_FOLDERS.iter().chain(&SECRET_PLACES).map(PathBuf::from);
     let present = fixed
         .chain(find_keys_of_homes(homes))
+        .chain(datamill_host::list_folders())
         .filter_map(|place| fs::canonicalize(place).ok());
     // What this trial must not see may be made during it.
     let named = named

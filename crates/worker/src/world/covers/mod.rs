@@ -86,7 +86,8 @@ pub fn find_covers(named: &[PathBuf], mounts: &[HostMount]) -> Vec<Cover> {
         })
         .collect();
     let fixed = OWN_FOLDERS.iter().chain(&SECRET_PLACES).map(Path::new);
-    let places = fixed.chain(named.iter().map(PathBuf::as_path));
+    let known = datamill_host::list_folders();
+    let places = fixed.chain(named.iter().chain(&known).map(PathBuf::as_path));
     let mut found: Vec<Cover> = places
         // By a link, what it leads to is seen; and what is a link itself shows nothing of its own.
         .filter_map(|place| Cover::of(&fs::canonicalize(place).ok()?))
