@@ -9,7 +9,8 @@ import pytest
 from integration.service.fleets import START_S, find_attempt, hello, join, lease_one, report, say, tell_record
 
 from datamill.service.coordinator.chatter import MOST_TOLD
-from datamill.service.coordinator.ingest import MOST_POLICY_BYTES, ReceivedReport, ingest_reports
+from datamill.service.coordinator.enrolment import MOST_POLICY_BYTES
+from datamill.service.coordinator.ingest import ReceivedReport, ingest_reports
 from datamill.service.coordinator.refusals import MOST_TOLD as MOST_REFUSED
 from datamill.service.messages import Goodbye, Policy, Session
 from datamill.service.models import Event, Worker

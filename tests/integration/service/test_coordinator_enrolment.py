@@ -23,7 +23,7 @@ from datamill.service.coordinator.credentials import list_void_credentials, note
 from datamill.service.coordinator.enrolment import enrol_worker, make_token
 from datamill.service.coordinator.floods import FLOOD, judge_floods
 from datamill.service.coordinator.hardware import describe_candidate, list_hardware_levels
-from datamill.service.coordinator.ingest import ingest_reports
+from datamill.service.coordinator.ingest import ReceivedReport, ingest_reports
 from datamill.service.coordinator.members import drain_worker, remove_worker, resume_worker
 from datamill.service.messages import CacheFacts, CompilerVersion, EnrolmentRequest, Policy
 from datamill.service.models import EnrolmentToken, Event, Worker
@@ -91,6 +91,21 @@ def test_a_credential_that_a_drained_worker_has_got_nevertheless_is_void_when_it
         note_credential(enrolled.worker_id, time_s)
         judge_floods({enrolled.worker_id: FLOOD}, time_s + 1.0)
         assert list(list_void_credentials().values()) == [time_s + 1.0]
+
+
+@pytest.mark.usefixtures("memory_database")
+@pytest.mark.parametrize("change", ["clock_khz", "clock_unix_ns", "free_disk_bytes"])
+def test_numbers_that_no_machine_has_are_refused(change: str) -> None:
+    token = make_token(make_user(), START_S, 600.0)
+    with pytest.raises(InputError, match="more than 63 bits"):
+        enrol_worker(ask(token, **{change: 10**400}), START_S)
+    worker_id = enrol_worker(ask(token), START_S).worker_id
+    mark = (1 << 61) + 7
+    sent = report(worker_id, hello(name="lab", **{change: mark}))
+    told = sent.payload.replace(str(mark).encode(), b"1" + b"0" * 400)
+    kept = bytes(Worker.objects.get().inventory)
+    assert ingest_reports([ReceivedReport(worker_id, told)], START_S + 1.0).refused
+    assert bytes(Worker.objects.get().inventory) == kept
 
 
 @pytest.mark.usefixtures("memory_database")

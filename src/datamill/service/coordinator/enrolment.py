@@ -16,7 +16,7 @@ from django.db.models import Q
 from datamill.experiment.errors import InputError
 from datamill.results.trial_record import READ_VERSIONS
 from datamill.service.coordinator.events import EventKind, NewEvent, add_events, clean_text
-from datamill.service.coordinator.hardware import digest_hardware, list_hardware_levels
+from datamill.service.coordinator.hardware import check_numbers, digest_hardware, list_hardware_levels
 from datamill.service.kept_secrets import hash_secret
 from datamill.service.messages import READ_FLEET_VERSIONS, EnrolmentRequest, Inventory
 from datamill.service.models import EnrolmentToken, Worker, WorkerState
@@ -28,6 +28,8 @@ _MOST_NAME = 56
 #: Tokens of one user that are not used, and machines of one that are in the fleet.
 MOST_TOKENS = 1000
 MOST_MACHINES = 1000
+#: Some thousand packages.
+MOST_POLICY_BYTES = 256 << 10
 _PUBLIC_KEY = re.compile(r"U[A-Z2-7]{55}")
 _NEW_TOKEN = "Make a new one with: datamill worker token"
 
@@ -97,6 +99,14 @@ def enrol_worker(request: EnrolmentRequest, now_s: float) -> EnrolledWorker:
             coordinator and worker do not share.
     """
     check_versions(request.inventory)
+    for told in (request.inventory, request.policy):
+        check_numbers(told)
+    if len(msgspec.json.encode(request.policy)) > MOST_POLICY_BYTES:
+        raise InputError(
+            f"the policy has more than {MOST_POLICY_BYTES} bytes",
+            where="policy",
+            remedy="Name fewer packages.",
+        )
     if not _PUBLIC_KEY.fullmatch(request.public_key):
         raise InputError("this is not the public key of a worker", where="public_key")
     with transaction.atomic():

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import msgspec
 
 from datamill.design.fleet_records import Candidate
+from datamill.experiment.errors import InputError
 from datamill.experiment.offers import FactorOffer
 from datamill.experiment.records import HardwareDimension
 from datamill.service.coordinator.events import clean_text
@@ -16,6 +17,7 @@ from datamill.service.models import Worker
 
 _MIB = 1 << 20
 _UNKNOWN = "unknown"
+_MOST_NUMBER = 1 << 63
 _INVENTORY = msgspec.json.Decoder(Inventory)
 _POLICY = msgspec.json.Decoder(Policy)
 
@@ -40,6 +42,23 @@ def list_hardware_levels(inventory: Inventory) -> dict[HardwareDimension, str]:
         "machine": inventory.hostname,
     }
     return {dimension: clean_text(level, 200) or _UNKNOWN for dimension, level in levels.items()}
+
+
+def check_numbers(told: Inventory | Policy) -> None:
+    """Refuse numbers that no machine has, and with which nothing can be computed.
+
+    Raises:
+        InputError: when one has more than 63 bits.
+    """
+    pending = [msgspec.to_builtins(told)]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, dict):
+            pending += item.values()
+        elif isinstance(item, list | tuple):
+            pending += item
+        elif isinstance(item, int) and not -_MOST_NUMBER <= item < _MOST_NUMBER:
+            raise InputError("a number of more than 63 bits is no machine's", where="inventory")
 
 
 def _describe_cache(inventory: Inventory) -> str:

@@ -11,7 +11,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError, transacti
 from datamill.results.trial_record import TrialRecord
 from datamill.service.coordinator.artifacts import ArtifactBook
 from datamill.service.coordinator.chatter import limit_chatter
-from datamill.service.coordinator.enrolment import describe_clock
+from datamill.service.coordinator.enrolment import MOST_POLICY_BYTES, describe_clock
 from datamill.service.coordinator.events import EventKind, NewEvent, add_events, clean_text
 from datamill.service.coordinator.ledger import AttemptEntry, Ledger, WorkerEntry
 from datamill.service.coordinator.machines import MachineBook
@@ -45,8 +45,6 @@ MOST_PIECES = 4096
 MOST_PIECE_TEXT = 1 << 16
 #: One with all factors has some 20 kB.
 MOST_INVENTORY_BYTES = 1 << 20
-#: Some thousand packages.
-MOST_POLICY_BYTES = 256 << 10
 #: States in which a record of an attempt is still news.
 _AWAITED = (*OPEN_ATTEMPTS, AttemptState.LOST, AttemptState.CANCELLED)
 #: Boots of a worker that are remembered.

@@ -12,7 +12,7 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.records import HardwareDimension
 from datamill.service.coordinator.enrolment import check_versions
 from datamill.service.coordinator.events import EventKind, NewEvent
-from datamill.service.coordinator.hardware import digest_hardware, list_hardware_levels
+from datamill.service.coordinator.hardware import check_numbers, digest_hardware, list_hardware_levels
 from datamill.service.coordinator.ledger import Ledger, WorkerEntry
 from datamill.service.coordinator.rows import select_rows, update_rows
 from datamill.service.messages import Inventory, Policy
@@ -51,13 +51,18 @@ class MachineBook:
         """Take in what a machine of those that were read tells, and drain it when we cannot speak with it.
 
         Raises:
-            msgspec.MsgspecError: when the inventory cannot be read.
+            msgspec.MsgspecError: when the inventory cannot be read, or holds numbers without end.
         """
         machine = self._known[worker.worker_id]
         told = inventory, msgspec.json.encode(policy)
         decoded = _INVENTORY.decode(inventory)
         if (machine.inventory, machine.policy) == told:
             return
+        try:
+            for item in (decoded, policy):
+                check_numbers(item)
+        except InputError as error:
+            raise msgspec.ValidationError(error.message) from None
         hardware = list_hardware_levels(decoded) | {"machine": machine.name}
         details = [
             f"{name}: {machine.hardware.get(name)} before, {level} now"
