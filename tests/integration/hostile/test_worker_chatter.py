@@ -6,7 +6,18 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
-from integration.service.fleets import START_S, find_attempt, hello, join, lease_one, report, say, tell_record
+from integration.service.fleets import (
+    START_S,
+    fail_record,
+    find_attempt,
+    hello,
+    join,
+    lease_one,
+    make_record,
+    report,
+    say,
+    tell_record,
+)
 
 from datamill.service.coordinator.chatter import MOST_TOLD
 from datamill.service.coordinator.enrolment import MOST_POLICY_BYTES
@@ -72,3 +83,16 @@ def test_a_policy_without_end_is_refused() -> None:
     refused = say(worker.worker_id, hello(policy=Policy(packages=packages))).refused
     assert "its policy has" in refused[0]
     assert len(bytes(Worker.objects.get().policy)) < 1000
+
+
+@pytest.mark.usefixtures("memory_database")
+@pytest.mark.parametrize("outcome", ["completed", "failed"])
+def test_a_record_with_a_number_that_no_table_holds_is_refused(outcome: str) -> None:
+    worker_id, lease = lease_one()
+    mark = (1 << 61) + 7
+    record = make_record(lease) if outcome == "completed" else fail_record(lease)
+    host = msgspec.structs.replace(record.host, memory_bytes=mark)
+    sent = report(worker_id, tell_record(lease, msgspec.structs.replace(record, host=host)))
+    told = sent.payload.replace(str(mark).encode(), b"1" + b"0" * 400)
+    assert "more than 64 bits" in ingest_reports([ReceivedReport(worker_id, told)], START_S + 1.0).refused[0]
+    assert find_attempt(lease.attempt).state == "faulty"

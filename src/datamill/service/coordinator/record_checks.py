@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from datamill.design.records import PlannedTrial
 from datamill.results.record_checks import find_impossible, find_misfit
 from datamill.results.trial_record import READ_VERSIONS, TrialRecord
@@ -21,11 +23,27 @@ def find_fault(
     """Return why a record is not that of the leased attempt, or lacks a phase; empty when it is sound."""
     if record.schema not in READ_VERSIONS:
         return f"its record has schema {record.schema}, which this coordinator does not read"
+    if _holds_endless_number(record):
+        return "its record holds a number of more than 64 bits"
     if record.attempt != attempt:
         return f"its record is of attempt {record.attempt}, not {attempt}"
     if misfit := find_misfit(record, trial, experiment=experiment, package_sha256=package_sha256):
         return f"its record {misfit}"
     return _find_missing_phase(record, purpose)
+
+
+def _holds_endless_number(record: TrialRecord) -> bool:
+    """Tell whether there is a whole number that no table can hold; metrics are no whole numbers."""
+    pending = [msgspec.to_builtins(msgspec.structs.replace(record, metrics={}))]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, dict):
+            pending += item.values()
+        elif isinstance(item, list | tuple):
+            pending += item
+        elif isinstance(item, int) and not -(1 << 63) <= item < 1 << 64:
+            return True
+    return False
 
 
 def _find_missing_phase(record: TrialRecord, purpose: str) -> str:
