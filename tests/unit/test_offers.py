@@ -55,6 +55,8 @@ def test_a_factor_that_is_not_here_is_refused_with_the_reason() -> None:
 def test_a_missing_level_that_nobody_asked_for_does_not_matter() -> None:
     offers = offer("allocator", "glibc", missing={"mimalloc": "not installed"})
     check_offers(parse('[factors]\nallocator = ["glibc"]'), offers)
+    with pytest.raises(InputError, match="not installed"):
+        check_offers(parse('[factors]\nallocator = ["mimalloc"]'), offers)
 
 
 def test_what_is_asked_are_the_named_levels_and_the_ends_of_ranges_and_no_loads() -> None:

@@ -62,7 +62,7 @@ def test_a_header_that_drips_does_not_gain_time() -> None:
 
 def test_a_large_body_that_comes_steadily_may_take_its_time_and_a_members_any() -> None:
     async def act(served: Served) -> None:
-        for path, piece in ((b"/body", b"x" * 200), (b"/member/body", b"x")):
+        for path, piece in ((b"/body", b"x" * 2000), (b"/member/body", b"x")):
             head = b"POST " + path + HEAD + b"Content-Length: %d\r\n\r\n" % (20 * len(piece))
             reader, writer = await served.connect(head)
             for _ in range(20):
@@ -148,9 +148,10 @@ def test_open_files_that_ran_out_make_room_without_a_flood(caplog: pytest.LogCap
 
         door._listening = gone = Exhausted()  # type: ignore[attr-defined]
         waiting = asyncio.create_task(served.ask())
+        await served.until(lambda: gone.asked > 0 and len(served.visitors) == 0)
+        before = gone.asked
         await asyncio.sleep(1.0)
-        assert 1 <= gone.asked <= 10
-        assert len(served.visitors) == 0
+        assert gone.asked - before <= 10
         door._listening = real  # type: ignore[attr-defined]
         assert (await waiting).endswith(WELL)
         for _, writer in held:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import subprocess
@@ -21,6 +20,8 @@ from datamill.results.trial_record import TrialRecord
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="overlays need root")
 
+#: What takes longer than this, in seconds, stands still; less is what a busy machine may take.
+STILL_S = 55
 FORK_BOMB = "f() { f | f & }\nf\nsleep 60"
 #: Forks as fast as one process can, and every child leaves its family.
 DAEMONS = """#!/usr/bin/python3
@@ -106,7 +107,7 @@ def expect_end(host: PackageHost, record: TrialRecord, kind: str, *words: str) -
     started_s = time.monotonic()
     after = host.run(HARMLESS)
     assert after.outcome == "completed", after.failure
-    assert time.monotonic() - started_s < 10.0, "the worker goes on as before"
+    assert time.monotonic() - started_s < STILL_S, "the worker goes on as before"
     assert after.resources is not None
     assert after.resources.memory_bytes == 256 << 20
 
@@ -114,8 +115,8 @@ def expect_end(host: PackageHost, record: TrialRecord, kind: str, *words: str) -
 @pytest.mark.parametrize("attack", [FORK_BOMB, DAEMONS, THREADS], ids=["bomb", "daemons", "threads"])
 def test_too_many_processes_end_the_trial(host: PackageHost, attack: str) -> None:
     started_s = time.monotonic()
-    record = host.run(attack)
-    assert time.monotonic() - started_s < 15.0, "at once, not when its time is over"
+    record = host.run(attack, run_timeout_s=2 * STILL_S)
+    assert time.monotonic() - started_s < STILL_S, "at once, not when its time is over"
     expect_end(host, record, "process_limit", "run.sh", "limit of 400 processes")
 
 
@@ -178,7 +179,7 @@ def test_the_files_of_a_world_are_counted(host: PackageHost) -> None:
 def test_a_package_that_heeds_no_signal_ends_with_its_time(host: PackageHost, attack: str) -> None:
     started_s = time.monotonic()
     record = host.run(attack, run_timeout_s=2)
-    assert time.monotonic() - started_s < 12.0
+    assert time.monotonic() - started_s < STILL_S
     assert record.outcome == "timed_out"
     await_holding("the family has ended", lambda: not host.list_left())
 
@@ -232,31 +233,27 @@ def test_a_machine_without_control_groups_keeps_limits_too(host: PackageHost, at
     expect_end(host, record, kind)
 
 
+@pytest.mark.usefixtures("whole_machine")
 def test_a_package_cannot_keep_the_machine_from_measuring(host: PackageHost) -> None:
-    """It locks what it sees under the names of the lock; workers lock the machine's own."""
+    """It locks what it sees under the names of the lock, while the machine's own is held."""
     if host.isolation == "plain":
         pytest.skip("a plain world has the machine's files")
-    lock = Path("/run/lock/datamill-host.lock")
-    made = not lock.exists()
-    lock.touch(0o666)
-    attack = f"""#!/usr/bin/python3
-import fcntl, time
-fcntl.flock(open("{lock}"), fcntl.LOCK_EX | fcntl.LOCK_NB)
-print("locked", flush=True)
-time.sleep(60)
+    attack = """#!/usr/bin/python3
+import fcntl, os
+os.makedirs("/run/lock", exist_ok=True)
+for mode in ("r", "a"):
+    with open("/run/lock/datamill-host.lock", mode) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            print("its own")
+        except BlockingIOError:
+            print("the machine's")
 """
-    try:
-        with host.start(attack) as process:
-            output = host.folder / "output/run.out"
-            await_holding(
-                "it runs", lambda: (output.exists() and bool(output.read_text())) or bool(process.poll())
-            )
-            with lock.open() as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            process.terminate()
-    finally:
-        if made:
-            lock.unlink()
+    record = host.run(attack)
+    if record.failure is not None and record.failure.kind == "isolation":
+        pytest.skip(record.failure.message)
+    assert record.outcome == "completed", host.read_output("run.err")
+    assert host.read_output("run.out") == "its own\nits own\n"
 
 
 def test_memory_that_others_took_is_no_answer_of_the_package(host: PackageHost) -> None:

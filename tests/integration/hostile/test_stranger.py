@@ -78,7 +78,7 @@ def test_others_are_served_while_a_stranger_holds_many_connections(
     assert max(took) < PATIENCE_S, took
     assert files < 4096 - 256
     # The stranger is gone: so is all that it cost.
-    wait_until(lambda: coordinator.count_files() < 150, 30, "connections stay open")
+    wait_until(lambda: coordinator.count_files() < 150, 120, "connections stay open")
     assert median_s(time_pages(coordinator.port, 5)) < PATIENCE_S / 2
     written = coordinator.log_file.read_bytes()[log_before:]
     assert len(written) < MOST_LOG_BYTES

@@ -10,7 +10,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from integration.hostile.strangers import DoorCoordinator, hear, holding, is_open, serving, wait_until
+from integration.hostile.strangers import (
+    PATIENCE_S,
+    DoorCoordinator,
+    hear,
+    holding,
+    is_open,
+    serving,
+    wait_until,
+)
 from integration.service.brokers import WorkerIdentity, connect_worker
 
 MANY = 1100
@@ -39,7 +47,7 @@ async def serve_worker(coordinator: DoorCoordinator) -> float:
     """Connect as a worker and ask something; return how long it took, in s."""
     began_s = time.monotonic()
     client, _ = await connect_worker(coordinator.broker_url, coordinator.keys(), WorkerIdentity("wone"))
-    await client.flush(timeout=20)
+    await client.flush(timeout=60)
     await client.close()
     return time.monotonic() - began_s
 
@@ -52,16 +60,16 @@ def test_workers_are_served_while_a_stranger_holds_many_connections(
     count = MANY if name in ("nothing", "half a command") else 50
     with holding(broker_port(coordinator), count, SAID[name]):
         for _ in range(3):
-            assert asyncio.run(serve_worker(coordinator)) < 10
+            assert asyncio.run(serve_worker(coordinator)) < PATIENCE_S
         assert coordinator.is_well()
     broker = Path(f"/proc/{coordinator.broker_pid}/fd")
-    wait_until(lambda: len(list(broker.iterdir())) < 200, 30, "connections stay open")
+    wait_until(lambda: len(list(broker.iterdir())) < 200, 120, "connections stay open")
     assert sum(file.stat().st_size for file in (coordinator.data / "nats").glob("server.log*")) < 40 << 20
 
 
 def test_who_does_not_say_who_he_is_is_sent_away(coordinator: DoorCoordinator) -> None:
     with socket.create_connection(("127.0.0.1", broker_port(coordinator))) as client:
-        wait_until(lambda: not is_open(client), 20, "it is still open")
+        wait_until(lambda: not is_open(client), 60, "it is still open")
         told = hear(client, 5)
     assert b"Authentication Timeout" in told
 

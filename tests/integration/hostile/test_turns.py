@@ -42,6 +42,9 @@ def test_few_requests_of_an_origin_are_answered_at_a_time_and_slow_bodies_hold_n
         never = asyncio.Event()
         bodies = [come("/body", "192.0.2.1", never) for _ in range(100)]
         waiting = [come("/wait", "192.0.2.1") for _ in range(50)]
+        async with asyncio.timeout(PATIENCE_S):
+            while running[0] < MOST_OF_ORIGIN:
+                await asyncio.sleep(0.01)
         await asyncio.sleep(0.05)
         assert running[0] == MOST_OF_ORIGIN
         await asyncio.wait_for(come("/quick", "192.0.2.2"), PATIENCE_S)

@@ -25,8 +25,8 @@ from integration.service.brokers import skip_without_broker
 
 #: How much more than before the coordinator and its processes may hold for a request that is refused.
 MOST_GROWTH = 400 << 20
-#: How long a refusal may take, and how long others may wait, on a machine that tests share.
-REFUSED_S, OTHERS_S = 45.0, 5.0
+#: How long a refusal may take, and how long others may wait, on a machine that is busy.
+REFUSED_S, OTHERS_S = 90.0, 20.0
 #: How long the work for a client that left may go on.
 ENDED_S = 10.0
 PLAIN = HEAD.format(keys="replicates = 3")
@@ -256,12 +256,12 @@ def test_others_are_served_while_one_asks_too_much(mallory: ServedUser, bob: Ser
 
 def test_who_asks_for_more_than_their_share_is_told_when_to_come_again(mallory: ServedUser) -> None:
     body = write_long(mallory, "a large D-optimal design")
-    with ThreadPoolExecutor(20) as pool:
-        sent = [pool.submit(mallory.abandon, "/api/experiments/plan", body, 8.0) for _ in range(12)]
-        time.sleep(4)
-        answer = mallory.plan(PLAIN)
-        for item in sent:
-            item.result()
+    sent = [mallory.begin("/api/experiments/plan", body) for _ in range(12)]
+    ends_s = time.monotonic() + ENDED_S
+    while (answer := mallory.plan(PLAIN)).status != 429 and time.monotonic() < ends_s:
+        time.sleep(0.2)
+    for connection in sent:
+        connection.close()
     assert answer.status == 429
     assert "of your requests are being worked on" in answer.message
     assert int(answer.headers["Retry-After"]) > 0

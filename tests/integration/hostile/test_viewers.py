@@ -376,7 +376,8 @@ def test_viewers_that_never_read_hold_no_memory_and_no_one_up(tmp_path: Path) ->
                 time.sleep(0.3)
             grown = read_memory_mib(coordinator.process.pid) - before
             assert grown < 120, f"{grown:.0f} MiB"
-            assert sorted(waits)[5] < 2.0, waits
+            # A busy machine takes its time; held up by the viewers, it would take minutes.
+            assert sorted(waits)[5] < 10.0, waits
             assert coordinator.is_well()
             # What they were sent is the beginning of what happened.
             assert b"event: event" in viewers[0].recv(1 << 16)
