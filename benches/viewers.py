@@ -1,4 +1,4 @@
-"""What viewers and strangers cost whoever works: trials a second and `/login` while others look on.
+"""What viewers and strangers cost those who work: trials a second and `/login` while others look on.
 
 `datamill serve` with an experiment of 100,000 trials, simulated workers over the wire (as in
 `fleet_throughput.py`), and beside them in turn: fifty live viewers; members who ask without end; connections

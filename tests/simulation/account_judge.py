@@ -1,4 +1,4 @@
-"""Whether the account of events tells of everything that it must tell of."""
+"""Whether the table of events has everything that it must have."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from simulation.tables import ENDED_EXPERIMENTS, Read, WorkerRow
 
-#: Ends of an attempt that the event table must tell of.
+#: Ends of an attempt that the table of events must have.
 FAULTY_ENDS = ("lost", "faulty", "refused", "late")
 
 

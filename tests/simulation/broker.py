@@ -1,4 +1,4 @@
-"""The simulated broker: passes orders and reports on to whoever is connected, and keeps none."""
+"""The simulated broker: passes orders and reports on to those that are connected, and keeps none of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Broker:
     def __init__(self) -> None:
         self.up = True
         self.starts = 1
-        #: What was published last for each worker, whoever heard it: for those who look on.
+        #: What was published last for each worker, heard or not: for those who look on.
         self.jobs: dict[str, bytes] = {}
         #: Hears reports: the worker whose subject they came on, and their bytes.
         self.give_report: Callable[[str, bytes], None] = lambda _worker_id, _payload: None

@@ -149,7 +149,7 @@ def reports_are_acknowledged_unread() -> None:
 
 @plant
 def drained_workers_are_leased() -> None:
-    """Whoever is drained gets further trials."""
+    """A drained worker gets further trials."""
     from datamill.service.coordinator import dispatch
 
     dispatch._NEXT = dispatch._NEXT.replace("w.state = 'idle'", "w.state IN ('idle', 'drained')")

@@ -172,7 +172,7 @@ def spares_are_nothing_special() -> None:
 
 @plant
 def trials_never_move() -> None:
-    """Whoever has a trial keeps it."""
+    """The worker that has a trial keeps it."""
     from datamill.service.coordinator import moves
 
     moves.list_equivalent_workers = lambda _experiment, _worker, _sha256: []

@@ -21,7 +21,7 @@ FAILED = ("lost", "faulty", "refused")
 
 
 class WorkerRow(NamedTuple):
-    """What is known of a worker."""
+    """A worker as the tables have it."""
 
     state: str
     reason: str

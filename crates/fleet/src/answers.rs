@@ -29,13 +29,13 @@ impl Agent<'_> {
             .then(|| Instant::now() + (2 * self.answers.next()).min(LONGEST));
     }
 
-    /// Orders came: whoever gave them is there, and should have by now what they do not answer.
+    /// Orders came: the coordinator is there, and should have by now what they do not answer.
     pub(crate) fn note_answers(&mut self) {
         if !self.is_waiting_for_answers() {
             self.again_at = None;
             self.answers.reset();
         } else if self.session.is_none() {
-            // Whatever is said of it, no orders answer: not at once, or it would never end.
+            // Orders name no session that could not be counted: not at once, or it would never end.
             if self.again_at.is_none() {
                 self.wait_for_answers();
             }

@@ -53,7 +53,7 @@ impl Agent<'_> {
 
     /// Follows orders that could not be kept before.
     ///
-    /// Meanwhile a deadline may have passed, and whoever missed one is silent until it speaks: hello is due.
+    /// Meanwhile a deadline may have passed, and a worker that missed one counts as silent until it speaks: hello is due.
     pub(crate) fn take_stuck_orders(&mut self) {
         if let Some(payload) = self.stuck.take() {
             self.take_orders(&payload);

@@ -19,7 +19,7 @@ pub fn machine_lock_path() -> Option<PathBuf> {
     Some(folder.canonicalize().ok()?.join(NAME))
 }
 
-/// Opens the file for locking; whoever comes first makes it, for all users.
+/// Opens the file for locking; the first user makes it for all.
 pub fn open_machine_lock(path: &Path) -> Option<File> {
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(libc::O_NOFOLLOW);
@@ -27,7 +27,7 @@ pub fn open_machine_lock(path: &Path) -> Option<File> {
         return Some(file);
     }
     let made = options.write(true).create(true).mode(0o666).open(path);
-    // The mask of whoever makes it must not shut others out.
+    // The mask of the user who makes it must not shut others out.
     if let Ok(file) = &made {
         file.set_permissions(Permissions::from_mode(0o666)).ok();
     }

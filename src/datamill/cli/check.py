@@ -85,7 +85,7 @@ def check(file: Path, pilot: bool, allow_trials: int) -> None:
 
 
 def list_lost_factors(read: ExperimentFile, found: ExperimentFile) -> list[str]:
-    """Return which factors of the policy are not to be had here and why, one sentence each."""
+    """Return which factors of the policy are not available here and why, one sentence each."""
     kept = {choice.name for choice in found.experiment.nuisance}
     lost = [choice.name for choice in read.experiment.nuisance if choice.name not in kept]
     # What only a screening names was not asked for by anyone.

@@ -96,7 +96,7 @@ def print_rows(rows: list[_Row], console: Console, *, with_missing: bool) -> Non
             console.print()
     lacking = [row.offer.name for row in rows if not row.offer.levels]
     if lacking and not with_missing:
-        console.print("Not to be had here (datamill factors --all says why):")
+        console.print("Not available here (datamill factors --all says why):")
         console.print("\n".join(textwrap.wrap(", ".join(lacking), width)))
 
 

@@ -66,7 +66,7 @@ def fetch(number: int, out: Path | None, url: str | None, key: str | None) -> No
             Text(f"The experiment is still {fleet['state']}: this is what there is by now.", style="yellow")
         )
     for name in left_out:
-        console.print(Text(f"Warning: {name} is not to be had any more.", style="yellow"))
+        console.print(Text(f"Warning: {name} is no longer there.", style="yellow"))
     if not has_design:
         raise SystemExit(tell_debug_trials(fleet, console))
     if not records:

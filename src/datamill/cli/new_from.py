@@ -24,7 +24,7 @@ def make_experiment_from(folder: Path, names: tuple[str, ...], given: Mapping[st
     nothing behind.
 
     Raises:
-        InputError: for an unknown or repeated package, loads alone, or sources that cannot be had.
+        InputError: for an unknown or repeated package, loads alone, or sources that are not available.
     """
     packages = [find_shipped_package(name) for name in names]
     for name in names:

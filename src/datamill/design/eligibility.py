@@ -52,7 +52,7 @@ def _list_unmet(constraints: Constraints, worker: Candidate) -> Iterator[str]:
 
 def match_any(text: str, patterns: Sequence[str]) -> bool:
     """Tell whether a text matches one of several shell patterns, in whatever case."""
-    # `fnmatchcase` would remember 32,768 patterns, whoever wrote them; `re` forgets after some hundred.
+    # `fnmatchcase` would remember 32,768 patterns of all users; `re` forgets after some hundred.
     return any(re.compile(translate(pattern.lower())).match(text.lower()) for pattern in patterns)
 
 

@@ -151,7 +151,7 @@ def _check_plannable(experiment: Experiment, candidates: Sequence[Candidate]) ->
     for name in experiment.constraints.workers:
         if name not in known:
             raise InputError(
-                f'no worker is called "{name}", or it is not to be had',
+                f'no worker is called "{name}", or it is not available',
                 where="[constraints] workers",
                 remedy=suggest_name(name, known),
             )
@@ -244,7 +244,7 @@ def _check_coverage(
     if not lost:
         lines.append(f"The whole fleet has {len(everywhere)}. Ask for fewer.")
     raise InputError(
-        f"the coverage {asked} of {name}{counted} cannot be had: the workers that may run the experiment "
+        f"the coverage {asked} of {name}{counted} cannot be reached: the workers that may run the experiment "
         f"have {len(having)} ({list_first(having, _MOST_SHOWN) or 'none'})",
         where=coverage.where or f"[coverage] {name}",
         remedy="\n".join(lines),

@@ -16,7 +16,7 @@ from datamill.experiment.errors import InputError
 
 #: Points beyond which no fraction is looked for.
 _MOST_POINTS = 1 << 12
-#: Factors beyond which none is looked for either: the search goes as deep as there are factors.
+#: Factors beyond which no fraction is looked for either: the search goes as deep as there are factors.
 _MOST_FACTORS = 500
 #: Sets of generators that are compared in full; beyond it, descents from drawn starts.
 _MOST_SETS = 13_000

@@ -13,7 +13,7 @@ _URI_LINE = re.compile(r"^'(?P<uri>[^']+)' (?P<file>\S+) (?P<bytes>\d+) SHA256:(
 
 
 class SourcesError(Exception):
-    """A source tarball cannot be had; the text says why and what to do."""
+    """A source tarball is not available; the text says why and what to do."""
 
 
 def derive_source_lists(apt_folder: Path) -> tuple[str, str]:
@@ -93,7 +93,7 @@ def _download(package: str, cache: Path, pins: dict[str, str], apt_folder: Path)
 
 
 class _NotThereError(Exception):
-    """This version of a source package cannot be had; another may."""
+    """This version of a source package is not available; another may."""
 
 
 def _download_version(choice: str, cache: Path, pins: dict[str, str], options: list[str]) -> Path:

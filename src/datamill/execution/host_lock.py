@@ -30,7 +30,7 @@ _CREDENTIALS = struct.Struct("3i")
 
 @contextmanager
 def lock_host(wait_s: float = _WAIT_S) -> Iterator[tuple[int, ...]]:
-    """Hold this host for this process and whoever inherits the yielded descriptors; a crash releases it.
+    """Hold this host for this process and those that inherit the yielded descriptors; a crash releases it.
 
     One is a locked file, by which all workers of a machine take turns, whatever their users, state folders
     and networks. The other is a listening socket under an abstract name, which tells who holds it. The
@@ -54,7 +54,7 @@ def lock_host(wait_s: float = _WAIT_S) -> Iterator[tuple[int, ...]]:
                 break
             except OSError as error:
                 if error.errno != errno.EADDRINUSE:
-                    raise InputError(f"the lock of this host cannot be had: {error.strerror}") from None
+                    raise InputError(f"the lock of this host cannot be taken: {error.strerror}") from None
                 if time.monotonic() >= deadline_s:
                     raise _refuse(name) from None
                 time.sleep(0.05)
@@ -90,7 +90,7 @@ def _open_machine_lock() -> int | None:
             # Not there yet, or somebody else's to make: the kernel refuses to "make" what others made.
             continue
         if flags & os.O_CREAT:
-            # The mask of whoever makes it must not shut others out.
+            # The mask of the user who makes it must not shut others out.
             os.fchmod(opened, 0o666)
         return opened
     return None

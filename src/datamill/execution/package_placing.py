@@ -38,7 +38,7 @@ def place_package(
         tell: is told what takes a while.
 
     Raises:
-        InputError: when sources cannot be had or used, or a program is missing that prepares them.
+        InputError: when sources are not available or of no use, or a program is missing that prepares them.
     """
     missing = package.list_missing_programs()
     if package.configure and missing:
@@ -78,7 +78,7 @@ def _place_sources(
             (target / package.corpus).with_name("CORPUS-COPYING").write_bytes(terms)
     except SourcesError as error:
         raise InputError(
-            f'the sources of package "{package.name}" cannot be had: {error}',
+            f'the sources of package "{package.name}" are not available: {error}',
             remedy=f"Give upstream's tarball yourself: --source {name}=TARBALL.",
         ) from None
 

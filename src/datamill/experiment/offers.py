@@ -85,7 +85,7 @@ def check_offers(experiment: Experiment, offers: Offers) -> None:
         if not offer.levels:
             reason = explain_unavailable(offer) or "this host has no level of it"
             raise InputError(
-                f'factor "{choice.name}" is not to be had here: {reason}',
+                f'factor "{choice.name}" is not available here: {reason}',
                 where=where,
                 remedy="Leave it out, or run the experiment on another machine; datamill factors lists what "
                 "this one has.",
@@ -128,7 +128,7 @@ def withdraw_build_policy(experiment: Experiment, offers: Offers) -> dict[str, F
 
 
 def explain_unavailable(offer: FactorOffer) -> str:
-    """Return in a sentence why a factor, or some levels of it, are not to be had; empty when all are."""
+    """Return in a sentence why a factor, or some levels of it, are not available; empty when all are."""
     if offer.reason:
         return offer.reason
     reasons: dict[str, list[str]] = {}

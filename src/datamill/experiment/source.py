@@ -81,7 +81,7 @@ class Source:
 
 
 def _read_header(text: str) -> str | None:
-    """Return the name in a section's header such as `[[package]]  # first`, None when the line is none."""
+    """Return the name in a section's header such as `[[package]]  # first`, None for any other line."""
     opened = 2 if text.startswith("[[") else 1
     end = text.find("]", opened)
     name = text[opened:end].strip().replace('"', "")

@@ -73,7 +73,7 @@ class DebianArchive:
         Links to folders that are there already, such as `bin -> usr/bin`, are kept.
 
         Raises:
-            GuestUnavailableError: One of them cannot be had, or its checksum or signature is wrong.
+            GuestUnavailableError: One of them is not available, or its checksum or signature is wrong.
         """
         target.mkdir(parents=True, exist_ok=True)
         with lock_folder(self.folder):

@@ -62,7 +62,7 @@ def build_image(
         root: See `GuestImage`; `build_root_disk` makes one.
 
     Raises:
-        GuestUnavailableError: Something that guests need cannot be had here; the message says what.
+        GuestUnavailableError: Something that guests need is missing here; the message says what.
     """
     kernel = find_kernel(arch)
     archive = CpioArchive()

@@ -33,7 +33,7 @@ def make_isolation_image(folder: Path, arch: str, packages: Sequence[str] = COMP
         packages: Debian's packages that trials find besides a shell and its tools.
 
     Raises:
-        GuestUnavailableError: Something that guests need cannot be had here; the message says what.
+        GuestUnavailableError: Something that guests need is missing here; the message says what.
         FileExistsError: The folder has something else.
     """
     if folder.exists() and any(folder.iterdir()) and not (folder / _FACTS).is_file():

@@ -56,7 +56,7 @@ def build_root_disk(arch: str, packages: Iterable[str] = COMPILER_PACKAGES) -> P
         packages: What it has besides `BASE_PACKAGES`, with all that they depend on.
 
     Raises:
-        GuestUnavailableError: A package does not exist or cannot be had.
+        GuestUnavailableError: A package does not exist or is not available.
     """
     archive = open_archive(arch)
     wanted = archive.list_closure(sorted({*BASE_PACKAGES, *packages}))

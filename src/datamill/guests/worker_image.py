@@ -27,7 +27,7 @@ def build_worker_image(
         packages: Packages of Debian that it has besides a shell and its tools; None: busybox alone.
 
     Raises:
-        GuestUnavailableError: Something that guests need cannot be had here; the message says what.
+        GuestUnavailableError: Something that guests need is missing here; the message says what.
     """
     arch = arch or platform.machine()
     binary = worker or find_guest_worker(arch)

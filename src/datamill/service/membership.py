@@ -63,7 +63,7 @@ def renew_credential(worker: Worker, request: CredentialRequest, now_s: float) -
 
     Args:
         worker: whose key for files came with the request.
-        request: signed with the worker's NKEY; whoever repeats one gets what only that key can use.
+        request: signed with the worker's NKEY; a thief who repeats one gets what only that key can use.
         now_s: the time.
 
     Raises:

@@ -287,8 +287,8 @@ class Trial(models.Model):
 class TrialCount(models.Model):
     """How many trials of an experiment, for a purpose and on a worker, are in a state.
 
-    Triggers of the migration `counts` keep it with every change of a trial, in the same transaction: whoever
-    looks on reads some rows instead of all trials.
+    Triggers of the migration `counts` keep it with every change of a trial, in the same transaction: a
+    viewer reads some rows instead of all trials.
     """
 
     experiment = models.ForeignKey(Experiment, on_delete=models.CASCADE, db_index=False)

@@ -120,7 +120,7 @@ def make_guest_host(state: Path, secret: str) -> GuestHost:
     """Make the image of a guest in a state folder, with a shell and its tools.
 
     Raises:
-        GuestUnavailableError: Something that guests need cannot be had here; the message says what.
+        GuestUnavailableError: Something that guests need is missing here; the message says what.
     """
     state.mkdir(parents=True, exist_ok=True)
     make_isolation_image(state / IMAGE_FOLDER, platform.machine(), ())

@@ -1,4 +1,4 @@
-"""Whoever takes the authority's key: who trusts the coordinator is not deceived about anybody else."""
+"""A thief takes the authority's key: who trusts the coordinator is not deceived about anybody else."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def test_a_credential_is_renewed_by_its_worker_alone_even_when_it_ended(coordina
         assert (status, credential["worker_id"]) == (200, mine.worker_id)
         client, _ = await connect(url, credential["nats_jwt"], mine.seed)
         await client.close()
-        # Whoever has the key for files alone, or speaks for another, gets nothing.
+        # The key for files alone, or a request for another worker, gets nothing.
         assert (await asyncio.to_thread(ask, coordinator, mine, "another key"))[0] == 401
         assert (await asyncio.to_thread(ask, coordinator, other))[0] == 403
         for changed in ({"worker_id": other.worker_id}, {"nonce": "other"}, {"signature": "00" * 64},

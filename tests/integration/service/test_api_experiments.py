@@ -379,7 +379,7 @@ def test_coverage_that_the_fleet_does_not_have_is_explained() -> None:
     text = TEXT.replace('machine = "100%"', "arch = 3")
     status, refused = ada.post("/experiments/plan", make_submission(ada.user, text))
     assert status == 400
-    assert "the coverage 3 of arch cannot be had" in refused["message"]
+    assert "the coverage 3 of arch cannot be reached" in refused["message"]
     assert refused["where"].startswith("experiment.toml")
 
 

@@ -20,4 +20,4 @@ class RebootAskedError(Exception):
 
 
 class AgentEndedError(Exception):
-    """The agent's process ended with an error; whoever started it starts it again."""
+    """The agent's process ended with an error, and is started again."""

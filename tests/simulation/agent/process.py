@@ -171,12 +171,12 @@ class Agent:
             self._again_s = self._said_s + min(2 * whole, LONGEST_DELAY_S)
 
     def _note_answers(self) -> None:
-        """Orders came: whoever gave them is there, and should have by now what they do not answer."""
+        """Orders came: the coordinator is there, and should have by now what they do not answer."""
         now_s = self._machine.monotonic_s()
         if not self._is_waiting_for_answers():
             self._again_s, self._answers = None, 0
         elif self.session is None:
-            # Whatever is said of it, no orders answer: not at once, or it would never end.
+            # Orders name no session that could not be counted: not at once, or it would never end.
             if self._again_s is None:
                 self._wait_for_answers()
         elif now_s - self._said_s >= LEAST_PAUSE_S:
@@ -277,7 +277,7 @@ class Agent:
         self._inbox.insert(0, payload)
         self._take_orders()
         if self._stuck is None:
-            # Meanwhile a deadline may have passed, and whoever missed one is silent until it speaks.
+            # Meanwhile a deadline may have passed; a worker that missed one counts as silent until it speaks.
             self._is_hello_due = True
         return self._stuck is None
 
@@ -290,7 +290,7 @@ class Agent:
         seen = self._files.read_seen()
         if orders.worker_id != self._machine.worker_id or orders.sequence < seen.sequence:
             return
-        # Of a session that could not be counted no orders tell: its hello is said again and again.
+        # Orders name no session that could not be counted: its hello is said again and again.
         self._is_heard = self.session is not None and self.session.id in orders.sessions
         # Newer orders that ask for an attempt know best whether it is over.
         asked = orders.lease.attempt if orders.lease else ""
@@ -323,7 +323,7 @@ class Agent:
                 yield machine.latency_s()
                 if not machine.download(need.sha256):
                     if self._fetches >= MOST_FETCHES:
-                        refusal = ("file", f"{need.sha256} cannot be had")
+                        refusal = ("file", f"{need.sha256} cannot be fetched")
                         break
                     self._fetches += 1
                     return None, min(2.0**self._fetches, LONGEST_DELAY_S)

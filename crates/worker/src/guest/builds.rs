@@ -22,7 +22,7 @@ use crate::scratch::remove_tree;
 use crate::shipped_build::BUILD_ARTIFACT;
 use crate::trouble::{Step, failure};
 
-/// File of a stored build with what is known of it.
+/// File of a stored build that says how it was made.
 const FACTS: &str = "guest-build.json";
 
 /// A build for guests.

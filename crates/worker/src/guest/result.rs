@@ -68,7 +68,7 @@ pub fn result_bytes(limits: &TrialLimits, executions: u64, largest: u64) -> u64 
 pub enum Unusable {
     /// The guest ended before it had written it all.
     Unfinished,
-    /// It is none; says why.
+    /// It is no result; says why.
     Forged(String),
     /// It cannot be stored here.
     Unstored(io::Error),

@@ -1,4 +1,4 @@
-//! What is believed of a guest's record: what the package could have said of itself anyway.
+//! Which parts of a guest's record are believed: those that the package could have claimed anyway.
 //!
 //! A package that takes the kernel of its guest over writes the record that it likes. It can then lie about its own
 //! trial, and about nothing else: who it was, what was asked of it, where and when it ran is said by the worker.
@@ -115,7 +115,7 @@ pub fn believe(
     Ok(record)
 }
 
-/// Checks what is told of a build, and takes from it what is too long.
+/// Checks what a guest says about a build, and shortens what is too long.
 pub fn check_build(build: &mut BuildFacts, seen: &Circumstances<'_>) -> Result<(), String> {
     if let Some(setup) = &mut build.setup {
         check_phase(setup, seen)?;

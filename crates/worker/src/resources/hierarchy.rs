@@ -119,7 +119,7 @@ fn gives(folder: &Path, file: &str) -> bool {
 
 fn may_make_in(folder: &Path) -> bool {
     let may = |path: &Path| rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok();
-    // Processes are moved between groups by whoever may write the list of the one above both.
+    // Who may write the list of a group may move processes between all groups below it.
     may(folder) && may(&folder.join("cgroup.procs"))
 }
 

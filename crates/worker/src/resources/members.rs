@@ -14,7 +14,7 @@ const MOST_DEPTH: u32 = 32;
 /// Rounds of killing while there is still somebody.
 const MOST_ROUNDS: u32 = 50;
 
-/// Time that one killing may take: whoever asked goes on with something else then.
+/// Time that one killing may take; after it the caller goes on with something else.
 const MOST_TIME: Duration = Duration::from_secs(2);
 
 /// Kills every process in a group and in those inside it.

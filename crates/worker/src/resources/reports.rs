@@ -19,7 +19,7 @@ pub struct Counts {
     pub refused_processes: u64,
     /// Times that the group's memory limit was in the way.
     pub full_memory: u64,
-    /// Processes killed for want of memory, whoever wanted it.
+    /// Processes killed for want of memory, in the group or on the whole machine.
     pub killed_for_memory: u64,
 }
 
@@ -39,7 +39,7 @@ pub struct Reports {
     processes: Vec<Table>,
     full_memory: Table,
     killed_for_memory: Vec<Table>,
-    /// The separate design tells of memory through a counter of its own.
+    /// The separate design counts what was killed for memory in a file of its own.
     bell: Option<OwnedFd>,
     alarms: Vec<Alarm>,
 }

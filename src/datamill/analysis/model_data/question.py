@@ -259,7 +259,7 @@ def _holds_numbers(table: pl.DataFrame, column: str) -> bool:
 
 
 def _name_exception(values: pl.Series) -> str:
-    """The first value that keeps a column from being one of numbers; empty where most are none."""
+    """The first value that keeps a column from being one of numbers; empty where most are no numbers."""
     if values.dtype != pl.String:
         return ""
     wrong = values.filter(values.str.strip_chars().cast(pl.Float64, strict=False).is_null())

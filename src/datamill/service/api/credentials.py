@@ -28,8 +28,8 @@ class TooManyGuessesError(Exception):
 class UserKey(HttpBearer):
     """`Authorization: Bearer KEY` with the key of a user, or the session of a browser that sends no key.
 
-    Whoever sends a key is known by it or not at all. Of a session, changes need the proof against forged
-    requests; a stranger has none to forge, and is told that there is no key.
+    A request with a key is known by that key or not at all. One with a session needs the proof against forged
+    requests to change anything; a stranger has no session, and is told that there is no key.
     """
 
     def __call__(self, request: HttpRequest) -> User | AbstractBaseUser | AnonymousUser | None:

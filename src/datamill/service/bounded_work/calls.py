@@ -150,7 +150,7 @@ _serving: Calls | None = None
 
 
 def set_calls(calls: Calls | None) -> None:
-    """Say what runs calls from now on; None: whoever calls, without bounds."""
+    """Say what runs calls from now on; None: the calling process, without bounds."""
     global _serving
     _serving = calls
 

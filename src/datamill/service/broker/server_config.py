@@ -66,8 +66,8 @@ def format_server_config(place: BrokerPlace, keys: Keys, revoked: Mapping[str, f
     """Return the configuration, in the format of nats-server 2.15.
 
     It has no JetStream: nothing is kept, and nothing is answered on a subject that a worker named. What is
-    lost is sent again by whoever waits for its answer. A ping a day, for a worker that waits is to have no
-    wake-ups of ours.
+    lost is sent again by the side that waits for its answer. It pings once a day, so that a worker that waits
+    is not woken.
 
     Args:
         place: where it listens and keeps its files.

@@ -1,8 +1,8 @@
 """Streams at a broker that has JetStream: none may keep, or answer, what travels through ours.
 
-A stream answers whoever publishes into it, on the reply subject that the publisher named, with the broker's
-own rights. So no subject on which a worker may publish is part of a stream. (`no_ack` does not help: a
-replicated stream of nats-server 2.15 answers a repeated `Nats-Msg-Id` all the same.)
+A stream answers each message that is published into it, on the reply subject that the publisher named, with
+the broker's own rights. So no subject on which a worker may publish is part of a stream. (`no_ack` does not
+help: a replicated stream of nats-server 2.15 answers a repeated `Nats-Msg-Id` all the same.)
 """
 
 from __future__ import annotations

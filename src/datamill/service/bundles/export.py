@@ -182,7 +182,7 @@ def _write_events(experiment: Experiment, file: IO[bytes]) -> None:
 
 
 def _list_artifacts(experiment: Experiment, left_out: list[str]) -> Iterator[ArchiveMember]:
-    """Yield what attempts produced, each in the folder of its attempt; note what is not to be had."""
+    """Yield what attempts produced, each in the folder of its attempt; note what is missing."""
     for trial_id, number, name, digest, size in _read_artifacts(experiment):
         member = f"artifacts/{trial_id}.{number}/{name}"
         path = name_stored_file(digest)

@@ -1,4 +1,4 @@
-"""Workers that send more than can wait, or connect too often: told of, and kept from the broker."""
+"""Workers that send too much or connect too often: an event names them, and the broker shuts them out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CROWD = "it holds too many connections to the broker"
 
 
 def judge_floods(dropped: Mapping[str, int], now_s: float) -> list[str]:
-    """Tell of workers for whose reports there was no room; drain those that flood, and have them refused.
+    """Name workers for whose reports there was no room; drain those that flood, and have them refused.
 
     Args:
         dropped: by worker, how many of its reports were dropped since this was last called.

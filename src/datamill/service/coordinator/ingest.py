@@ -319,7 +319,7 @@ class _Batch:
             self._refuse(worker.worker_id, "it was removed from the fleet")
             return
         ledger.greet(worker, content.session)
-        # Whoever says hello waits for its orders, which name its session.
+        # A worker that says hello waits for its orders, which name its session.
         worker.new_orders = True
         told = bytes(content.inventory)
         if len(told) > MOST_INVENTORY_BYTES:

@@ -71,7 +71,8 @@ def list_unsent_orders(most: int, now_s: float, again: Collection[str] = ()) -> 
     Args:
         most: how many workers.
         now_s: the time, by which credentials are old.
-        again: workers whose orders may not have come; they are returned where nobody heard of their attempts.
+        again: workers whose orders may not have come; theirs are returned too, unless the worker has spoken
+            about its attempt.
     """
     rows = select_rows(_UNSENT, [most])
     new = {row[0] for row in rows}

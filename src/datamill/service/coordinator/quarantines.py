@@ -36,7 +36,7 @@ def uses_file(experiment_id: int, sha256: str) -> bool:
 
 
 def find_quarantine_of_rest(experiment_id: int) -> str:
-    """Return why a file that an experiment still needs is in quarantine; empty when none is.
+    """Return why a file that an experiment still needs is in quarantine; empty when no such file is.
 
     A trial that is under way needs its package as well: its attempt may be lost, and then it is leased again.
     """

@@ -1,4 +1,4 @@
-"""Orders that may not have come: sent again, later and later, until their attempt is heard of.
+"""Orders that may not have come: sent again, later and later, until the worker speaks about their attempt.
 
 Nothing between coordinator and worker keeps a message. A worker that connects says hello and is sent its
 orders; what is lost while it is connected, such as on a route of a cluster that breaks, is sent once more.
@@ -34,7 +34,7 @@ class OrderRepeats:
         self._repeats: dict[str, _Repeat] = {}
 
     def note_sent(self, sent: Iterable[UnsentOrders], now_s: float) -> None:
-        """Note that orders went out: each is due again unless its attempt is heard of."""
+        """Note that orders went out: each is due again unless the worker speaks about its attempt."""
         for orders in sent:
             known = self._repeats.get(orders.worker_id)
             if not orders.awaited:
@@ -51,10 +51,10 @@ class OrderRepeats:
         return [worker_id for worker_id, repeat in self._repeats.items() if repeat.due_s <= now_s]
 
     def drop(self, answered: Collection[str]) -> None:
-        """Forget workers whose attempts were heard of."""
+        """Forget workers that spoke about their attempts."""
         for worker_id in answered:
             self._repeats.pop(worker_id, None)
 
     def find_next_s(self) -> float | None:
-        """Return when the next orders are due, None when none are."""
+        """Return when the next orders are due, None when there are no such orders."""
         return min((repeat.due_s for repeat in self._repeats.values()), default=None)

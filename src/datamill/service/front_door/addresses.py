@@ -10,8 +10,8 @@ _NETWORK_BITS = 64
 def name_origin(address: str) -> str:
     """Return under what an address is counted.
 
-    Whoever has one address of IPv6 has all 2^64 of its network, so these are one. An IPv4 address that came
-    over an IPv6 socket is the same as without.
+    A visitor with one address of IPv6 has all 2^64 of its network, so these are one. An IPv4 address that
+    came over an IPv6 socket is the same as without.
     """
     try:
         found = ipaddress.ip_address(address.partition("%")[0])

@@ -21,7 +21,7 @@ _UNBOUNDED_FILES = 1 << 20
 
 @dataclass(frozen=True)
 class DoorBounds:
-    """What is taken from whoever comes.
+    """What is taken from visitors.
 
     Args:
         most: connections held at once.

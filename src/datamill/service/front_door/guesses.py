@@ -21,7 +21,7 @@ MOST_FROM_ORIGIN = 40
 #: Keys and tokens that nobody has are taken so often from one origin; good ones always.
 MOST_UNKNOWN = 100
 FORGET_S = 600.0
-#: Names and origins that are remembered: whoever has more addresses than that is not held up by this.
+#: Names and origins that are remembered: a visitor with more addresses than that is not held up by this.
 _MOST_REMEMBERED = 20_000
 _MOST_NAME = 150
 

@@ -16,7 +16,7 @@ class StaticFiles(ASGIStaticFilesHandler):
         """Return a file.
 
         Raises:
-            Http404: when there is none, whatever the path tries.
+            Http404: when there is no such file, whatever the path tries.
         """
         try:
             found = super().serve(request)

@@ -113,7 +113,7 @@ class Visitors:
     def admit(self, origin: str) -> Visitor | None:
         """Return a new connection from somewhere; None where there is no room for it.
 
-        Where there is none, one that asks nothing has to go: of the same origin when that has too many.
+        Where there is no room, one that asks nothing has to go: of the same origin when that has too many.
         """
         now_s = self._clock_s()
         if not self._is_calm(origin, now_s):

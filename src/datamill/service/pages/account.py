@@ -60,7 +60,7 @@ def revoke_key(request: HttpRequest) -> HttpResponse:
 def change_password(request: HttpRequest) -> HttpResponse:
     """Change the password of whoever knows the old one."""
     user = find_user(request)
-    # Whoever found a browser open may guess the old one no faster than at the sign-in.
+    # A person at somebody else's open browser may guess the old one no faster than at the sign-in.
     wait_s = PASSWORDS.begin(read_address(request), user.username)
     if wait_s > 0:
         text = f"Too many wrong passwords came from your address. Try again in {format_duration(wait_s)}."

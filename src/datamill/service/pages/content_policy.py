@@ -39,7 +39,7 @@ def _add_headers(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     response.headers.setdefault("Content-Security-Policy", CONTENT_POLICY)
     response.headers.setdefault("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
     response.headers.setdefault("Cross-Origin-Resource-Policy", "same-origin")
-    # What a page shows is for whoever asked, and gone with them from a browser that others use.
+    # What a page shows is for the user who asked, and leaves with that user a browser that others use.
     response.headers.setdefault("Cache-Control", "no-store")
     if request.is_secure():
         if not _is_local(request):

@@ -69,5 +69,5 @@ def _read_account(request: HttpRequest) -> str:
 
 
 def read_address(request: HttpRequest) -> str:
-    """Return from where a request comes: whoever is at the other end of the connection, a proxy included."""
+    """Return from where a request comes: the other end of the connection, a proxy included."""
     return str(request.META.get("REMOTE_ADDR", ""))

@@ -16,7 +16,7 @@ _TRIALS_A_PAGE = 25
 class TrialPage:
     """Some trials in their order, how many there are in all, and what lies before and behind them.
 
-    `earlier` and `later` are where a page before and a page behind begin, None where there is none.
+    `earlier` and `later` are where a page before and a page behind begin, None where there is no such page.
     """
 
     trials: list[Trial]

@@ -246,7 +246,7 @@ class CoordinatorLoop:
             await asyncio.sleep(_BROKER_PAUSE_S)
 
     async def _send_orders_again(self) -> None:
-        """Have all orders sent to whoever is connected: those before may be lost with the last connection."""
+        """Have all orders sent again: those before may be lost with the last connection."""
         if not self._began:
             await asyncio.wrap_future(self._writer.submit(raise_sequences, self._now_s()))
             self._began = True

@@ -72,5 +72,5 @@ def _network(name: x509.GeneralName) -> ipaddress.IPv4Network | ipaddress.IPv6Ne
         name.value, ipaddress.IPv4Network | ipaddress.IPv6Network
     ):
         return name.value
-    # Of a name there is none; nothing is in this one.
+    # A host name has no network; no address that is asked for is in this one.
     return ipaddress.ip_network("255.255.255.255/32")

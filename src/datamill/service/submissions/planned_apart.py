@@ -55,7 +55,7 @@ def inspect_archive(name: str, path: Path, limits: Limits, kind: str) -> Package
     """Return what an archive of a kind holds: a package, a load or a factor.
 
     Raises:
-        InputError: when it is none.
+        InputError: when it is no archive of that kind.
     """
     if kind == "factor":
         return read_user_factor(path)

@@ -115,7 +115,7 @@ def make_control_group():
 
 @attack
 def change_the_name_of_the_host():
-    # In its own namespace that is its own name; the host's is compared by whoever looks at the host.
+    # In its own namespace that is its own name; the test compares the host's.
     with contextlib.suppress(OSError):
         socket.sethostname(TARGETS["marker"])
     return False

@@ -59,7 +59,7 @@ pub enum Ended {
     Broken(String),
 }
 
-/// What is known of a guest that is off.
+/// How a guest ended, and what it said last.
 #[derive(Debug)]
 pub struct Seen {
     /// How it ended.
