@@ -241,7 +241,7 @@ def test_a_package_cannot_keep_the_machine_from_measuring(host: PackageHost) -> 
     attack = """#!/usr/bin/python3
 import fcntl, os
 os.makedirs("/run/lock", exist_ok=True)
-for mode in ("r", "a"):
+for mode in ("a", "r"):
     with open("/run/lock/datamill-host.lock", mode) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
