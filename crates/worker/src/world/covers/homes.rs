@@ -91,6 +91,9 @@ pub fn find_keys_of_homes(homes: &[PathBuf]) -> Vec<PathBuf> {
     found
 }
 
+/// How deep folders of a home that everybody may read are looked into.
+const DEPTH: u32 = 8;
+
 /// What is not shown of all home folders.
 pub fn find_private_places() -> Vec<Cover> {
     let mut found = Vec::new();
@@ -150,7 +153,12 @@ fn look_at_home(home: &Path, found: &mut Vec<Cover>) {
             true
         } else {
             let is_readable = || mode(&path).is_some_and(|mode| mode & 0o004 == 0o004);
-            is_open && !name.starts_with('.') && is_readable()
+            let is_shown = is_open && !name.starts_with('.') && is_readable();
+            if is_shown {
+                // What is closed in it is closed to the worker's own packages, too.
+                look_into(&path, DEPTH, found);
+            }
+            is_shown
         };
         if !is_shown {
             found.push(hidden(path));
@@ -219,13 +227,17 @@ mod tests {
             ".local/share/keyrings/x",
             "public",
             "private",
+            "work/app/.env",
+            "work/app/main.c",
         ] {
             let path = home.join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "").unwrap();
         }
         let closed = fs::Permissions::from_mode(0o600);
-        fs::set_permissions(home.join("private"), closed).unwrap();
+        for name in ["private", "work/app/.env"] {
+            fs::set_permissions(home.join(name), closed.clone()).unwrap();
+        }
         fs::set_permissions(home, fs::Permissions::from_mode(0o755)).unwrap();
         let hidden = || {
             let mut found = Vec::new();
@@ -245,10 +257,12 @@ mod tests {
             ".local/state",
             ".ssh",
             "private",
+            "work/app/.env",
         ];
         assert_eq!(hidden(), expected);
         fs::set_permissions(home, fs::Permissions::from_mode(0o700)).unwrap();
-        expected.push("public");
+        expected.pop();
+        expected.extend(["public", "work"]);
         assert_eq!(hidden(), expected);
     }
 }
