@@ -102,6 +102,7 @@ def test_a_second_start_finds_the_same_users_keys_and_broker(coordinator: Coordi
     coordinator.start()
     coordinator.wait_until_well()
     assert {name: (coordinator.data / name).read_bytes() for name in kept} == before
+    deadline = time.monotonic() + 60
     while abandoned.exists():
         assert time.monotonic() < deadline
         time.sleep(0.02)
