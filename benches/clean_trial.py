@@ -1,8 +1,9 @@
 """From the end of one trial's `run.sh` to the start of the next one's: ours beside BenchExec's runexec.
 
-Ours: `datamill run` on a trivial package, a fresh overlay for each trial. Theirs: the same `run.sh` in a
-fresh container, as the command `runexec` called in a loop, and as its library in one process; with an overlay
-over the script's folder alone, which costs it less than one over `/` would (that needs fuse-overlayfs there).
+Ours: `datamill run` on a trivial package, a fresh world for each trial, confined as is usual for root.
+Theirs: the same `run.sh` in a fresh container, as the command `runexec` called in a loop, and as its library
+in one process; with an overlay over the script's folder alone, which costs it less than one over `/` would
+(that needs fuse-overlayfs there).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ EXPERIMENT = """\
 name = "clean-trial"
 replicates = {replicates}
 seed = 1
-isolation = "overlay"
+isolation = "confined"
 
 [[package]]
 name = "nothing"
@@ -60,7 +61,7 @@ def main() -> None:
     trials = parser.parse_args().trials
     with tempfile.TemporaryDirectory(prefix="datamill-bench-") as made:
         folder = Path(made)
-        observed = {"`datamill run`, overlay": time_ours(folder, trials)}
+        observed = {"`datamill run`, confined": time_ours(folder, trials)}
         reason = ""
         try:
             runexec = install_runexec(folder / "benchexec")
@@ -104,8 +105,8 @@ def time_ours(folder: Path, trials: int) -> Spans:
     spans = []
     for line in (bundle / "log.jsonl").read_text(encoding="utf-8").splitlines():
         record = json.loads(line)
-        if record["outcome"] != "completed" or record["isolation"]["kind"] != "overlay":
-            raise SystemExit(f"a trial was not measured in an overlay: {line}")
+        if record["outcome"] != "completed" or record["isolation"]["kind"] != "confined":
+            raise SystemExit(f"a trial was not measured in a confined world: {line}")
 
         spans.append((record["run"]["started_unix_ns"] / 1e9, record["run"]["wall_time_ns"] / 1e9))
     return spans

@@ -48,7 +48,7 @@ def main() -> None:
         folder = Path(made)
         program = make_package(folder / "package")
         harnesses: dict[str, Callable[[], float]] = {
-            "`datamill-worker run-trial`, overlay": OurTrials(folder, isolation="overlay"),
+            "`datamill-worker run-trial`, confined": OurTrials(folder, isolation="confined"),
             "`datamill-worker run-trial`, plain": OurTrials(folder),
         }
         absent = add_peers(harnesses, program, folder)

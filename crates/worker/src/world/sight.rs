@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::covers::{Cover, find_covers, find_folders};
+use super::covers::{Cover, CoverSearch, find_folders};
 use super::mounts::{HostMount, read_host_mounts};
 
 /// What is covered of the host.
@@ -14,7 +14,7 @@ impl Sight {
     /// Looks for what is covered; `named` are places that are, besides those that always are.
     pub fn of(named: &[PathBuf]) -> Self {
         Self {
-            covers: find_covers(named, &mounts()),
+            covers: CoverSearch::begin().end(named, &mounts()),
         }
     }
 

@@ -13,7 +13,7 @@ use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{chdir, chroot, pivot_root};
 
 use super::confined::{FIRST_ID, TrialIdentity, bring_loopback_up};
-use super::covers::{Cover, ShownFolder, find_covers, find_folders, make_way};
+use super::covers::{Cover, CoverSearch, ShownFolder, find_folders, make_way};
 use super::layers::{Layer, Shown, mounted_files, own_places, plan_mounted_layers};
 use super::mounts::{HostMount, bind_read_only, bind_tree, make_read_only, mount_overlay};
 use super::skeleton::make_skeleton;
@@ -54,18 +54,19 @@ pub fn enter(request: &WorldRequest<'_>, kind: IsolationKind) -> Result<World, W
         gaps: Vec::new(),
     };
     building.origins.extend(building.build.clone());
+    let search = CoverSearch::begin();
     building.make_stage()?;
-    building.covers = find_covers(request.confines.covered, &building.mounts);
-    building.folders = find_folders(&needs.folders, request.confines.covered, &building.mounts)
-        .map_err(|cause| WorldError::Failed(unshown_failure(&cause)))?;
-    let is_confined = kind == IsolationKind::Confined;
-    make_way(&mut building.covers, &building.folders, is_confined);
     if !needs.network
         && let Err(error) = bring_loopback_up()
     {
         let gap = format!("The trial's own network has no loopback device: {error}.");
         building.gaps.push(gap);
     }
+    building.covers = search.end(request.confines.covered, &building.mounts);
+    building.folders = find_folders(&needs.folders, request.confines.covered, &building.mounts)
+        .map_err(|cause| WorldError::Failed(unshown_failure(&cause)))?;
+    let is_confined = kind == IsolationKind::Confined;
+    make_way(&mut building.covers, &building.folders, is_confined);
     let confining = building.plan_confinement(&needs)?;
     let (base, mut layers) = building.plan()?;
     building.add_folders(&mut layers);

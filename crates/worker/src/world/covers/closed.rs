@@ -6,11 +6,15 @@
 //! of files.
 
 use std::collections::VecDeque;
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::ffi::{CStr, CString, OsStr};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::Cover;
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, StatxFlags, openat, statx};
+
+use super::{Cover, Shows};
 
 /// Folders with programs and what belongs to them, the kernel's, and those that are covered anyway.
 const NOT_LOOKED_AT: [&str; 14] = [
@@ -42,82 +46,207 @@ const OPEN_FOLDER: u32 = 0o005;
 /// Everybody may read.
 const OPEN_FILE: u32 = 0o004;
 
-/// Files and folders that not everybody may read.
-pub fn find_closed_places() -> Vec<Cover> {
+/// Files and folders of settings and data that not everybody may read.
+pub fn find_closed_settings() -> Vec<Cover> {
     let mut found = Vec::new();
-    let settings = SETTINGS.map(PathBuf::from);
-    let others = fs::read_dir("/")
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| {
-            !settings.contains(path) && !NOT_LOOKED_AT.iter().any(|known| path == Path::new(known))
-        });
-    let others: Vec<_> = others.collect();
-    look_through(
-        settings.to_vec(),
-        SETTINGS_DEPTH,
-        MOST_IN_SETTINGS,
-        &mut found,
-    );
-    look_through(others, OTHER_DEPTH, MOST_IN_OTHERS, &mut found);
+    let mut settings = Walk::new(MOST_IN_SETTINGS);
+    settings.begin(SETTINGS.map(Path::new), SETTINGS_DEPTH, &mut found);
+    settings.go_on(&mut found);
+    found
+}
+
+/// The same in all other folders of the root.
+pub fn find_closed_others() -> Vec<Cover> {
+    let mut found = Vec::new();
+    let mut others = Walk::new(MOST_IN_OTHERS);
+    let root = Path::new("/");
+    let known: Vec<&str> = NOT_LOOKED_AT.iter().chain(&SETTINGS).copied().collect();
+    others.list(root, OTHER_DEPTH + 1, &mut found, &known);
+    others.go_on(&mut found);
     found
 }
 
 /// Adds what is closed in a folder, down to a depth.
 pub fn look_into(folder: &Path, depth: u32, found: &mut Vec<Cover>) {
-    look_through(list_entries(folder), depth, MOST_IN_SETTINGS, found);
+    let mut walk = Walk::new(MOST_IN_SETTINGS);
+    walk.list(folder, depth + 1, found, &[]);
+    walk.go_on(found);
 }
 
-/// Adds those of places that are closed, and what is closed in the others, outer ones first.
-fn look_through(places: Vec<PathBuf>, depth: u32, most: usize, found: &mut Vec<Cover>) {
-    let mut pending: VecDeque<_> = places.into_iter().map(|place| (place, depth)).collect();
-    let mut looked_at = 0;
-    while let Some((place, depth)) = pending.pop_front() {
-        looked_at += 1;
-        if looked_at > most {
+/// A walk over folders, outer ones first, made for speed: one is made for each trial, within the
+/// time between trials. Files are looked at from their open folders, and nothing but their modes.
+struct Walk {
+    /// Open folders to be listed, and how many levels of what is in them are looked at.
+    pending: VecDeque<(PathBuf, u32)>,
+    looked_at: usize,
+    most: usize,
+    /// Names and kinds in one folder; kept for its memory.
+    entries: Vec<(CString, FileType)>,
+    buffer: Vec<MaybeUninit<u8>>,
+}
+
+/// Bytes that the kernel may fill with names at a time.
+const NAMES_BYTES: usize = 32 << 10;
+
+impl Walk {
+    fn new(most: usize) -> Self {
+        Self {
+            pending: VecDeque::new(),
+            looked_at: 0,
+            most,
+            entries: Vec::new(),
+            buffer: vec![MaybeUninit::uninit(); NAMES_BYTES],
+        }
+    }
+
+    /// Looks at these places themselves.
+    fn begin<const N: usize>(&mut self, places: [&Path; N], depth: u32, found: &mut Vec<Cover>) {
+        for place in places {
+            if let Ok(name) = CString::new(place.as_os_str().as_bytes()) {
+                self.look_at(CWD, &name, depth, found, || place.to_owned());
+            }
+        }
+    }
+
+    fn go_on(&mut self, found: &mut Vec<Cover>) {
+        while self.looked_at < self.most
+            && let Some((folder, depth)) = self.pending.pop_front()
+        {
+            self.list(&folder, depth, found, &[]);
+        }
+    }
+
+    /// Looks at what is in a folder, but for what is left out.
+    fn list(&mut self, folder: &Path, depth: u32, found: &mut Vec<Cover>, left_out: &[&str]) {
+        // What became a link since it was looked at leads elsewhere.
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let Ok(open) = openat(CWD, folder, flags, Mode::empty()) else {
+            return;
+        };
+        let mut entries = std::mem::take(&mut self.entries);
+        self.read_names(&open, &mut entries);
+        let is_large = entries.len() > MOST_ENTRIES;
+        for (name, kind) in &entries {
+            let is_wanted = match kind {
+                FileType::RegularFile => !is_large,
+                FileType::Directory | FileType::Unknown => true,
+                _ => false,
+            };
+            let path = || folder.join(OsStr::from_bytes(name.to_bytes()));
+            let is_left_out = || left_out.iter().any(|left| path() == Path::new(left));
+            if is_wanted && !is_left_out() {
+                self.look_at(&open, name, depth - 1, found, path);
+            }
+        }
+        self.entries = entries;
+    }
+
+    fn read_names(&mut self, open: &OwnedFd, entries: &mut Vec<(CString, FileType)>) {
+        entries.clear();
+        let mut names = RawDir::new(open, &mut self.buffer);
+        while let Some(Ok(entry)) = names.next() {
+            let name: &CStr = entry.file_name();
+            if !matches!(name.to_bytes(), b"." | b"..") {
+                entries.push((name.to_owned(), entry.file_type()));
+            }
+        }
+    }
+
+    fn look_at(
+        &mut self,
+        folder: impl rustix::fd::AsFd,
+        name: &CStr,
+        depth: u32,
+        found: &mut Vec<Cover>,
+        path: impl Fn() -> PathBuf,
+    ) {
+        self.looked_at += 1;
+        if self.looked_at > self.most {
             return;
         }
-        let Ok(data) = fs::symlink_metadata(&place) else {
-            continue;
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        let Ok(data) = statx(folder, name, flags, StatxFlags::TYPE | StatxFlags::MODE) else {
+            return;
         };
-        let mode = data.permissions().mode();
-        let is_closed_file = data.is_file() && mode & OPEN_FILE != OPEN_FILE;
-        let is_closed_folder = data.is_dir() && mode & OPEN_FOLDER != OPEN_FOLDER;
-        if is_closed_file || is_closed_folder {
-            found.extend(Cover::of(&place).map(|cover| Cover {
-                is_closed: true,
-                ..cover
-            }));
-        } else if data.is_dir()
-            && depth > 0
-            && !PUBLIC.iter().any(|known| place == Path::new(known))
-        {
-            pending.extend(
-                list_entries(&place)
-                    .into_iter()
-                    .map(|entry| (entry, depth - 1)),
-            );
-        }
+        let mode = u32::from(data.stx_mode);
+        let shows = match FileType::from_raw_mode(mode) {
+            FileType::RegularFile if mode & OPEN_FILE != OPEN_FILE => Shows::EmptyFile,
+            FileType::Directory if mode & OPEN_FOLDER != OPEN_FOLDER => {
+                Shows::EmptyFolder(mode & 0o7777)
+            }
+            FileType::Directory if depth > 0 => {
+                let path = path();
+                if !PUBLIC.iter().any(|known| path == Path::new(known)) {
+                    self.pending.push_back((path, depth));
+                }
+                return;
+            }
+            _ => return,
+        };
+        found.push(Cover {
+            at: path(),
+            shows,
+            is_closed: true,
+        });
     }
 }
 
-/// Folders in a folder, and files unless there are too many.
-fn list_entries(folder: &Path) -> Vec<PathBuf> {
-    let entries: Vec<_> = fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .collect();
-    let is_large = entries.len() > MOST_ENTRIES;
-    entries
-        .into_iter()
-        .filter(|entry| {
-            entry
-                .file_type()
-                .is_ok_and(|kind| kind.is_dir() || (!is_large && kind.is_file()))
-        })
-        .map(|entry| entry.path())
-        .collect()
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+    use crate::scratch::TemporaryFolder;
+
+    #[test]
+    fn closed_places_are_found_down_to_a_depth_and_by_no_link() {
+        let folder = TemporaryFolder::new("closed-places");
+        let root = folder.path();
+        for (name, mode) in [
+            ("open/key", 0o640),
+            ("open/public", 0o644),
+            ("closed/key", 0o644),
+            ("a/b/key", 0o600),
+            ("a/b/c/key", 0o600),
+        ] {
+            let path = root.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, "").unwrap();
+            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        }
+        fs::set_permissions(root.join("closed"), Permissions::from_mode(0o750)).unwrap();
+        symlink("open", root.join("link")).unwrap();
+        let mut found = Vec::new();
+        look_into(root, 2, &mut found);
+        let mut seen: Vec<_> = found
+            .iter()
+            .map(|cover| (cover.at.strip_prefix(root).unwrap(), cover.shows))
+            .collect();
+        seen.sort_by_key(|(at, _)| *at);
+        let expected = [
+            ("a/b/key", Shows::EmptyFile),
+            ("closed", Shows::EmptyFolder(0o750)),
+            ("open/key", Shows::EmptyFile),
+        ];
+        assert_eq!(seen, expected.map(|(at, shows)| (Path::new(at), shows)));
+    }
+
+    #[test]
+    fn outer_places_are_found_first_where_there_are_too_many() {
+        let folder = TemporaryFolder::new("closed-many");
+        let root = folder.path();
+        for name in ["deep/deeper/key", "key"] {
+            let path = root.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, "").unwrap();
+            fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        }
+        let mut found = Vec::new();
+        let mut walk = Walk::new(2);
+        walk.list(root, 9, &mut found, &[]);
+        walk.go_on(&mut found);
+        let seen: Vec<_> = found.iter().map(|cover| cover.at.clone()).collect();
+        assert_eq!(seen, [root.join("key")]);
+    }
 }

@@ -1,5 +1,6 @@
 //! Covers as a layer of an overlay: nothing is mounted, so there is nothing to unmount.
 
+use std::collections::HashMap;
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
@@ -33,15 +34,19 @@ pub fn make_cover_layer(
     target: &Path,
 ) -> io::Result<bool> {
     let mut made = false;
+    let mut parents = Parents {
+        base: place.base,
+        target,
+        known: HashMap::new(),
+    };
     for cover in covers {
         let Some(inner) = place.inner(&cover.at) else {
             continue;
         };
-        if !lies_in(place.base, inner) {
+        let parent = inner.parent().unwrap_or(Path::new(""));
+        if fs::symlink_metadata(place.base.join(inner)).is_err() || !parents.make(parent)? {
             continue;
         }
-        let parent = inner.parent().unwrap_or(Path::new(""));
-        make_parents(place.base, target, parent)?;
         make_cover(cover.shows, &target.join(inner), place)?;
         made = true;
     }
@@ -116,30 +121,39 @@ fn make_empty(at: &Path, place: &CoveredPlace<'_>) -> io::Result<()> {
     fs::set_permissions(at, Permissions::from_mode(0o755))
 }
 
-/// Whether a place is really in the folder, by folders alone.
-fn lies_in(base: &Path, inner: &Path) -> bool {
-    fs::symlink_metadata(base.join(inner)).is_ok()
-        && inner
-            .ancestors()
-            .skip(1)
-            .all(|folder| fs::symlink_metadata(base.join(folder)).is_ok_and(|data| data.is_dir()))
+/// Folders above covers, of which many covers have the same.
+struct Parents<'a> {
+    base: &'a Path,
+    target: &'a Path,
+    /// Whether a path leads to a folder of the base by folders alone; those that do are made.
+    known: HashMap<PathBuf, bool>,
 }
 
-/// Folders above a cover show those of the base, so they have its owner and mode.
-fn make_parents(base: &Path, target: &Path, parent: &Path) -> io::Result<()> {
-    let mut inner = PathBuf::new();
-    for name in parent {
-        inner.push(name);
-        let made = target.join(&inner);
-        match fs::create_dir(&made) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-            created => created?,
+impl Parents<'_> {
+    /// Makes a folder that shows that of the base, with its owner and mode, and those above it; false
+    /// when it is no folder there, or only by links.
+    fn make(&mut self, inner: &Path) -> io::Result<bool> {
+        let Some(above) = inner.parent() else {
+            return Ok(true);
+        };
+        if let Some(known) = self.known.get(inner) {
+            return Ok(*known);
         }
-        let data = fs::metadata(base.join(&inner))?;
-        chown(&made, Some(data.uid()), Some(data.gid())).ok();
-        fs::set_permissions(&made, Permissions::from_mode(data.mode() & 0o7777))?;
+        let data = fs::symlink_metadata(self.base.join(inner)).ok();
+        let data = data.filter(|data| data.is_dir());
+        let is_folder = match &data {
+            Some(data) if self.make(above)? => {
+                let made = self.target.join(inner);
+                fs::create_dir(&made)?;
+                chown(&made, Some(data.uid()), Some(data.gid())).ok();
+                fs::set_permissions(&made, Permissions::from_mode(data.mode() & 0o7777))?;
+                true
+            }
+            _ => false,
+        };
+        self.known.insert(inner.to_owned(), is_folder);
+        Ok(is_folder)
     }
-    Ok(())
 }
 
 fn make_cover(shows: Shows, at: &Path, place: &CoveredPlace<'_>) -> io::Result<()> {
