@@ -133,6 +133,10 @@ LARGEST_FILE_BYTES = 4 << 30
 # Of all that a user brought, and of what a worker brought that belongs to no accepted report.
 MOST_USER_BYTES = 256 << 30
 MOST_WORKER_BYTES = 8 << 30
+# The same in numbers, for a file of one byte takes room as well; and uploads of one that are not whole.
+MOST_USER_FILES = 100_000
+MOST_WORKER_FILES = 20_000
+MOST_PARTS = 256
 # An upload that has not moved for so long is thrown away: it counts as its user's as long as it is there.
 ABANDONED_UPLOAD_S = 86400.0
 # Of the disk that files are on, never given to uploads; of a small disk a twentieth.

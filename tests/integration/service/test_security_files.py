@@ -74,6 +74,25 @@ def test_nobody_fills_the_disk(file_store: Store, monkeypatch: pytest.MonkeyPatc
     assert file_store.ask("ada", "PUT", content=CONTENT).status_code == 201
 
 
+def test_nobody_fills_the_disk_with_files_of_one_byte(
+    file_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings, "MOST_WORKER_FILES", 3, raising=False)
+    monkeypatch.setattr(settings, "MOST_PARTS", 2, raising=False)
+
+    def put(number: int, total: int = 1) -> int:
+        body = bytes([number])
+        piece = {"Content_Range": f"bytes 0-0/{total}"} if total > 1 else {}
+        answer = file_store.ask("worker", "PUT", hashlib.sha256(body).hexdigest(), body, **piece)
+        return int(answer.status_code)
+
+    assert [put(number, 2) for number in range(4)] == [202, 202, 403, 403]
+    # One that is begun may be ended.
+    assert put(0) == put(1) == put(2) == 201
+    assert put(3) == 413
+    assert file_store.ask("ada", "PUT", content=CONTENT).status_code == 201
+
+
 def test_a_disk_that_is_nearly_full_takes_no_more(file_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     full = type("Usage", (), {"total": 100 << 30, "free": 1 << 30})
     monkeypatch.setattr("datamill.service.files.transfer.shutil.disk_usage", lambda _: full)

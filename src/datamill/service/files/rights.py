@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import msgspec
 from django.contrib.auth.models import User
-from django.db.models import Sum
+from django.db.models import Count, Sum
 
 from datamill.results.bundle_head import BundleHead
 from datamill.service.accounts import find_user_of_key, is_admin, list_visible_experiments
@@ -105,8 +105,8 @@ def list_unusable_files(user: User, digests: Iterable[str]) -> list[str]:
     ]
 
 
-def sum_unclaimed_bytes(asking: FileUser) -> int:
-    """Return the bytes of the files that somebody brought and that belong to nothing yet.
+def count_unclaimed(asking: FileUser) -> tuple[int, int]:
+    """Return how many files somebody brought that belong to nothing yet, and their bytes.
 
     Of a worker these are the files of no report that was accepted; of a user all files count.
     """
@@ -114,7 +114,8 @@ def sum_unclaimed_bytes(asking: FileUser) -> int:
     if asking.is_worker:
         claimed = Artifact.objects.filter(attempt__worker_id=asking.worker_id)
         held = held.exclude(file_id__in=claimed.values("file_id"))
-    return int(held.aggregate(total=Sum("file__size_bytes", default=0))["total"])
+    found = held.aggregate(files=Count("pk"), total=Sum("file__size_bytes", default=0))
+    return int(found["files"]), int(found["total"])
 
 
 def _list_brought(head: bytes) -> set[str]:

@@ -24,10 +24,10 @@ from datamill.experiment.quantities import format_size
 from datamill.service.coordinator.events import clean_text
 from datamill.service.files.rights import (
     FileUser,
+    count_unclaimed,
     find_file_user,
     may_read,
     needs_not_bring,
-    sum_unclaimed_bytes,
 )
 from datamill.service.files.store import is_sha256, keep_file, name_stored_file, record_stored_file
 from datamill.service.front_door.visitors import mark_member
@@ -268,10 +268,22 @@ def _find_no_room(user: FileUser, upload: Upload) -> Response | None:
     if disk.free - upload.length < reserve:
         return _refuse(507, "the coordinator's disk is full", where, "Try again when its owner made room.")
     with _own_connection():
-        held = sum_unclaimed_bytes(user)
+        files, held = count_unclaimed(user)
     own = _name_part(upload.sha256, user)
-    parts = own.parent.glob(f"*.{user.label}")
-    held += sum(_find_size(part) for part in parts if part != own)
+    parts = [part for part in own.parent.glob(f"*.{user.label}") if part != own]
+    if len(parts) >= settings.MOST_PARTS:
+        return _refuse(
+            403,
+            f"{len(parts)} of your uploads are not whole",
+            where,
+            "End those first, or come again tomorrow.",
+        )
+    most_files = settings.MOST_WORKER_FILES if user.is_worker else settings.MOST_USER_FILES
+    if files >= most_files:
+        return _refuse(
+            413 if user.is_worker else 403, f"{files} files of yours are here, as many as are kept", where
+        )
+    held += sum(_find_size(part) for part in parts)
     most = settings.MOST_WORKER_BYTES if user.is_worker else settings.MOST_USER_BYTES
     if held + upload.total <= most:
         return None
