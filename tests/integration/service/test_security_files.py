@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.core.files.uploadedfile import SimpleUploadedFile
 from integration.service.api_users import TEXT, ApiUser, describe_file, make_package, make_submission, store
 from integration.service.fleets import (
     bring,
@@ -21,12 +22,14 @@ from integration.service.fleets import (
 from integration.service.test_files_store import CONTENT, SHA256, Store, database_file
 from integration.service.test_files_store import store as file_store
 
+from datamill.experiment.errors import InputError
 from datamill.service.coordinator.dispatch import lease_trials
 from datamill.service.coordinator.orders import list_lease_files
 from datamill.service.files.rights import FileUser, may_read, may_user_read
 from datamill.service.files.store import name_stored_file
 from datamill.service.messages import ArtifactFile
 from datamill.service.models import Artifact, FileHolder
+from datamill.service.pages.stored_packages import store_upload
 
 __all__ = ["database_file", "file_store"]
 
@@ -91,6 +94,18 @@ def test_nobody_fills_the_disk_with_files_of_one_byte(
     assert put(0) == put(1) == put(2) == 201
     assert put(3) == 413
     assert file_store.ask("ada", "PUT", content=CONTENT).status_code == 201
+
+
+@pytest.mark.usefixtures("memory_database", "data_folder")
+@pytest.mark.parametrize("bound", ["MOST_USER_FILES", "MOST_USER_BYTES"])
+def test_a_browser_brings_no_more_than_a_key(bound: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ada = ApiUser("ada")
+    store(make_package("# the first\n"), ada.user, "p1")
+    monkeypatch.setattr(settings, bound, 1, raising=False)
+    upload = SimpleUploadedFile("p2.tar.gz", make_package("# the second\n"))
+    with pytest.raises(InputError, match="no more are kept"):
+        store_upload(ada.user, upload)
+    assert FileHolder.objects.count() == 1
 
 
 def test_a_disk_that_is_nearly_full_takes_no_more(file_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from datamill.experiment.quantities import format_size
 from datamill.experiment.records import Limits
 from datamill.service.accounts import AccountEventKind, record_account_event
 from datamill.service.bounded_work.calls import call_bounded
-from datamill.service.files.rights import list_unusable_files
+from datamill.service.files.rights import FileUser, count_unclaimed, list_unusable_files
 from datamill.service.files.store import (
     is_sha256,
     keep_file,
@@ -83,6 +84,7 @@ def store_upload(user: User, upload: UploadedFile[Any]) -> StoredFile:
         raise InputError(f"it is larger than {format_size(settings.LARGEST_FILE_BYTES)}", where=given)
     folder = Path(settings.DATA_FOLDER) / "files"
     folder.mkdir(parents=True, exist_ok=True)
+    _check_room(user, upload.size or 0, folder, given)
     digest = hashlib.sha256()
     with tempfile.NamedTemporaryFile(dir=folder, prefix="upload-", delete=False) as part:
         for chunk in upload.chunks():
@@ -102,6 +104,26 @@ def store_upload(user: User, upload: UploadedFile[Any]) -> StoredFile:
         package_sha256=stored.sha256,
     )
     return stored
+
+
+def _check_room(user: User, size_bytes: int, folder: Path, given: str) -> None:
+    """Refuse what a user may not bring in other ways either.
+
+    Raises:
+        InputError: when the user has brought as much as is kept, or the disk is full.
+    """
+    files, held = count_unclaimed(FileUser(name_holder(user), user=user))
+    if files >= settings.MOST_USER_FILES or held + size_bytes > settings.MOST_USER_BYTES:
+        raise InputError(
+            f"{files} files of yours are here, {format_size(held)}, and no more are kept",
+            where=given,
+            remedy="Ask whoever runs the coordinator for room.",
+        )
+    disk = shutil.disk_usage(folder)
+    if disk.free - size_bytes < min(settings.RESERVED_BYTES, disk.total // 20):
+        raise InputError(
+            "the coordinator's disk is full", where=given, remedy="Try again when its owner made room."
+        )
 
 
 def _inspect_upload(path: Path, given: str) -> tuple[FileKind, str]:
