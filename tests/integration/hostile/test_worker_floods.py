@@ -18,9 +18,8 @@ from integration.service.brokers import WorkerIdentity, connect, connect_worker,
 from integration.service.played_fleet import Coordinator, PlayedWorker, enrol, playing, submit
 
 from datamill.service.broker.connections import MOST_CONNECTIONS
-from datamill.service.broker.credentials import sign_worker
+from datamill.service.broker.credentials import LIFE_S, sign_worker
 from datamill.service.broker.keys import sign
-from datamill.service.coordinator.credentials import LIFE_S
 from datamill.service.coordinator.members import resume_worker
 from datamill.service.kept_secrets import hash_secret
 from datamill.service.models import Event, Trial, Worker

@@ -21,8 +21,8 @@ from integration.service.brokers import (
     running_broker,
 )
 
-from datamill.service.broker.credentials import _sign_user, sign_worker
-from datamill.service.coordinator.credentials import FOR_EVER_UNIX_S, LIFE_S
+from datamill.service.broker.credentials import LIFE_S, _sign_user, sign_worker
+from datamill.service.coordinator.credentials import FOR_EVER_UNIX_S
 
 MINE = WorkerIdentity("wmine")
 OTHER = WorkerIdentity("wother")

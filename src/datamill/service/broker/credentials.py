@@ -14,9 +14,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from datamill.service.broker.keys import Keys, public_key, sign
-from datamill.service.coordinator.credentials import LIFE_S
 from datamill.service.messages import jobs_subject, results_subject, status_subject
 
+#: Life of a worker's credential, in seconds.
+LIFE_S = 7 * 86400.0
 _HEADER = {"typ": "JWT", "alg": "ed25519-nkey"}
 _UNLIMITED = -1
 #: By how much clocks may differ, in seconds.

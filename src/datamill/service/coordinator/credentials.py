@@ -6,11 +6,10 @@ from collections.abc import Iterable
 
 from django.db.models import Q
 
+from datamill.service.broker.credentials import LIFE_S
 from datamill.service.coordinator.events import EventKind, NewEvent, add_events
 from datamill.service.models import Worker, WorkerState
 
-#: Life of a credential, in seconds.
-LIFE_S = 7 * 86400.0
 #: Credentials made before this time are void: the year 2200.
 FOR_EVER_UNIX_S = 7_258_118_400.0
 
