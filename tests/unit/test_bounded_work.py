@@ -143,6 +143,15 @@ def test_so_does_the_process_that_they_are_forked_from(calls: Calls) -> None:
     assert os.sched_getscheduler(0) != os.SCHED_IDLE
 
 
+def test_the_broker_has_the_processor_before_a_call_where_sessions_share_it(calls: Calls) -> None:
+    parent = calls.run(BUDGET, Departure(), os.getppid)
+    assert os.getsid(parent) == parent
+    autogroup = Path(f"/proc/{parent}/autogroup")
+    if not autogroup.is_file():
+        pytest.skip("the kernel does not share processors out among sessions")
+    assert autogroup.read_text().split()[-1] == "10"
+
+
 def test_a_call_raises_what_the_input_made_it_raise(calls: Calls) -> None:
     with pytest.raises(InputError, match="this is wrong") as refused:
         calls.run(BUDGET, Departure(), refuse)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 
-from datamill.service.bounded_work.child import stand_back
+from datamill.service.bounded_work.child import leave_session, stand_back
 
 _MODULES = [
     "datamill.design.fleet_plan",
@@ -35,6 +35,7 @@ def _load() -> None:
             os._exit(0)
         importlib.import_module(name)
     # Forks as well are made when nobody else wants the processor.
+    leave_session()
     stand_back()
 
 
