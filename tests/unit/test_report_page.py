@@ -44,7 +44,10 @@ def test_the_answer_says_what_else_mattered_and_bounds_what_did_not() -> None:
     answer = write_answer(*make_study())
     mattered, hidden = answer.mattered
     assert "optimization" in mattered
-    assert "for xz at -O0" in mattered
+    # xz: 0.6 at -O0, 1 at the other two levels, so that the change is from 3 to 5.
+    change = re.search(r"at -O\d ([\d.]+)% \(.*\) higher than at -O0 for xz", mattered)
+    assert change is not None
+    assert float(change.group(1)) == pytest.approx(100 * (1 / 0.6 - 1), rel=0.05)
     assert "Not detectable here" in hidden
     assert re.search(r"aslr at most [\d.]+%", hidden)
     assert "no effect" not in " ".join(answer.lines())
@@ -73,8 +76,7 @@ def test_a_unit_of_ones_own_is_read_without_braces() -> None:
     assert choose_scale("B/{widget}", 3000.0) == Scale(1e-3, "kB/widget")
 
 
-def test_factors_of_one_package_are_not_called_what_else_mattered() -> None:
-    assert any(line.startswith("What mattered") for line in write_answer(*make_study(packages=1)).mattered)
+def test_what_mattered_beside_the_packages_is_called_what_else_mattered() -> None:
     assert any(line.startswith("What else mattered") for line in write_answer(*make_study()).mattered)
 
 
@@ -110,12 +112,21 @@ def test_an_empty_table_has_no_answer_and_still_a_page() -> None:
     assert "no answer yet" in render_page(experiment, design, table.head(0), summary)
 
 
-def test_one_package_is_described_by_its_mean_with_interval() -> None:
+def test_a_question_about_a_factor_is_answered_by_its_levels() -> None:
     answer = write_answer(*make_study(packages=1))
-    assert re.match(
-        r"Mean rate of xz: [\d.]+ MB/s \(95% interval [\d.]+ to [\d.]+\), n = 17\.", answer.headline
+    change = re.match(
+        r"optimization matters: at -O\d rate is ([\d.]+)% \(95% interval ([\d.]+)% to ([\d.]+)%\) higher "
+        r"than at -O0 \(the largest difference of 3 levels\)\.",
+        answer.headline,
     )
-    assert "optimization" in answer.mattered[0]
+    assert change is not None
+    estimate, low, high = map(float, change.groups())
+    assert low < 100 * (1 / 0.6 - 1) < high
+    assert low < estimate < high
+    levels = r"Mean rate: 1.2\d* MB/s \(95% interval .*\) at -O0, n = 5; .* at -O1, n = 6; .* at -O2, n = 6\."
+    assert re.match(levels, answer.details[0])
+    assert re.match(r"Mean rate of xz: [\d.]+ MB/s \(95% interval .*\), n = 17\.", answer.details[1])
+    assert not any("optimization" in line for line in answer.mattered)
 
 
 def test_shared_builds_are_a_limit_of_the_answer() -> None:

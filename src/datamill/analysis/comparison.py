@@ -103,7 +103,7 @@ def compare_packages(
         count = int(cells.counts[(cells.codes[:, factor] == code) & (weights[name] != 0)].sum())
         means.append(PackageMean(name, count, bound_contrast(contrast, confidence), contrast.df))
     compare = partial(
-        _compare_pair,
+        compare_means,
         cells,
         weights,
         errors=errors,
@@ -194,7 +194,7 @@ def _rank_packages(means: Sequence[PackageMean], direction: Direction) -> list[s
     return [mean.package for mean in sorted(means, key=lambda mean: sign * mean.value.estimate)]
 
 
-def _compare_pair(
+def compare_means(
     cells: Cells,
     weights: Mapping[str, FloatArray],
     package: str,
@@ -206,6 +206,10 @@ def _compare_pair(
     confidence: float,
     alpha: float,
 ) -> PairComparison:
+    """Compare two means, each a weighted sum of cells (K) by its name in `weights`.
+
+    Interval and p-value are adjusted for the number of `comparisons` (Bonferroni).
+    """
     above, below = weights[package], weights[baseline]
     difference = estimate_contrast(cells, above - below, errors)
     level = 1 - (1 - confidence) / comparisons

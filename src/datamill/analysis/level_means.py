@@ -39,24 +39,6 @@ class LevelMean:
     percent: Interval | None
 
 
-@dataclass(frozen=True, slots=True)
-class LevelDeviation:
-    """The largest deviation of a level from its group's mean, in the response's unit.
-
-    No level departs by more than `at_most`, with the stated confidence. `percent` and
-    `at_most_percent` are the same in percent of the mean (None when that may be zero).
-    """
-
-    group: str
-    factor: str
-    level: str
-    n: int
-    departure: Interval
-    at_most: float
-    percent: Interval | None
-    at_most_percent: float | None
-
-
 def estimate_level_means(
     cells: Cells,
     *,
@@ -80,7 +62,7 @@ def estimate_level_means(
         member = np.ones(cells.counts.size, dtype=bool)
         if group_factor is not None:
             member = cells.codes[:, group_factor] == code
-        member &= _is_complete(cells, member, factor)
+        member &= is_complete(cells, member, factor)
         if not member.any():
             continue
         whole = member / member.sum()
@@ -109,7 +91,7 @@ def estimate_level_means(
     return tuple(results)
 
 
-def _is_complete(cells: Cells, member: NDArray[np.bool_], factor: int) -> NDArray[np.bool_]:
+def is_complete(cells: Cells, member: NDArray[np.bool_], factor: int) -> NDArray[np.bool_]:
     """Cells whose combination of the other factors has data at every level of this one."""
     others = np.delete(cells.codes, factor, axis=1)
     levels = len(cells.factors[factor].levels)
@@ -119,56 +101,3 @@ def _is_complete(cells: Cells, member: NDArray[np.bool_], factor: int) -> NDArra
     complete = np.zeros_like(member)
     complete[np.flatnonzero(member)] = (counts == levels)[inverse.reshape(-1)]
     return complete
-
-
-def find_largest_deviations(
-    cells: Cells,
-    *,
-    factor: int,
-    group_factor: int | None,
-    confidence: float,
-    fallback: tuple[PooledError, ...] = (),
-    blocks: WithinBlocks | None = None,
-) -> tuple[LevelDeviation, ...]:
-    """For each group the level that departs most from the group's mean.
-
-    The intervals hold for all levels of the factor together (Bonferroni), since the largest is
-    chosen after looking.
-    """
-    levels = len(cells.factors[factor].levels)
-    # Two levels deviate by the same amount in opposite directions: there is nothing to choose.
-    together = 1 if levels == 2 else levels
-    means = estimate_level_means(
-        cells,
-        factor=factor,
-        group_factor=group_factor,
-        confidence=1 - (1 - confidence) / together,
-        fallback=fallback,
-        blocks=blocks,
-    )
-    results = []
-    for group in dict.fromkeys(mean.group for mean in means):
-        of_group = [mean for mean in means if mean.group == group]
-        sizes = [abs(mean.departure.estimate) for mean in of_group]
-        # The last of equals, so that a two-level factor is told by its second level.
-        at = max(i for i, size in enumerate(sizes) if size >= max(sizes) * (1 - 1e-9))
-        percents = [mean.percent for mean in of_group if mean.percent is not None]
-        results.append(
-            LevelDeviation(
-                group=group,
-                factor=cells.factors[factor].name,
-                level=of_group[at].level,
-                n=sum(mean.n for mean in of_group),
-                departure=of_group[at].departure,
-                at_most=max(_reach(mean.departure) for mean in of_group),
-                percent=of_group[at].percent,
-                at_most_percent=(
-                    max(_reach(percent) for percent in percents) if len(percents) == len(of_group) else None
-                ),
-            )
-        )
-    return tuple(results)
-
-
-def _reach(value: Interval) -> float:
-    return max(abs(value.low), abs(value.high))

@@ -19,11 +19,10 @@ from datamill.analysis.contrast import (
     use_pooled_errors,
 )
 from datamill.analysis.influence import rank_terms
+from datamill.analysis.level_changes import LevelChange, find_largest_changes
 from datamill.analysis.level_means import (
-    LevelDeviation,
     LevelMean,
     estimate_level_means,
-    find_largest_deviations,
 )
 from datamill.analysis.linear.assumptions import check_assumptions
 from datamill.analysis.linear.model import fit_linear_model
@@ -69,7 +68,7 @@ class ResponseAnalysis:
     influence: Influence | None
     checks: AssumptionChecks | None
     level_means: tuple[LevelMean, ...]
-    deviations: tuple[LevelDeviation, ...]
+    changes: tuple[LevelChange, ...]
     mean: PackageMean | None
     missing_packages: tuple[str, ...]
     confidence: float
@@ -139,7 +138,7 @@ def analyze_response(
         present = valid["package"].drop_nulls() if "package" in valid.columns else None
         name = str(present[0]) if present is not None and present.len() else next(iter(levels["package"]), "")
         mean = _estimate_mean(cells, name, experiment, fallback, warnings)
-    means, deviations = _compare_levels(cells, package_factor, experiment.confidence, fallback, blocks)
+    means, changes = _compare_levels(cells, package_factor, experiment, response, fallback, blocks)
     for part in (model, comparison, influence, checks):
         if part is not None:
             warnings += [warning for warning in part.warnings if warning not in warnings]
@@ -152,7 +151,7 @@ def analyze_response(
         influence=influence,
         checks=checks,
         level_means=means,
-        deviations=deviations,
+        changes=changes,
         mean=mean,
         missing_packages=missing.get("package", ()),
         confidence=experiment.confidence,
@@ -165,13 +164,14 @@ def analyze_response(
 def _compare_levels(
     cells: Cells,
     package_factor: int | None,
-    confidence: float,
+    experiment: Experiment,
+    response: Response,
     fallback: tuple[PooledError, ...],
     blocks: BlockFit | None,
-) -> tuple[tuple[LevelMean, ...], tuple[LevelDeviation, ...]]:
-    """Means of the levels of all factors but the package, and their largest deviations, by package."""
+) -> tuple[tuple[LevelMean, ...], tuple[LevelChange, ...]]:
+    """Means of the levels of all factors but the package, and the largest changes between them."""
     means: list[LevelMean] = []
-    deviations: list[LevelDeviation] = []
+    changes: list[LevelChange] = []
     for index in range(len(cells.factors)):
         if index == package_factor:
             continue
@@ -179,19 +179,21 @@ def _compare_levels(
             cells,
             factor=index,
             group_factor=package_factor,
-            confidence=confidence,
+            confidence=experiment.confidence,
             fallback=fallback,
             blocks=blocks,
         )
-        deviations += find_largest_deviations(
+        changes += find_largest_changes(
             cells,
             factor=index,
             group_factor=package_factor,
-            confidence=confidence,
+            direction=response.direction,
+            confidence=experiment.confidence,
+            alpha=experiment.alpha,
             fallback=fallback,
             blocks=blocks,
         )
-    return tuple(means), tuple(deviations)
+    return tuple(means), tuple(changes)
 
 
 def _phrase_measurements(observations: Observations, *, planned: bool) -> list[str]:

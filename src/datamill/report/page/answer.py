@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from datamill.analysis.linear.independence import TREND
-from datamill.analysis.records import Comparison, Interval, PackageMean, PairComparison
+from datamill.analysis.records import Comparison, PackageMean, PairComparison
 from datamill.analysis.response import ResponseAnalysis, analyze_response
 from datamill.design.records import Design
 from datamill.experiment.errors import InputError
@@ -19,16 +19,13 @@ from datamill.report.numbers import (
     format_fixed,
     format_interval,
     format_p,
-    format_percent,
-    name_confidence,
 )
+from datamill.report.page.by_factor import find_asked_change, list_level_means, phrase_asked_change
+from datamill.report.page.gaps import is_time, phrase_bounds, phrase_gap, take_ratio
 from datamill.report.page.mattered import phrase_influence
 from datamill.report.page.stopping import qualify_answer, states_means
 from datamill.report.page.uncertainty import describe_error_term, describe_n
 from datamill.report.records import Answer, TrialSummary
-
-#: Below this, percentages lower are all but 100 and a ratio says more.
-_TINY_RATIO = 0.01
 
 
 def write_answer(experiment: Experiment, design: Design, table: pl.DataFrame, trials: TrialSummary) -> Answer:
@@ -73,6 +70,7 @@ def phrase_answer(
     scale = scale_response(analysis)
     method = f"means of {analysis.observations.units}" if analysis.model is None else analysis.model.method
     comparison = analysis.comparison
+    asked = None
     if comparison is not None:
         method = comparison.method
         pairs = [phrase_pair(pair, analysis, scale) for pair in comparison.pairs]
@@ -83,6 +81,11 @@ def phrase_answer(
         details += [_phrase_cells(pair) for pair in comparison.pairs]
     elif analysis.mean is not None:
         headline = _phrase_mean(experiment, analysis, analysis.mean, scale)
+        if not (analysis.missing_packages or states_means(experiment, trials)):
+            asked = find_asked_change(experiment, analysis)
+        if asked is not None:
+            details += [*list_level_means(asked, analysis, scale), headline]
+            headline = phrase_asked_change(asked, analysis, scale)
         if analysis.missing_packages:
             missing = ", ".join(analysis.missing_packages)
             headline = f"There is no comparison: no valid data of {missing}. {headline}"
@@ -107,7 +110,7 @@ def phrase_answer(
         question=experiment.question,
         headline=headline,
         details=tuple(details),
-        mattered=phrase_influence(analysis, scale),
+        mattered=phrase_influence(analysis, scale, answered="" if asked is None else asked.factor),
         warnings=tuple(finish_sentence(warning) for warning in warnings),
         n=analysis.observations.cells.n,
         confidence=analysis.confidence,
@@ -146,12 +149,14 @@ def phrase_best(comparison: Comparison, analysis: ResponseAnalysis, scale: Scale
         names = " and ".join(pair.baseline for pair in unclear)
         return (
             f"{first.package} has the best mean {name} of {packages} packages, but the data do not tell it "
-            f"apart from {names}: {_phrase_bounds(unclear[0], scale, level)}."
+            f"apart from {names}: {phrase_bounds(unclear[0], scale, level)}."
         )
-    return (
-        f"{first.package} is the best of {packages} packages: its {name} is "
-        f"{_phrase_gap(first, first.package, scale, level)} that of {first.baseline}, the runner-up."
-    )
+    gap = phrase_gap(first, first.package, scale, level, fast=is_time(analysis))
+    if gap.endswith(" as"):
+        gap = f"by {name} it is {gap} {first.baseline}"
+    else:
+        gap = f"its {name} is {gap} that of {first.baseline}"
+    return f"{first.package} is the best of {packages} packages: {gap}, the runner-up."
 
 
 def phrase_pair(pair: PairComparison, analysis: ResponseAnalysis, scale: Scale) -> str:
@@ -161,7 +166,7 @@ def phrase_pair(pair: PairComparison, analysis: ResponseAnalysis, scale: Scale) 
         return _phrase_as_measured(pair, name, scale, analysis.response.direction)
     level = analysis.confidence
     if pair.verdict == "uncertain":
-        bounds = _phrase_bounds(pair, scale, level)
+        bounds = phrase_bounds(pair, scale, level)
         excludes_zero = pair.difference.low > 0 or pair.difference.high < 0
         if excludes_zero:
             return (
@@ -172,7 +177,10 @@ def phrase_pair(pair: PairComparison, analysis: ResponseAnalysis, scale: Scale) 
     winner, loser = (
         (pair.package, pair.baseline) if pair.verdict == "better" else (pair.baseline, pair.package)
     )
-    return f"{winner} is better: its {name} is {_phrase_gap(pair, winner, scale, level)} {loser}'s."
+    gap = phrase_gap(pair, winner, scale, level, fast=is_time(analysis))
+    if gap.endswith(" as"):
+        return f"{winner} is better: by {name} it is {gap} {loser}."
+    return f"{winner} is better: its {name} is {gap} {loser}'s."
 
 
 def _phrase_as_measured(pair: PairComparison, name: str, scale: Scale, direction: Direction) -> str:
@@ -181,7 +189,7 @@ def _phrase_as_measured(pair: PairComparison, name: str, scale: Scale, direction
         return f"{pair.package} and {pair.baseline} have the same {name}, without any variation."
     ahead = (pair.difference.estimate > 0) == (direction == "higher")
     winner, loser = (pair.package, pair.baseline) if ahead else (pair.baseline, pair.package)
-    ratio = _ratio_to(pair, winner)
+    ratio = take_ratio(pair, winner)
     word = "higher" if direction == "higher" else "lower"
     if ratio is None:
         size = abs(pair.difference.estimate) * scale.factor
@@ -195,53 +203,6 @@ def _phrase_as_measured(pair: PairComparison, name: str, scale: Scale, direction
         f"{winner}'s {name} was {gap} {loser}'s as measured; like trials did not differ, so no interval can "
         "be given."
     )
-
-
-def _phrase_gap(pair: PairComparison, winner: str, scale: Scale, level: float) -> str:
-    """By how much the winner's mean departs from the loser's, up to the name of the loser."""
-    ratio = _ratio_to(pair, winner)
-    if ratio is None:
-        difference = pair.difference if winner == pair.package else _negate(pair.difference)
-        word = "higher" if difference.estimate > 0 else "lower"
-        shown = difference if difference.estimate > 0 else _negate(difference)
-        return f"{format_interval(shown, scale, level)} {word} than"
-    if ratio.estimate >= 2:
-        decimals = count_decimals((ratio.high - ratio.low) / 2)
-        return (
-            f"{format_fixed(ratio.estimate, decimals)} times ({name_confidence(level)} interval "
-            f"{format_fixed(ratio.low, decimals)} to {format_fixed(ratio.high, decimals)})"
-        )
-    if ratio.estimate >= 1:
-        gap = Interval(*(100 * (value - 1) for value in (ratio.estimate, ratio.low, ratio.high)))
-        return f"{format_percent(gap, level)} higher than"
-    if ratio.estimate < _TINY_RATIO:
-        bounds = f"{ratio.low:.3g} to {ratio.high:.3g}"
-        return f"{ratio.estimate:.3g} times ({name_confidence(level)} interval {bounds})"
-    gap = Interval(*(100 * (1 - value) for value in (ratio.estimate, ratio.high, ratio.low)))
-    return f"{format_percent(gap, level)} lower than"
-
-
-def _ratio_to(pair: PairComparison, winner: str) -> Interval | None:
-    """Ratio of the winner's mean to the loser's, where it is bounded and positive."""
-    if pair.ratio is None or pair.ratio.low is None or pair.ratio.high is None or pair.ratio.low <= 0:
-        return None
-    if winner == pair.package:
-        return Interval(pair.ratio.estimate, pair.ratio.low, pair.ratio.high)
-    return Interval(1 / pair.ratio.estimate, 1 / pair.ratio.high, 1 / pair.ratio.low)
-
-
-def _phrase_bounds(pair: PairComparison, scale: Scale, level: float) -> str:
-    if pair.ratio is not None and pair.ratio.low is not None and pair.ratio.high is not None:
-        gap = Interval(
-            100 * (pair.ratio.estimate - 1), 100 * (pair.ratio.low - 1), 100 * (pair.ratio.high - 1)
-        )
-        return f"{pair.package} departs from {pair.baseline} by {format_percent(gap, level, signed=True)}"
-    shown = f"their difference is {format_interval(pair.difference, scale, level)}"
-    return f"{shown}; {pair.ratio.note}" if pair.ratio is not None and pair.ratio.note else shown
-
-
-def _negate(value: Interval) -> Interval:
-    return Interval(-value.estimate, -value.high, -value.low)
 
 
 def _phrase_mean(experiment: Experiment, analysis: ResponseAnalysis, mean: PackageMean, scale: Scale) -> str:

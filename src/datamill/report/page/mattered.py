@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from datamill.analysis.level_means import LevelDeviation
+from datamill.analysis.level_changes import LevelChange
 from datamill.analysis.records import Interval, TermInfluence
 from datamill.analysis.response import ResponseAnalysis
 from datamill.design.machines import MACHINE_FACTOR
@@ -16,25 +16,31 @@ from datamill.report.numbers import (
     format_percent,
     name_confidence,
 )
+from datamill.report.page.by_factor import excludes_zero, measure_change, phrase_change
 
 #: Influential factors that the answer names; the report has them all.
 _NAMED = 3
 
 
-def phrase_influence(analysis: ResponseAnalysis, scale: Scale) -> tuple[str, ...]:
-    """Factors that mattered, bounds on those not detected, and those of which nothing can be said."""
+def phrase_influence(analysis: ResponseAnalysis, scale: Scale, *, answered: str = "") -> tuple[str, ...]:
+    """Factors that mattered, bounds on those not detected, and those of which nothing can be said.
+
+    `answered` is the factor that the headline is about.
+    """
     # Without any error there is nothing to judge by, and nothing to say.
     if analysis.influence is None or analysis.model is None or analysis.model.error_ms == 0:
         return ()
-    found, hidden = list_influential_factors(analysis)
+    found, hidden = (
+        [name for name in names if name != answered] for names in list_influential_factors(analysis)
+    )
     lines = []
     if found:
         parts = list(dict.fromkeys(phrase_factor(factor, analysis, scale) for factor in found))
         more = f"; and {len(parts) - _NAMED} more, see the report" if len(parts) > _NAMED else ""
         # Without packages to compare, the factors are all that was asked about.
-        what = "What mattered" if analysis.comparison is None else "What else mattered"
+        what = "What mattered" if analysis.comparison is None and not answered else "What else mattered"
         lines.append(f"{what} (n = {analysis.influence.n}): {'; '.join(parts[:_NAMED])}{more}.")
-    bounded = [name for name in hidden if _list_departures(name, analysis)]
+    bounded = [name for name in hidden if _list_changes(name, analysis)]
     unknown = [name for name in hidden if name not in bounded]
     if bounded:
         lines.append(_phrase_undetected(bounded, analysis, scale))
@@ -74,30 +80,29 @@ def _list_detected(factor: str, analysis: ResponseAnalysis) -> list[TermInfluenc
     return [item for item in analysis.influence.terms if item.detected and index in item.term.factors]
 
 
-def _list_departures(factor: str, analysis: ResponseAnalysis) -> list[LevelDeviation]:
-    return [item for item in analysis.deviations if item.factor == factor]
+def _list_changes(factor: str, analysis: ResponseAnalysis) -> list[LevelChange]:
+    return [item for item in analysis.changes if item.factor == factor]
 
 
 def phrase_factor(factor: str, analysis: ResponseAnalysis, scale: Scale) -> str:
-    """The largest departures that a factor causes, in the two packages that feel it most.
+    """The largest change between levels of a factor, in the two packages that feel it most.
 
     Where no package by itself shows one, as with an interaction that changes sign, the strongest
     detected term that the factor is part of stands in.
     """
     detected = _list_detected(factor, analysis)
     names = [item.name for item in analysis.observations.cells.factors]
-    # By itself, or only in one package: this is what departures from each package's mean show.
+    # By itself, or only in one package: this is what changes between levels show.
     own = any(all(names[index] in (factor, "package") for index in item.term.factors) for item in detected)
-    shown = [item for item in _list_departures(factor, analysis) if own and _excludes_zero(item.departure)]
+    shown = [item for item in _list_changes(factor, analysis) if own and excludes_zero(item.pair.difference)]
     if not shown:
         return phrase_term(detected[0], analysis, scale)
-    shown.sort(key=lambda item: -_measure(item))
+    shown.sort(key=lambda item: -measure_change(item))
     parts = []
     for item in shown[:2]:
         who = "" if analysis.package_factor is None else f" for {item.group}"
-        parts.append(f"{_spell(item.percent, item.departure, analysis, scale)}{who} at {item.level}")
-    whose = "the mean" if analysis.package_factor is None else "each package's mean"
-    return f"{factor} (against {whose}: {', '.join(parts)})"
+        parts.append(f"{phrase_change(item, analysis, scale)}{who}")
+    return f"{factor} ({'; '.join(parts)})"
 
 
 def phrase_term(item: TermInfluence, analysis: ResponseAnalysis, scale: Scale) -> str:
@@ -122,26 +127,25 @@ def _phrase_undetected(factors: Sequence[str], analysis: ResponseAnalysis, scale
             "(see the warnings)."
         )
     parts = [f"{name} at most {_bound(name, analysis, scale)}" for name in factors]
-    whose = "the mean" if analysis.package_factor is None else "a package's mean"
     return (
-        f"Not detectable here (largest possible departure from {whose}, averaged over the other factors, "
+        "Not detectable here (largest possible change between two levels, averaged over the other factors, "
         f"with {name_confidence(analysis.confidence)} confidence): {', '.join(parts)}."
     )
 
 
 def _bound(factor: str, analysis: ResponseAnalysis, scale: Scale) -> str:
     """The largest of the packages' bounds, rounded up, with the packages where some have none."""
-    departures = _list_departures(factor, analysis)
-    percents = [item.at_most_percent for item in departures if item.at_most_percent is not None]
-    if len(percents) == len(departures):
+    changes = _list_changes(factor, analysis)
+    percents = [item.at_most_percent for item in changes if item.at_most_percent is not None]
+    if len(percents) == len(changes):
         text = f"{format_ceiling(max(percents), count_decimals(max(percents)))}%"
     else:
-        size = max(item.at_most for item in departures) * scale.factor
+        size = max(item.at_most for item in changes) * scale.factor
         text = f"{format_ceiling(size, count_decimals(size))} {scale.unit}".strip()
     if analysis.package_factor is None:
         return text
     packages = analysis.observations.cells.factors[analysis.package_factor].levels
-    covered = [item.group for item in departures]
+    covered = [item.group for item in changes]
     return text if len(covered) == len(packages) else f"{text} ({' and '.join(covered)} only)"
 
 
@@ -149,11 +153,3 @@ def _spell(percent: Interval | None, departure: Interval, analysis: ResponseAnal
     if percent is not None:
         return format_percent(percent, analysis.confidence, signed=True)
     return format_interval(departure, scale, analysis.confidence, signed=True)
-
-
-def _measure(item: LevelDeviation) -> float:
-    return abs(item.departure.estimate if item.percent is None else item.percent.estimate)
-
-
-def _excludes_zero(value: Interval) -> bool:
-    return value.low > 0 or value.high < 0
