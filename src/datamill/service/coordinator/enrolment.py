@@ -26,8 +26,8 @@ CLOCK_OFF_S = 60.0
 #: Longest name of a worker, with room for a number behind it.
 _MOST_NAME = 56
 #: Tokens of one user that are not used, and machines of one that are in the fleet.
-MOST_TOKENS = 1000
-MOST_MACHINES = 1000
+MOST_TOKENS = 10_000
+MOST_MACHINES = 10_000
 #: Some thousand packages.
 MOST_POLICY_BYTES = 256 << 10
 _PUBLIC_KEY = re.compile(r"U[A-Z2-7]{55}")
