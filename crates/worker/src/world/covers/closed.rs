@@ -66,11 +66,14 @@ pub fn find_closed_others() -> Vec<Cover> {
     found
 }
 
-/// Adds what is closed in a folder, down to a depth.
-pub fn look_into(folder: &Path, depth: u32, found: &mut Vec<Cover>) {
-    let mut walk = Walk::new(MOST_IN_SETTINGS);
+/// Adds what is closed in a folder, down to a depth, and takes the files and folders that it looks at from
+/// `left`; tells whether that was enough for all of them.
+pub fn look_into(folder: &Path, depth: u32, left: &mut usize, found: &mut Vec<Cover>) -> bool {
+    let mut walk = Walk::new(*left);
     walk.list(folder, depth + 1, found, &[]);
     walk.go_on(found);
+    *left = left.saturating_sub(walk.looked_at);
+    walk.looked_at <= walk.most && walk.pending.is_empty()
 }
 
 /// A walk over folders, outer ones first, made for speed: one is made for each trial, within the
@@ -218,7 +221,10 @@ mod tests {
         fs::set_permissions(root.join("closed"), Permissions::from_mode(0o750)).unwrap();
         symlink("open", root.join("link")).unwrap();
         let mut found = Vec::new();
-        look_into(root, 2, &mut found);
+        let mut left = 100;
+        assert!(look_into(root, 2, &mut left, &mut found));
+        assert!(left < 100);
+        assert!(!look_into(root, 2, &mut 3, &mut Vec::new()));
         let mut seen: Vec<_> = found
             .iter()
             .map(|cover| (cover.at.strip_prefix(root).unwrap(), cover.shows))

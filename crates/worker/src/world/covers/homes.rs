@@ -91,14 +91,16 @@ pub fn find_keys_of_homes(homes: &[PathBuf]) -> Vec<PathBuf> {
     found
 }
 
-/// How deep folders of a home that everybody may read are looked into.
+/// How deep folders of homes that everybody may read are looked into, and how many files and folders in all
+/// of them: what is not searched through is hidden.
 const DEPTH: u32 = 8;
+const MOST_IN_HOMES: usize = 20_000;
 
 /// What is not shown of all home folders.
 pub fn find_private_places() -> Vec<Cover> {
-    let mut found = Vec::new();
+    let (mut found, mut left) = (Vec::new(), MOST_IN_HOMES);
     for home in list_homes() {
-        look_at_home(&home, &mut found);
+        look_at_home(&home, &mut left, &mut found);
     }
     found
 }
@@ -138,27 +140,29 @@ fn is_the_systems(home: &Path) -> bool {
     programs.iter().any(|folder| home.starts_with(folder)) || home.components().count() < 2
 }
 
-fn look_at_home(home: &Path, found: &mut Vec<Cover>) {
+fn look_at_home(home: &Path, left: &mut usize, found: &mut Vec<Cover>) {
     let is_open = mode(home).is_some_and(|mode| mode & 0o005 == 0o005);
-    for entry in fs::read_dir(home).into_iter().flatten().flatten() {
+    let mut entries: Vec<_> = (fs::read_dir(home).into_iter().flatten().flatten()).collect();
+    // The same folders are searched through in each trial, whatever order the disk has them in.
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
         let (name, path) = (entry.file_name(), entry.path());
         let Some(name) = name.to_str() else {
             found.push(hidden(path));
             continue;
         };
         let is_shown = if TOOLCHAINS.contains(&name) {
-            look_into(&path, 1, found);
+            look_into(&path, 1, &mut { MOST_IN_HOMES }, found);
             true
         } else if PARTLY.iter().any(|(partly, _)| *partly == name) {
             true
         } else {
             let is_readable = || mode(&path).is_some_and(|mode| mode & 0o004 == 0o004);
-            let is_shown = is_open && !name.starts_with('.') && is_readable();
-            if is_shown {
-                // What is closed in it is closed to the worker's own packages, too.
-                look_into(&path, DEPTH, found);
-            }
-            is_shown
+            // What is closed in it is closed to the worker's own packages, too.
+            is_open
+                && !name.starts_with('.')
+                && is_readable()
+                && look_into(&path, DEPTH, left, found)
         };
         if !is_shown {
             found.push(hidden(path));
@@ -239,9 +243,9 @@ mod tests {
             fs::set_permissions(home.join(name), closed.clone()).unwrap();
         }
         fs::set_permissions(home, fs::Permissions::from_mode(0o755)).unwrap();
-        let hidden = || {
+        let hidden = |mut left: usize| {
             let mut found = Vec::new();
-            look_at_home(home, &mut found);
+            look_at_home(home, &mut left, &mut found);
             let names = found
                 .iter()
                 .map(|cover| cover.at.strip_prefix(home).unwrap());
@@ -259,10 +263,13 @@ mod tests {
             "private",
             "work/app/.env",
         ];
-        assert_eq!(hidden(), expected);
+        assert_eq!(hidden(1000), expected);
+        // What is not searched through is hidden with all that is in it.
+        let unsearched = hidden(1);
+        assert!(unsearched.contains(&"work".to_owned()), "{unsearched:?}");
         fs::set_permissions(home, fs::Permissions::from_mode(0o700)).unwrap();
         expected.pop();
         expected.extend(["public", "work"]);
-        assert_eq!(hidden(), expected);
+        assert_eq!(hidden(1000), expected);
     }
 }
