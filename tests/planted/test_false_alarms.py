@@ -83,7 +83,10 @@ def test_what_is_said_to_matter_never_has_an_interval_that_holds_zero() -> None:
         answer = write_answer(experiment, design, table.with_columns(value=values), summary)
         for line in answer.mattered:
             if line.startswith("What else"):
-                for low, high in re.findall(r"interval ([−+][\d.]+)% to ([−+][\d.]+)%", line):
+                for low, high, is_change in re.findall(
+                    r"interval ([−+]?[\d.]+)% to ([−+]?[\d.]+)%\)( \w+er)?", line
+                ):
                     told += 1
-                    assert low[0] == high[0], line
+                    # A change is higher or lower by two positive numbers; a departure has signs.
+                    assert "−" not in low + high if is_change else low[0] == high[0], line
     assert told > 20

@@ -39,7 +39,7 @@ FOUND = {
     "limits_are_forgotten": "has limits",
     "losses_are_not_told": "no event says that",
     "one_worker_is_forgotten": "is idle and gets no trial",
-    "owners_are_not_asked": "whose owner forbids it",
+    "owners_are_not_asked": "whose owner forbids it|could make it",
     "quarantine_is_forgotten_at_the_lease": "was in quarantine|may be leased",
     "reboots_are_dropped": "says reboot False",
     "records_are_not_checked": "is none that",

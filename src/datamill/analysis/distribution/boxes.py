@@ -27,11 +27,21 @@ class BoxSummary:
     beyond: tuple[float, ...]
 
 
+def reach_beyond_box(low: FloatArray, high: FloatArray) -> FloatArray:
+    """How far from its quartiles a box's whiskers reach at the most.
+
+    At least some units in the last place: between two values that rounding alone tells apart a quartile is
+    rounded itself, and both would lie beyond.
+    """
+    rounding = 4 * np.spacing(np.maximum(np.abs(low), np.abs(high)))
+    return np.asarray(np.maximum(1.5 * (high - low), rounding), dtype=np.float64)
+
+
 def summarize_box(values: FloatArray) -> BoxSummary:
     """Summarise the n ≥ 1 finite values of one group."""
     ordered = np.sort(np.asarray(values, dtype=np.float64))
     low, median, high = (float(q) for q in np.quantile(ordered, [0.25, 0.5, 0.75]))
-    reach = 1.5 * (high - low)
+    reach = float(reach_beyond_box(np.array(low), np.array(high)))
     inside = ordered[(ordered >= low - reach) & (ordered <= high + reach)]
     # Interpolated quartiles may lie beyond the last observation inside; a whisker never enters the box.
     low_whisker = min(float(inside[0]), low)

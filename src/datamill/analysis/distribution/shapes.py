@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamill.analysis.distribution.boxes import BoxSummary, summarize_box
+from datamill.analysis.distribution.boxes import BoxSummary, reach_beyond_box, summarize_box
 from datamill.analysis.distribution.summary import MOST_SORTED, find_quantiles, split_cells
 from datamill.analysis.model_data.cells import Cells, FloatArray
 from datamill.experiment.errors import InputError
@@ -53,7 +53,7 @@ def find_boxes(cells: Cells) -> tuple[CellBox, ...]:
         boxes = [summarize_box(part + cells.origin) for part in split_cells(cells)]
         return tuple(_cap(cell, box) for cell, box in enumerate(boxes))
     low, median, high = find_quantiles(cells, (0.25, 0.5, 0.75))
-    reach = 1.5 * (high - low)
+    reach = reach_beyond_box(low, high)
     floor, ceiling = low - reach, high + reach
     outside = np.flatnonzero((cells.values < floor[cells.of_row]) | (cells.values > ceiling[cells.of_row]))
     inside = np.ones(cells.n, dtype=bool)
