@@ -17,7 +17,7 @@ class LogLine:
     """A line of a log: the record's JSON text, and what the line says of itself and of the one before it.
 
     `checksum` is that which the line carries, or where it carries none, as in logs of older versions, the one
-    of its text. `is_whole` says whether the line is as it was written, as far as its own checksum tells.
+    of its text. `is_whole` says whether its own checksum fits it.
     """
 
     record: bytes

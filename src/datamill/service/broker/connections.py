@@ -13,7 +13,7 @@ from nats.aio.client import Client
 MOST_CONNECTIONS = 24
 #: Connections of all that are nobody's fault: then it is not asked whose they are.
 _FEW = MOST_CONNECTIONS
-#: How many the broker tells of at a time, and how many pages are asked for at the most.
+#: Connections that the broker lists at a time, and pages that are asked for at the most.
 _PAGE = 256
 _MOST_PAGES = 400
 _QUESTION = "$SYS.REQ.ACCOUNT.PING.CONNZ"

@@ -201,7 +201,7 @@ class BrokerLink:
             raise
 
     async def find_crowds(self) -> dict[str, int]:
-        """Return public keys with more connections than a worker needs, as far as the broker tells."""
+        """Return public keys with more connections than a worker needs, of those that the broker lists."""
         client = self._client
         if client is None or not client.is_connected:
             return {}

@@ -291,7 +291,7 @@ def _find_no_room(user: FileUser, upload: Upload) -> Response | None:
         413 if user.is_worker else 403,
         f"{format_size(held)} of yours are here, and at most {format_size(most)} are kept",
         where,
-        "" if user.is_worker else "Ask whoever runs the coordinator for room.",
+        "" if user.is_worker else "Ask the operator of the coordinator for room.",
     )
 
 

@@ -117,7 +117,7 @@ def _check_room(user: User, size_bytes: int, folder: Path, given: str) -> None:
         raise InputError(
             f"{files} files of yours are here, {format_size(held)}, and no more are kept",
             where=given,
-            remedy="Ask whoever runs the coordinator for room.",
+            remedy="Ask the operator of the coordinator for room.",
         )
     disk = shutil.disk_usage(folder)
     if disk.free - size_bytes < min(settings.RESERVED_BYTES, disk.total // 20):

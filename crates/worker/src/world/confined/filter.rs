@@ -182,7 +182,7 @@ fn filter_abi(abi: &Abi, asked: &[KernelInterface]) -> Vec<libc::sock_filter> {
     part
 }
 
-/// The answer to whoever makes a socket.
+/// The answer to a program that makes a socket.
 fn judge_family() -> Vec<libc::sock_filter> {
     let mut part = vec![load(FIRST_ARGUMENT)];
     for family in CONFINED_FAMILIES {
