@@ -83,7 +83,12 @@ def pilot(tmp_path: Path) -> Path:
 @pytest.fixture
 def bundle(tmp_path: Path) -> Path:
     """Six builds at 4 s, two at a time; executions of 0.5 s and 10 ms a measurement."""
-    made = make_bundle_folder(tmp_path / "pilot", EXPERIMENT)
+    return make_pilot(tmp_path / "pilot", EXPERIMENT)
+
+
+def make_pilot(folder: Path, text: str, *, digest: str | None = None) -> Path:
+    """A bundle of a pilot; with a `digest` all its builds gave the same executables."""
+    made = make_bundle_folder(folder, text)
     rng = np.random.default_rng(5)
     compiler = CompilerFacts(1, 1, {"-O2": 1}, 1, 1, 1, 0, 1, {"gcc": 1}, 0)
     levels = {build: rng.normal(10, 0.3) for build in range(1, 7)}
@@ -99,7 +104,9 @@ def bundle(tmp_path: Path) -> Path:
                 started_unix_ns=START + number * 10 * SECOND,
                 ended_unix_ns=START + number * 10 * SECOND + int((run_s + 0.2) * SECOND),
                 run=make_phase(int(run_s * SECOND)),
-                build=BuildFacts(f"b{trial.build}", "shared", True, setup, compiler),
+                build=BuildFacts(
+                    f"b{trial.build}", "shared", True, setup, compiler, executables_sha256=digest
+                ),
                 factors=(),
                 metrics={"op_ms": tuple(values.tolist())},
             )
@@ -196,6 +203,54 @@ def test_a_bundle_knows_what_its_repetitions_took(bundle: Path, capsys: pytest.C
     given = ask(capsys, bundle, "--build-time", "1min")
     assert given["costs"]["build"] == 60.0
     assert given["plan"]["builds"] <= content["plan"]["builds"]
+
+
+def test_times_are_those_of_all_versions_that_the_file_runs(
+    bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    two = make_pilot(tmp_path / "two", EXPERIMENT + '[[package]]\nname = "b"\npath = "b"\n')
+    content = ask(capsys, two, "--half-width", "1%", "--only", "a")
+    plan, costs = content["plan"], content["costs"]
+    each = costs["build"] + plan["executions"] * (
+        costs["execution"] + plan["measurements"] * costs["measurement"]
+    )
+    assert plan["time"] == pytest.approx(2 * plan["builds"] * each)
+    assert " for both versions" in " ".join(run(capsys, two, "--half-width", "1%")[1].split())
+    assert ask(capsys, two, "--time", "30min")["plan"]["time"] <= 1800
+    assert "for both" not in run(capsys, bundle, "--half-width", "1%")[1]
+
+
+def test_builds_that_are_one_and_the_same_are_not_planned(
+    bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`compare` says of such builds that chance in compilation is not sampled."""
+    assert ask(capsys, bundle)["plan"]["builds"] > 2
+    same = make_pilot(tmp_path / "same", EXPERIMENT, digest="0" * 64)
+    content = ask(capsys, same)
+    assert content["plan"]["builds"] == 1
+    assert content["plan"]["executions"] > 2
+    assert "builds = 1" in content["replication"]
+    assert "all 6 builds of package a gave the same executables" in content["notes"][0]
+    _, out, _ = run(capsys, same, "--detect", "5%")
+    assert out.startswith("To see a difference of 5%")
+    assert "Welch's test of execution means" in " ".join(out.split())
+    assert "nothing is known of how builds differ" not in out
+
+
+def test_a_plan_says_how_sure_it_is_to_suffice_and_takes_more_builds_when_asked(
+    pilot: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = ask(capsys, pilot, *COSTS, "--half-width", "1%")
+    assert 0.2 < content["sure"] < 0.6
+    surer = ask(capsys, pilot, *COSTS, "--half-width", "1%", "--assurance", "80%")
+    assert surer["sure"] >= 0.8
+    assert surer["plan"] == content["surer"]
+    answer = " ".join(run(capsys, pilot, *COSTS, "--half-width", "1%")[1].split())
+    assert f"It is {100 * content['sure']:.0f}% sure to suffice, as far as the pilot tells; " in answer
+    assert f"{content['surer']['builds']} builds are 80% sure (--assurance 80%)." in answer
+    for wrong in ("0", "1.2", "sure"):
+        assert "is no assurance" in refuse(capsys, pilot, *COSTS, "--assurance", wrong)
+    assert "a time is kept" in refuse(capsys, pilot, *COSTS, "--time", "2h", "--assurance", "0.8")
 
 
 def test_one_build_plans_for_this_build_and_says_what_cannot_be_known(

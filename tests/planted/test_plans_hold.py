@@ -1,18 +1,23 @@
 """Plans for planted three-level data: what they promise comes out, and nothing else would be better."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.stats import t as student
 from scipy.stats import ttest_ind
 
+from datamill.analysis.random_effects.assurance import count_assured, draw_variances, share_enough
+from datamill.analysis.random_effects.comparison import compare_versions
 from datamill.analysis.random_effects.false_alarms import simulate_false_alarms
 from datamill.analysis.random_effects.plan_records import PlanBasis, PlanBounds, PlanGoal, SquareDraw
 from datamill.analysis.random_effects.planner import Planner
-from datamill.analysis.random_effects.planning import draw_variances, plan_repetitions, take_basis
-from datamill.analysis.random_effects.records import NestedValues
+from datamill.analysis.random_effects.planning import plan_repetitions, take_basis
+from datamill.analysis.random_effects.power import find_noncentrality
+from datamill.analysis.random_effects.records import Level, NestedValues
 from datamill.analysis.random_effects.variance import estimate_variances
+from datamill.experiment.errors import InputError
 from datamill.results.costs import RepetitionCosts
 
 BUILD, EXECUTION, MEASUREMENT = 0.04, 0.01, 0.2
@@ -75,6 +80,25 @@ def test_the_planned_power_comes_out() -> None:
     assert (ttest_ind(first, second, axis=1).pvalue < 0.05).mean() == pytest.approx(0.05, abs=0.02)
 
 
+@pytest.mark.parametrize("builds", [2, 3, 5])
+def test_compare_sees_the_difference_as_often_as_the_plan_promises(builds: int) -> None:
+    """Also in plans of two builds, planned for 90% power by Student's larger df and then seen in 60%."""
+    rng = np.random.default_rng(builds)
+    difference = float(
+        np.sqrt(2 * BUILD / builds) * find_noncentrality(np.array([float(builds)]), 0.05, 0.9)[0]
+    )
+    basis = PlanBasis({"build": BUILD}, {"execution": "", "measurement": ""}, 10.0, {})
+    best = plan_repetitions(basis, COSTS, PlanGoal("detect", difference * (1 + 1e-9))).best
+    assert (best.builds, best.power) == (builds, pytest.approx(0.9, abs=1e-6))
+    seen = 0
+    for _ in range(1000):
+        old, new = (
+            nest(rng.normal(mean, math.sqrt(BUILD), (builds, 1, 1))) for mean in (10, 10 + difference)
+        )
+        seen += compare_versions([old, replace(new, version="new")]).changes[0].detected
+    assert seen / 1000 == pytest.approx(0.9, abs=0.03)
+
+
 def test_the_range_from_a_pilot_holds_the_number_that_is_really_needed() -> None:
     rng = np.random.default_rng(8)
     goal = PlanGoal("half_width", 0.15)
@@ -89,6 +113,58 @@ def test_the_range_from_a_pilot_holds_the_number_that_is_really_needed() -> None
         assert plan.high is not None
         held += plan.low <= needed <= plan.high
     assert held / len(pilots) == pytest.approx(0.95, abs=0.045)
+
+
+def find_squares(values: np.ndarray) -> dict[Level, SquareDraw]:
+    """The mean squares of one planted pilot, with their degrees of freedom."""
+    l, m, n = values.shape  # noqa: E741
+    of_builds, of_executions = values.mean(axis=(1, 2)), values.mean(axis=2)
+    return {
+        "build": SquareDraw(float(of_builds.var(ddof=1)), l - 1),
+        "execution": SquareDraw(float(of_executions.var(axis=1, ddof=1).mean()), l * (m - 1)),
+        "measurement": SquareDraw(float(values.var(axis=2, ddof=1).mean()), l * m * (n - 1)),
+    }
+
+
+def test_plans_are_as_sure_to_suffice_as_they_say_and_point_estimates_are_not() -> None:
+    """Of a thousand pilots of five builds, a third of the plans from estimates taken as exact suffice."""
+    rng = np.random.default_rng(11)
+    goal = PlanGoal("detect", 0.3)
+    planner = Planner(BASIS, COSTS, PlanBounds(), 2)
+    needed = planner.count_outer(4, 10, goal)
+    assert needed is not None
+    exact, assured, said = 0, 0, []
+    for values in plant(rng, 1000, 5, 4, 10):
+        squares = find_squares(values)
+        pilot = PlanBasis(BASIS.components, {}, 10.0, squares, 5, 4, 10)
+        taken = planner.count_for(squares["build"].value, goal)
+        drawn = draw_variances(pilot, 4, 10, 1)
+        surer = count_assured(planner, goal, drawn, 0.8)
+        assert taken is not None
+        assert surer is not None
+        exact, assured = exact + (taken >= needed), assured + (surer >= needed)
+        said.append(share_enough(taken, goal, drawn))
+    assert exact / 1000 == pytest.approx(float(np.mean(said)), abs=0.05)
+    assert exact / 1000 < 0.46
+    assert assured / 1000 == pytest.approx(0.8, abs=0.04)
+
+
+def test_a_plan_with_an_assurance_has_it_and_one_without_says_its_own() -> None:
+    values = plant(np.random.default_rng(12), 1, 6, 4, 10)[0]
+    basis = PlanBasis(BASIS.components, {}, 10.0, find_squares(values), 6, 4, 10)
+    goal = PlanGoal("half_width", 0.15)
+    taken, surer = (plan_repetitions(basis, COSTS, replace(goal, assurance=share)) for share in (None, 0.8))
+    assert taken.sure is not None
+    assert surer.sure is not None
+    assert taken.sure < 0.6 < 0.8 <= surer.sure < 0.85
+    assert surer.best == taken.surer
+    assert surer.surer is None
+    with pytest.raises(InputError, match="no plan within bounds is so sure to suffice: with"):
+        plan_repetitions(
+            basis, COSTS, replace(goal, assurance=0.95), PlanBounds(builds=(2, surer.best.builds))
+        )
+    with pytest.raises(InputError, match="count as exact"):
+        plan_repetitions(BASIS, COSTS, replace(goal, assurance=0.8))
 
 
 def test_drawn_variances_have_the_spread_of_their_pivots() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -25,7 +25,7 @@ from datamill.analyses.records import Analysis
 from datamill.analysis.random_effects.plan_notes import list_pilot_warnings
 from datamill.analysis.random_effects.plan_records import Plan, PlanBasis, PlanBounds
 from datamill.analysis.random_effects.planning import plan_repetitions, take_basis, trace_widths
-from datamill.analysis.random_effects.records import LEVELS
+from datamill.analysis.random_effects.records import LEVELS, NestedValues
 from datamill.analysis.random_effects.variance import estimate_variances
 from datamill.analysis.random_effects.within_executions import check_measurement_order
 from datamill.experiment.errors import InputError
@@ -35,6 +35,8 @@ from datamill.report.verbs.plan_json import format_plan_json
 from datamill.report.verbs.plan_text import PlanNotes, format_plan, phrase_plan
 from datamill.results.bundle import open_bundle
 from datamill.results.costs import RepetitionCosts, measure_costs
+from datamill.results.replication_warnings import find_identical_builds
+from datamill.results.validity import count_trials_once
 
 _COST_OPTIONS = "--build-time, --execution-time and --measurement-time (or --costs b=…,w=…,q=…)"
 
@@ -108,6 +110,7 @@ def plan(
     detect: str | float | None = None,
     alpha: float = 0.05,
     power: float = 0.9,
+    assurance: str | float | None = None,
     only: str = "",
     confidence: float | None = None,
     variances: str | Sequence[float | None] | None = None,
@@ -128,14 +131,16 @@ def plan(
     execution and value. Without it `variances` are those between builds, executions and measurements, in the
     unit squared, and `mean` the mean. Goals: a `half_width` of the interval, relative (`"1%"`) or in the
     unit; the narrowest in a `time` (seconds, or `"2h"`); a difference between two versions to `detect` with
-    `power` at `alpha`. Times that a bundle has measured need not be given; `costs` are the paper's, such as
-    `"b=5000,w=100,q=1"`. `builds`, `executions`, `measurements` bound the search: a number or `"5:30"`.
+    `power` at `alpha`. `assurance` is how sure the plan is to be to suffice, such as `"80%"`, given how
+    little the pilot tells of the variances; without it its estimates are taken as they are. Times that a
+    bundle has measured need not be given; `costs` are the paper's, such as `"b=5000,w=100,q=1"`. `builds`,
+    `executions`, `measurements` bound the search: a number or `"5:30"`.
 
     Raises:
         InputError: something is missing or cannot be, or no plan reaches the goal; says what to do.
     """
     confidence, seed, alpha = take_confidence(confidence), take_seed(seed), take_alpha(alpha)
-    goal = take_goal(half_width, time, detect, alpha, power)
+    goal = take_goal(half_width, time, detect, alpha, power, assurance)
     bounds = take_bounds(builds, executions, measurements)
     asked_costs = _take_costs(
         {"build": build_time, "execution": execution_time, "measurement": measurement_time}, costs
@@ -166,6 +171,7 @@ def plan(
             goal.resolve(pilot.basis.mean, level),
             bounds,
             operation_s=_find_operation(pilot) if timed else 1.0 if asked_costs.paper else None,
+            versions=len(pilot.read.versions) if pilot.read and pilot.read.experiment else 1,
             doubts=pilot.doubts,
             seed=seed,
         )
@@ -224,6 +230,8 @@ def _take_variances(variances: object, mean: float | None, response: str, unit: 
 def _estimate(read: NestedData, only: str, confidence: float, seed: int) -> _Pilot:
     """Variances of the version asked for, or of the one that varies most."""
     versions = [choose_version(read.versions, only)] if only else list(read.versions)
+    one_build = _find_identical_builds(read, versions)
+    versions = [nested.pool_builds() if one_build[nested.version] else nested for nested in versions]
     estimates = [estimate_variances(nested, confidence, seed=seed) for nested in versions]
 
     def rank(index: int) -> float:
@@ -243,7 +251,7 @@ def _estimate(read: NestedData, only: str, confidence: float, seed: int) -> _Pil
             f" of {nested.version}, which varies most of {len(versions)} versions (--only names another)"
         )
     return _Pilot(
-        take_basis(estimate),
+        replace(take_basis(estimate), one_build=one_build[nested.version]),
         nested.response,
         nested.unit,
         nested.version,
@@ -251,6 +259,23 @@ def _estimate(read: NestedData, only: str, confidence: float, seed: int) -> _Pil
         read,
         (*read.notes, *list_pilot_warnings(nested, check_measurement_order(nested))),
     )
+
+
+def _find_identical_builds(read: NestedData, versions: Sequence[NestedValues]) -> dict[str, str]:
+    """How the builds of each version are known to be one and the same; empty where they may differ."""
+    found: dict[str, str] = {}
+    if read.experiment is not None and read.experiment.replication is not None:
+        bundle = open_bundle(Path(read.source))
+        records = bundle.read_records()
+        counted = count_trials_once(records).counted
+        standing = [record for record in records if counted[record.trial_id] == record.attempt]
+        found = find_identical_builds(bundle.design, standing)
+    packages = [package.name for package in read.experiment.packages] if read.experiment else []
+    only = packages[0] if len(packages) == 1 else ""
+    return {
+        nested.version: found.get(only or nested.version.split(", ")[0], "") if nested.build_count > 1 else ""
+        for nested in versions
+    }
 
 
 def _count(number: float, name: str) -> str:

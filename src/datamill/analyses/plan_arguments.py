@@ -214,6 +214,7 @@ class AskedGoal:
     time_in_seconds: bool
     alpha: float
     power: float
+    assurance: float | None = None
 
     def resolve(self, mean: float | None, confidence: float) -> PlanGoal:
         """The goal in the response's unit.
@@ -224,10 +225,17 @@ class AskedGoal:
         value = self.time
         if self.size is not None:
             value = self.size.resolve(mean, _name_option(self.kind))
-        return PlanGoal(self.kind, value, confidence, self.alpha, self.power)
+        return PlanGoal(self.kind, value, confidence, self.alpha, self.power, self.assurance)
 
 
-def take_goal(half_width: object, time: object, detect: object, alpha: float, power: object) -> AskedGoal:
+def take_goal(
+    half_width: object,
+    time: object,
+    detect: object,
+    alpha: float,
+    power: object,
+    assurance: object = None,
+) -> AskedGoal:
     """The one goal of several that is given; a half-width of 1% without any.
 
     Raises:
@@ -261,7 +269,35 @@ def take_goal(half_width: object, time: object, detect: object, alpha: float, po
         kind, size = "detect", take_size("detect", detect)
     else:
         size = take_size("half_width", half_width if named else "1%")
-    return AskedGoal(kind, size, seconds, in_seconds, alpha, float(power))
+    sure = None if assurance is None or assurance == "" else _take_assurance(assurance)
+    if kind == "time" and sure is not None:
+        raise InputError(
+            "a time is kept whatever the variances are",
+            where="--assurance",
+            remedy="Leave it out, or ask for a half-width or a difference.",
+        )
+    return AskedGoal(kind, size, seconds, in_seconds, alpha, float(power), sure)
+
+
+def _take_assurance(given: object) -> float:
+    """A share between 0 and 1, as `80%` or 0.8.
+
+    Raises:
+        InputError: it is none.
+    """
+    share = -1.0
+    if isinstance(given, str) and (match := _SIZE.fullmatch(given)):
+        share = float(match[1]) / (100 if match[2] else 1)
+    elif isinstance(given, Real) and not isinstance(given, bool):
+        share = float(given)
+    # Beyond this the draws of the pilot's variances say nothing.
+    if not 0 < share <= 0.99:
+        raise InputError(
+            f"{given!r} is no assurance above 0 and up to 99%",
+            where="--assurance",
+            remedy="Write how sure the plan is to be to suffice, such as 80%.",
+        )
+    return share
 
 
 def _name_option(name: str) -> str:

@@ -18,8 +18,8 @@ from datamill.experiment.errors import InputError
 
 #: Options that a plan takes and the simulation of false alarms does not.
 _OF_PLANS = (
-    "half_width", "time", "detect", "variances", "mean", "build_time", "execution_time", "measurement_time",
-    "costs", "builds", "executions", "measurements",
+    "half_width", "time", "detect", "assurance", "variances", "mean", "build_time", "execution_time",
+    "measurement_time", "costs", "builds", "executions", "measurements",
 )  # fmt: skip
 
 
@@ -39,6 +39,12 @@ _OF_PLANS = (
 )
 @click.option(
     "--power", type=float, default=0.9, show_default=True, help="How surely the difference is to be seen."
+)
+@click.option(
+    "--assurance",
+    metavar="SHARE",
+    help="How surely the plan is to suffice, such as 80%, given that the pilot tells variances with "
+    "uncertainty [its estimates are taken as they are].",
 )
 @click.option(
     "--alpha", type=float, default=0.05, show_default=True, help="How often none may be taken for one."

@@ -86,8 +86,28 @@ def _list_repeated(pairs: Sequence[tuple[PlannedTrial, TrialRecord]]) -> list[st
     )
 
 
-def _judge_builds(package: str, pairs: Sequence[tuple[PlannedTrial, TrialRecord]], remedy: str) -> list[str]:
-    """Say when builds that should differ by chance are one and the same."""
+def find_identical_builds(design: Design, records: Sequence[TrialRecord]) -> dict[str, str]:
+    """Return packages whose builds are all one and the same, and how that is known, by package.
+
+    Without `setup.sh` nothing is built; otherwise all builds gave the same executables.
+    """
+    planned = {trial.trial_id: trial for trial in design.trials}
+    by_package: dict[str, list[tuple[PlannedTrial, TrialRecord]]] = defaultdict(list)
+    for record in records:
+        trial = planned[record.trial_id]
+        if record.outcome == "completed" and trial.purpose == "question":
+            by_package[record.package].append((trial, record))
+    found = {}
+    for package, pairs in by_package.items():
+        if identical := _find_identical(package, pairs):
+            found[package] = identical[0]
+    return found
+
+
+def _find_identical(
+    package: str, pairs: Sequence[tuple[PlannedTrial, TrialRecord]]
+) -> tuple[str, bool] | None:
+    """How builds of a package are known to be one and the same, and whether there is anything to build."""
     digests: Mapping[int, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
     made: Mapping[int, dict[int, bool]] = defaultdict(dict)
     for trial, record in pairs:
@@ -98,23 +118,28 @@ def _judge_builds(package: str, pairs: Sequence[tuple[PlannedTrial, TrialRecord]
             digests[trial.point][trial.build].add(record.build.executables_sha256)
     most = max((len(builds) for builds in made.values()), default=0)
     if most < 2:
-        return []
+        return None
     if not any(built for builds in made.values() for built in builds.values()):
-        return [
-            f"package {package} has no setup.sh: its {most} builds are one and the same, and what varies "
-            "between them is nothing but time"
-        ]
+        return f"package {package} has no setup.sh: its {most} builds are one and the same", False
     alike = [
         builds
         for point, builds in digests.items()
         if len(builds) > 1 and len(builds) == len(made[point]) and len(set().union(*builds.values())) == 1
     ]
     if alike and len(alike) == len(made):
-        return [
-            f"all {len(alike[0])} builds of package {package} gave the same executables: chance in "
-            f"compilation is not sampled{remedy}"
-        ]
-    return []
+        return f"all {len(alike[0])} builds of package {package} gave the same executables", True
+    return None
+
+
+def _judge_builds(package: str, pairs: Sequence[tuple[PlannedTrial, TrialRecord]], remedy: str) -> list[str]:
+    """Say when builds that should differ by chance are one and the same."""
+    identical = _find_identical(package, pairs)
+    if identical is None:
+        return []
+    known, is_built = identical
+    if not is_built:
+        return [f"{known}, and what varies between them is nothing but time"]
+    return [f"{known}: chance in compilation is not sampled{remedy}"]
 
 
 def _name_remedy(experiment: Experiment) -> str:

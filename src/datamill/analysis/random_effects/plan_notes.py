@@ -18,9 +18,16 @@ _BELOW: dict[Level, str] = {"build": "executions", "execution": "measurements", 
 def list_notes(basis: PlanBasis, goal: PlanGoal) -> tuple[str, ...]:
     """What follows from variances of zero and levels that are not known."""
     notes = []
+    if basis.one_build:
+        notes.append(
+            f"{basis.one_build}, so that further ones bring nothing that executions do not: one build is "
+            "planned, and executions are the independent observations; to sample chance in compilation write "
+            "randomise_builds = true and measure a new pilot"
+        )
     known = [level for level in LEVELS if level in basis.components]
     if all(basis.components[level] == 0 for level in known):
         return (
+            *notes,
             "nothing varies here, so that the least there can be suffices as far as these variances tell; a "
             "response that never varies may be rounded, or read from a constant",
         )
@@ -42,11 +49,13 @@ def list_notes(basis: PlanBasis, goal: PlanGoal) -> tuple[str, ...]:
         else:
             notes.append(f"{found}: it is cheaper to repeat {_BELOW[level]} than {PLURALS[level]}")
     for level in LEVELS:
-        if level not in basis.components and level in basis.unknown and level != _outermost(basis):
+        outermost = level == _outermost(basis) or (level == "build" and basis.one_build)
+        if level not in basis.components and level in basis.unknown and not outermost:
             notes.append(f"{PLURALS[level]} are not planned, and stay at one each: {basis.unknown[level]}")
     if goal.kind == "detect":
         notes.append(
-            "both versions are taken to vary alike, and to be compared by Student's t of build means"
+            "both versions are taken to vary alike, and to be compared as `compare` does it, by Welch's test "
+            f"of {f'{basis.top} means' if basis.top != 'measurement' else 'measurements'}"
         )
     return tuple(notes)
 
@@ -59,7 +68,10 @@ def _outermost(basis: PlanBasis) -> Level | None:
 def list_warnings(basis: PlanBasis, best: PlannedRepetition) -> tuple[str, ...]:
     """Where the plan is weak."""
     warnings = []
-    if basis.top != "build":
+    if basis.one_build and basis.top == "execution":
+        # There is no other build that the plan could be too small for.
+        pass
+    elif basis.top != "build":
         higher = _outermost(basis)
         assert higher is not None
         warnings.append(

@@ -10,6 +10,8 @@ from datamill.analysis.random_effects.plan_search import Bounds
 from datamill.analysis.random_effects.records import LEVELS, Level
 from datamill.results.costs import RepetitionCosts
 
+#: How sure a plan should be to suffice, where nothing else is asked for: said beside each plan.
+SURER = 0.8
 #: What a plan is for: an interval of this half-width, the best that fits into a time, or a difference to see.
 GoalKind = Literal["half_width", "time", "detect"]
 
@@ -29,7 +31,8 @@ class PlanBasis:
     `components` are σ²_V, σ²_B, σ²_E by level; a level that is absent from them is not planned, and `unknown`
     says why. `mean` is None where nothing is known of it. `squares` are the pilot's mean squares, empty where
     variances were given and count as exact; `executions` and `measurements` the pilot's m and n, `builds` its
-    l (0 without a pilot).
+    l (0 without a pilot). `one_build` says how all builds are known to be one and the same, whose executions
+    are then what is planned; empty where they may differ.
     """
 
     components: Mapping[Level, float]
@@ -39,6 +42,7 @@ class PlanBasis:
     builds: int = 0
     executions: float = 1.0
     measurements: float = 1.0
+    one_build: str = ""
 
     @property
     def top(self) -> Level:
@@ -51,6 +55,8 @@ class PlanGoal:
     """What the plan is to reach.
 
     `value` is the half-width or the difference in the response's unit, or the time in the unit of the costs.
+    `assurance` is how sure the plan is to be to suffice, given that the pilot's variances are uncertain; None
+    takes them as exact.
     """
 
     kind: GoalKind
@@ -58,6 +64,7 @@ class PlanGoal:
     confidence: float = 0.95
     alpha: float = 0.05
     power: float = 0.9
+    assurance: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +80,7 @@ class PlanBounds:
 class PlannedRepetition:
     """So many builds, executions of each and measurements in each of those, and what that brings.
 
-    `time` is in the unit of the costs and, for a difference to see, that of both versions; `half_width` that
+    `time` is in the unit of the costs, that of all versions that are measured; `half_width` that
     of the interval to expect (root mean square), in the response's unit; `power` that of seeing the
     difference asked for, None where none is.
     """
@@ -116,8 +123,10 @@ class Plan:
 
     `low` and `high` bound, at `goal.confidence`, what the pilot's uncertain variances leave open: the number
     of the top level that reaches the goal with the plan's other numbers or, for a time, the half-width. None
-    without a pilot; `high` is infinite where more than the bounds allow might be needed. `notes` explain,
-    `warnings` limit.
+    without a pilot; `high` is infinite where more than the bounds allow might be needed. `sure` is the
+    probability that the plan suffices (that the variances are small enough for it), by the same draws, and
+    `surer` the plan that is sure to a share `SURER`: None where there is no goal to reach or no uncertainty.
+    All of `versions` are measured, each as planned. `notes` explain, `warnings` limit.
     """
 
     basis: PlanBasis
@@ -127,6 +136,9 @@ class Plan:
     optimum: RealOptimum
     low: float | None
     high: float | None
+    sure: float | None
+    surer: PlannedRepetition | None
+    versions: int
     alternatives: tuple[Alternative, ...]
     notes: tuple[str, ...]
     warnings: tuple[str, ...]

@@ -33,8 +33,10 @@ _FREE = 1e-6
 class Planner:
     """Plans for one basis, one table of costs and one set of bounds."""
 
-    def __init__(self, basis: PlanBasis, costs: RepetitionCosts, bounds: PlanBounds) -> None:
-        """Lay the levels out for the search.
+    def __init__(
+        self, basis: PlanBasis, costs: RepetitionCosts, bounds: PlanBounds, versions: int = 1
+    ) -> None:
+        """Lay the levels out for the search; so many `versions` are measured, and share a time.
 
         Raises:
             InputError: nothing costs anything, or bounds contradict each other.
@@ -44,7 +46,7 @@ class Planner:
                 "neither builds nor executions nor measurements cost anything, so that none are too many",
                 remedy="Say what they take: --build-time, --execution-time, --measurement-time.",
             )
-        self.basis, self.costs = basis, costs
+        self.basis, self.costs, self.versions = basis, costs, versions
         self.notes: list[str] = []
         self.levels = self._lay_out(bounds)
 
@@ -97,7 +99,7 @@ class Planner:
             each = self.levels.outer_cost + middle * (
                 self.levels.middle_cost + inner * self.levels.inner_cost
             )
-            fitting = int((goal.value - self.levels.fixed_cost) / each * (1 + 1e-12))
+            fitting = int((goal.value / self.versions - self.levels.fixed_cost) / each * (1 + 1e-12))
             return min(fitting, last) if fitting >= first else None
         return self.count_for(self.levels.compute_variance(middle, inner), goal)
 
@@ -122,8 +124,9 @@ class Planner:
             return None if only is None else (only, levels.middle[0], levels.inner[0])
         if goal.kind == "time":
             least = max(levels.least_cost, 1e-300)
-            outer = self.list_outer((goal.value - levels.fixed_cost) / least)
-            return find_narrowest(levels, goal.value, spread_interval(outer, goal.confidence))
+            time = goal.value / self.versions
+            outer = self.list_outer((time - levels.fixed_cost) / least)
+            return find_narrowest(levels, time, spread_interval(outer, goal.confidence))
         worst = self.count_for(levels.compute_variance(levels.middle[0], levels.inner[0]), goal)
         return find_cheapest(levels, allow(self.list_outer(worst or levels.outer[1]), goal))
 
@@ -133,16 +136,14 @@ class Planner:
         top = counts[0]
         quantile = float(stdtrit(top - 1.0, (1 + goal.confidence) / 2)) if top > 1 else math.inf
         power = None
-        versions = 1
         if goal.kind == "detect":
-            versions = 2
             power = float(compute_power(top, goal.value, variance, goal.alpha)) if top > 1 else None
         builds, executions, measurements = self.spell(counts)
         costs = self.costs
         each = costs.build_s + executions * (costs.execution_s + measurements * costs.measurement_s)
         half_width = quantile * math.sqrt(variance / top) if variance > 0 else 0.0
         return PlannedRepetition(
-            builds, executions, measurements, versions * builds * each, half_width, power
+            builds, executions, measurements, self.versions * builds * each, half_width, power
         )
 
     def spell(self, counts: Counts) -> Counts:

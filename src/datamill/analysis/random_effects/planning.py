@@ -10,14 +10,21 @@ is not the build, the same is done one level further down, within one build.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from datamill.analysis.model_data.cells import FloatArray
+from datamill.analysis.random_effects.assurance import (
+    assure,
+    count_assured,
+    draw_variances,
+    share_enough,
+)
 from datamill.analysis.random_effects.plan_notes import list_notes, list_warnings, refuse_goal
 from datamill.analysis.random_effects.plan_records import (
+    SURER,
     Alternative,
     Plan,
     PlanBasis,
@@ -32,8 +39,6 @@ from datamill.analysis.random_effects.plan_search import Counts
 from datamill.analysis.random_effects.planner import Planner
 from datamill.analysis.random_effects.records import LEVELS, Level, VarianceEstimate
 from datamill.results.costs import RepetitionCosts
-
-_DRAWS = 4000
 
 
 def take_basis(estimate: VarianceEstimate) -> PlanBasis:
@@ -90,37 +95,6 @@ def _root(cost: float, below_cost: float, below: float | None, variance: float |
     return math.sqrt(over / under)
 
 
-def draw_variances(basis: PlanBasis, middle: float, inner: float, seed: int) -> FloatArray:
-    """Draw the variance of one top-level repetition's mean, given the pilot's mean squares (4000 draws).
-
-    Generalised pivots (Weerahandi 1993): each mean square over a chi-square of its degrees of freedom; what a
-    level's square holds of those below it is taken away, and what is left below 0 counts as 0.
-    """
-    generator = np.random.default_rng(seed)
-    known = [level for level in LEVELS if level in basis.squares]
-    piloted = {"execution": basis.executions, "measurement": basis.measurements}
-    planned = {"execution": float(middle), "measurement": float(inner)}
-    if basis.top == "execution":
-        planned = {"measurement": float(middle)}
-    total = np.zeros(_DRAWS)
-    below: Level | None = None
-    held = np.zeros(_DRAWS)
-    for level in reversed(known):
-        square = basis.squares[level]
-        drawn = square.value * square.df / generator.chisquare(square.df, _DRAWS)
-        # A square expects that of the next known level too, over how often this is repeated within it.
-        own = drawn if below is None else np.maximum(drawn - held / _multiply(piloted, level, below), 0.0)
-        total += own / _multiply(planned, known[0], level)
-        held, below = drawn, level
-    return total
-
-
-def _multiply(counts: Mapping[str, float], outer: Level, inner: Level) -> float:
-    """How many repetitions of an inner level one of an outer level has."""
-    between = LEVELS[LEVELS.index(outer) + 1 : LEVELS.index(inner) + 1]
-    return math.prod(counts.get(level, 1.0) for level in between)
-
-
 def plan_repetitions(
     basis: PlanBasis,
     costs: RepetitionCosts,
@@ -128,23 +102,35 @@ def plan_repetitions(
     bounds: PlanBounds = PlanBounds(),  # noqa: B008 - frozen
     *,
     operation_s: float | None = None,
+    versions: int = 1,
     doubts: Sequence[str] = (),
     seed: int = 1,
 ) -> Plan:
     """Plan how often to repeat what: the cheapest that reaches the goal, or the most precise in a time.
 
-    A difference to see is between two versions with equal variances, each repeated as planned. `doubts` about
-    the pilot become warnings of the plan.
+    So many `versions` are measured, each as planned; a difference to see is between two, with equal
+    variances. With an assurance the number of the top level grows until so large a share of the variances
+    that the pilot leaves possible suffice; the numbers below it stay. `doubts` about the pilot become
+    warnings of the plan.
 
     Raises:
-        InputError: the bounds do not allow the goal; says how far they get.
+        InputError: the bounds do not allow the goal, or not so surely; says how far they get.
     """
-    planner = Planner(basis, costs, bounds)
+    versions = max(versions, 2) if goal.kind == "detect" else versions
+    planner = Planner(basis, costs, bounds, versions)
     counts = planner.find(goal)
     if counts is None:
         raise refuse_goal(planner, goal)
+    drawn = draw_variances(basis, counts[1], counts[2], seed) if basis.squares else None
+    if goal.assurance is not None:
+        counts = assure(planner, counts, goal, drawn, goal.assurance)
     best = planner.describe(counts, goal)
-    low, high = _bound(planner, counts, goal, seed)
+    low, high = _bound(planner, counts, goal, drawn)
+    sure, surer = None, None
+    if drawn is not None and goal.kind != "time":
+        sure = share_enough(counts[0], goal, drawn)
+        if sure < SURER and (more := count_assured(planner, goal, drawn, SURER)) is not None:
+            surer = planner.describe((more, *counts[1:]), goal)
     optimum = compute_optimum(basis, costs, operation_s)
     return Plan(
         basis=basis,
@@ -154,17 +140,21 @@ def plan_repetitions(
         optimum=optimum,
         low=low,
         high=high,
-        alternatives=_list_alternatives(planner, goal, counts, optimum),
+        sure=sure,
+        surer=surer,
+        versions=versions,
+        alternatives=_list_alternatives(planner, goal, counts, optimum, surer),
         notes=(*planner.notes, *list_notes(basis, goal)),
         warnings=(*list_warnings(basis, best), *doubts),
     )
 
 
-def _bound(planner: Planner, counts: Counts, goal: PlanGoal, seed: int) -> tuple[float | None, float | None]:
+def _bound(
+    planner: Planner, counts: Counts, goal: PlanGoal, drawn: FloatArray | None
+) -> tuple[float | None, float | None]:
     """What the uncertainty of the pilot's variances leaves open."""
-    if not planner.basis.squares:
+    if drawn is None:
         return None, None
-    drawn = draw_variances(planner.basis, counts[1], counts[2], seed)
     tail = (1 - goal.confidence) / 2
     low, high = (float(end) for end in np.quantile(drawn, [tail, 1 - tail]))
     if goal.kind == "time":
@@ -178,7 +168,11 @@ def _bound(planner: Planner, counts: Counts, goal: PlanGoal, seed: int) -> tuple
 
 
 def _list_alternatives(
-    planner: Planner, goal: PlanGoal, counts: Counts, optimum: RealOptimum
+    planner: Planner,
+    goal: PlanGoal,
+    counts: Counts,
+    optimum: RealOptimum,
+    surer: PlannedRepetition | None,
 ) -> tuple[Alternative, ...]:
     """What else could be done, and what that brings."""
     basis = planner.basis
@@ -189,6 +183,9 @@ def _list_alternatives(
         outer = planner.count_outer(middle, inner, goal)
         found.append((label, None if outer is None else (outer, middle, inner)))
 
+    if surer is not None:
+        more = (surer.builds, surer.executions, surer.measurements)[LEVELS.index(top)]
+        found.append((f"{100 * SURER:.0f}% sure to suffice", (more, *counts[1:])))
     if basis.builds:
         numbers = (basis.builds, basis.executions, basis.measurements)
         outer = round(numbers[LEVELS.index(top)])
@@ -232,7 +229,7 @@ def trace_widths(
     planner = Planner(plan.basis, plan.costs, bounds)
     width = PlanGoal("half_width", 0.0, plan.goal.confidence)
     least = planner.levels.fixed_cost + 2 * planner.levels.least_cost
-    own = plan.best.time / (2 if plan.goal.kind == "detect" else 1)
+    own = plan.best.time / plan.versions
     times = np.geomspace(least, max(10 * own, 30 * least), points)
     others: list[tuple[str, list[PlannedRepetition]]] = []
     if plan.basis.builds:

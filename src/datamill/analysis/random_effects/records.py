@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from datamill.analysis.model_data.cells import FloatArray, IntArray
@@ -31,6 +31,10 @@ class NestedValues:
     executions: IntArray
     builds: IntArray
     build_names: tuple[str, ...] = ()
+
+    def pool_builds(self) -> NestedValues:
+        """The same with all executions in one build: for builds that are one and the same."""
+        return replace(self, builds=self.builds[[0, -1]], build_names=self.build_names[:1])
 
     @property
     def build_count(self) -> int:

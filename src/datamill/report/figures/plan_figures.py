@@ -33,8 +33,7 @@ def draw_widths(notes: PlanNotes, plan: Plan, curves: Sequence[WidthCurve]) -> F
     ]
     if not points:
         raise InputError("nothing varies, so that there is no width to draw", remedy="The text says why.")
-    versions = 2 if plan.goal.kind == "detect" else 1
-    best_time = plan.best.time / versions
+    best_time = plan.best.time / plan.versions
     time_size, time_name = next((item for item in _TIMES if best_time >= item[0]), _TIMES[-1])
     if not notes.timed:
         time_size, time_name = 1.0, "measured operations"
@@ -44,9 +43,10 @@ def draw_widths(notes: PlanNotes, plan: Plan, curves: Sequence[WidthCurve]) -> F
         {"way": label, "time": time / time_size, "width": width * width_scale.factor, "counts": text}
         for label, time, width, text in points
     ]
+    of = " for one version" if plan.versions > 1 else ""
     x = alt.X(
         "time:Q",
-        title=f"time ({time_name})" if notes.timed else time_name,
+        title=f"time{of} ({time_name})" if notes.timed else f"{time_name}{of}",
         scale=alt.Scale(type="log", nice=False),
         axis=alt.Axis(format="~g", labelOverlap=True, tickCount=6),
     )
@@ -81,7 +81,7 @@ def draw_widths(notes: PlanNotes, plan: Plan, curves: Sequence[WidthCurve]) -> F
         target = [{"width": plan.goal.value * width_scale.factor}]
         layers.append(_rule(target, y="width:Q"))
     if plan.goal.kind == "time":
-        layers.append(_rule([{"time": plan.goal.value / time_size}], x="time:Q"))
+        layers.append(_rule([{"time": plan.goal.value / plan.versions / time_size}], x="time:Q"))
     if plan.best.half_width > 0:
         chosen = [
             {

@@ -27,10 +27,14 @@ def format_plan_json(notes: PlanNotes, plan: Plan) -> str:
             "confidence": goal.confidence,
             "alpha": goal.alpha if goal.kind == "detect" else None,
             "power": goal.power if goal.kind == "detect" else None,
+            "assurance": goal.assurance,
         },
         "plan": _spell(plan.best),
         "low": _finite(plan.low),
         "high": _finite(plan.high),
+        "sure": plan.sure,
+        "surer": _spell(plan.surer) if plan.surer else None,
+        "versions": plan.versions,
         "alternatives": [
             {"label": item.label, **(_spell(item.repetition) if item.repetition else {"builds": None})}
             for item in plan.alternatives

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from datamill.analysis.random_effects.plan_records import Plan, PlannedRepetition
+from datamill.analysis.random_effects.plan_records import SURER, Plan, PlannedRepetition
 from datamill.analysis.random_effects.records import LEVELS, PLURALS
 from datamill.design.batches import FEWEST_ROUNDS
 from datamill.experiment.quantities import format_duration
@@ -65,7 +65,9 @@ def phrase_plan(notes: PlanNotes, plan: Plan) -> str:
     text = {"time": _phrase_time, "half_width": _phrase_half_width, "detect": _phrase_detection}[
         plan.goal.kind
     ](notes, plan)
-    if plan.basis.top == "build":
+    if plan.sure is not None:
+        text = f"{text} {_phrase_assurance(plan, plan.sure)}"
+    if plan.basis.top == "build" or (plan.basis.one_build and plan.basis.top == "execution"):
         return text
     one = "build" if plan.basis.top == "execution" else "execution"
     return f"For this one {one} alone: {text}"
@@ -73,7 +75,8 @@ def phrase_plan(notes: PlanNotes, plan: Plan) -> str:
 
 def _phrase_time(notes: PlanNotes, plan: Plan) -> str:
     text = (
-        f"within {spell_time(notes, plan.goal.value)}, {spell_counts(plan.best)} give the narrowest "
+        f"within {spell_time(notes, plan.goal.value)}{_name_versions(plan)}, {spell_counts(plan.best)}"
+        f"{' of each' if plan.versions > 1 else ''} give the narrowest "
         f"{name_confidence(plan.goal.confidence)} interval of the mean of {_name(notes)}: "
         f"{spell_width(notes, plan, plan.best.half_width)}"
     )
@@ -89,7 +92,27 @@ def _phrase_half_width(notes: PlanNotes, plan: Plan) -> str:
     return (
         f"{spell_counts(plan.best)} make the {name_confidence(plan.goal.confidence)} interval of the mean of "
         f"{_name(notes)} {spell_width(notes, plan, plan.best.half_width)} in "
-        f"{spell_time(notes, plan.best.time)}{_phrase_range(plan)}."
+        f"{spell_time(notes, plan.best.time)}{_name_versions(plan)}{_phrase_range(plan)}."
+    )
+
+
+def _name_versions(plan: Plan) -> str:
+    """Which versions a time is for."""
+    if plan.versions == 1:
+        return ""
+    return " for both versions" if plan.versions == 2 else f" for all {plan.versions} versions"
+
+
+def _phrase_assurance(plan: Plan, sure: float) -> str:
+    """How sure the plan is to suffice, and what would be surer."""
+    text = f"It is {100 * sure:.0f}% sure to suffice, as far as the pilot tells"
+    if plan.surer is None:
+        return text + "."
+    top = plan.basis.top
+    more = {"build": plan.surer.builds, "execution": plan.surer.executions}.get(top, plan.surer.measurements)
+    return (
+        f"{text}; {format_count(more)} {PLURALS[top]} are {100 * SURER:.0f}% sure (--assurance "
+        f"{100 * SURER:.0f}%)."
     )
 
 
@@ -98,7 +121,8 @@ def _phrase_detection(notes: PlanNotes, plan: Plan) -> str:
     return (
         f"To see a difference of {spell_size(notes, plan, goal.value)} in the mean of {_name(notes)} with "
         f"power {100 * goal.power:.3g}% at alpha {goal.alpha:g}, each of two versions takes "
-        f"{spell_counts(plan.best)}, {spell_time(notes, plan.best.time)} for both{_phrase_range(plan)}."
+        f"{spell_counts(plan.best)}, {spell_time(notes, plan.best.time)}{_name_versions(plan)}"
+        f"{_phrase_range(plan)}."
     )
 
 
