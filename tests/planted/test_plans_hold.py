@@ -99,6 +99,21 @@ def test_compare_sees_the_difference_as_often_as_the_plan_promises(builds: int) 
     assert seen / 1000 == pytest.approx(0.9, abs=0.03)
 
 
+def test_power_is_that_of_all_comparisons_held_together() -> None:
+    rng = np.random.default_rng(13)
+    basis = PlanBasis({"build": BUILD}, {"execution": "", "measurement": ""}, 10.0, {})
+    plan = plan_repetitions(basis, COSTS, PlanGoal("detect", 0.45), versions=4)
+    assert any("each is judged at alpha 0.017" in note for note in plan.notes)
+    best, seen = plan.best, 0
+    for _ in range(400):
+        versions = [nest(rng.normal(10, math.sqrt(BUILD), (best.builds, 1, 1))) for _ in range(3)]
+        other = nest(rng.normal(10.45, math.sqrt(BUILD), (best.builds, 1, 1)))
+        named = [replace(item, version=str(at)) for at, item in enumerate([*versions, other])]
+        seen += compare_versions(named).changes[2].detected
+    assert best.power is not None
+    assert seen / 400 == pytest.approx(best.power, abs=0.04)
+
+
 def test_the_range_from_a_pilot_holds_the_number_that_is_really_needed() -> None:
     rng = np.random.default_rng(8)
     goal = PlanGoal("half_width", 0.15)

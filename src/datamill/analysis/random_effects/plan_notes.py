@@ -15,8 +15,8 @@ _WHOLES: dict[Level, str] = {"build": "version", "execution": "build", "measurem
 _BELOW: dict[Level, str] = {"build": "executions", "execution": "measurements", "measurement": ""}
 
 
-def list_notes(basis: PlanBasis, goal: PlanGoal) -> tuple[str, ...]:
-    """What follows from variances of zero and levels that are not known."""
+def list_notes(basis: PlanBasis, goal: PlanGoal, versions: int = 1) -> tuple[str, ...]:
+    """What follows from variances of zero, levels that are not known, and several versions."""
     notes = []
     if basis.one_build:
         notes.append(
@@ -57,6 +57,11 @@ def list_notes(basis: PlanBasis, goal: PlanGoal) -> tuple[str, ...]:
             "both versions are taken to vary alike, and to be compared as `compare` does it, by Welch's test "
             f"of {f'{basis.top} means' if basis.top != 'measurement' else 'measurements'}"
         )
+        if versions > 2:
+            notes.append(
+                f"the {versions} versions make {versions - 1} comparisons with one baseline, and `compare` "
+                f"holds these together: each is judged at alpha {goal.alpha:.2g}"
+            )
     return tuple(notes)
 
 

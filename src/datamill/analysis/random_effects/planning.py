@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
@@ -116,7 +117,11 @@ def plan_repetitions(
     Raises:
         InputError: the bounds do not allow the goal, or not so surely; says how far they get.
     """
-    versions = max(versions, 2) if goal.kind == "detect" else versions
+    asked = goal
+    if goal.kind == "detect":
+        versions = max(versions, 2)
+        # Each version is compared with one baseline, and `compare` holds all of these pairs together.
+        goal = replace(goal, alpha=goal.alpha / (versions - 1))
     planner = Planner(basis, costs, bounds, versions)
     counts = planner.find(goal)
     if counts is None:
@@ -134,7 +139,7 @@ def plan_repetitions(
     optimum = compute_optimum(basis, costs, operation_s)
     return Plan(
         basis=basis,
-        goal=goal,
+        goal=asked,
         costs=costs,
         best=best,
         optimum=optimum,
@@ -144,7 +149,7 @@ def plan_repetitions(
         surer=surer,
         versions=versions,
         alternatives=_list_alternatives(planner, goal, counts, optimum, surer),
-        notes=(*planner.notes, *list_notes(basis, goal)),
+        notes=(*planner.notes, *list_notes(basis, goal, versions)),
         warnings=(*list_warnings(basis, best), *doubts),
     )
 
