@@ -2,9 +2,10 @@
 
 `datamill serve` with an experiment of 100,000 trials, simulated workers over the wire (as in
 `fleet_throughput.py`), and beside them in turn: fifty live viewers; members who ask without end; connections
-whose request never ends; plans under way; all of it but the questions. Each phase stands between two with
-nobody else and is compared with these, so that a busy machine counts on both sides; trials/s are leases by
-the database's own numbers. `/login` is asked for over a connection of its own each time.
+whose request never ends; plans under way; designs that are searched for long; all of it but the questions
+and searches. Each phase stands between two with nobody else and is compared with these, so that a busy
+machine counts on both sides; trials/s are leases by the database's own numbers. `/login` is asked for over a
+connection of its own each time.
 """
 
 from __future__ import annotations
@@ -62,6 +63,8 @@ machine = "100%"
 reboot = "never"
 debug = "never"
 """
+#: Factors of three levels that a design which is searched for long has.
+LONG_SEARCH_FACTORS = 12
 
 
 @dataclass
@@ -94,8 +97,8 @@ def list_clients(
             {"request": f"{head}Authorization: Bearer {key}\r\n\r\n", "pause_s": 0.0}
             for key in keys[: options.asking]
         ]
-    if kind == "plans":
-        body = describe_submission(options.replicates)
+    if kind in ("plans", "searches"):
+        body = describe_submission(options.replicates if kind == "plans" else 0)
         head = "POST /api/experiments/plan HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n"
         head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
         return [
@@ -110,12 +113,18 @@ def list_clients(
 
 
 def describe_submission(replicates: int) -> str:
-    """An experiment as it is sent to be planned."""
+    """An experiment as it is sent to be planned; without replicates, one that is searched for long."""
     package = {"kind": "package", "bytes": 400, "has_setup": False}
     packages = [
         {**package, "name": name, "sha256": digest * 64} for name, digest in (("p1", "a"), ("p2", "b"))
     ]
-    text = PLAN.format(replicates=replicates)
+    text = PLAN.format(replicates=replicates or 1)
+    if not replicates:
+        names = [f"f{number}" for number in range(LONG_SEARCH_FACTORS)]
+        packages += [{**package, "kind": "factor", "name": name, "sha256": f"{name:f>64}"} for name in names]
+        text = text.replace("replicates = 1", 'design = "d-optimal"\nmax_points = 3000')
+        text += "".join(f'[[factor]]\npath = "{name}"\n' for name in names)
+        text += "[factors]\n" + "".join(f'{name} = ["a", "b", "c"]\n' for name in names)
     return json.dumps({"text": text, "file_name": "experiment.toml", "packages": packages, "options": {}})
 
 
@@ -218,7 +227,9 @@ def main() -> None:
     parser.add_argument("--replicates", type=int, default=20, help="Of each plan, by machine and package.")
     parser.add_argument("--seconds", type=float, default=4.0, help="Of a phase.")
     parser.add_argument("--times", type=int, default=6, help="Phases of each kind.")
-    parser.add_argument("--only", choices=["viewers", "questions", "half-open", "plans", "all"], nargs="*")
+    parser.add_argument(
+        "--only", choices=["viewers", "questions", "half-open", "plans", "searches", "all"], nargs="*"
+    )
     parser.add_argument("--program", type=Path, help="The simulated workers, built before.")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -269,6 +280,7 @@ def run_phases(
         "questions": f"{options.asking} members who ask without end",
         "half-open": f"{options.half_open} half-open connections",
         "plans": f"{options.plans} plans under way",
+        "searches": f"{options.plans} designs that are searched for long",
         "all": "all of it at once",
     }
     seen: dict[str, Comparison] = {}

@@ -91,6 +91,27 @@ def test_nobody_waits_without_end_or_for_a_client_that_left() -> None:
         pass
 
 
+def test_work_begins_no_faster_than_the_coordinator_passes_answers_on() -> None:
+    turns, done = Turns(Places(8, 2, 8, 3, 30.0, between_s=0.05)), list[str]()
+    began = time.monotonic()
+    threads = [take_in_thread(turns, f"user{number}", done) for number in range(10)]
+    for thread in threads:
+        thread.join()
+    assert time.monotonic() - began >= 9 * 0.05
+    assert sorted(done) == [f"user{number}" for number in range(10)]
+
+
+def test_free_places_are_open_to_those_who_wait() -> None:
+    turns, done = (
+        Turns(Places(3, 1, waiting=1, waiting_each=1, longest_wait_s=30.0, between_s=0.3)),
+        list[str](),
+    )
+    threads = [take_in_thread(turns, f"user{number}", done) for number in range(4)]
+    for thread in threads:
+        thread.join()
+    assert sorted(done) == ["user0", "user1", "user2", "user3"]
+
+
 def test_a_place_is_given_back_when_the_work_fails() -> None:
     turns = Turns(SMALL)
     for _ in range(5):

@@ -21,9 +21,13 @@ def count_working() -> int:
     return max(2, min(8, memory_bytes // _BYTES_A_REQUEST))
 
 
+#: Each answer is passed on by the interpreter that leases trials, which takes it some 10 ms.
+_BETWEEN_LOOKS_S = 0.2
 #: Texts that are read, plans that are looked at, archives. Who waits has a turn at the front door: most of
 #: those are left to requests that are answered at once.
-_LOOKS = Turns(Places(count_working(), 2, waiting=8, waiting_each=3, longest_wait_s=60.0))
+_LOOKS = Turns(
+    Places(count_working(), 2, waiting=8, waiting_each=3, longest_wait_s=60.0, between_s=_BETWEEN_LOOKS_S)
+)
 #: Experiments that are entered, with all their trials.
 _ENTRIES = Turns(Places(2, 1, waiting=3, waiting_each=1, longest_wait_s=300.0))
 

@@ -32,13 +32,18 @@ class GoneError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """How many requests work and wait at once, for all users and for each; and the longest wait."""
+    """How many requests work and wait at once, for all users and for each; and the longest wait.
+
+    Free places are open to those who wait as well. `between_s` is the least time from one that is begun to
+    the next.
+    """
 
     working: int
     working_each: int
     waiting: int
     waiting_each: int
     longest_wait_s: float
+    between_s: float = 0.0
 
 
 class _Waiter:
@@ -54,6 +59,7 @@ class Turns:
         self._lock = threading.Lock()
         self._working: Counter[str] = Counter()
         self._waiting: OrderedDict[str, deque[_Waiter]] = OrderedDict()
+        self._next_s = 0.0
 
     @contextmanager
     def take(self, user: str, departure: Departure) -> Iterator[None]:
@@ -65,11 +71,13 @@ class Turns:
         """
         waiter = self._queue(user)
         ends_s = time.monotonic() + self._places.longest_wait_s
-        while not waiter.called.wait(_LOOK_EVERY_S):
+        while not waiter.called.wait(self._find_pause()):
             if departure.has_left and self._withdraw(user, waiter):
                 raise GoneError
             if time.monotonic() > ends_s and self._withdraw(user, waiter):
                 raise _refuse("the coordinator is busy with other experiments")
+            with self._lock:
+                self._call_next()
         try:
             yield
         finally:
@@ -78,12 +86,18 @@ class Turns:
                 self._working += Counter()
                 self._call_next()
 
+    def _find_pause(self) -> float:
+        """Return how long a waiter sleeps before it looks again."""
+        until_next_s = self._next_s - time.monotonic()
+        return until_next_s if 0 < until_next_s < _LOOK_EVERY_S else _LOOK_EVERY_S
+
     def _queue(self, user: str) -> _Waiter:
         with self._lock:
             mine = len(self._waiting.get(user, ()))
             if mine >= self._places.waiting_each:
                 raise _refuse(f"{mine + self._working[user]} of your requests are being worked on")
-            if sum(map(len, self._waiting.values())) >= self._places.waiting:
+            here = self._working.total() + sum(map(len, self._waiting.values()))
+            if here >= self._places.working + self._places.waiting:
                 raise _refuse("the coordinator is busy with other experiments")
             waiter = _Waiter()
             self._waiting.setdefault(user, deque()).append(waiter)
@@ -102,7 +116,7 @@ class Turns:
 
     def _call_next(self) -> None:
         """Give free places to those who may have them; with the lock."""
-        while self._working.total() < self._places.working:
+        while self._working.total() < self._places.working and time.monotonic() >= self._next_s:
             user = next(
                 (name for name in self._waiting if self._working[name] < self._places.working_each), None
             )
@@ -111,6 +125,7 @@ class Turns:
             queue = self._waiting.pop(user)
             queue.popleft().called.set()
             self._working[user] += 1
+            self._next_s = time.monotonic() + self._places.between_s
             if queue:
                 # Behind everybody else who waits.
                 self._waiting[user] = queue
