@@ -18,7 +18,7 @@ def test_counts_that_hardly_vary_have_an_answer_at_every_quantile() -> None:
         y = np.random.default_rng(seed).poisson(0.3, 100).astype(float)
         found = datamill.quantiles({"build": ["old", "new"] * 50, "y": y}, response="y", factors=["build"])
         assert found.text()
-        alarms += found.lead != ("No effect on y was detected at any of the quantiles asked for.",)
+        alarms += not found.lead[0].startswith("No effect on y was detected at any quantile from 0.1 to 0.9")
     # Ten quantiles may each err once in twenty times.
     assert alarms <= 4
 

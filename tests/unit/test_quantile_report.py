@@ -61,6 +61,32 @@ def test_without_an_effect_nothing_is_claimed() -> None:
     assert sentences == ("No effect on latency was detected at any of the quantiles asked for.",)
 
 
+def test_what_the_observations_are_too_few_for_is_no_headline() -> None:
+    """Of 200 tables of equal levels the 0.99 quantile differed in 9% by exact counts with an assumed tail."""
+    rng = np.random.default_rng(11)
+    claims, too_few = 0, 0
+    for seed in range(200):
+        table = pl.DataFrame({"f": ["a", "b"] * 20, "y": rng.lognormal(size=40)})
+        data = select_model_data(table, Question("y", ("f",)))
+        model = fit_quantiles(data, [0.5, 0.8, 0.99], replicates=199, seed=seed)
+        claims += not state_quantiles(model, "y", "")[0].startswith(
+            "No effect on y was detected at any quantile from 0.5 to 0.8, which these data suffice for"
+        )
+        found = model.fits[-1].terms[0].p_adjusted
+        too_few += found is not None and found < 0.05
+    assert claims <= 200 * 0.09
+    assert too_few > 200 * 0.06, "the reason why it matters"
+
+
+def test_where_no_quantile_has_enough_observations_nothing_is_claimed_but_what_was_measured() -> None:
+    table = pl.DataFrame({"f": ["a", "b"] * 30, "y": np.arange(60.0)})
+    table = table.with_columns(pl.when(pl.col("f") == "b").then(pl.col("y") + 1000).otherwise("y").alias("y"))
+    model = fit_quantiles(select_model_data(table, Question("y", ("f",))), [0.99], replicates=99)
+    (sentence,) = state_quantiles(model, "y", "")
+    assert sentence.startswith("These data do not tell whether f changes the 0.99 quantile of y: that takes")
+    assert "about 368 observations for each combination of levels, and there are 30 (change as" in sentence
+
+
 def test_json_is_the_model_digit_for_digit() -> None:
     observations, model = fit()
     content = json.loads(format_quantiles_json(observations, model))

@@ -23,7 +23,7 @@ def draw_effects_by_quantile(observations: Described, model: QuantileModel) -> F
     panels = _choose_panels(model)
     points = []
     for fit in model.fits:
-        found = {term.term.name: is_detected(model, term) for term in fit.terms}
+        found = {term.term.name: is_detected(model, fit, term) for term in fit.terms}
         for row in fit.coefficients:
             if row.name not in panels:
                 continue

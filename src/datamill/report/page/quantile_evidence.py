@@ -28,6 +28,7 @@ from datamill.report.numbers import (
 from datamill.report.page.tables import TableView
 from datamill.report.term_names import spell_quantile_terms
 from datamill.report.verbs.quantile_answer import (
+    choose_headline,
     choose_model_scale,
     is_detected,
     state_quantiles,
@@ -92,12 +93,13 @@ def gather_quantiles(analysis: ResponseAnalysis) -> QuantileEvidence | None:
         return None
     # What is said is about the last one.
     told = spell_quantile_terms(replace(found, fits=found.fits[::-1]) if low else found)
+    headline = choose_headline(told) or told.fits[-1]
     left_out = [row.term.name for row in model.terms if row.term not in terms]
     return QuantileEvidence(
         sentences=state_quantiles(told, analysis.response.name, analysis.unit),
         figure=draw_effects_by_quantile(observations, found),
-        quantile=told.fits[-1].quantile,
-        table=tabulate_fit(observations, told, told.fits[-1], analysis.unit),
+        quantile=headline.quantile,
+        table=tabulate_fit(observations, told, headline, analysis.unit),
         notes=_note(told, left_out, analysis),
     )
 
@@ -146,7 +148,7 @@ def tabulate_fit(observations: Observations, model: QuantileModel, fit: Quantile
     for term in fit.terms:
         own = [row for row in fit.coefficients if row.term == term.term.name]
         name = term.term.name
-        if is_detected(model, term):
+        if is_detected(model, fit, term):
             strong.append(len(rows))
         if len(own) == 1:
             rows.append((name, *_spell(own[0].value, scale), _format_tail(model, own[0].p)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from datamill.analysis.model_data.observations import Observations
 from datamill.analysis.quantile.records import QuantileModel
@@ -35,10 +34,7 @@ def state_answer(
     if checks is None or checks.trust not in ("quantiles", "neither"):
         return means
     if checks.trust == "quantiles" and quantiles is not None:
-        # The headline rests on quantiles that the observations suffice for, if there are any.
-        sound = tuple(fit for fit in quantiles.fits if not fit.extreme) or quantiles.fits
-        told = replace(quantiles, fits=sound)
-        said = state_quantiles(told, observations.response, observations.unit)
+        said = state_quantiles(quantiles, observations.response, observations.unit)
         return (*said, f"The linear model, whose assumptions fail here, says: {' '.join(means)}")
     return (f"A hint only, since assumptions fail: {means[0]}", *means[1:])
 

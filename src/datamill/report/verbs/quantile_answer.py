@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from datamill.analysis.quantile.fits import count_needed
 from datamill.analysis.quantile.records import QuantileCoefficient, QuantileFit, QuantileModel, QuantileTerm
 from datamill.analysis.records import Interval
 from datamill.report.numbers import (
@@ -41,21 +44,38 @@ def bound_p(model: QuantileModel, p: float | None) -> tuple[float | None, bool]:
     return max(p, least), p <= least
 
 
-def is_detected(model: QuantileModel, term: QuantileTerm) -> bool:
-    """Whether a term is told from zero at its quantile, adjusted for the number of terms."""
-    return term.p_adjusted is not None and term.p_adjusted < model.alpha
+def is_detected(model: QuantileModel, fit: QuantileFit, term: QuantileTerm) -> bool:
+    """Whether a term is told from zero at its quantile, adjusted for the number of terms.
+
+    Never where the observations are too few for the quantile: levels that are alike are told apart there in
+    up to one of six cases.
+    """
+    return not fit.extreme and term.p_adjusted is not None and term.p_adjusted < model.alpha
+
+
+def choose_headline(model: QuantileModel) -> QuantileFit | None:
+    """The last quantile that the observations suffice for; None where they suffice for none of them."""
+    return next((fit for fit in reversed(model.fits) if not fit.extreme), None)
 
 
 def state_quantiles(model: QuantileModel, response: str, unit: str) -> tuple[str, ...]:
-    """Say in plain sentences which effects were detected at the highest quantile, and how they got there."""
+    """Say in plain sentences which effects were detected at the highest quantile, and how they got there.
+
+    The highest is the last that the observations suffice for.
+    """
     model = spell_quantile_terms(model)
     scale = choose_model_scale(model, unit)
-    last = model.fits[-1]
-    found = [term for term in last.terms if is_detected(model, term)]
+    sound = tuple(fit for fit in model.fits if not fit.extreme)
+    if not sound:
+        return (_state_too_few(model, response, scale),)
+    whole = len(sound) == len(model.fits)
+    model = replace(model, fits=sound)
+    last = sound[-1]
+    found = [term for term in last.terms if is_detected(model, last, term)]
     untested = _state_untested(model, response, scale)
     if not found:
         tested = any(term.p_adjusted is not None for fit in model.fits for term in fit.terms)
-        return (*([_state_nothing(model, response)] if tested else []), *untested)
+        return (*([_state_nothing(model, response, whole=whole)] if tested else []), *untested)
     main = [term for term in found if term.term.order == 1]
     ranked = sorted(main, key=lambda term: -_size(last, term))
     sentences = [_state_term(model, term, response, scale) for term in ranked[:_MOST_NAMED]]
@@ -69,20 +89,28 @@ def state_quantiles(model: QuantileModel, response: str, unit: str) -> tuple[str
     return (*sentences, *untested)
 
 
+def _state_too_few(model: QuantileModel, response: str, scale: Scale) -> str:
+    """Say that the observations are too few for any quantile asked for, with what was measured."""
+    nearest = min(model.fits, key=lambda fit: abs(fit.quantile - 0.5))
+    names = [term.term.name for term in nearest.terms if term.term.name not in model.blocks]
+    where = f"the {name_quantile(nearest.quantile)} of {response}"
+    has = model.smallest_cell if model.saturated else model.n / (1 + sum(term.df for term in model.terms))
+    per = "each combination of levels" if model.saturated else "each coefficient"
+    measured = _list_measured(nearest, nearest.terms, scale)
+    return (
+        f"These data do not tell whether {_list_some(names)} changes {where}: that takes about "
+        f"{count_needed(nearest.quantile, model.confidence)} observations for {per}, and there are "
+        f"{math.floor(has)}{f' (change as measured: {_list_some(measured)})' if measured else ''}."
+    )
+
+
 def _state_untested(model: QuantileModel, response: str, scale: Scale) -> tuple[str, ...]:
     """Say which terms have no test at the highest quantile, with their effects as measured."""
     last = model.fits[-1]
     untested = [term for term in last.terms if term.p is None and term.term.name not in model.blocks]
     if not untested:
         return ()
-    measured = []
-    for term in untested:
-        rows = _rows_of(last, term)
-        if len(rows) == 1 and not term.term.covariates:
-            change = 2 * rows[0].value.estimate * scale.factor
-            half = abs(change) / 2
-            shown = format_signed(change, count_decimals(half, digits=3)) if change else "0"
-            measured.append(f"{term.term.name} {shown}{f' {scale.unit}' if scale.unit else ''}")
+    measured = _list_measured(last, untested, scale)
     names = _list_some([term.term.name for term in untested])
     text = (
         f"Whether {names} changes the {name_quantile(last.quantile)} of {response} was not tested: these "
@@ -94,21 +122,42 @@ def _state_untested(model: QuantileModel, response: str, scale: Scale) -> tuple[
     return (f"{text}{f' (change as measured: {_list_some(measured)})' if measured else ''}.",)
 
 
-def _state_nothing(model: QuantileModel, response: str) -> str:
+def _list_measured(fit: QuantileFit, terms: Sequence[QuantileTerm], scale: Scale) -> list[str]:
+    """Changes between two levels as measured, each with its factor."""
+    measured = []
+    for term in terms:
+        rows = _rows_of(fit, term)
+        if len(rows) == 1 and not term.term.covariates:
+            change = 2 * rows[0].value.estimate * scale.factor
+            half = abs(change) / 2
+            shown = format_signed(change, count_decimals(half, digits=3)) if change else "0"
+            measured.append(f"{term.term.name} {shown}{f' {scale.unit}' if scale.unit else ''}")
+    return measured
+
+
+def _state_nothing(model: QuantileModel, response: str, *, whole: bool) -> str:
+    """Say that nothing was detected; `whole` if the observations suffice for all quantiles asked for."""
     last = model.fits[-1]
+    # Looked for at so many quantiles, chance finds something at one of them more often.
     other = [
         f"{term.term.name} (at {fit.quantile:g})"
         for fit in model.fits[:-1]
         for term in fit.terms
-        if is_detected(model, term)
+        if term.p_adjusted is not None and term.p_adjusted * len(model.fits) < model.alpha
     ]
     if not other:
         # `anova` asks for quantiles of its own, and may tell of one alone.
-        single = f"the {name_quantile(last.quantile)}"
-        which = single if len(model.fits) == 1 else "any of the quantiles asked for"
+        which = "any of the quantiles asked for"
+        if len(model.fits) == 1:
+            which = f"the {name_quantile(last.quantile)}"
+        elif not whole:
+            ends = sorted((model.fits[0].quantile, last.quantile))
+            which = f"any quantile from {ends[0]:g} to {ends[1]:g}, which these data suffice for"
         return f"No effect on {response} was detected at {which}."
-    where = f"the {name_quantile(last.quantile)}"
-    return f"No effect on {response} was detected at {where}; elsewhere: {_list_some(other)}."
+    return (
+        f"No effect on {response} was detected at the {name_quantile(last.quantile)}; elsewhere, adjusted "
+        f"for {len(model.fits)} quantiles: {_list_some(other)}."
+    )
 
 
 def _state_term(model: QuantileModel, term: QuantileTerm, response: str, scale: Scale) -> str:
@@ -162,7 +211,7 @@ def _compare(model: QuantileModel, term: QuantileTerm) -> str:
     then = next(item for item in first.terms if item.term == term.term)
     before, now = _signed_size(first, then), _signed_size(last, term)
     at = f"the {name_quantile(first.quantile)}"
-    if not is_detected(model, then) or before == 0:
+    if not is_detected(model, first, then) or before == 0:
         return f"; at {at} no effect was detected"
     if len(_rows_of(last, term)) == 1 and before * now < 0:
         return f"; at {at} the effect goes the other way"
@@ -212,7 +261,7 @@ def rank_terms(model: QuantileModel) -> tuple[str, ...]:
     for fit in model.fits:
         largest = max(_size(fit, term) for term in fit.terms) or 1.0
         for term in fit.terms:
-            own = _size(fit, term) / largest * (1.0 if is_detected(model, term) else 0.1)
+            own = _size(fit, term) / largest * (1.0 if is_detected(model, fit, term) else 0.1)
             sizes[term.term.name] = max(sizes.get(term.term.name, 0.0), own)
     return tuple(sorted(sizes, key=lambda name: -sizes[name]))
 
@@ -225,7 +274,8 @@ def _list_some(names: list[str]) -> str:
 
 def describe_detection(model: QuantileModel) -> str:
     """Say what a mark of detection, an interval and a p-value mean."""
+    few = " None is marked where the observations are too few." if any(f.extreme for f in model.fits) else ""
     return (
-        f"* detected: p adjusted for the number of terms at its quantile (Holm) < {model.alpha:g}. "
+        f"* detected: p adjusted for the number of terms at its quantile (Holm) < {model.alpha:g}.{few} "
         f"Intervals ({name_confidence(model.confidence)}) and p-values are those of each effect by itself."
     )

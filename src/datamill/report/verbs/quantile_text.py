@@ -18,6 +18,7 @@ from datamill.report.verbs.layout import WIDTH, lay_out_named, wrap
 from datamill.report.verbs.left_out_text import list_left_out
 from datamill.report.verbs.quantile_answer import (
     bound_p,
+    choose_headline,
     choose_model_scale,
     describe_detection,
     is_detected,
@@ -44,10 +45,10 @@ def format_quantiles(observations: Described, model: QuantileModel) -> str:
     lines.append(f"Quantile regression of {observations.response}{unit}")
     if len(model.fits) > _FEW:
         lines += ["", *_lay_out_overview(model, scale)]
-        fits = model.fits[-1:]
+        shown = [choose_headline(model) or model.fits[-1]]
     else:
-        fits = model.fits
-    for fit in fits:
+        shown = [*model.fits]
+    for fit in shown:
         lines += ["", f"Effects on the {name_quantile(fit.quantile)}{unit}", *_lay_out_fit(model, fit, scale)]
     lines += ["", *wrap(describe_detection(model), "  ")]
     lines += _describe_data(observations, model)
@@ -91,7 +92,7 @@ def _lay_out_fit(model: QuantileModel, fit: QuantileFit, scale: Scale) -> list[s
     by_term = {term.term.name: term for term in fit.terms}
     rows.append(("(intercept)", fit.coefficients[0].value, ""))
     for name, term in by_term.items():
-        mark = "*" if is_detected(model, term) else ""
+        mark = "*" if is_detected(model, fit, term) else ""
         own = [row for row in fit.coefficients if row.term == name]
         if len(own) == 1:
             rows.append((name, own[0].value, f"{_format_tail(model, own[0].p)}{mark:1}"))
@@ -157,7 +158,7 @@ def _lay_out_overview(model: QuantileModel, scale: Scale) -> list[str]:
     ]
     for label, name in chosen:
         terms = [next(term for term in fit.terms if term.term.name == name) for fit in model.fits]
-        found = [is_detected(model, term) for term in terms]
+        found = [is_detected(model, fit, term) for fit, term in zip(model.fits, terms, strict=True)]
         values = [next(row.value for row in fit.coefficients if row.name == label) for fit in model.fits]
         groups.append((label, values, found))
     table = [("Effect at quantile", *(f"{fit.quantile:g} " for fit in model.fits))]
