@@ -46,6 +46,8 @@ class GuestHost:
         *,
         levels: dict[str, str] | None = None,
         run_timeout_s: float = 60.0,
+        processes: int = 0,
+        memory_bytes: int = 0,
     ) -> TrialSpec:
         """Return the trial of a package with these scripts; all its files are in `folder`."""
         package = folder / "package"
@@ -73,6 +75,8 @@ class GuestHost:
                 package_bytes=1 << 24,
                 package_files=100,
                 world_bytes=0,
+                processes=processes,
+                memory_bytes=memory_bytes,
             ),
             scratch_dir=str(folder / "scratch"),
             cache_dir=str(folder / "cache"),
