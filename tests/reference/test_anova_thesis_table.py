@@ -35,7 +35,7 @@ REFERENCE = {
 
 def read_row(name: str) -> list[str]:
     """Cells of a term's row, with numbers as Python reads them."""
-    text = run_anova().replace("\u202f", "").replace("\u2212", "-")
+    text = run_anova().replace("\u202f", "").replace("\u2212", "-").partition("Analysis of variance of")[2]
     shown = name.replace(":", " × ")
     line = next(line for line in text.splitlines() if re.match(rf"{re.escape(shown)}  ", line))
     return line.removeprefix(shown).split()

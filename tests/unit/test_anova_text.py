@@ -23,7 +23,7 @@ def lay_out(replicates: int, offset: float) -> list[str]:
     cells = gather_cells(factors, codes, values)
     model = fit_linear_model(cells, order=2)
     text = format_anova(Observations("y", "", cells, 0, 0), model, None)
-    return read_plainly(text.partition("Effects as shares")[0]).splitlines()
+    return read_plainly(text.partition("Half-changes as shares")[0]).splitlines()
 
 
 def read_rows(lines: list[str]) -> dict[str, list[str]]:
@@ -103,10 +103,10 @@ def test_the_first_sentence_says_which_factor_moves_the_mean_and_by_how_much() -
     values = 10.0 + 2.0 * codes[:, 0] + np.array([0.0, 0.0, 3.0])[codes[:, 1]] + noise
     model = fit_linear_model(gather_cells(factors, codes, values), order=2)
     sentences = state_effects(model, "y", "")
-    assert sentences[0].startswith("opt changes the mean y, from the mean of its levels: ")
-    assert "2 +2.0" in sentences[0]
+    assert sentences[0].startswith("From 0 to 2, opt changes the mean y by +3.00 (95% interval ")
+    assert sentences[0].endswith("+27.3% of the mean at 0 (the largest difference of 3 levels).")
     assert sentences[1].startswith("From off to on, flag changes the mean y by +2.0")
-    assert sentences[1].endswith("17% of the mean.")
+    assert sentences[1].endswith("+18.2% of the mean at off.")
 
 
 def test_nothing_detected_is_said_with_alpha_and_n() -> None:
@@ -180,7 +180,7 @@ def measure_rates(unit: str) -> tuple[Observations, str]:
 @pytest.mark.parametrize(("unit", "shown"), [("B/s", "MB/s"), ("", "million"), ("{req}/s", "million req/s")])
 def test_no_number_of_the_table_needs_an_exponent_where_a_unit_can_say_it(unit: str, shown: str) -> None:
     _, text = measure_rates(unit)
-    table = text.partition("Effects as shares")[0]
+    table = text.partition("Half-changes as shares")[0]
     assert f"Analysis of variance of rate ({shown})" in table
     assert "e+" not in table
     mean = next(line for line in table.splitlines() if line.startswith("(mean)"))
@@ -194,7 +194,7 @@ def test_a_model_without_a_unit_has_no_square_of_one() -> None:
 
 def test_numbers_of_the_table_have_a_true_minus_and_columns_two_blanks_apart() -> None:
     _, text = measure_rates("B/s")
-    table = text.partition("Effects as shares")[0].partition("Analysis of variance")[2]
+    table = text.partition("Half-changes as shares")[0].partition("Analysis of variance")[2]
     rows = [line for line in table.splitlines() if re.match(r"\(mean\)|a |b |  [xyz] |Error|Total", line)]
     assert len(rows) >= 7
     assert not [row for row in rows if re.search(r"(?<![e0-9])-\d", row)]

@@ -62,7 +62,8 @@ def draw(name: str) -> Figure:
     """A figure with groups, as the verbs draw it."""
     versions = make_versions(3)
     drawn = {
-        "effects": lambda: datamill.anova(TABLE, **ASKED).figures()[0],
+        "effects": lambda: datamill.anova(TABLE, **ASKED).shares_figure(),
+        "change": lambda: datamill.anova(TABLE, **ASKED).figures()[0],
         "groups": lambda: datamill.tests(TABLE, **ASKED).figures()[0],
         "distribution": lambda: datamill.summary(TABLE, **ASKED).figures()[1],
         "changes": lambda: datamill.compare(versions).figures()[0],
@@ -74,7 +75,7 @@ def draw(name: str) -> Figure:
     return drawn[name]()
 
 
-@pytest.mark.parametrize("name", ["effects", "groups", "distribution", "changes", "plan", "alarms"])
+@pytest.mark.parametrize("name", ["effects", "change", "groups", "distribution", "changes", "plan", "alarms"])
 def test_what_a_colour_says_is_said_by_a_shape_or_stroke_as_well(name: str) -> None:
     shown = list_channels(draw(name).chart)
     colours = {"color", "stroke", "fill"}
@@ -84,7 +85,7 @@ def test_what_a_colour_says_is_said_by_a_shape_or_stroke_as_well(name: str) -> N
         assert shown[field] & {"shape", "strokeDash", "fillOpacity", "x", "y"}, (field, shown[field])
 
 
-@pytest.mark.parametrize("name", ["effects", "groups", "changes"])
+@pytest.mark.parametrize("name", ["effects", "change", "groups", "changes"])
 def test_no_caption_explains_by_a_colour_alone(name: str) -> None:
     assert not re.search(r"\b(blue|orange|green|grey|red)\b", draw(name).caption.lower())
 

@@ -9,7 +9,9 @@ from typing import Any, Unpack, get_args
 
 from datamill.analyses.arguments import check_choice, take_alpha, take_confidence
 from datamill.analyses.data import locate_errors, read_data
+from datamill.analyses.level_changes import compare_levels
 from datamill.analyses.records import Analysis, Asked, build_question
+from datamill.analysis.level_changes import LevelChanges
 from datamill.analysis.linear.assumptions import check_assumptions
 from datamill.analysis.linear.diagnostics import gather_diagnostics
 from datamill.analysis.linear.model import fit_linear_model
@@ -20,11 +22,12 @@ from datamill.analysis.quantile.model import fit_quantiles
 from datamill.analysis.quantile.records import QuantileModel
 from datamill.analysis.records import AssumptionChecks, LinearModel, SquaresType
 from datamill.experiment.errors import InputError
+from datamill.report.figures.change_figure import draw_change
 from datamill.report.figures.diagnostic_figures import draw_diagnostics, draw_effect_shares
 from datamill.report.figures.figure import Figure
 from datamill.report.figures.quantile_figures import draw_effects_by_quantile
 from datamill.report.page.diagnosis import diagnose_model
-from datamill.report.verbs.anova_answer import state_answer
+from datamill.report.verbs.anova_answer import choose_largest_change, state_answer, word_changes
 from datamill.report.verbs.anova_json import format_anova_json
 from datamill.report.verbs.anova_text import format_anova
 from datamill.report.verbs.quantile_warnings import list_quantile_warnings
@@ -46,6 +49,7 @@ class Anova(Analysis):
     model: LinearModel
     checks: AssumptionChecks
     quantiles: QuantileModel | None
+    changes: LevelChanges
     reduced: bool
 
     @property
@@ -57,7 +61,7 @@ class Anova(Analysis):
     def lead(self) -> tuple[str, ...]:
         """Which effects were detected, how large they are, and what to trust."""
         diagnosis = diagnose_model(self.checks)
-        said = state_answer(self.observations, self.model, self.checks, self.quantiles)
+        said = state_answer(self.observations, self.model, self.checks, self.quantiles, self.changes)
         return (*said, *((diagnosis.advice,) if diagnosis else ()))
 
     @property
@@ -68,15 +72,50 @@ class Anova(Analysis):
         return tuple(dict.fromkeys((*self.model.warnings, *self.checks.warnings, *more)))
 
     def text(self) -> str:
-        """The table as in the papers."""
-        return format_anova(self.observations, self.model, self.checks, self.quantiles, reduced=self.reduced)
+        """Means by level, then the table as in the papers."""
+        return self._format(verbose=False)
+
+    def full_text(self) -> str:
+        """The same, and half-changes as shares of the mean."""
+        return self._format(verbose=True)
+
+    def _format(self, *, verbose: bool) -> str:
+        return format_anova(
+            self.observations,
+            self.model,
+            self.checks,
+            self.quantiles,
+            self.changes,
+            reduced=self.reduced,
+            verbose=verbose,
+        )
 
     def json(self) -> str:
         """The table with every digit."""
-        return format_anova_json(self.observations, self.model, self.checks, self.quantiles)
+        return format_anova_json(self.observations, self.model, self.checks, self.quantiles, self.changes)
 
     def effects_figure(self) -> Figure:
-        """Effects as shares of the mean (thesis 2015, Figure 5.1)."""
+        """The observations at the levels of the factor that changes most, and the changes between these.
+
+        Of a model whose changes are its own, as with covariates, half-changes as shares of the mean.
+        """
+        seen, found = self.observations, self.changes
+        if not found.changes:
+            return self.shares_figure()
+        most = choose_largest_change(found, self.model)
+        wording = word_changes(found, self.model, seen.response, seen.unit)
+        return draw_change(
+            seen.cells,
+            most,
+            found.means,
+            response=seen.response,
+            units=seen.units,
+            scale=wording.scale,
+            confidence=self.model.confidence,
+        )
+
+    def shares_figure(self) -> Figure:
+        """Half-changes as shares of the mean (thesis 2015, Figure 5.1)."""
         return draw_effect_shares(self.model, self.observations.response)
 
     def diagnostics_figure(self) -> Figure:
@@ -142,7 +181,8 @@ def anova(
         beside = None
         if checks.trust != "means" and quantiles:
             beside = _fit_beside(read.selected, model)
-    return Anova(observations, model, checks, beside, reduced)
+        changes = compare_levels(read, model)
+    return Anova(observations, model, checks, beside, changes, reduced)
 
 
 def _fit_beside(data: ModelData, model: LinearModel) -> QuantileModel:

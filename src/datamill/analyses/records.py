@@ -101,6 +101,10 @@ class Analysis(ABC):
     def text(self) -> str:
         """The result for a terminal of 100 columns."""
 
+    def full_text(self) -> str:
+        """The same with what only specialists look for."""
+        return self.text()
+
     @abstractmethod
     def json(self) -> str:
         """The result as JSON with every digit."""
@@ -123,7 +127,7 @@ class Analysis(ABC):
 
     def _drop_lead(self) -> str:
         """The text without its first sentences where they are those of the lead."""
-        text = self.text()
+        text = self.full_text()
         head, _, rest = text.partition("\n\n")
         said = " ".join(" ".join(self.lead).split())
         return rest if rest and " ".join(head.split()) in said else text

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -18,7 +21,7 @@ from datamill.analysis.contrast import (
     use_own_errors,
     use_pooled_errors,
 )
-from datamill.analysis.level_means import is_complete
+from datamill.analysis.level_means import LevelMean, is_complete
 from datamill.analysis.model_data.cells import Cells, FloatArray
 from datamill.analysis.records import PairComparison
 from datamill.experiment.records import Direction
@@ -33,7 +36,8 @@ class LevelChange:
 
     `pair` has the better level as its package and the other one as its baseline. No two levels differ by more
     than `at_most`, in the response's unit, with the stated confidence; `at_most_percent` is the same in
-    percent of the other level's mean (None where that may be zero).
+    percent of the other level's mean (None where that may be zero). `steps` has every level of the factor
+    (there are `levels`) against one and the same: the baseline of the group whose levels differ most.
     """
 
     group: str
@@ -42,6 +46,27 @@ class LevelChange:
     pair: PairComparison
     at_most: float
     at_most_percent: float | None
+    levels: int = 2
+    steps: tuple[PairComparison, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LevelChanges:
+    """Means by level of factors, and the largest change of each; `direction` says which way is better."""
+
+    means: tuple[LevelMean, ...]
+    changes: tuple[LevelChange, ...]
+    direction: Direction | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Group:
+    """One group's levels, and how two of them are compared."""
+
+    name: str
+    n: int
+    ranked: tuple[str, ...]
+    compare: Callable[[str, str], PairComparison]
 
 
 def find_largest_changes(
@@ -59,33 +84,55 @@ def find_largest_changes(
 
     Means are over those combinations of the other factors that have data at every level, each with the same
     weight, with the errors of `estimate_level_means`. Intervals and p-values hold for all pairs together
-    (Bonferroni), since the largest is chosen after looking. Groups without such a combination, or without
+    (Bonferroni), since the largest is chosen after looking. `fallback` has an error for each group, or for
+    each level of the factor where all groups are together. Groups without such a combination, or without
     any estimate of error, are absent.
     """
-    groups = ("all",) if group_factor is None else cells.factors[group_factor].levels
-    results = []
-    for code, name in enumerate(groups):
+    names = ("all",) if group_factor is None else cells.factors[group_factor].levels
+    groups = []
+    for code, name in enumerate(names):
         member = np.ones(cells.counts.size, dtype=bool)
         if group_factor is not None:
             member = cells.codes[:, group_factor] == code
         member &= is_complete(cells, member, factor)
-        errors = _choose_errors(cells, member, fallback[code : code + 1], blocks)
+        by_level = group_factor is None and len(fallback) == len(cells.factors[factor].levels)
+        own = fallback if by_level else fallback[code : code + 1]
+        errors = _choose_errors(cells, member, own, factor if by_level else None, blocks)
         if errors is not None:
-            results.append(_find_largest(cells, name, factor, member, errors, direction, confidence, alpha))
-    return tuple(results)
+            groups.append(_rank_levels(cells, name, factor, member, errors, direction, confidence, alpha))
+    results = [_find_largest(group, cells.factors[factor].name) for group in groups]
+    if not results:
+        return ()
+    reference = max(results, key=measure_change).pair.baseline
+    return tuple(
+        replace(result, steps=_compare_with(group, reference))
+        for group, result in zip(groups, results, strict=True)
+    )
+
+
+def measure_change(item: LevelChange) -> float:
+    """Return the size by which changes are ranked: the logarithm of the ratio, or else the difference."""
+    ratio = item.pair.ratio
+    return abs(item.pair.difference.estimate) if ratio is None else abs(math.log(ratio.estimate))
 
 
 def _choose_errors(
-    cells: Cells, member: NDArray[np.bool_], fallback: tuple[PooledError, ...], blocks: WithinBlocks | None
+    cells: Cells,
+    member: NDArray[np.bool_],
+    fallback: tuple[PooledError, ...],
+    by: int | None,
+    blocks: WithinBlocks | None,
 ) -> CellErrors | None:
+    """Each cell's own variance, else those of `fallback`, of which each level of factor `by` has its own."""
     if not member.any():
         return None
     if has_replicates(cells, member / member.sum()):
         return use_own_errors(cells, blocks)
-    return use_pooled_errors(np.zeros(cells.counts.size, dtype=np.int64), fallback) if fallback else None
+    one = np.zeros(cells.counts.size, dtype=np.int64)
+    return use_pooled_errors(one if by is None else cells.codes[:, by], fallback) if fallback else None
 
 
-def _find_largest(
+def _rank_levels(
     cells: Cells,
     group: str,
     factor: int,
@@ -94,7 +141,7 @@ def _find_largest(
     direction: Direction,
     confidence: float,
     alpha: float,
-) -> LevelChange:
+) -> _Group:
     labels = cells.factors[factor].levels
     weights: dict[str, FloatArray] = {}
     for code, label in enumerate(labels):
@@ -102,33 +149,38 @@ def _find_largest(
         weights[label] = at_level / at_level.sum()
     means = {label: estimate_contrast(cells, weight, errors).estimate for label, weight in weights.items()}
     ranked = sorted(labels, key=lambda label: -means[label] if direction == "higher" else means[label])
-    found = [
-        compare_means(
-            cells,
-            weights,
-            better,
-            worse,
-            comparisons=len(labels) * (len(labels) - 1) // 2,
-            errors=errors,
-            direction=direction,
-            confidence=confidence,
-            alpha=alpha,
-        )
-        for better, worse in _pair(ranked)
-    ]
-    largest = max(found, key=lambda pair: abs(pair.difference.estimate))
+    compare = partial(
+        compare_means,
+        cells,
+        weights,
+        comparisons=len(labels) * (len(labels) - 1) // 2,
+        errors=errors,
+        direction=direction,
+        confidence=confidence,
+        alpha=alpha,
+    )
+    return _Group(group, int(cells.counts[member].sum()), tuple(ranked), compare)
+
+
+def _find_largest(group: _Group, factor: str) -> LevelChange:
+    found = [group.compare(better, worse) for better, worse in _pair(group.ranked)]
     percents = [_reach_percent(pair) for pair in found]
     return LevelChange(
-        group=group,
-        factor=cells.factors[factor].name,
-        n=int(cells.counts[member].sum()),
-        pair=largest,
+        group=group.name,
+        factor=factor,
+        n=group.n,
+        pair=max(found, key=lambda pair: abs(pair.difference.estimate)),
         at_most=max(max(abs(pair.difference.low), abs(pair.difference.high)) for pair in found),
         at_most_percent=None if None in percents else max(item for item in percents if item is not None),
+        levels=len(group.ranked),
     )
 
 
-def _pair(ranked: list[str]) -> list[tuple[str, str]]:
+def _compare_with(group: _Group, reference: str) -> tuple[PairComparison, ...]:
+    return tuple(group.compare(level, reference) for level in group.ranked if level != reference)
+
+
+def _pair(ranked: Sequence[str]) -> list[tuple[str, str]]:
     """Pairs of levels, the better one first."""
     if len(ranked) <= _MOST_PAIRED:
         return list(combinations(ranked, 2))

@@ -50,11 +50,11 @@ def estimate_level_means(
 ) -> tuple[LevelMean, ...]:
     """Mean at each level of a factor, for each level of `group_factor` (or for all together).
 
-    Within a group only those combinations of the other factors count that have data at every
-    level, each with the same weight. Variances are each cell's own (Welch–Satterthwaite), or
-    those of `fallback` (one for each group) where some cell has a single observation; with `blocks`
-    departures are those within them. Groups without such a combination, or without any estimate of
-    error, are absent.
+    Within a group only those combinations of the other factors count that have data at every level, each
+    with the same weight. Variances are each cell's own (Welch–Satterthwaite), or those of `fallback` (one
+    for each group, or for each level where all are together) where some cell has a single observation;
+    with `blocks` departures are those within them. Groups without such a combination, or without any
+    estimate of error, are absent.
     """
     groups = ("all",) if group_factor is None else cells.factors[group_factor].levels
     results: list[LevelMean] = []
@@ -69,8 +69,13 @@ def estimate_level_means(
         if has_replicates(cells, whole):
             errors = use_own_errors(cells, blocks)
         elif fallback:
+            by_level = group_factor is None and len(fallback) == len(cells.factors[factor].levels)
             group = np.zeros(cells.counts.size, dtype=np.int64)
-            errors = use_pooled_errors(group, (fallback[code],))
+            errors = (
+                use_pooled_errors(cells.codes[:, factor], fallback)
+                if by_level
+                else use_pooled_errors(group, (fallback[code],))
+            )
         else:
             continue
         for level_code, level in enumerate(cells.factors[factor].levels):

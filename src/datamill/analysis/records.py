@@ -40,12 +40,24 @@ class LevelEffect:
 
 
 @dataclass(frozen=True, slots=True)
+class LevelGap:
+    """The largest difference between two levels of a factor in a model: `high` minus `low`.
+
+    Its interval allows for the choice among all pairs (Bonferroni).
+    """
+
+    low: str
+    high: str
+    value: Interval
+
+
+@dataclass(frozen=True, slots=True)
 class TermRow:
     """A term's row of the analysis of variance.
 
     `f` and `p` are None where the error mean square is zero, so that no test exists. `p_holm` is p
     adjusted by Holm over the terms of interest, None for a block. `effects` has every level of a
-    main effect; interactions have none here.
+    main effect, and `gap` its largest difference between two; interactions have none here.
     """
 
     term: Term
@@ -56,6 +68,7 @@ class TermRow:
     effects: tuple[LevelEffect, ...]
     p_holm: float | None = None
     block: bool = False
+    gap: LevelGap | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,8 @@ class ResponseAnalysis:
     the package among the cells' factors, None when a single one has valid data; `mean` is that
     package's, None with several. `blocked` is the model with blocks, where trials were run in some; then
     differences are those within blocks. `missing_packages` were to be compared and have no valid data.
+    `level_means` and `changes` are of the other factors, by package; `package_means` and `package_change` of
+    the packages.
     """
 
     response: Response
@@ -75,6 +77,8 @@ class ResponseAnalysis:
     alpha: float
     warnings: tuple[str, ...]
     blocked: BlockedModel | None = None
+    package_means: tuple[LevelMean, ...] = ()
+    package_change: LevelChange | None = None
 
     @property
     def unit(self) -> str:
@@ -138,7 +142,16 @@ def analyze_response(
         present = valid["package"].drop_nulls() if "package" in valid.columns else None
         name = str(present[0]) if present is not None and present.len() else next(iter(levels["package"]), "")
         mean = _estimate_mean(cells, name, experiment, fallback, warnings)
-    means, changes = _compare_levels(cells, package_factor, experiment, response, fallback, blocks)
+    means: list[LevelMean] = []
+    changes: list[LevelChange] = []
+    for index in range(len(cells.factors)):
+        if index != package_factor:
+            found = _compare_levels(cells, index, package_factor, experiment, response, fallback, blocks)
+            means += found[0]
+            changes += found[1]
+    packages: tuple[tuple[LevelMean, ...], tuple[LevelChange, ...]] = ((), ())
+    if package_factor is not None and comparison is not None:
+        packages = _compare_levels(cells, package_factor, None, experiment, response, fallback, blocks)
     for part in (model, comparison, influence, checks):
         if part is not None:
             warnings += [warning for warning in part.warnings if warning not in warnings]
@@ -150,50 +163,48 @@ def analyze_response(
         comparison=comparison,
         influence=influence,
         checks=checks,
-        level_means=means,
-        changes=changes,
+        level_means=tuple(means),
+        changes=tuple(changes),
         mean=mean,
         missing_packages=missing.get("package", ()),
         confidence=experiment.confidence,
         alpha=experiment.alpha,
         warnings=tuple(warnings),
         blocked=blocked,
+        package_means=packages[0],
+        package_change=next(iter(packages[1]), None),
     )
 
 
 def _compare_levels(
     cells: Cells,
-    package_factor: int | None,
+    factor: int,
+    group_factor: int | None,
     experiment: Experiment,
     response: Response,
     fallback: tuple[PooledError, ...],
     blocks: BlockFit | None,
 ) -> tuple[tuple[LevelMean, ...], tuple[LevelChange, ...]]:
-    """Means of the levels of all factors but the package, and the largest changes between them."""
-    means: list[LevelMean] = []
-    changes: list[LevelChange] = []
-    for index in range(len(cells.factors)):
-        if index == package_factor:
-            continue
-        means += estimate_level_means(
-            cells,
-            factor=index,
-            group_factor=package_factor,
-            confidence=experiment.confidence,
-            fallback=fallback,
-            blocks=blocks,
-        )
-        changes += find_largest_changes(
-            cells,
-            factor=index,
-            group_factor=package_factor,
-            direction=response.direction,
-            confidence=experiment.confidence,
-            alpha=experiment.alpha,
-            fallback=fallback,
-            blocks=blocks,
-        )
-    return tuple(means), tuple(changes)
+    """Means of a factor's levels, and the largest change between them, of each group."""
+    means = estimate_level_means(
+        cells,
+        factor=factor,
+        group_factor=group_factor,
+        confidence=experiment.confidence,
+        fallback=fallback,
+        blocks=blocks,
+    )
+    changes = find_largest_changes(
+        cells,
+        factor=factor,
+        group_factor=group_factor,
+        direction=response.direction,
+        confidence=experiment.confidence,
+        alpha=experiment.alpha,
+        fallback=fallback,
+        blocks=blocks,
+    )
+    return means, changes
 
 
 def _phrase_measurements(observations: Observations, *, planned: bool) -> list[str]:

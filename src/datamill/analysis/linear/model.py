@@ -37,6 +37,7 @@ from datamill.analysis.records import (
     Interval,
     LackOfFit,
     LevelEffect,
+    LevelGap,
     LinearModel,
     SquaresType,
     TermRow,
@@ -127,10 +128,12 @@ def fit_linear_model(
             error = float(scale * np.sqrt(error_ms))
             coefficients.append(Coefficient(name, term.name, interval, error))
         levels = _bound_levels(cells, term, beta[columns], root[columns], half_width)
+        error = float(np.sqrt(error_ms))
+        gap = _find_gap(cells, term, beta[columns], root[columns], error, error_df, confidence)
         f = sum_sq / term.df / error_ms if error_ms > 0 else None
         p = None if f is None else float(fdtrc(term.df, error_df, f))
         block = term.name in blocks
-        rows.append(TermRow(term, sum_sq, sum_sq / term.df, f, p, levels, block=block))
+        rows.append(TermRow(term, sum_sq, sum_sq / term.df, f, p, levels, block=block, gap=gap))
 
     lack = _test_lack_of_fit(lack_ss, error_df - reduced.rest_df, rest_ss, reduced.rest_df)
     fitted, leverage = _fit_rows(cells, fit, beta, root, saturated=saturated)
@@ -250,6 +253,30 @@ def _bound_levels(
         LevelEffect(label, _interval(value, half_width * scale))
         for label, value, scale in zip(labels, rows @ beta, spread, strict=True)
     )
+
+
+def _find_gap(
+    cells: Cells,
+    term: Term,
+    beta: FloatArray,
+    root: FloatArray,
+    error: float,
+    error_df: int,
+    confidence: float,
+) -> LevelGap | None:
+    """The largest difference between two levels of a main effect, whose interval allows for the choice."""
+    if term.order > 1 or term.covariates:
+        return None
+    labels, rows = code_combinations(term, cells.factors)
+    effects = rows @ beta
+    low, high = int(np.argmin(effects)), int(np.argmax(effects))
+    if low == high:
+        low, high = 0, 1
+    pairs = len(labels) * (len(labels) - 1) // 2
+    critical = -float(stdtrit(error_df, (1 - confidence) / 2 / pairs))
+    spread = float(np.sqrt(np.sum(((rows[high] - rows[low]) @ root) ** 2)))
+    value = _interval(effects[high] - effects[low], critical * error * spread)
+    return LevelGap(labels[low][0], labels[high][0], value)
 
 
 def _adjust_terms(rows: Sequence[TermRow]) -> tuple[TermRow, ...]:

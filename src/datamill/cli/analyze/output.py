@@ -12,6 +12,13 @@ from datamill.analyses.records import Analysis
 from datamill.experiment.errors import InputError
 from datamill.report.figures.figure import FIGURE_SUFFIXES, Figure, refuse_suffix, write_figure
 
+#: Where a call keeps whether everything is to be printed.
+_VERBOSE = "datamill.verbose"
+
+
+def _keep_verbose(context: click.Context, _option: click.Parameter, given: bool) -> None:
+    context.meta[_VERBOSE] = given
+
 
 def output_options(figure_help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add `--figure`, `--html` and `--json`; the verb gets `figure_file`, `html_file` and `as_json`."""
@@ -32,6 +39,13 @@ def output_options(figure_help: str) -> Callable[[Callable[..., None]], Callable
             "but itself.",
         ),
         click.option("--json", "as_json", is_flag=True, help="Print JSON with every digit."),
+        click.option(
+            "--verbose",
+            is_flag=True,
+            expose_value=False,
+            callback=_keep_verbose,
+            help="Also print what specialists look for, such as other authors' rules, and every warning.",
+        ),
     ]
 
     def add_options(verb: Callable[..., None]) -> Callable[..., None]:
@@ -71,7 +85,8 @@ def put_out(
         write_titled(figure, figure_file)
     if html_file is not None:
         html_file.write_text(analysis.page(), encoding="utf-8")
-    click.echo(analysis.json() if as_json else analysis.text())
+    verbose = bool(click.get_current_context().meta.get(_VERBOSE))
+    click.echo(analysis.json() if as_json else analysis.full_text() if verbose else analysis.text())
 
 
 def _choose_figure(analysis: Analysis) -> Figure:

@@ -11,6 +11,7 @@ from datamill.analysis.distribution.boxes import BoxSummary
 from datamill.analysis.distribution.shapes import find_boxes
 from datamill.analysis.linear.diagnostics import gather_diagnostics
 from datamill.analysis.model_data.cells import Cells, gather_cells
+from datamill.analysis.records import Interval, PairComparison
 from datamill.analysis.response import ResponseAnalysis
 from datamill.design.machines import MACHINE_FACTOR
 from datamill.report.figures.charts import (
@@ -205,37 +206,44 @@ def _choose_column(analysis: ResponseAnalysis) -> int | None:
 
 
 def is_relative(analysis: ResponseAnalysis) -> bool:
-    """Whether effect plots show departures in percent: every package's mean is certainly positive."""
-    return all(item.percent is not None for item in analysis.level_means)
+    """Whether effect plots show changes in percent: every ratio of two levels' means is bounded."""
+    ratios = [step.ratio for change in analysis.changes for step in change.steps]
+    return all(ratio is not None and ratio.low is not None and ratio.high is not None for ratio in ratios)
 
 
 def draw_effects(analysis: ResponseAnalysis, scale: Scale) -> tuple[Figure, ...]:
     """One effect plot for each factor other than the package, all on the same vertical axis.
 
-    The axis is the departure from the package's own mean in percent, or the mean itself where
+    The axis is the change from one and the same level in percent, or in the response's unit where
     percentages make no sense.
     """
-    means = analysis.level_means
-    if not means:
-        return ()
     relative = is_relative(analysis)
-    bounds = [abs(bound) for item in means for bound in (item.value.low, item.value.high)]
+    bounds = [
+        abs(bound)
+        for change in analysis.changes
+        for step in change.steps
+        for bound in (step.difference.low, step.difference.high)
+    ]
+    if not bounds:
+        return ()
     axis = _choose_axis(analysis, scale, max(bounds))
+    numbers = {(mean.factor, mean.group, mean.level): mean.n for mean in analysis.level_means}
     points: dict[str, list[EffectPoint]] = {}
-    for item in means:
-        value, size = (
-            (item.percent, 1.0) if relative and item.percent is not None else (item.value, axis.factor)
-        )
-        point = EffectPoint(
-            item.level, item.group, item.n, value.estimate * size, value.low * size, value.high * size
-        )
-        points.setdefault(item.factor, []).append(point)
+    bases: dict[str, str] = {}
+    for change in analysis.changes:
+        shown = {step.package: _find_change(step, axis, relative=relative) for step in change.steps}
+        bases[change.factor] = base = change.steps[0].baseline
+        shown[base] = Interval(0.0, 0.0, 0.0)
+        for level, value in shown.items():
+            n = numbers.get((change.factor, change.group, level), 0)
+            point = EffectPoint(level, change.group, n, value.estimate, value.low, value.high)
+            points.setdefault(change.factor, []).append(point)
     everything = [point for group in points.values() for point in group]
     low, high = min(point.low for point in everything), max(point.high for point in everything)
     margin = 0.06 * (high - low) or 1.0
     groups = list_groups(analysis)
     unit = f" ({axis.unit})" if axis.unit else ""
-    title = "departure from the mean (%)" if relative else f"{analysis.response.name}{unit}"
+    title = "change (%)" if relative else f"change of {analysis.response.name}{unit}"
     figures = []
     ranked = [name for part in list_influential_factors(analysis) for name in part]
     for name in sorted(points, key=lambda name: ranked.index(name) if name in ranked else len(ranked)):
@@ -247,11 +255,20 @@ def draw_effects(analysis: ResponseAnalysis, scale: Scale) -> tuple[Figure, ...]
             levels=factor_levels,
             groups=groups,
             domain=(low - margin, high + margin),
-            zero_line=relative,
+            zero_line=True,
         )
-        caption = " ".join(_list_gaps(analysis, name))
+        caption = " ".join((f"Against {bases[name]}.", *_list_gaps(analysis, name)))
         figures.append(Figure(f"effect-{name}", name, caption, chart))
     return tuple(figures)
+
+
+def _find_change(step: PairComparison, axis: Scale, *, relative: bool) -> Interval:
+    """A level's change in percent, or in the axis's unit."""
+    ratio = step.ratio
+    if relative and ratio is not None and ratio.low is not None and ratio.high is not None:
+        return Interval(*(100 * (end - 1) for end in (ratio.estimate, ratio.low, ratio.high)))
+    ends = (step.difference.estimate, step.difference.low, step.difference.high)
+    return Interval(*(end * axis.factor for end in ends))
 
 
 def _list_gaps(analysis: ResponseAnalysis, factor: str) -> tuple[str, ...]:

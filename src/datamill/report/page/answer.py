@@ -20,7 +20,12 @@ from datamill.report.numbers import (
     format_interval,
     format_p,
 )
-from datamill.report.page.by_factor import find_asked_change, list_level_means, phrase_asked_change
+from datamill.report.page.by_factor import (
+    find_asked_change,
+    list_level_means,
+    phrase_asked_change,
+    word_response,
+)
 from datamill.report.page.gaps import is_time, phrase_bounds, phrase_gap, take_ratio
 from datamill.report.page.mattered import phrase_influence
 from datamill.report.page.stopping import qualify_answer, states_means
@@ -84,8 +89,9 @@ def phrase_answer(
         if not (analysis.missing_packages or states_means(experiment, trials)):
             asked = find_asked_change(experiment, analysis)
         if asked is not None:
-            details += [*list_level_means(asked, analysis, scale), headline]
-            headline = phrase_asked_change(asked, analysis, scale)
+            wording = word_response(analysis, scale)
+            details += [*list_level_means(asked, analysis.level_means, wording), headline]
+            headline = phrase_asked_change(asked, wording)
         if analysis.missing_packages:
             missing = ", ".join(analysis.missing_packages)
             headline = f"There is no comparison: no valid data of {missing}. {headline}"

@@ -26,13 +26,15 @@ from datamill.report.figures.response_figures import (
     list_legend,
 )
 from datamill.report.figures.views import FigureView, start_view
-from datamill.report.numbers import finish_sentence, format_count, name_confidence
+from datamill.report.numbers import Scale, finish_sentence, format_count, name_confidence
 from datamill.report.page.answer import phrase_answer, phrase_pair, scale_response, write_answer
+from datamill.report.page.by_factor import word_response
 from datamill.report.page.by_machine import MachinesView, qualify_by_machines, view_machines
 from datamill.report.page.diagnosis import Diagnosis, diagnose_model
 from datamill.report.page.doubtful import phrase_doubts, tabulate_doubts
 from datamill.report.page.drift import DriftView, view_drift
 from datamill.report.page.frame import fill_template
+from datamill.report.page.level_table import tabulate_changes
 from datamill.report.page.quantile_evidence import QuantileEvidence, gather_quantiles
 from datamill.report.page.screening import (
     ScreeningView,
@@ -47,7 +49,6 @@ from datamill.report.page.tables import (
     tabulate_anova,
     tabulate_exclusions,
     tabulate_factors,
-    tabulate_level_means,
     tabulate_machines,
     tabulate_nuisances,
     tabulate_packages,
@@ -237,7 +238,7 @@ def _gather_evidence(experiment: Experiment, analysis: ResponseAnalysis) -> _Evi
         legend=list_legend(analysis),
         effects=effects,
         relative=is_relative(analysis),
-        level_means=tabulate_level_means(analysis, scale),
+        level_means=_tabulate_levels(analysis, scale),
         terms=tabulate_terms(analysis, scale),
         anova=tabulate_anova(analysis, scale),
         anova_method=method,
@@ -247,6 +248,15 @@ def _gather_evidence(experiment: Experiment, analysis: ResponseAnalysis) -> _Evi
         quantile_view=None if quantiles is None else start_view(quantiles.figure),
         builds_counted=counts_builds(experiment, analysis),
     )
+
+
+def _tabulate_levels(analysis: ResponseAnalysis, scale: Scale) -> TableView | None:
+    """Means by level with the changes between them, packages first."""
+    of_packages = () if analysis.package_change is None else (analysis.package_change,)
+    means = (*analysis.package_means, *analysis.level_means)
+    if not means:
+        return None
+    return tabulate_changes(means, (*of_packages, *analysis.changes), word_response(analysis, scale))
 
 
 def _start_views(figures: Sequence[Figure]) -> tuple[Future[FigureView], ...]:

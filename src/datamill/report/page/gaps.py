@@ -23,7 +23,12 @@ _TIMES = ("s", "ms", "us", "µs", "ns", "min", "h")
 
 def is_time(analysis: ResponseAnalysis) -> bool:
     """Whether a response is a time that is better when it is shorter."""
-    return analysis.response.direction == "lower" and analysis.unit in _TIMES
+    return analysis.response.direction == "lower" and is_unit_of_time(analysis.unit)
+
+
+def is_unit_of_time(unit: str) -> bool:
+    """Whether a unit is one of time."""
+    return unit in _TIMES
 
 
 def phrase_gap(pair: PairComparison, winner: str, scale: Scale, level: float, *, fast: bool = False) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from datamill.analysis.level_changes import LevelChange
+from datamill.analysis.level_changes import LevelChange, measure_change
 from datamill.analysis.records import Interval, TermInfluence
 from datamill.analysis.response import ResponseAnalysis
 from datamill.design.machines import MACHINE_FACTOR
@@ -16,7 +16,7 @@ from datamill.report.numbers import (
     format_percent,
     name_confidence,
 )
-from datamill.report.page.by_factor import excludes_zero, measure_change, phrase_change
+from datamill.report.page.by_factor import excludes_zero, phrase_change, word_response
 
 #: Influential factors that the answer names; the report has them all.
 _NAMED = 3
@@ -101,7 +101,7 @@ def phrase_factor(factor: str, analysis: ResponseAnalysis, scale: Scale) -> str:
     parts = []
     for item in shown[:2]:
         who = "" if analysis.package_factor is None else f" for {item.group}"
-        parts.append(f"{phrase_change(item, analysis, scale)}{who}")
+        parts.append(f"{phrase_change(item, word_response(analysis, scale))}{who}")
     return f"{factor} ({'; '.join(parts)})"
 
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from datamill.analysis.level_changes import measure_change
 from datamill.analysis.machines import RELATIVE_UNIT
 from datamill.analysis.model_data.coding import Term
-from datamill.analysis.records import Interval, LinearModel
+from datamill.analysis.records import Interval, LinearModel, TermInfluence
 from datamill.analysis.response import ResponseAnalysis
 from datamill.design.machines import MACHINE_FACTOR
 from datamill.design.nuisance import phrase_treatment
@@ -103,7 +104,10 @@ def tabulate_packages(analysis: ResponseAnalysis, scale: Scale) -> TableView:
 
 
 def tabulate_terms(analysis: ResponseAnalysis, scale: Scale) -> TableView | None:
-    """Factors and interactions by share of the variation, each with its largest departure and interval."""
+    """Factors and interactions by share of the variation, each with its largest change between two levels.
+
+    An interaction has what it adds to the separate effects of its factors, where that is largest.
+    """
     if analysis.model is None or analysis.influence is None:
         return None
     model = analysis.model if analysis.blocked is None else analysis.blocked.model
@@ -120,8 +124,7 @@ def tabulate_terms(analysis: ResponseAnalysis, scale: Scale) -> TableView | None
                 _name_term(item.term, model),
                 format_share(item.share),
                 format_p(item.p),
-                "–" if item.p is None else _spell_departure(item.largest_percent, item.largest, scale),
-                ", ".join(item.levels),
+                *_spell_largest(item, analysis, scale),
             )
         )
     for row in (row for row in model.terms if row.block):
@@ -132,10 +135,32 @@ def tabulate_terms(analysis: ResponseAnalysis, scale: Scale) -> TableView | None
         "factor",
         "share of variation",
         "p (Welch, Holm)",
-        f"largest departure ({name_confidence(model.confidence)} interval)",
+        f"largest change ({name_confidence(model.confidence)} interval)",
         "at",
     )
     return TableView(headers, tuple(rows), strong=tuple(strong))
+
+
+def _spell_largest(item: TermInfluence, analysis: ResponseAnalysis, scale: Scale) -> tuple[str, str]:
+    """The largest change that a term is answerable for, and where."""
+    if len(item.term.factors) > 1:
+        if item.p is None:
+            return "–", ""
+        beyond = _spell_departure(item.largest_percent, item.largest, scale)
+        return f"{beyond} beyond separate effects", ", ".join(item.levels)
+    name = analysis.observations.cells.factors[item.term.factors[0]].name
+    of_package = (analysis.package_change,) if analysis.package_change is not None else ()
+    own = [change for change in (*of_package, *analysis.changes) if change.factor == name]
+    if not own:
+        return "–", ""
+    largest = max(own, key=measure_change)
+    pair, ratio = largest.pair, largest.pair.ratio
+    percent = None
+    if ratio is not None and ratio.low is not None and ratio.high is not None:
+        percent = Interval(*(100 * (end - 1) for end in (ratio.estimate, ratio.low, ratio.high)))
+    who = f" ({largest.group})" if len(own) > 1 else ""
+    shown = "–" if pair.p is None else _spell_departure(percent, pair.difference, scale)
+    return shown, f"{pair.package} against {pair.baseline}{who}"
 
 
 def tabulate_anova(analysis: ResponseAnalysis, scale: Scale) -> TableView | None:
@@ -170,31 +195,6 @@ def tabulate_anova(analysis: ResponseAnalysis, scale: Scale) -> TableView | None
 
 def _name_term(term: Term, model: LinearModel) -> str:
     return " × ".join(model.factors[index].name for index in term.factors)
-
-
-def tabulate_level_means(analysis: ResponseAnalysis, scale: Scale) -> TableView | None:
-    """Mean at each level of each factor with its interval, the numbers behind the effect plots."""
-    if not analysis.level_means:
-        return None
-    several = analysis.package_factor is not None
-    unit = f" ({scale.unit})" if scale.unit else ""
-    rows = []
-    for item in analysis.level_means:
-        decimals = count_decimals((item.value.high - item.value.low) / 2 * scale.factor)
-        mean, bounds = _spell_interval(item.value, scale.factor, decimals)
-        departure = _spell_departure(item.percent, item.departure, scale)
-        labels = (item.factor, item.level, item.group) if several else (item.factor, item.level)
-        rows.append((*labels, format_count(item.n), mean, bounds, departure))
-    names = ("factor", "level", "package") if several else ("factor", "level")
-    level = name_confidence(analysis.confidence)
-    headers = (
-        *names,
-        "n",
-        f"mean{unit}",
-        f"{level} interval",
-        f"departure from the mean ({level} interval)",
-    )
-    return TableView(headers, tuple(rows), text_columns=len(names))
 
 
 def tabulate_trials(trials: TrialSummary) -> TableView:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 
+from datamill.analysis.level_changes import LevelChange, LevelChanges, measure_change
 from datamill.analysis.model_data.observations import Observations
 from datamill.analysis.quantile.records import QuantileModel
 from datamill.analysis.records import AssumptionChecks, Interval, LinearModel, TermRow
 from datamill.report.numbers import choose_scale, format_count, format_interval, format_p
+from datamill.report.page.by_factor import Wording, list_level_means, phrase_asked_change, phrase_change
+from datamill.report.page.gaps import is_unit_of_time
 from datamill.report.term_names import spell_linear_terms
 from datamill.report.verbs.quantile_answer import state_quantiles
 
@@ -16,8 +19,8 @@ _BASES = {"log": math.e, "log2": 2.0, "log10": 10.0}
 
 #: Factors that the answer names.
 _MOST_NAMED = 3
-#: Shares, in percent, from which on they need no decimals, and from which on they are told as a multiple.
-_PLAIN_SHARE, _LARGEST_SHARE = 99.5, 1000.0
+#: Shares, in percent, from which on they are told as a multiple.
+_LARGEST_SHARE = 1000.0
 #: Factors beyond e to this are no help.
 _LARGEST_EXPONENT = 100.0
 
@@ -27,19 +30,33 @@ def state_answer(
     model: LinearModel,
     checks: AssumptionChecks | None,
     quantiles: QuantileModel | None,
+    changes: LevelChanges | None = None,
 ) -> tuple[str, ...]:
-    """Say what moves the response: quantiles first where the checks say that means are not to be trusted."""
+    """Say what moves the response: changes of its mean between levels, then what else the data show.
+
+    `changes` are those of the cells; without them, as with covariates, changes are the model's. Where these
+    rest on assumptions that fail, quantiles come first.
+    """
     model = spell_linear_terms(model)
-    means = state_effects(model, observations.response, observations.unit)
+    means = state_effects(model, observations.response, observations.unit, changes)
+    if changes is not None and changes.changes and checks is not None and checks.trust == "quantiles":
+        # Means with each level's own variance need no equal spread, and are the figure of all other verbs.
+        return (*means, *_add_quantiles(observations, quantiles))
     if checks is None or checks.trust not in ("quantiles", "neither"):
         return means
     if checks.trust == "quantiles" and quantiles is not None:
-        said = state_quantiles(quantiles, observations.response, observations.unit)
+        said = _add_quantiles(observations, quantiles)
         return (*said, f"The linear model, whose assumptions fail here, says: {' '.join(means)}")
     return (f"A hint only, since assumptions fail: {means[0]}", *means[1:])
 
 
-def state_effects(model: LinearModel, response: str, unit: str) -> tuple[str, ...]:
+def _add_quantiles(observations: Observations, quantiles: QuantileModel | None) -> tuple[str, ...]:
+    return () if quantiles is None else state_quantiles(quantiles, observations.response, observations.unit)
+
+
+def state_effects(
+    model: LinearModel, response: str, unit: str, changes: LevelChanges | None = None
+) -> tuple[str, ...]:
     """Say in plain sentences which effects on the mean were detected, the largest first.
 
     Detected means: p adjusted by Holm over the terms of interest is below the model's alpha.
@@ -57,7 +74,13 @@ def state_effects(model: LinearModel, response: str, unit: str) -> tuple[str, ..
             f"n = {format_count(model.n)}).",
         )
     main = sorted((row for row in found if row.term.order == 1), key=lambda row: -row.mean_sq * row.term.df)
-    sentences = [_state_term(model, row, response, unit) for row in main[:_MOST_NAMED]]
+    sentences = []
+    for row in main[:_MOST_NAMED]:
+        own = _list_own_changes(row, model, changes)
+        if own and changes is not None and _is_seen_after_all(model, row):
+            sentences += _state_changes(own, changes, word_changes(changes, model, response, unit))
+        else:
+            sentences.append(_state_term(model, row, response, unit))
     if more := [row.term.name for row in main[_MOST_NAMED:]]:
         sentences.append(f"Also detected: {', '.join(more)}.")
     if inner := [row.term.name for row in found if row.term.order > 1]:
@@ -70,22 +93,56 @@ def _state_term(model: LinearModel, row: TermRow, response: str, unit: str) -> s
     name = row.term.name
     if not _is_seen_after_all(model, row):
         return _state_shared(row, response, model.squares)
-    if row.term.df == 1:
+    if row.term.covariates:
         value = next(item.value for item in model.coefficients if item.term == name)
-        if row.term.covariates:
-            change = _format_change(value, unit, model.confidence)
-            return f"A unit more of {name} changes the mean {response} by {change}{_ratio(model, value)}."
-        low, high = model.factors[row.term.factors[0]].levels
-        doubled = Interval(2 * value.estimate, 2 * value.low, 2 * value.high)
-        change = _format_change(doubled, unit, model.confidence)
-        size = _ratio(model, doubled) or _share(model, doubled)
-        return f"From {low} to {high}, {name} changes the mean {response} by {change}{size}."
-    effects = sorted(row.effects, key=lambda effect: effect.value.estimate)
-    parts = [
-        f"{effect.levels[0]} {_format_change(effect.value, unit, model.confidence)}"
-        for effect in (effects[0], effects[-1])
-    ]
-    return f"{name} changes the mean {response}, from the mean of its levels: {', '.join(parts)}."
+        change = _format_change(value, unit, model.confidence)
+        return f"A unit more of {name} changes the mean {response} by {change}{_ratio(model, value)}."
+    assert row.gap is not None
+    low, high, value = row.gap.low, row.gap.high, row.gap.value
+    among = f" (the largest difference of {row.term.df + 1} levels)" if row.term.df > 1 else ""
+    if not among and low != model.factors[row.term.factors[0]].levels[0]:
+        low, high, value = high, low, Interval(-value.estimate, -value.high, -value.low)
+    change = _format_change(value, unit, model.confidence)
+    size = _ratio(model, value) or _share(model, row, low, value)
+    return f"From {low} to {high}, {name} changes the mean {response} by {change}{size}{among}."
+
+
+def word_changes(changes: LevelChanges, model: LinearModel, response: str, unit: str) -> Wording:
+    """Return how changes of a response are put into words: in the scale of the middle one of the means."""
+    sizes = sorted(abs(mean.value.estimate) for mean in changes.means)
+    scale = choose_scale(unit, sizes[len(sizes) // 2] if sizes else 0.0)
+    return Wording(
+        response, scale, model.confidence, fast=changes.direction == "lower" and is_unit_of_time(unit)
+    )
+
+
+def choose_largest_change(changes: LevelChanges, model: LinearModel) -> LevelChange:
+    """Return the largest change of the factor that the answer names first."""
+    found = [row for row in model.effects_of_interest if row.p_holm is not None and row.p_holm < model.alpha]
+    main = sorted((row for row in found if row.term.order == 1), key=lambda row: -row.mean_sq * row.term.df)
+    for row in main:
+        if own := _list_own_changes(row, model, changes):
+            return own[0]
+    return max(changes.changes, key=measure_change)
+
+
+def _list_own_changes(row: TermRow, model: LinearModel, changes: LevelChanges | None) -> list[LevelChange]:
+    """Changes of a main effect's factor, the largest first."""
+    if changes is None or row.term.covariates:
+        return []
+    name = model.factors[row.term.factors[0]].name
+    return sorted(
+        (item for item in changes.changes if item.factor == name), key=lambda item: -measure_change(item)
+    )
+
+
+def _state_changes(own: list[LevelChange], changes: LevelChanges, wording: Wording) -> list[str]:
+    """What a factor changes: of one group with its means, else in the two packages that feel it most."""
+    first = own[0]
+    if len(own) == 1:
+        return [phrase_asked_change(first, wording), *list_level_means(first, changes.means, wording)]
+    told = [f"{phrase_change(item, wording)} for {item.group}" for item in own[:2]]
+    return [f"{first.factor} matters: {wording.response} is {'; '.join(told)}."]
 
 
 def _is_seen_after_all(model: LinearModel, row: TermRow) -> bool:
@@ -126,10 +183,14 @@ def _ratio(model: LinearModel, change: Interval) -> str:
     return f", which is a factor of {written}"
 
 
-def _share(model: LinearModel, change: Interval) -> str:
+def _share(model: LinearModel, row: TermRow, low: str, change: Interval) -> str:
+    """A change in percent of the mean at the level that it starts from."""
     if model.transform or model.mean.low <= 0 <= model.mean.high:
         return ""
-    share = abs(100 * change.estimate / model.mean.estimate)
-    if share >= _LARGEST_SHARE:
-        return f", {share / 100:,.0f} times the mean"
-    return f", {share:,.0f}% of the mean" if share >= _PLAIN_SHARE else f", {share:.2g}% of the mean"
+    base = model.mean.estimate + next(e.value.estimate for e in row.effects if e.levels == (low,))
+    if base <= 0:
+        return ""
+    share = 100 * change.estimate / base
+    if abs(share) >= _LARGEST_SHARE:
+        return f", {share / 100:+,.0f} times the mean at {low}".replace("-", "−")
+    return f", {share:+,.3g}% of the mean at {low}".replace("-", "−")

@@ -6,9 +6,11 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+from datamill.analysis.level_changes import LevelChanges
 from datamill.analysis.model_data.observations import Observations
 from datamill.analysis.quantile.records import QuantileModel
 from datamill.analysis.records import AssumptionChecks, LinearModel
+from datamill.report.verbs.changes_json import spell_changes
 from datamill.report.verbs.interval_json import spell_interval
 from datamill.report.verbs.quantile_warnings import list_quantile_warnings
 
@@ -18,6 +20,7 @@ def format_anova_json(
     model: LinearModel,
     checks: AssumptionChecks | None,
     quantiles: QuantileModel | None = None,
+    changes: LevelChanges | None = None,
 ) -> str:
     """Write a model as JSON.
 
@@ -25,8 +28,12 @@ def format_anova_json(
     they are), `averaged_trials`, `averaged_builds`, `order`,
     `confidence`, `alpha`, `method`, `squares` (type of the sums of squares); `factors` (name,
     levels, low first); `covariates` (name, mean, where the model counts it from); `mean` (estimate,
-    low, high); `coefficients` (name, term, estimate, low, high, standard_error); `terms` (term,
-    block, sum_sq, df, mean_sq, f, p, p_holm, and for main effects `levels`: level, estimate, low,
+    low, high); `changes` (of each factor, for each package or all: factor, group, n; `level` and
+    `against`, the better and the worse one of the two levels that differ most, difference and ratio with
+    low and high, p, verdict; `levels`: level, n, mean, and `change` against one and the same level);
+    `coefficients`, half-changes where a factor has two levels (name, term, estimate, low, high,
+    standard_error); `terms` (term, block, sum_sq, df, mean_sq, f, p, p_holm, and for main effects
+    `levels`: level, estimate, low,
     high); `shares` (term, levels, percent of the mean, standard_error); `error` (sum_sq, df,
     mean_sq); `total` (sum_sq, df); `r_squared`; `lack_of_fit` (sum_sq, df, f, p) or null; `blocks`
     (names, sum_sq, df, f, p, error_mean_sq_without, efficiency) or null; `balanced`;
@@ -53,6 +60,7 @@ def format_anova_json(
         "factors": [{"name": factor.name, "levels": list(factor.levels)} for factor in model.factors],
         "covariates": [{"name": item.name, "mean": item.mean} for item in model.covariates],
         "mean": spell_interval(model.mean),
+        "changes": spell_changes(changes),
         "coefficients": [
             {
                 "name": item.name,

@@ -19,6 +19,8 @@ from datamill.report.verbs.layout import wrap
 
 #: Combinations of levels that an interaction shows in the table of shares; of more, the largest.
 _MOST_COMBINATIONS = 6
+#: Terms whose adjusted p-values stand in a line.
+_MOST_ADJUSTED = 8
 #: Coefficients that the table of quantiles shows; of more, those of terms told from zero.
 _MOST_COEFFICIENTS = 30
 #: Smaller errors take an exponent.
@@ -59,7 +61,7 @@ def format_shares(model: LinearModel) -> list[str]:
     names = [name_share(share) for share in shares]
     room = min(56, max(len("Effect"), *(len(name) for name in names)))
     lines = [
-        "Effects as shares of the mean, with one standard error:",
+        "Half-changes as shares of the mean, with one standard error:",
         "(half the change from low to high level; of more levels, each one's distance from their mean)",
         f"  {'Effect'.ljust(room)}{'Share':>13}{'Std. error':>13}{'p (Holm)':>12}",
     ]
@@ -84,6 +86,17 @@ def format_shares(model: LinearModel) -> list[str]:
             "  ",
         )
     return lines
+
+
+def format_holm(model: LinearModel) -> list[str]:
+    """P-values adjusted for the number of terms, the smallest first; nothing where there is one term."""
+    tested = [(row.p_holm, row.term.name) for row in model.effects_of_interest if row.p_holm is not None]
+    if len(tested) < 2:
+        return []
+    shown = sorted(tested)[:_MOST_ADJUSTED]
+    named = ", ".join(f"{name} {_format_tail(p)}" for p, name in shown)
+    rest = f" and {len(tested) - len(shown)} more" if len(tested) > len(shown) else ""
+    return wrap(f"p adjusted for the {len(tested)} terms (Holm): {named}{rest}.", "  ")
 
 
 def format_square(value: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from datamill.analysis.level_changes import LevelChanges
 from datamill.analysis.model_data.coding import Term
 from datamill.analysis.model_data.observations import Observations
 from datamill.analysis.quantile.records import QuantileModel
@@ -17,7 +18,7 @@ from datamill.report.numbers import (
     name_confidence,
 )
 from datamill.report.term_names import spell_linear_terms, spell_quantile_terms
-from datamill.report.verbs.anova_answer import state_answer
+from datamill.report.verbs.anova_answer import state_answer, word_changes
 from datamill.report.verbs.anova_scale import (
     choose_model_scale,
     name_square,
@@ -27,11 +28,13 @@ from datamill.report.verbs.anova_scale import (
 from datamill.report.verbs.anova_sections import (
     format_blocks,
     format_checks,
+    format_holm,
     format_quantiles,
     format_reduced,
     format_shares,
     format_square,
 )
+from datamill.report.verbs.changes_text import format_changes
 from datamill.report.verbs.layout import WIDTH, lay_out_named, wrap
 from datamill.report.verbs.left_out_text import list_left_out
 from datamill.report.verbs.quantile_warnings import list_quantile_warnings
@@ -49,17 +52,20 @@ def format_anova(
     model: LinearModel,
     checks: AssumptionChecks | None,
     quantiles: QuantileModel | None = None,
+    changes: LevelChanges | None = None,
     *,
     reduced: bool = False,
+    verbose: bool = False,
 ) -> str:
     """Lay out a model for a terminal of 100 columns: estimates, tests, equation, shares, checks, warnings.
     Numbers are in the unit with the prefix that suits the mean; the heading names it.
 
     Terms with one degree of freedom show their coefficient (half the change from the low to the high
     level, or a covariate's slope); factors with more levels show each level's deviation from the grand
-    mean on lines of its own. With `reduced` the table has mean squares and p-values alone.
+    mean on lines of its own. With `reduced` the table has mean squares and p-values alone. `verbose` adds
+    half-changes as shares of the mean.
     """
-    said = state_answer(observations, model, checks, quantiles)
+    said = state_answer(observations, model, checks, quantiles, changes)
     scale = choose_model_scale(model, observations.unit)
     model = spell_linear_terms(scale_model(model, scale.factor))
     unit = f" ({scale.unit})" if scale.unit else ""
@@ -71,13 +77,19 @@ def format_anova(
     lines = []
     for sentence in said:
         lines += wrap(sentence, "  ")
+    if changes is not None and changes.changes:
+        wording = word_changes(changes, model, observations.response, observations.unit)
+        lines += ["", *format_changes(changes.means, changes.changes, wording)]
     lines += ["", f"Analysis of variance of {observations.response}{unit}", "", *table, ""]
     lines += _format_equation(observations.response, model)
     square = name_square(scale.unit)
     error = f"{format_square(model.error_ms)} {square}".rstrip()
     lines.append(f"R^2 = {model.r_squared:.6f}   n = {format_count(model.n)}   error mean square = {error}")
     lines += format_blocks(model.block_gain, model.alpha, square)
-    lines += ["", *format_shares(model)]
+    if verbose or changes is None or not changes.changes:
+        lines += ["", *format_shares(model)]
+    else:
+        lines += format_holm(model)
     if checks is not None:
         lines += ["", *format_checks(checks)]
     if quantiles is not None and checks is not None:
@@ -139,8 +151,8 @@ def _format_notes(
     )
     if coding:
         lines += wrap(
-            f"Low / high level: {coding}; an estimate is half the change from low to high, the sentences "
-            "above tell the whole change.",
+            f"Low / high level: {coding}; estimates in the table are half-changes, half of what "
+            "lies between low and high; the means by level above show the whole change.",
             "  ",
         )
     lines += list_left_out(observations.excluded, observations.put_aside)
