@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from scipy.optimize import brentq
@@ -60,7 +61,7 @@ def compare_mann_whitney(first: Group, second: Group, confidence: float) -> Grou
         )
     if ties and p is not None:
         warnings.append(INTERVAL_WITH_TIES)
-    estimates = [_estimate_superiority(first, second, statistic, confidence)]
+    estimates = [_estimate_superiority(first, second, statistic, p, confidence)]
     if np.ptp(first.values) > 0 or np.ptp(second.values) > 0:
         estimates += _estimate_shifts(first, second, confidence)
     else:
@@ -152,11 +153,46 @@ def _sum_uniforms(x: float, count: int) -> float:
     return min(1.0, max(0.0, math.fsum(terms) / math.factorial(count)))
 
 
-def _estimate_superiority(first: Group, second: Group, statistic: float, confidence: float) -> GroupEstimate:
+def _estimate_superiority(
+    first: Group, second: Group, statistic: float, p: float | None, confidence: float
+) -> GroupEstimate:
     """Probability of superiority; its interval by Brunner and Munzel on the logit scale.
 
-    At 0 and 1, where no variance can be estimated, Newcombe's (2006) fifth method.
+    At 0 and 1, where no variance can be estimated, Newcombe's (2006) fifth method. Both hold where spreads
+    differ, which p does not know of; of one half itself p decides (`_agree_with_p`).
     """
+    estimate = _bound_superiority(first, second, statistic, confidence)
+    if p is None:
+        return estimate
+    agreed = _agree_with_p(estimate.value, p, first.n * second.n, confidence)
+    if agreed == estimate.value:
+        return estimate
+    return replace(
+        estimate,
+        value=agreed,
+        method=f"{estimate.method}; whether one half is in it decides Mann-Whitney's p",
+    )
+
+
+def _agree_with_p(share: Interval, p: float, pairs: int, confidence: float) -> Interval:
+    """The interval of a share of pairs, with one half outside just where the test rejects it.
+
+    Its values are those that are not rejected: each but one half by the interval's own variance, one half,
+    where both groups may be equal, by p. An end that has to go beyond one half stays half a pair away.
+    """
+    if share.estimate == 0.5:
+        return share
+    if share.estimate < 0.5:
+        turned = _agree_with_p(
+            Interval(1 - share.estimate, 1 - share.high, 1 - share.low), p, pairs, confidence
+        )
+        return Interval(share.estimate, 1 - turned.high, 1 - turned.low)
+    rejected = p < (1 - confidence) * (1 - 1e-12)
+    low = max(share.low, 0.5 + 0.5 / pairs) if rejected else min(share.low, 0.5)
+    return Interval(share.estimate, min(low, share.estimate), share.high)
+
+
+def _bound_superiority(first: Group, second: Group, statistic: float, confidence: float) -> GroupEstimate:
     m, n = first.n, second.n
     share = statistic / (m * n)
     name = "probability of superiority"
