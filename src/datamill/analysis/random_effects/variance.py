@@ -34,6 +34,8 @@ from datamill.experiment.errors import InputError
 VarianceMethod = Literal["means", "reml"]
 #: With fewer units at the top level than these an interval hardly says anything.
 _FEW = 5
+#: Below this, intervals of means of independent repetitions that are not normal hold too rarely.
+_FEW_FOR_SHAPE = 10
 
 
 def estimate_variances(
@@ -117,8 +119,10 @@ def _list_warnings(nested: NestedValues, found: NestedSquares, solved: dict[Leve
     elif found.top_count < _FEW:
         warnings.append(
             f"there are {found.top_count} {PLURALS[top]} only: with {found.top_df:.2g} degrees of freedom "
-            "the interval is wide, and its width itself is uncertain"
+            f"the interval is wide, its width itself is uncertain, and {_presume(top)}"
         )
+    elif found.top_count < _FEW_FOR_SHAPE:
+        warnings.append(f"there are {found.top_count} {PLURALS[top]} only: {_presume(top)}")
     if all(item.value == 0 for item in found.squares):
         warnings.append(
             f"all {len(nested.values)} measurements are equal: either the response is deterministic, or its "
@@ -132,6 +136,14 @@ def _list_warnings(nested: NestedValues, found: NestedSquares, solved: dict[Leve
                 "estimated as 0"
             )
     return tuple(warnings)
+
+
+def _presume(top: Level) -> str:
+    return (
+        f"it presumes that their means are normal: where {PLURALS[top]} fall into two modes or have rare "
+        "slow ones, intervals of so few hold the mean in 82 to 93% of experiments, not 95% (differences "
+        "between versions of like shape are not concerned)"
+    )
 
 
 def _describe_imbalance(nested: NestedValues) -> list[str]:
