@@ -292,17 +292,17 @@ def test_an_experiment_without_a_rule_cannot_be_looked_at() -> None:
 def test_heavy_tails_of_one_package_err_early_and_are_warned_of_there() -> None:
     """Samples that stop the rule by mistake lack the tail, so that nothing in them shows it."""
     rng = np.random.default_rng(5)
-    late, early, replications = 0, 0, 150
+    late, early, replications = 0, 0, 100
     for _ in range(replications):
         steady = 100 * (1 + 0.02 * rng.standard_normal(60))
         heavy = 100 * (1 + 0.05 * ((1 - rng.random(60)) ** (-1 / 2.5) - 5 / 3))
-        for rounds in range(10, 61, 5):
+        for rounds in range(15, 61, 5):
             interval = bound_relative_difference(steady[:rounds], heavy[:rounds], "new", 0.05)
             if interval.low is not None and (interval.low > 0 or (interval.high or 0.0) < 0):
                 early, late = early + (rounds < 30), late + (rounds >= 30)
                 break
     assert late <= binom.ppf(0.999, replications, 0.05)
     assert early > 0, "the reason for the warning"
-    found = look(read(DETECT), make_rounds(draw(100, 0.02, 12, 1), draw(40, 0.02, 12, 2)))
+    found = look(read(DETECT), make_rounds(draw(100, 0.02, 18, 1), draw(40, 0.02, 18, 2)))
     assert found.decision == "stop"
     assert any("one package alone has Pareto tails" in warning for warning in found.warnings)
