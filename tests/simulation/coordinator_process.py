@@ -12,6 +12,7 @@ from django.db import OperationalError
 from datamill.service.coordinator.ingest import ReceivedReport
 from datamill.service.coordinator.orders import UnsentOrders, mark_all_orders_unsent
 from datamill.service.coordinator.repeats import OrderRepeats
+from datamill.service.coordinator.report_forms import find_attempt_key
 from datamill.service.messages import Session
 from datamill.service.serving.coordinator_loop import work_on
 from simulation.broker import Broker
@@ -251,7 +252,9 @@ class CoordinatorProcess:
             try:
                 report = msgspec.json.decode(received.payload, type=_Envelope)
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-                self._oracle.garbage_ingested(received.worker_id_of_subject)
+                self._oracle.garbage_ingested(
+                    received.worker_id_of_subject, find_attempt_key(received.payload)
+                )
                 continue
             if report.worker_id == received.worker_id_of_subject:
                 if is_text(received.payload):

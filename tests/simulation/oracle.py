@@ -57,6 +57,7 @@ class Oracle:
         self._unjudged: list[tuple[str, Lease]] = []
         self._skewed: set[str] = set()
         self._garbage: set[str] = set()
+        self._spoilt: set[tuple[str, str]] = set()
         #: Sessions of workers in the order in which they began; those that truly parted; those told of.
         self._sessions: dict[str, list[str]] = defaultdict(list)
         self._parted: set[str] = set()
@@ -158,8 +159,10 @@ class Oracle:
     def skewed_hello_ingested(self, worker_id: str) -> None:
         self._skewed.add(worker_id)
 
-    def garbage_ingested(self, worker_id: str) -> None:
+    def garbage_ingested(self, worker_id: str, attempt: str = "") -> None:
+        """A report that cannot be read came from a worker; the attempt that it names is at its mercy."""
         self._garbage.add(worker_id)
+        self._spoilt.add((worker_id, attempt))
 
     def orders_published(self, worker_id: str, sequence: int, payload: bytes) -> None:
         orders = msgspec.json.decode(payload, type=Orders)
@@ -400,7 +403,8 @@ class Oracle:
                     self.object(f"{worker_id} forgot its report of {attempt} without a receipt")
                 records = [item.record for item in self._made[attempt] if not item.damaged]
                 state, record = kept.get(attempt, ("unknown", None))
-                if record not in records and state != "cancelled":
+                is_spoilt = state == "faulty" and (worker_id, attempt) in self._spoilt
+                if record not in records and state != "cancelled" and not is_spoilt:
                     self.object(f"a record of {attempt} that {worker_id} made is lost: it is {state}")
 
     def _check_account(self) -> None:
