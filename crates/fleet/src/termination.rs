@@ -8,7 +8,7 @@ use std::ptr;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// A pending SIGINT, SIGTERM or SIGHUP. It is never taken from the kernel: it stays pending through `exec`, so
+/// A pending SIGINT, SIGTERM, SIGHUP or SIGQUIT. It is never taken from the kernel: it stays pending through `exec`, so
 /// that whoever this process becomes sees it too.
 pub struct Termination {
     signals: OwnedFd,
@@ -22,7 +22,7 @@ impl Termination {
             libc::signal(libc::SIGCHLD, libc::SIG_DFL);
             let mut set: libc::sigset_t = mem::zeroed();
             libc::sigemptyset(&mut set);
-            for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+            for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
                 libc::sigaddset(&mut set, signal);
             }
             if libc::sigprocmask(libc::SIG_BLOCK, &set, ptr::null_mut()) != 0 {

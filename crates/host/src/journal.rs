@@ -5,7 +5,7 @@
 //! forgotten the changes, and undoing twice does no harm.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::mem;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -349,21 +349,56 @@ fn check_owner(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Other state folders whose journals say that the machine is not as it was: of workers that died.
+///
+/// Their changes are to be undone before anybody takes the machine as it is for its natural state.
+pub fn abandoned_states(host: &Host) -> Vec<PathBuf> {
+    let text = fs::read_to_string(host.path(HOST_LOCK)).unwrap_or_default();
+    let is_abandoned =
+        |state: &PathBuf| state != host.state() && !Journal::is_empty(&host.with_state(state));
+    noted_states(&text).filter(is_abandoned).collect()
+}
+
+fn noted_states(text: &str) -> impl Iterator<Item = PathBuf> {
+    text.lines()
+        .map(PathBuf::from)
+        .filter(|it| it.is_absolute())
+}
+
+/// Notes in the machine's lock whose journal is about to be used, beside those that are not empty.
+fn note_state(turn: &mut File, host: &Host) -> io::Result<()> {
+    let mut text = String::new();
+    turn.read_to_string(&mut text)?;
+    let state = std::path::absolute(host.state())?;
+    let keeps = |it: &PathBuf| *it != state && !Journal::is_empty(&host.with_state(it));
+    let mut states: Vec<PathBuf> = noted_states(&text).filter(keeps).collect();
+    states.push(state);
+    let lines: Vec<String> = states
+        .iter()
+        .map(|state| format!("{}\n", state.display()))
+        .collect();
+    turn.rewind()?;
+    turn.set_len(0)?;
+    turn.write_all(lines.concat().as_bytes())
+}
+
 /// Locks the machine; where this process may not, it changes no more than its own user could.
 fn take_turn(host: &Host) -> Result<Option<File>, JournalError> {
     let path = host.path(HOST_LOCK);
     let opened = OpenOptions::new()
+        .read(true)
         .write(true)
         .create(true)
         .truncate(false)
         .mode(0o600)
         .custom_flags(libc::O_NOFOLLOW)
         .open(&path);
-    let Ok(file) = opened else {
+    let Ok(mut file) = opened else {
         return Ok(None);
     };
     lock_for_process(&file, &path)?;
     lock_for_family(&file, &path)?;
+    note_state(&mut file, host).map_err(|error| JournalError::Unusable { path, error })?;
     Ok(Some(file))
 }
 

@@ -30,7 +30,7 @@ pub use factors::{
     FileSetting, HostFactor, HostLevels, LevelError, host_factors, lacks_level, offer_factors,
 };
 pub use inventory::{InventoryParts, counters_can_be_read, read_inventory};
-pub use journal::{Entry, Journal, JournalContent, JournalError, PlannedChange};
+pub use journal::{Entry, Journal, JournalContent, JournalError, PlannedChange, abandoned_states};
 pub use kernel_log::KernelLog;
 pub use known_folders::{list_folders, note_folder};
 pub use machine_lock::{machine_lock_path, open_machine_lock, wait_for_machine};

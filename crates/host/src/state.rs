@@ -32,6 +32,11 @@ impl Host {
         }
     }
 
+    /// The same host as a worker with another state folder sees it.
+    pub fn with_state(&self, state: &Path) -> Self {
+        Self::at(&self.root, state)
+    }
+
     /// The folder for what must outlive a worker; it need not exist.
     pub fn state(&self) -> &Path {
         &self.state

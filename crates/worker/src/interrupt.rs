@@ -9,7 +9,7 @@ use std::ptr;
 use datamill_probe::Interruption;
 use libc::pid_t;
 
-/// The pending interruption of this process: SIGINT, SIGTERM or SIGHUP.
+/// The pending interruption of this process: SIGINT, SIGTERM, SIGHUP or SIGQUIT.
 ///
 /// In the worker itself any of them counts. In the process that carries a trial only those of the
 /// worker and of people outside count: the scripts beside it know its number as `$PPID`.
@@ -29,7 +29,7 @@ impl Interrupt {
             libc::signal(libc::SIGCHLD, libc::SIG_DFL);
             let mut set: libc::sigset_t = mem::zeroed();
             libc::sigemptyset(&mut set);
-            for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+            for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
                 libc::sigaddset(&mut set, signal);
             }
             if libc::sigprocmask(libc::SIG_BLOCK, &set, ptr::null_mut()) != 0 {

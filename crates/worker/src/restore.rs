@@ -2,12 +2,15 @@
 
 use std::io::{self, Write};
 
-use datamill_host::{Host, Journal, JournalError, Restored, foresee_restore, restore_host};
+use datamill_host::{
+    Host, Journal, JournalError, Restored, abandoned_states, foresee_restore, restore_host,
+};
 use serde::Serialize;
 
 use crate::factors::{KEPT_FACTORS, host_verbs};
 use crate::resources::remove_abandoned_groups;
 use crate::scratch::remove_tree;
+use crate::world::detach_abandoned;
 
 /// How a restoration is asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -87,8 +90,27 @@ fn foresee(host: &Host) -> Result<Report, JournalError> {
     })
 }
 
+/// Undoes what workers with other state folders left that died, one sentence each.
+///
+/// One that lives, or whose journal this user does not obey, is left alone.
+pub fn undo_abandoned(host: &Host) -> Vec<String> {
+    let mut undone = Vec::new();
+    for state in abandoned_states(host) {
+        let host = host.with_state(&state);
+        if let Ok(mut journal) = Journal::open(&host) {
+            let restored = restore_host(&mut journal, &host_verbs(&host));
+            let told = [restored.undone, restored.overruled, restored.left].concat();
+            let of = |what| format!("{what} (journal in {})", state.display());
+            undone.extend(told.iter().map(|it| of(it.trim_end_matches('.'))));
+            remove_tree(&host_verbs(&host).scratch).ok();
+        }
+    }
+    undone.iter().map(|it| format!("{it}.")).collect()
+}
+
 fn undo(host: &Host, forget: bool) -> Result<Report, JournalError> {
     let mut restored = Restored::default();
+    let abandoned = undo_abandoned(host);
     let mut given_up = Vec::new();
     let kept = host.state().join(KEPT_FACTORS);
     if !Journal::is_empty(host) || kept.exists() {
@@ -109,7 +131,9 @@ fn undo(host: &Host, forget: bool) -> Result<Report, JournalError> {
         }
         remove_tree(&host_verbs(host).scratch).ok();
     }
+    restored.undone.extend(abandoned);
     remove_abandoned_groups();
+    restored.undone.extend(detach_abandoned());
     Ok(Report {
         is_restored: restored.is_complete() && given_up.is_empty(),
         restored,

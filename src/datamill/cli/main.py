@@ -16,7 +16,8 @@ from datamill.experiment.errors import InputError
 
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
-EXIT_TERMINATED = 143
+#: And the number of the signal that ended the command.
+EXIT_SIGNALLED = 128
 
 
 #: The verbs in the order in which a user meets them, each with its line in the help.
@@ -69,9 +70,17 @@ def datamill() -> None:
     """  # noqa: D301 - click needs the backspace itself
 
 
+def end_politely() -> None:
+    """Have signals that end a process end this one as Ctrl-C does, with what it started."""
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        # One that is ignored, as under nohup, stays so.
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, lambda number, _: sys.exit(EXIT_SIGNALLED + number))
+
+
 def main(arguments: list[str] | None = None) -> Any:
     """Run the command; every error that input can cause ends in a clear message and status 2."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
+    end_politely()
     try:
         status = datamill.main(arguments, prog_name="datamill", standalone_mode=False)
     except click.ClickException as error:

@@ -131,7 +131,7 @@ def plan(
         put_out(planned, **outputs)
         return
     # The kernel does not return to Python, which could not answer Ctrl-C; nothing needs undoing.
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)
     if file is None:
         raise InputError("--false-alarms needs DATA", remedy="Name a bundle or table with several builds.")

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::{Bench, FileVerbs, planned, user_change};
 use crate::change::{Change, NoUserVerbs};
-use crate::journal::{Journal, JournalError};
+use crate::journal::{Journal, JournalError, abandoned_states};
 use crate::restore::{foresee_restore, make_changes, restore_host};
 use crate::state::Host;
 
@@ -107,6 +107,24 @@ fn a_change_whose_boot_is_unknown_is_undone() {
         assert_eq!(restored.undone.len(), 1, "{restored:?}");
         assert_eq!(bench.read("/sys/a"), "1");
     }
+}
+
+#[test]
+fn what_a_dead_worker_with_another_state_folder_changed_is_known() {
+    let bench = Bench::new(&SETTINGS);
+    fs::create_dir_all(bench.host.path("/run")).unwrap();
+    let changes = bench.plan(&[("/sys/a", "0")]);
+    make_changes(&mut bench.open(), &changes, &NoUserVerbs).unwrap();
+    let other = bench.host.with_state(&bench.folder.join("other"));
+    assert!(abandoned_states(&bench.host).is_empty());
+    for _ in 0..2 {
+        assert_eq!(abandoned_states(&other), [bench.host.state()]);
+        // A worker that takes its turn with a journal of its own forgets the first one no more than it does.
+        drop(Journal::open(&other).unwrap());
+    }
+    let restored = restore_host(&mut bench.open(), &NoUserVerbs);
+    assert_eq!(restored.undone.len(), 1);
+    assert!(abandoned_states(&other).is_empty());
 }
 
 #[test]

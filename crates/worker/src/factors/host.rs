@@ -13,6 +13,7 @@ use super::process::fact;
 use super::user_environment::set_failure;
 use super::user_folder::UserFactor;
 use super::user_verbs::EnclosedVerbs;
+use crate::restore::undo_abandoned;
 use crate::scratch::UnfinishedFolder;
 use crate::trouble::{Step, failure};
 use crate::world::copy_tree;
@@ -58,6 +59,9 @@ impl HostTurn {
             notices: Vec::new(),
             unrestored: Vec::new(),
         };
+        let told = |what: &String| format!("Another worker had not restored the host: {what}");
+        turn.notices
+            .extend(undo_abandoned(&turn.host).iter().map(told));
         if Journal::is_empty(&turn.host) {
             return turn;
         }

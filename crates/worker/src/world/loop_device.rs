@@ -1,10 +1,11 @@
 //! A file as a block device that clears itself.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
+const LOOP_CLR_FD: libc::Ioctl = 0x4C01 as libc::Ioctl;
 const LOOP_CTL_GET_FREE: libc::Ioctl = 0x4C82 as libc::Ioctl;
 const LOOP_CONFIGURE: libc::Ioctl = 0x4C0A as libc::Ioctl;
 const LO_FLAGS_AUTOCLEAR: u32 = 4;
@@ -13,6 +14,9 @@ const LO_FLAGS_DIRECT_IO: u32 = 16;
 /// Version of Linux from which on a device gets its file and its flags in one call: with two, a
 /// worker killed between them would leave a device behind.
 pub const OLDEST_KERNEL: (u32, u32) = (5, 8);
+
+/// Name of an image in the trial's scratch folder.
+pub const IMAGE_NAME: &str = "image";
 
 /// Another worker may take the free device first.
 const ATTEMPTS: usize = 64;
@@ -87,6 +91,53 @@ impl LoopDevice {
     }
 }
 
+/// Detaches devices that dead workers left attached to their images, one sentence each.
+///
+/// They clear themselves as soon as nobody has them open or mounted; one that somebody still has, a
+/// living worker too, goes then and not before.
+pub fn detach_abandoned() -> Vec<String> {
+    let mut told = Vec::new();
+    for entry in fs::read_dir("/sys/block").into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Some(image) = image_of(&name) else {
+            continue;
+        };
+        let device = PathBuf::from("/dev").join(&name);
+        let Ok(file) = File::options().read(true).open(&device) else {
+            continue;
+        };
+        // SAFETY: no pointers involved.
+        if unsafe { libc::ioctl(file.as_raw_fd(), LOOP_CLR_FD) } != 0 {
+            continue;
+        }
+        drop(file);
+        if image_of(&name).as_ref() != Some(&image) {
+            told.push(format!(
+                "root_filesystem: {} is detached from the deleted image {image}.",
+                device.display()
+            ));
+        }
+    }
+    told
+}
+
+/// Where the image of a trial was that a loop device is attached to; images are deleted as they are made.
+fn image_of(device: &str) -> Option<String> {
+    let backing = Path::new("/sys/block")
+        .join(device)
+        .join("loop/backing_file");
+    let text = fs::read_to_string(backing).ok()?;
+    let image = text.trim().strip_suffix(" (deleted)")?;
+    is_image_of_a_trial(Path::new(image)).then(|| image.to_owned())
+}
+
+/// Whether a path is as that of an image in a trial's scratch folder.
+fn is_image_of_a_trial(path: &Path) -> bool {
+    let mut names = path.iter().rev();
+    names.next().is_some_and(|name| name == IMAGE_NAME)
+        && names.nth(1).is_some_and(|name| name == "scratch")
+}
+
 fn configure(device: &File, file: &File) -> io::Result<()> {
     // SAFETY: integers and arrays of integers, for which all-zero is valid.
     let mut wanted: LoopConfiguration = unsafe { std::mem::zeroed() };
@@ -105,6 +156,22 @@ fn configure(device: &File, file: &File) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_images_in_scratch_folders_of_trials_are_ours() {
+        let is_ours = |path| is_image_of_a_trial(Path::new(path));
+        assert!(is_ours("/x/bundle/.work/scratch/world/image"));
+        assert!(is_ours("/var/lib/datamill/scratch/t7/image"));
+        for other in [
+            "/x/image",
+            "/x/scratch/image",
+            "/x/scratch/world/disk",
+            "image",
+            "",
+        ] {
+            assert!(!is_ours(other), "{other}");
+        }
+    }
 
     #[test]
     fn the_structures_have_the_kernels_sizes() {

@@ -33,6 +33,7 @@ use confined::Confining;
 pub use confined::{TrialIdentity, do_confined, open_confined};
 pub use copy::copy_tree;
 pub use enclosure::{Companion, EncloseError, enclose, enclose_within};
+pub use loop_device::detach_abandoned;
 pub use mounts::{bind_read_only, bind_tree};
 pub use plain::{clear_scratch, remove_scratch};
 pub use root_filesystem::{RootFilesystem, filesystem_of};

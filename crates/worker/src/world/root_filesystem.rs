@@ -11,7 +11,7 @@ use rustix::fs::{FallocateFlags, fallocate, statvfs, syncfs};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
 
-use super::loop_device::{LoopDevice, OLDEST_KERNEL};
+use super::loop_device::{IMAGE_NAME, LoopDevice, OLDEST_KERNEL};
 use super::{WorldError, factor_failed};
 use crate::environment::SEARCH_PATH;
 use crate::trouble::disk_full;
@@ -100,7 +100,7 @@ pub fn make_image(
     };
     let bytes = image_bytes(kind, scratch, bound_bytes, copied_bytes)
         .map_err(failed(format!("looking at {}", scratch.display())))??;
-    let path = scratch.join("image");
+    let path = scratch.join(IMAGE_NAME);
     let image = File::options()
         .read(true)
         .write(true)

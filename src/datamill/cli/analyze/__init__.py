@@ -29,5 +29,5 @@ def analyze() -> None:
     """Analyse a table of measurements, whoever made it."""
     # Kernels run for seconds without returning to Python, which could not answer Ctrl-C; nothing needs
     # undoing.
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)

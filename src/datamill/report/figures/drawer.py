@@ -6,7 +6,10 @@ as long again; in a process of its own both happen beside the analysis.
 
 from __future__ import annotations
 
+import ctypes
 import json
+import os
+import signal
 import sys
 from typing import TextIO
 
@@ -24,7 +27,21 @@ def serve_drawings(charts: TextIO, drawings: TextIO) -> None:
         drawings.flush()
 
 
+def end_with_parent(parent: int) -> None:
+    """End this process as soon as the one that started it ends, however it ends."""
+    if sys.platform == "linux":
+        set_death_signal = 1
+        ctypes.CDLL(None).prctl(set_death_signal, signal.SIGKILL)
+    if os.getppid() != parent:
+        sys.exit(0)
+
+
 if __name__ == "__main__":
+    end_with_parent(int(sys.argv[1]))
     # Woken at once: whoever starts this process is about to send a chart.
     vl_convert.vegalite_to_svg({"data": {"values": []}, "mark": "point"})
-    serve_drawings(sys.stdin, sys.stdout)
+    try:
+        serve_drawings(sys.stdin, sys.stdout)
+    except (BrokenPipeError, KeyboardInterrupt):
+        # Nobody waits for the drawing any more.
+        os._exit(0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import math
+import os
 import re
 import subprocess
 import sys
@@ -42,10 +43,12 @@ def start_drawing() -> subprocess.Popen[str] | None:
     if not sys.executable:
         return None
     return subprocess.Popen(
-        [sys.executable, "-m", "datamill.report.figures.drawer"],
+        [sys.executable, "-m", "datamill.report.figures.drawer", str(os.getpid())],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         encoding="utf-8",
+        # Ctrl-C and the end of the terminal are for the command, which then ends this process.
+        start_new_session=True,
     )
 
 
