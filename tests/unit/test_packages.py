@@ -8,11 +8,24 @@ from pathlib import Path
 
 import pytest
 
+from datamill.cli.needed_metrics import check_metrics_can_come, list_needed_metrics
 from datamill.execution.packages import inspect_package, pack_package
 from datamill.experiment.errors import InputError
+from datamill.experiment.parse import parse_experiment
 from datamill.experiment.records import Limits
 
 SCRIPT = b"#!/bin/sh\n"
+EXPERIMENT = """
+[experiment]
+name = "e"
+[[package]]
+name = "p"
+path = "p"
+[responses.rate]
+unit = "op/s"
+direction = "higher"
+formula = "{formula}"
+"""
 
 
 def make_package(folder: Path, **files: str) -> Path:
@@ -81,12 +94,24 @@ def test_hard_links_within_a_folder_pack_as_files(tmp_path: Path) -> None:
         assert again.read() == b"content"
 
 
-@pytest.mark.parametrize(("script", "words"), [("run.sh", "no run.sh"), ("collect.sh", "no collect.sh")])
-def test_a_missing_script_is_named(tmp_path: Path, script: str, words: str) -> None:
+def test_a_missing_run_script_is_named(tmp_path: Path) -> None:
     path = make_package(tmp_path / "p")
-    (path / script).unlink()
-    with pytest.raises(InputError, match=words):
-        inspect(path)
+    (path / "run.sh").unlink()
+    with pytest.raises(InputError, match=r"no run\.sh"):
+        inspect_package("p", path, Limits())
+
+
+def test_a_package_needs_no_collect_script_unless_a_response_needs_its_metrics(tmp_path: Path) -> None:
+    path = make_package(tmp_path / "p")
+    (path / "collect.sh").unlink()
+    facts = inspect_package("p", path, Limits())
+    assert not facts.has_collect
+    built_in = parse_experiment(EXPERIMENT.format(formula="wall_time_s * 2"), name="e.toml")
+    assert list_needed_metrics(built_in) == []
+    check_metrics_can_come(built_in, [facts], where="e.toml")
+    own = parse_experiment(EXPERIMENT.format(formula="operations / wall_time_s"), name="e.toml")
+    with pytest.raises(InputError, match='"operations", which package "p" cannot report'):
+        check_metrics_can_come(own, [facts], where="e.toml")
 
 
 @pytest.mark.parametrize("script", ["run.sh", "collect.sh", "setup.sh"])

@@ -194,7 +194,8 @@ fn observe_link_order(asked: &str, facts: &CompilerFacts) -> Observation {
     } else {
         let evidence = format!(
             "{} of {} links or archives with two objects or more had them in the wanted order; the \
-             wrapper changed the order of {}",
+             wrapper changed the order of {}; libraries stay where the build has them, and linkers \
+             take members of archives as they need them",
             facts.links_in_order, facts.orderable_links, facts.links_reordered
         );
         let all = facts.links_in_order == facts.orderable_links;

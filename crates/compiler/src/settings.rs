@@ -45,6 +45,22 @@ impl WrapperSettings {
         format!("{levels:?} {seed:?}")
     }
 
+    /// Factors and levels by which the wrapper changes what a build does.
+    pub fn changed_levels(&self) -> Vec<(&'static str, &str)> {
+        [
+            ("optimization", &self.optimization, ""),
+            ("link_order", &self.link_order, "default"),
+            ("pie", &self.pie, ""),
+            ("symbol_seed", &self.symbol_seed, "default"),
+            ("compiler_flags", &self.compiler_flags, "none"),
+        ]
+        .into_iter()
+        .filter_map(|(factor, level, idle)| Some((factor, level.as_deref()?, idle)))
+        .filter(|(_, level, idle)| level != idle)
+        .map(|(factor, level, _)| (factor, level))
+        .collect()
+    }
+
     pub(crate) fn write_into(&self, dir: &Path) -> io::Result<()> {
         fs::write(dir.join(SETTINGS_FILE), serde_json::to_vec(self)?)
     }

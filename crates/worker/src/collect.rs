@@ -224,7 +224,7 @@ fn find_metrics(
     limits: &TrialLimits,
 ) -> Step<(Metrics, Option<String>)> {
     let reading = || io_failure(Phase::Collect, format!("reading the archive `{name}`"));
-    let mut start = [0u8; 512];
+    let mut start = [0u8; 1024];
     let got = read_up_to(&mut file, &mut start).map_err(reading())?;
     file.rewind().map_err(reading())?;
     let not_looked = |what: &str| {
@@ -235,13 +235,13 @@ fn find_metrics(
     if start[..got].starts_with(&[0x1f, 0x8b]) {
         let mut content = MultiGzDecoder::new(BufReader::with_capacity(1 << 16, file));
         let got = read_up_to(&mut content, &mut start).map_err(|error| damaged(name, &error))?;
-        if !is_tar_header(&start[..got]) {
+        if !begins_tar(&start[..got]) {
             return Ok((Metrics::new(), not_looked("compressed but no tar archive")));
         }
         let whole = io::Cursor::new(start).chain(content);
         return Ok((metrics_in_tar(whole, name, limits)?, None));
     }
-    if is_tar_header(&start[..got]) {
+    if begins_tar(&start[..got]) {
         return Ok((metrics_in_tar(BufReader::new(file), name, limits)?, None));
     }
     Ok((Metrics::new(), not_looked("neither .tar nor .tar.gz")))
@@ -314,6 +314,13 @@ fn read_up_to(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
         }
     }
     Ok(got)
+}
+
+/// Whether a file of this beginning, of two blocks, is a tar archive: the first block is a member's, or
+/// both are empty, as where an archive of no members ends.
+fn begins_tar(start: &[u8]) -> bool {
+    let is_empty = start.len() == 1024 && start.iter().all(|byte| *byte == 0);
+    is_empty || start.get(..512).is_some_and(is_tar_header)
 }
 
 /// Whether a block carries the checksum of a tar header; every tar format has it.
@@ -390,5 +397,7 @@ mod tests {
         header.set_cksum();
         assert!(is_tar_header(header.as_bytes()));
         assert!(!is_tar_header(&[0; 512]) && !is_tar_header(b"short"));
+        assert!(begins_tar(header.as_bytes()) && begins_tar(&[0; 1024]));
+        assert!(!begins_tar(&[0; 512]) && !begins_tar(b"") && !begins_tar(&[1; 1024]));
     }
 }

@@ -228,6 +228,9 @@ fn perform_phases(
             .push("The private world was full when run.sh ended.".to_owned());
     }
 
+    if !assignment.package.has_collect {
+        return Ok(());
+    }
     let environment = phase_environment(world, variables, false);
     let script = Script {
         phase: Phase::Collect,

@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
-use datamill_compiler::{install_wrappers, read_compiler_log};
+use datamill_compiler::{WrapperSettings, install_wrappers, read_compiler_log};
 use datamill_probe::ProcessSettings;
-use datamill_protocol::{BuildFacts, BuildPolicy, CompilerFacts, FailureKind, Phase, TrialSpec};
+use datamill_protocol::{
+    BuildFacts, BuildPolicy, CompilerFacts, Failure, FailureKind, Phase, TrialSpec,
+};
 
 use crate::environment::{SEARCH_PATH, phase_environment};
 use crate::inside::Assignment;
@@ -62,7 +64,8 @@ pub fn build_package(
     let ended = run_script(&assignment.stage(world), &script);
     build.setup = ended.facts;
     if let Some(failure) = ended.failure {
-        return (Some(build), Err(failure));
+        let levels = &assignment.levels.compiler;
+        return (Some(build), Err(name_build_levels(failure, levels)));
     }
     let look = do_confined(world, || {
         read_compiler_log(&world.tools).map(|look| (look.facts, look.executables_sha256))
@@ -81,6 +84,27 @@ pub fn build_package(
             )(error)),
         ),
     }
+}
+
+/// Adds to the failure of `setup.sh` what the wrapper changed of the build, which may be why.
+fn name_build_levels(mut failure: Failure, levels: &WrapperSettings) -> Failure {
+    let levels = levels.changed_levels();
+    if failure.kind != FailureKind::ExitStatus || levels.is_empty() {
+        return failure;
+    }
+    let named: Vec<String> = levels
+        .iter()
+        .map(|(factor, level)| format!("{factor} = {level}"))
+        .collect();
+    failure.remedy = format!(
+        "{} The compiler wrapper built with {}: see whether setup.sh works without.",
+        failure.remedy,
+        named.join(" and ")
+    );
+    if levels.contains(&("optimization", "-O0")) {
+        failure.remedy += " At -O0 compilers do not define __OPTIMIZE__, nor do they inline or fold what headers may count on: a script that asks for such macros takes their absence for a broken compiler.";
+    }
+    failure
 }
 
 /// Checks that no earlier script of the package removed what the next one needs.

@@ -23,6 +23,7 @@ from datamill.cli.experiment_files import (
     read_experiment_file,
     size_design,
 )
+from datamill.cli.needed_metrics import list_needed_metrics
 from datamill.cli.replication_text import list_replication_doubts
 from datamill.design.factorial import find_missing_error
 from datamill.design.records import DesignFactor
@@ -40,7 +41,6 @@ from datamill.execution.trial_times import (
 from datamill.execution.worker import Worker, find_worker, read_host_facts
 from datamill.experiment.errors import InputError
 from datamill.experiment.factors import BACKGROUND_LOAD, NO_LOAD
-from datamill.experiment.formula import parse_formula
 from datamill.experiment.offers import explain_unavailable
 from datamill.experiment.records import Experiment
 from datamill.experiment.responses import BUILT_IN_UNITS
@@ -71,7 +71,8 @@ def check(file: Path, pilot: bool, allow_trials: int) -> None:
             run_pilot(found, binary, console, lock)
     factors, trials = size_design(found)
     console.print(describe_design(found, factors, trials, estimate_trial_time(found)))
-    for note in list_fleet_notes(experiment):
+    notes = [*list_fleet_notes(experiment), *([] if pilot else list_unchecked_metrics(experiment))]
+    for note in notes:
         console.print(f"Note: {note}", style="dim", highlight=False, markup=False)
     doubts = (
         *list_idle_factors(found, factors),
@@ -82,6 +83,18 @@ def check(file: Path, pilot: bool, allow_trials: int) -> None:
         console.print(f"Warning: {warning}", style="yellow", highlight=False, markup=False)
     check_constraints(experiment.constraints, host, where=str(found.path))
     console.print(f"[green]{found.path} is sound.[/green]  {name_command()} run {file}", highlight=False)
+
+
+def list_unchecked_metrics(experiment: Experiment) -> list[str]:
+    """Return a sentence about names in formulas that only a trial can show to be right, if there are some."""
+    names = list(dict.fromkeys(name for _, name in list_needed_metrics(experiment)))
+    if not names:
+        return []
+    which, are = ("it", "is a metric") if len(names) == 1 else ("them", "are metrics")
+    return [
+        f"{' and '.join(names)} {are} that packages must report, which is not checked here: check --pilot, "
+        f"or the first trial of run, shows whether they report {which}."
+    ]
 
 
 def list_lost_factors(read: ExperimentFile, found: ExperimentFile) -> list[str]:
@@ -124,12 +137,7 @@ def list_doubts(experiment: Experiment, factors: tuple[DesignFactor, ...], trial
         )
     if few := find_missing_error(experiment, factors, trials):
         doubts.append(few)
-    needed = {
-        name: response.name
-        for response in experiment.responses
-        for name in parse_formula(response.formula, where=response.name).names
-        if name not in BUILT_IN_UNITS
-    }
+    needed = {name: response for response, name in list_needed_metrics(experiment)}
     for name, response in needed.items():
         for near in get_close_matches(name, BUILT_IN_UNITS, n=1, cutoff=0.75):
             doubts.append(

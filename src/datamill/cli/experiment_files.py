@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from datamill.cli.needed_metrics import check_metrics_can_come
 from datamill.design.eligibility import find_unmet_constraint
 from datamill.design.factorial import choose_factors, count_trials
 from datamill.design.fleet_records import Candidate
@@ -101,6 +102,7 @@ def read_experiment_file(given: Path) -> ExperimentFile:
         for index, given_path in enumerate(experiment.user_factors)
     )
     check_factor_names(experiment, tuple(factor.name for factor in factors))
+    check_metrics_can_come(experiment, packages, where=str(path))
     return ExperimentFile(path, text, experiment, packages, loads, factors)
 
 

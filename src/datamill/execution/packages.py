@@ -11,18 +11,19 @@ from datamill.experiment.quantities import format_size
 from datamill.experiment.records import Limits
 
 #: Scripts in a package's root, and whether it must have them.
-_SCRIPTS = {"run.sh": True, "collect.sh": True, "setup.sh": False}
+_SCRIPTS = {"run.sh": True, "collect.sh": False, "setup.sh": False}
 
 
 @dataclass(frozen=True, slots=True)
 class PackageFacts:
-    """What a package holds: size when unpacked, number of files, and whether it has a `setup.sh`."""
+    """What a package holds: size when unpacked, number of files, and which of the optional scripts it has."""
 
     name: str
     path: Path
     size_bytes: int
     files: int
     has_setup: bool
+    has_collect: bool = True
 
 
 def inspect_package(name: str, path: Path, limits: Limits, *, kind: str = "package") -> PackageFacts:
@@ -31,8 +32,8 @@ def inspect_package(name: str, path: Path, limits: Limits, *, kind: str = "packa
     `kind` is what messages call it: "package" or "load".
 
     Raises:
-        InputError: when it is missing, lacks an executable `run.sh` or `collect.sh`, is too large, or
-            has a member that is unsafe (absolute, `..`, a link that leads outside, a device).
+        InputError: when it is missing, lacks an executable `run.sh`, is too large, or has a member that is
+            unsafe (absolute, `..`, a link that leads outside, a device).
     """
     if not path.is_dir() and not path.is_file():
         raise InputError(
@@ -63,7 +64,7 @@ def inspect_package(name: str, path: Path, limits: Limits, *, kind: str = "packa
                 where=str(path),
                 remedy=f"Put an executable {script} in the root of the package.",
             )
-    return PackageFacts(name, path, size, files, "setup.sh" in found)
+    return PackageFacts(name, path, size, files, "setup.sh" in found, "collect.sh" in found)
 
 
 def pack_package(facts: PackageFacts, archive: Path) -> Packed:

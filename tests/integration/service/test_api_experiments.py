@@ -225,7 +225,7 @@ def test_packages_that_cannot_run_or_reach_outside_are_refused_by_name() -> None
     scripts = {"run.sh": SCRIPT, "collect.sh": SCRIPT}
     for content, message in (
         (b"not an archive", "not a readable .tar.gz"),
-        (pack({"run.sh": SCRIPT}), "has no collect.sh"),
+        (pack({"collect.sh": SCRIPT}), "has no run.sh"),
         (pack(scripts, mode=0o644), "is not executable"),
         (pack({**scripts, "../../etc/passwd": b"x"}), "a path with .."),
         (pack({**scripts, "/etc/passwd": b"x"}), "an absolute path"),
@@ -365,6 +365,22 @@ def test_owners_allow_packages_sizes_and_reboots() -> None:
     assert 'does not allow package "p2"' in reasons["other-package"]
     assert "larger than its owner allows" in reasons["small"]
     assert "does not allow reboots" in reasons["always-on"]
+
+
+@pytest.mark.usefixtures("database")
+def test_a_file_that_says_nothing_of_reboots_gets_the_strongest_that_the_machines_allow() -> None:
+    ada = ApiUser("ada")
+    body = make_submission(ada.user, TEXT.replace('machine = "100%"', "machine = 1"))
+    assert "reboot" not in TEXT
+    del body["options"]["reboot"]
+    join("fresh", policy=Policy())
+    status, plan = ada.post("/experiments/plan", body)
+    assert (status, plan["reboot"]) == (200, "never")
+    assert "the owner of fresh allows no reboots" in " ".join(plan["warnings"])
+    join("zealous", policy=Policy(reboot=True))
+    _, plan = ada.post("/experiments/plan", body)
+    assert (plan["reboot"], [worker["name"] for worker in plan["workers"]]) == ("trial", ["zealous"])
+    assert "allows no reboots" not in " ".join(plan["warnings"])
 
 
 @pytest.mark.usefixtures("database")

@@ -12,31 +12,45 @@ use crate::trouble::{Step, failure, io_failure};
 pub const SETUP: &str = "setup.sh";
 /// Runs the experiment.
 pub const RUN: &str = "run.sh";
-/// Packs what the experiment produced.
+/// Packs what the experiment produced, where built-in responses are not all that is wanted.
 pub const COLLECT: &str = "collect.sh";
 
-/// Checks that the scripts are where the contract wants them; returns whether there is a `setup.sh`.
-pub fn check_scripts(root: &Path) -> Step<bool> {
-    for name in [RUN, COLLECT] {
-        if !root.join(name).is_file() {
-            let remedy = match folder_that_holds(root, name) {
-                Some(folder) => format!(
-                    "It was found one level down, as `{folder}/{name}`: pack the contents of `{folder}`, not the folder itself (`tar -czf package.tar.gz -C {folder} .`)."
-                ),
-                None => format!("Add an executable {name} at the root of the package."),
-            };
-            return Err(bad_package(
-                format!("The package has no {name} at its root."),
-                remedy,
-            ));
-        }
+/// Which of the scripts that a package need not have are there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OptionalScripts {
+    /// `setup.sh`.
+    pub setup: bool,
+    /// `collect.sh`.
+    pub collect: bool,
+}
+
+/// Checks that the scripts are where the contract wants them; returns which of the others are there.
+pub fn check_scripts(root: &Path) -> Step<OptionalScripts> {
+    if !root.join(RUN).is_file() {
+        let remedy = match folder_that_holds(root, RUN) {
+            Some(folder) => format!(
+                "It was found one level down, as `{folder}/{RUN}`: pack the contents of `{folder}`, not the folder itself (`tar -czf package.tar.gz -C {folder} .`)."
+            ),
+            None => format!("Add an executable {RUN} at the root of the package."),
+        };
+        return Err(bad_package(
+            format!("The package has no {RUN} at its root."),
+            remedy,
+        ));
+    }
+    check_executable(root, RUN)?;
+    Ok(OptionalScripts {
+        setup: has_script(root, SETUP)?,
+        collect: has_script(root, COLLECT)?,
+    })
+}
+
+fn has_script(root: &Path, name: &str) -> Step<bool> {
+    let is_there = root.join(name).exists();
+    if is_there {
         check_executable(root, name)?;
     }
-    let has_setup = root.join(SETUP).exists();
-    if has_setup {
-        check_executable(root, SETUP)?;
-    }
-    Ok(has_setup)
+    Ok(is_there)
 }
 
 fn check_executable(root: &Path, name: &str) -> Step<()> {

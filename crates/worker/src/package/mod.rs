@@ -30,6 +30,8 @@ pub struct Package {
     pub sha256: Option<String>,
     /// Whether it has a `setup.sh`.
     pub has_setup: bool,
+    /// Whether it has a `collect.sh`.
+    pub has_collect: bool,
     /// Variables of its `env` file.
     pub variables: Vec<(String, String)>,
     /// Things worth knowing about it.
@@ -46,14 +48,15 @@ pub fn prepare_package(
     let wanted = spec.sha256.as_deref();
     let Stored { root, key, sha256 } =
         store_tree(Path::new(&spec.path), wanted, cache, limits, interrupt)?;
-    let has_setup = checks::check_scripts(&root)?;
+    let scripts = checks::check_scripts(&root)?;
     let variables = read_variables(&root)?;
     let notices = variables.iter().filter_map(literal_dollar_notice).collect();
     Ok(Package {
         root,
         key,
         sha256,
-        has_setup,
+        has_setup: scripts.setup,
+        has_collect: scripts.collect,
         variables,
         notices,
     })

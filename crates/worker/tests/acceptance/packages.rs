@@ -17,11 +17,17 @@ fn refusal(bench: &Bench) -> String {
 #[test]
 fn a_package_without_its_scripts_is_refused() {
     let bench = Bench::new("true");
+    fs::remove_file(bench.package().join("run.sh")).unwrap();
+    assert_eq!(refusal(&bench), "The package has no run.sh at its root.");
+}
+
+#[test]
+fn a_package_without_collect_sh_is_measured_all_the_same() {
+    let bench = Bench::new("true");
     fs::remove_file(bench.package().join("collect.sh")).unwrap();
-    assert_eq!(
-        refusal(&bench),
-        "The package has no collect.sh at its root."
-    );
+    let record = bench.complete();
+    assert!(record.run.is_some() && record.collect.is_none() && record.archive.is_none());
+    assert!(record.notices.is_empty(), "{:?}", record.notices);
 }
 
 #[test]

@@ -199,6 +199,31 @@ fn an_archive_of_another_format_is_collected_with_a_notice() {
     );
 }
 
+#[test]
+fn an_archive_without_members_is_an_archive() {
+    for pack in ["tar -cf r -T /dev/null", "tar -czf r -T /dev/null"] {
+        let bench = Bench::new("true");
+        bench.script("collect.sh", &format!("{pack}; echo r"));
+        let record = bench.complete();
+        assert!(record.archive.is_some() && record.metrics.is_empty());
+        assert!(record.notices.is_empty(), "{:?}", record.notices);
+    }
+}
+
+#[test]
+fn a_build_that_fails_at_a_level_names_the_level() {
+    let mut bench = Bench::new("true");
+    bench.script("setup.sh", "cc -dM -E - < /dev/null | grep __OPTIMIZE__");
+    let level = ("optimization".to_owned(), "-O0".to_owned());
+    bench.spec.levels.extend([level]);
+    let failure = bench.run().failure.unwrap();
+    let remedy = failure.remedy;
+    assert!(remedy.contains("optimization = -O0: see"), "{remedy}");
+    assert!(remedy.contains("do not define __OPTIMIZE__"), "{remedy}");
+    bench.spec.levels.clear();
+    assert!(!bench.run().failure.unwrap().remedy.contains("__OPTIMIZE__"));
+}
+
 fn refused_archive(collect: &str) -> String {
     let bench = Bench::new("true");
     bench.file("packed.tar", b"packed", 0o644);
