@@ -120,6 +120,55 @@ def test_failures_in_a_row_stop_the_experiment_with_the_reason(tmp_path: Path) -
     assert len(bundle.read_records()) == len(bundle.design.trials)
 
 
+class Broken(StandIn):
+    """Fails all trials of one package, or those of them that have a level."""
+
+    def __init__(self, package: str, **levels: str) -> None:
+        super().__init__()
+        self.package, self.levels = package, levels
+
+    def run_trial(self, spec: TrialSpec) -> TrialRecord:
+        wrong = spec.package.name == self.package and self.levels.items() <= spec.levels.items()
+        self.fail = ("all",) if wrong else ()
+        return super().run_trial(spec)
+
+
+def test_a_package_whose_first_trials_failed_alike_is_stopped_and_the_others_go_on(tmp_path: Path) -> None:
+    bundle = make_bundle_folder(tmp_path / "bundle")
+    bad, good = (package.name for package in bundle.head.packages)
+    runner = Broken(bad)
+    heard = []
+    run_all(bundle, runner, on_stop=heard.append)
+    tried = [spec.package.name for spec in runner.specs]
+    assert [stopped.package for stopped in heard] == [bad]
+    assert heard[0].failures == tried.count(bad) < tried.count(good)
+    assert tried.count(good) == sum(trial.package == good for trial in bundle.design.trials)
+    assert heard[0].message == "run.sh exited with status 3"
+
+    # Whoever mended it goes on with what is left.
+    left = list_pending_trials(bundle, bundle.read_records())
+    assert {item.trial.package for item in left} == {bad}
+    run_all(bundle, StandIn())
+    assert list_pending_trials(bundle, bundle.read_records()) == []
+
+
+def test_a_package_that_fails_at_one_level_alone_is_not_stopped(tmp_path: Path) -> None:
+    bundle = make_bundle_folder(tmp_path / "bundle")
+    bad = bundle.head.packages[0].name
+    heard: list = []
+    runner = Broken(bad, optimization="-O0")
+    run_all(bundle, runner, on_stop=heard.append)
+    assert heard == []
+    assert len(runner.specs) == len(bundle.design.trials)
+
+
+def test_a_stopped_package_goes_on_where_that_is_asked_for(tmp_path: Path) -> None:
+    bundle = make_bundle_folder(tmp_path / "bundle")
+    runner = Broken(bundle.head.packages[0].name)
+    run_all(bundle, runner, keep_going=True)
+    assert len(runner.specs) == len(bundle.design.trials)
+
+
 def test_a_name_that_the_package_does_not_report_stops_at_its_first_trial(tmp_path: Path) -> None:
     bundle = make_bundle_folder(tmp_path / "bundle", EXPERIMENT.replace("input_bytes", "input_byte"))
     runner = StandIn()

@@ -25,6 +25,7 @@ from datamill.cli.experiment_files import (
 )
 from datamill.cli.progress import TrialProgress
 from datamill.design.trials import build_design
+from datamill.execution.failing_packages import StoppedPackage
 from datamill.execution.here import (
     PendingTrial,
     clear_scratch,
@@ -70,7 +71,9 @@ EXIT_ATTENTION = 2
 @click.option(
     "--repeat-doubtful", is_flag=True, help="At the end, repeat trials that may have been disturbed."
 )
-@click.option("--keep-going", is_flag=True, help="Go on however many trials fail in a row.")
+@click.option(
+    "--keep-going", is_flag=True, help="Go on however many trials fail in a row, or all trials of a package."
+)
 @click.option("--dry-run", is_flag=True, help="Print the order of trials and run nothing.")
 @click.option("--allow-trials", type=int, default=0, metavar="N", help="Confirm a design of up to N trials.")
 def run(
@@ -182,7 +185,7 @@ def run_bundle(
         f"{bundle.experiment.name}: {most}{len(pending)} of {planned} trials to run, into {bundle.folder}/"
     )
     try:
-        run_trials(
+        stopped = run_trials(
             bundle,
             pending,
             console,
@@ -191,7 +194,12 @@ def run_bundle(
             decide=bundle.experiment.until is not None,
         )
         if repeat_doubtful:
-            doubtful = list_pending_trials(bundle, bundle.read_records(), repeat_doubtful=True)
+            names = {package.package for package in stopped}
+            doubtful = [
+                item
+                for item in list_pending_trials(bundle, bundle.read_records(), repeat_doubtful=True)
+                if item.trial.package not in names
+            ]
             console.print(f"{len(doubtful)} trials to repeat, since they may have been disturbed")
             run_trials(bundle, doubtful, console, worker, keep_going=keep_going)
     except QuestionError:
@@ -201,7 +209,10 @@ def run_bundle(
         command = f"{name_command()} run --resume {bundle.folder}"
         console.print(f"Stopped. What was measured is kept; continue with: {command}")
         raise
-    console.print("All trials that are needed have ended; analysing …")
+    ended = "All trials that are needed have ended"
+    if stopped:
+        ended = f"All trials have ended but those of {', '.join(package.package for package in stopped)}"
+    console.print(f"{ended}; analysing …", highlight=False, markup=False)
     records = bundle.read_records()
     remember_trial_times(list_trial_times(records, bundle.design.trials))
     shutil.rmtree(bundle.work, ignore_errors=True)
@@ -219,10 +230,11 @@ def run_trials(
     *,
     keep_going: bool,
     decide: bool = False,
-) -> None:
+) -> list[StoppedPackage]:
     """Run pending trials, after the builds that they share, with a display of how far they are.
 
-    With `decide` they come in batches, each after its own builds, until a decision stops them.
+    With `decide` they come in batches, each after its own builds, until a decision stops them. Returns
+    packages that were stopped because their first trials failed alike.
     """
     planned = len(bundle.list_needed_trials())
     waiting = {item.trial.trial_id for item in pending}
@@ -231,6 +243,12 @@ def run_trials(
     completed = {record.trial_id for record in done if record.outcome == "completed"}
     failed = len({record.trial_id for record in done} - completed)
     before = planned - len(pending)
+    stopped: list[StoppedPackage] = []
+
+    def note_stop(package: StoppedPackage) -> None:
+        stopped.append(package)
+        print_stop(console, package)
+
     with TrialProgress(console, planned=planned, done=before, failed=failed, at_most=decide) as progress:
 
         def prepare(items: list[PendingTrial]) -> None:
@@ -254,13 +272,15 @@ def run_trials(
         else:
             prepare(pending)
         progress.reset_clock()
-        for item, record in run_pending_trials(bundle, trials, worker, keep_going=keep_going):
+        run = run_pending_trials(bundle, trials, worker, keep_going=keep_going, on_stop=note_stop)
+        for item, record in run:
             if record is None:
                 progress.start_trial(item.trial.package, item.trial.levels)
                 continue
             progress.end_trial(completed=record.outcome == "completed")
             if monitor is not None:
                 monitor.add_record(record)
+    return stopped
 
 
 def _limit_time(progress: TrialProgress, bundle: Bundle, elapsed_s: float) -> None:
@@ -273,6 +293,16 @@ def print_decision(console: Console, decision: Decision) -> None:
     """Say in one line what was decided after a batch."""
     text = f"stop: {decision.reason}" if decision.decision == "stop" else decision.reason
     console.print(f"look {decision.look}, {decision.trials} trials: {text}", markup=False, highlight=False)
+
+
+def print_stop(console: Console, package: StoppedPackage) -> None:
+    """Say at once that the other trials of a package are left out, why, and what to do."""
+    text = (
+        f"package {package.package} is stopped: its first {package.failures} trials failed alike. "
+        f"{package.message} {package.remedy} Its other trials are left out (--keep-going runs them); mend it "
+        "and begin anew, or continue with --resume."
+    )
+    console.print(Text(text, style="red"))
 
 
 def print_unrestored(sentences: Sequence[str], console: Console) -> bool:

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from datamill.design.records import PlannedTrial
 from datamill.design.trials import name_build
+from datamill.execution.failing_packages import FailingPackages, StoppedPackage
 from datamill.execution.worker import WorkerError, WorkerKilledError
 from datamill.experiment.errors import InputError
 from datamill.results.bundle import Bundle
@@ -152,38 +153,59 @@ def make_shared_builds(
 
 
 def run_pending_trials(
-    bundle: Bundle, pending: Iterable[PendingTrial], runner: TrialRunner, *, keep_going: bool = False
+    bundle: Bundle,
+    pending: Iterable[PendingTrial],
+    runner: TrialRunner,
+    *,
+    keep_going: bool = False,
+    on_stop: Callable[[StoppedPackage], None] = lambda _: None,
 ) -> Iterator[tuple[PendingTrial, TrialRecord | None]]:
     """Run pending trials in order; yield each trial before it starts (with None) and after it is on disk.
 
-    `pending` is asked for the next one only when the one before is on disk and was yielded.
+    `pending` is asked for the next one only when the one before is on disk and was yielded. A package whose
+    first trials all fail alike is stopped (unless `keep_going`): `on_stop` hears of it, its other trials are
+    left out, and those of other packages go on, unless the experiment decides after each batch.
 
     Raises:
         QuestionError: when a response needs a name that a package does not provide.
-        InputError: when `MOST_FAILURES_IN_A_ROW` trials failed (unless `keep_going`).
+        InputError: when `MOST_FAILURES_IN_A_ROW` trials failed, or every package is stopped (unless
+            `keep_going`).
         OSError: when the bundle's disk is full; whatever was there before is kept.
         WorkerError: when the worker produced no record, twice in a row when it was killed.
     """
     wanted = list_wanted_responses(bundle.experiment)
     known: set[str] = set()
     failures = 0
+    failing = FailingPackages(bundle.design.trials)
     for item in pending:
+        if item.trial.package in failing.stopped:
+            continue
         yield item, None
         record = _run_trial(build_trial_spec(bundle, item), runner)
         bundle.append_records([record])
         yield item, record
         if record.outcome == "completed":
             failures = 0
+            failing.judge(record)
             if record.package not in known:
                 check_response_names(record, wanted, where=bundle.head.experiment_file)
                 known.add(record.package)
             continue
+        if keep_going:
+            continue
         failures += 1
-        if failures >= MOST_FAILURES_IN_A_ROW and not keep_going:
+        told = ""
+        if (stopped := failing.judge(record)) is not None:
+            on_stop(stopped)
+        if stopped is not None and (failing.leaves_none() or bundle.experiment.until is not None):
+            told = f'the first {stopped.failures} trials of package "{stopped.package}" failed alike'
+        elif failures >= MOST_FAILURES_IN_A_ROW:
+            told = f"{failures} trials failed in a row"
+        if told:
             message = record.failure.message if record.failure else "no reason is known"
             remedy = record.failure.remedy if record.failure else ""
             raise InputError(
-                f"{failures} trials failed in a row; the last one: {message}",
+                f"{told}; the last one: {message}",
                 where=str(bundle.artifacts / f"{item.trial.trial_id}.{item.attempt}"),
                 remedy=f"{remedy} Then start anew, or continue with --resume (and --retry-failed, or "
                 "--keep-going).".strip(),
