@@ -58,8 +58,8 @@ def test_coverage_is_a_share_or_a_number_of_levels() -> None:
     assert found[1].where == "experiment.toml:8: [coverage] cpu_model"
 
 
-def test_a_fleet_reboots_before_each_trial_unless_the_file_says_otherwise() -> None:
-    assert parse("").fleet == FleetChoice(reboot="trial", debug="first", redundancy=0)
+def test_a_fleet_reboots_before_each_trial_where_it_may_unless_the_file_says_otherwise() -> None:
+    assert parse("").fleet == FleetChoice(reboot="auto", debug="first", redundancy=0)
     found = parse(
         '[fleet]\nreboot = "block"\nblock_trials = 5\nredundancy = 2\ndebug = "never"\n'
         'build_on = "strongest"\npublic = true\nmost_attempts = 3\n'

@@ -34,8 +34,8 @@ _MOST_SHOWN = 8
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "--reboot",
-    type=click.Choice(["never", "block", "trial"]),
-    help="When machines are rebooted [as the file says, else before each trial].",
+    type=click.Choice(["auto", "never", "block", "trial"]),
+    help="When machines are rebooted [as the file says, else before each trial where they may be].",
 )
 @click.option(
     "--debug",

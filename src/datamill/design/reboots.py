@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
+from datamill.design.fleet_records import Candidate
 from datamill.design.records import PlannedTrial
 from datamill.experiment.offers import FactorOffer, MissingLevel
-from datamill.experiment.records import Experiment
+from datamill.experiment.records import Experiment, RebootPolicy
 
 #: The factor whose level is set by whoever leases trials to workers, and not by the worker that runs them.
 REBOOT_FACTOR = "reboot"
@@ -31,7 +33,15 @@ def asks_for_reboots(experiment: Experiment) -> bool:
     for choice in experiment.choices:
         if choice.name == REBOOT_FACTOR:
             return choice.coverage is None and REBOOTED in choice.levels
-    return experiment.fleet.reboot != "never"
+    return experiment.fleet.reboot in ("trial", "block")
+
+
+def settle_reboots(experiment: Experiment, machines: Iterable[Candidate]) -> Experiment:
+    """Settle "auto": a reboot before each trial of the experiment where all these machines allow it."""
+    if experiment.fleet.reboot != "auto":
+        return experiment
+    policy: RebootPolicy = "trial" if all(machine.reboot for machine in machines) else "never"
+    return replace(experiment, fleet=replace(experiment.fleet, reboot=policy))
 
 
 def offer_reboots(*, allowed: bool) -> FactorOffer:

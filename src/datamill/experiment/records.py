@@ -76,8 +76,9 @@ class HardwareCoverage:
     where: str = field(default="", compare=False)
 
 
-#: When machines of a fleet are rebooted: before each trial, before each block of them, or not at all.
-RebootPolicy = Literal["trial", "block", "never"]
+#: When machines of a fleet are rebooted: before each trial, before each block of them, or not at all; "auto"
+#: is before each trial where every chosen machine allows that, else never.
+RebootPolicy = Literal["auto", "trial", "block", "never"]
 #: Whether one trial of each package on each architecture goes before the design, instead of it, or not.
 DebugPolicy = Literal["first", "only", "never"]
 #: Where builds are made: by the worker that measures them, or by the strongest one of its architecture.
@@ -93,7 +94,7 @@ class FleetChoice:
     architecture and shipped to the others; "worker" builds where the trial runs.
     """
 
-    reboot: RebootPolicy = "trial"
+    reboot: RebootPolicy = "auto"
     block_trials: int = 10
     redundancy: int = 0
     debug: DebugPolicy = "first"

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from datamill.design.fleet_records import Candidate, FleetPlan
-from datamill.design.reboots import list_reboots
+from datamill.design.reboots import list_reboots, settle_reboots
 from datamill.design.records import PlannedTrial
 from datamill.design.trials import name_build
 from datamill.experiment.errors import InputError
@@ -89,6 +89,9 @@ class Entry:
     """
 
     def __init__(self, new: NewExperiment, now_s: float) -> None:
+        # What is stored is what happens, and no default.
+        settled = settle_reboots(new.experiment, (*new.plan.chosen, *new.plan.spares))
+        new = replace(new, experiment=settled)
         self._new = new
         self._now_s = now_s
         self._debug = _plan_debug_trials(new.experiment, new.plan, new.planned)

@@ -101,7 +101,7 @@ def read_form(data: FormData) -> ExperimentForm:
         metric=text("metric"),
         formula=text("formula"),
         unit=text("unit"),
-        reboot=text("reboot", "trial"),
+        reboot=text("reboot", "auto"),
         block_trials=text("block_trials", "10") or "10",
         redundancy=text("redundancy", "0") or "0",
         debug=text("debug", "first"),

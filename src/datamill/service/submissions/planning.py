@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -12,10 +13,12 @@ from django.conf import settings
 from django.contrib.auth.models import User
 
 from datamill.design.fleet_records import Candidate, FleetPlan, Ineligible
+from datamill.design.reboots import settle_reboots, varies_reboots
 from datamill.execution.user_factors import check_factor_names
 from datamill.experiment.errors import InputError
 from datamill.experiment.offers import withdraw_build_policy
 from datamill.experiment.parse import parse_experiment
+from datamill.experiment.phrases import list_first
 from datamill.experiment.quantities import format_size
 from datamill.experiment.records import DebugPolicy, Experiment, RebootPolicy
 from datamill.service.bounded_work.calls import BudgetError, call_bounded
@@ -140,6 +143,33 @@ def make_plan(submission: Submission, user: User, trials_file: Path | None = Non
         InputError: when the text or a file cannot be used, or no workers give what is asked for.
     """
     experiment = read_submission(submission)
+    if experiment.fleet.reboot == "auto":
+        return _plan_strongest(submission, experiment, user, trials_file)
+    return _plan_settled(submission, experiment, user, trials_file)
+
+
+def _plan_strongest(
+    submission: Submission, experiment: Experiment, user: User, trials_file: Path | None
+) -> PlannedSubmission:
+    """Plan on machines that allow reboots before trials, and where that cannot be, on any without them."""
+    rebooting = replace(experiment, fleet=replace(experiment.fleet, reboot="trial"))
+    if not varies_reboots(experiment):
+        with suppress(InputError):
+            return _plan_settled(submission, rebooting, user, trials_file)
+    planned = _plan_settled(submission, experiment, user, trials_file)
+    machines = (*planned.plan.chosen, *planned.plan.spares)
+    settled = settle_reboots(planned.experiment, machines)
+    if settled.fleet.reboot == "trial" or varies_reboots(settled):
+        return replace(planned, experiment=settled)
+    barring = list_first([item.name for item in machines if not item.reboot], 3)
+    warning = f"no machine is rebooted before trials: the owner of {barring} allows no reboots"
+    plan = replace(planned.plan, warnings=(*planned.plan.warnings, warning))
+    return replace(planned, experiment=settled, plan=plan)
+
+
+def _plan_settled(
+    submission: Submission, experiment: Experiment, user: User, trials_file: Path | None
+) -> PlannedSubmission:
     candidates, excluded = list_candidates(submission, experiment, user)
     if not candidates:
         raise _explain_nobody(excluded)
