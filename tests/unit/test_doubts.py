@@ -77,6 +77,9 @@ def test_a_tick_of_stolen_time_proves_nothing() -> None:
 
 def test_messages_of_our_own_mounts_are_no_disturbance() -> None:
     assert judge_among_quiet_trials(kernel_lines=("overlayfs: falling back to uuid=null.",)) == []
+    # What setting huge pages brings about.
+    line = "min_free_kbytes is not updated to 19826 because user defined value 67584 is preferred"
+    assert judge_among_quiet_trials(kernel_lines=(line,)) == []
 
 
 def test_what_the_host_does_not_tell_raises_no_doubt() -> None:

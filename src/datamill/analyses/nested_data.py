@@ -16,7 +16,11 @@ from datamill.analysis.random_effects.nesting import NestingColumns, gather_nest
 from datamill.analysis.random_effects.records import NestedValues
 from datamill.experiment.records import Experiment
 from datamill.results.bundle import Bundle, open_bundle
+from datamill.results.foreign.importing import import_files
 from datamill.results.table_files import is_text_table, read_table_file
+
+#: Endings of result files of other tools, which are no tables.
+_FOREIGN_SUFFIXES = (".json", ".jsonl", ".txt")
 
 
 class AskedNested(TypedDict, total=False):
@@ -93,6 +97,8 @@ class LoadedTable:
 def load_table(data: Any, name: str = "table") -> LoadedTable:
     """Load the table of a path or bundle, or one in memory, which messages call by `name`.
 
+    Results of another tool, by the ending of their file, are imported first.
+
     Raises:
         InputError: there is none that can be read; names the file.
     """
@@ -106,6 +112,10 @@ def load_table(data: Any, name: str = "table") -> LoadedTable:
         table, file = bundle.read_table(), str(bundle.table_file)
         notes = _warn_of_interruption(bundle, table)
         return LoadedTable(table, str(path), file, None, bundle.experiment, levels, notes)
+    if path.is_file() and path.suffix.lower() in _FOREIGN_SUFFIXES:
+        imported = import_files([path])
+        notes = tuple(f"{path}: {note}" for file in imported.files for note in file.notes)
+        return LoadedTable(imported.table, str(path), str(path), None, None, {}, notes)
     first_line, text_file = (2, path) if is_text_table(path) else (1, None)
     table = read_table_file(path)
     return LoadedTable(table, str(path), str(path), first_line, None, {}, text_file=text_file)

@@ -18,8 +18,8 @@ from datamill.results.trial_record import DisturbanceFacts, PhaseFacts, TrialRec
 _TICK_NS = 10_000_000
 #: Fewer like trials than this have no usual value to compare with.
 _FEWEST_LIKE = 5
-#: Messages of the worker's own mounts, not of a disturbance.
-_HARMLESS_LINES = ("overlayfs:",)
+#: Messages about what workers themselves do (mounting a world, setting huge pages), not of a disturbance.
+_HARMLESS_LINES = ("overlayfs:", "min_free_kbytes is not updated to ")
 #: Figures of which the rules ask what is usual.
 _SEEN: dict[str, Callable[[PhaseFacts, DisturbanceFacts], float | None]] = {
     "switches": lambda run, _: run.involuntary_switches,

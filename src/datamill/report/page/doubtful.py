@@ -40,7 +40,11 @@ def phrase_doubts(
         return ""
     counts = f"{format_count(doubtful)} of {format_count(trials)} trials may have been disturbed"
     if doubtful == trials:
-        return f"{counts}: the host was not quiet, and no undisturbed trial is left to compare with"
+        return (
+            f"all {format_count(trials)} trials may have been disturbed, since this host was not quiet: see with "
+            "datamill worker noise what disturbs it, end that, and repeat them with datamill run --resume and "
+            "--repeat-doubtful"
+        )
     quiet = table.with_columns(valid=pl.col("valid") & pl.col("doubt").is_null())
     try:
         without = analyze_response(experiment, design, quiet, response)
