@@ -54,17 +54,20 @@ $(VENV)/.uv: requirements/setup.txt
 			apt-get install -y --no-install-recommends python3-venv; \
 		else \
 			echo 'This Python cannot make virtual environments. On Debian: apt-get install python3-venv.' >&2; exit 2; fi; fi
+	@echo 'setup, step 1 of 4: an environment for Python in $(VENV) (seconds)'
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/setup.txt
 	@touch $@
 
 $(VENV)/.packages: $(VENV)/.uv requirements/dev.txt
+	@echo 'setup, step 2 of 4: packages of Python, downloaded once (up to 2 minutes)'
 	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements/dev.txt
 	@touch $@
 
 # With it the kernels that Python loads are built.
 $(VENV)/.project: $(VENV)/.packages pyproject.toml $(RUST_SOURCES)
 	$(need-rust)
+	@echo 'setup, step 3 of 4: kernels of the analyses, compiled (1 to 5 minutes)'
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@$(BIN)/python -m compileall -q src/datamill
 	@touch $@
@@ -72,6 +75,7 @@ $(VENV)/.project: $(VENV)/.packages pyproject.toml $(RUST_SOURCES)
 # Static, so that the same file runs in any trial's private world.
 $(WORKER): $(VENV)/.uv $(RUST_SOURCES)
 	$(need-rust)
+	@echo 'setup, step 4 of 4: the worker, compiled (1 to 5 minutes)'
 	RUSTFLAGS='-C target-feature=+crt-static' \
 		cargo build --quiet --release --locked --target $(HOST) --target-dir $(TARGET) -p datamill-worker
 	@cp $(TARGET)/$(HOST)/release/datamill-worker $@.new

@@ -17,7 +17,7 @@ from datamill.cli.coordinator_client import UnreachableError
 from datamill.cli.coordinator_settings import read_settings
 from datamill.cli.event_stream import StreamEvent, follow_experiment
 from datamill.cli.fetch import describe_counts
-from datamill.cli.submit import describe_plan
+from datamill.cli.submit import describe_plan, naming_file
 from datamill.cli.watch import FleetProgress, describe_progress
 from datamill.experiment.errors import InputError
 
@@ -188,3 +188,13 @@ def test_counts_are_those_of_the_design_or_of_debug_trials_where_there_is_none()
     with pytest.raises(InputError, match="did not say how many debug trials") as caught:
         describe_counts({"planned": 0, "counted": 0}, file)
     assert caught.value.where == str(file)
+
+
+def test_what_a_coordinator_refuses_of_a_file_is_told_with_its_path(tmp_path: Path) -> None:
+    path = tmp_path / "five.toml"
+    with pytest.raises(InputError) as caught, naming_file(path):
+        raise InputError("unknown key", where="five.toml:7: [fleet] x", remedy="Mend it.")
+    assert str(caught.value) == f"{path}:7: [fleet] x: unknown key\nMend it."
+    with pytest.raises(InputError, match="gone") as caught, naming_file(path):
+        raise InputError("the coordinator is gone", where="https://c")
+    assert caught.value.where == "https://c"

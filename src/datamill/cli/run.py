@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from datetime import datetime
@@ -42,6 +43,7 @@ from datamill.execution.trial_times import list_trial_times, remember_trial_time
 from datamill.execution.user_factors import read_user_factor
 from datamill.execution.worker import Worker, find_worker, read_host_facts
 from datamill.experiment.errors import InputError, QuestionError
+from datamill.experiment.quantities import format_duration
 from datamill.results.bundle import Bundle, lock_bundle, open_bundle
 from datamill.results.decisions import Decision
 
@@ -320,11 +322,14 @@ def _make_builds(
 ) -> None:
     builds = list_shared_builds(bundle, pending)
     ended = 0
+    started_s = time.monotonic()
 
     def show_build(item: PendingTrial, problem: str) -> None:
         nonlocal ended
         ended += 1
-        progress.show_stage(f"building: {ended} of {len(builds)}")
+        left_s = (time.monotonic() - started_s) / ended * (len(builds) - ended)
+        to_go = f", about {format_duration(left_s)} to go" if left_s else ""
+        progress.show_stage(f"building: {ended} of {len(builds)}{to_go}")
         if problem:
             levels = "  ".join(f"{name}={level}" for name, level in item.trial.levels.items())
             console.print(f"build failed ({levels}): {problem}", markup=False)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,8 @@ def submit(
             "packages": files,
             "options": options,
         }
-        preview = coordinator.post("/experiments/plan", body)
+        with naming_file(found.path):
+            preview = coordinator.post("/experiments/plan", body)
         print_plan(preview, console)
         if not yes:
             confirm(preview)
@@ -97,6 +99,22 @@ def submit(
     console.print(Text(f"Submitted as experiment {number}.", style="green"))
     typed = click.get_current_context().get_parameter_source("url") is ParameterSource.COMMANDLINE
     console.print(f"{name_command()} watch {number}{f' --url {url}' if typed else ''}")
+
+
+@contextmanager
+def naming_file(path: Path) -> Iterator[None]:
+    """Name the experiment file in refusals by its path, which the coordinator does not know.
+
+    Raises:
+        InputError: what the coordinator refused.
+    """
+    try:
+        yield
+    except InputError as problem:
+        if not problem.where.startswith(path.name):
+            raise
+        where = str(path) + problem.where.removeprefix(path.name)
+        raise InputError(problem.message, where=where, remedy=problem.remedy) from problem
 
 
 def pack_files(found: ExperimentFile, folder: Path) -> tuple[list[dict[str, Any]], dict[str, Path]]:

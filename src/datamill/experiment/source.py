@@ -35,6 +35,8 @@ class Source:
             match = re.search(r"\(at line (\d+), column \d+\)|\(at end of document\)", str(error))
             line = match[1] if match and match[1] else str(len(self.text.splitlines()))
             cause = str(error).split(" (at ")[0]
+            if r"'\n'" in cause:
+                cause = "A text has no quotation mark at its end"
             raise InputError(
                 f"not valid TOML: {cause[0].lower()}{cause[1:]}", where=f"{self.name}:{line}"
             ) from None

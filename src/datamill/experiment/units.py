@@ -14,6 +14,10 @@ _COUNT = (
     "iteration", "iterations", "message", "messages", "packet", "packets", "point", "points",
 )  # fmt: skip
 _PHYSICAL = ("Hz", "kHz", "MHz", "GHz", "W", "mW", "J", "mJ", "kWh", "V", "A", "°C", "K")
+#: Rates as people write them, and the quotients that are meant.
+_RATES = {f"{size}Bps": f"{size}B/s" for size in ("", "k", "M", "G", "T", "Ki", "Mi", "Gi", "Ti")} | {
+    f"{size}bps": f"{size}bit/s" for size in ("", "k", "M", "G")
+}
 KNOWN_UNITS = frozenset(_TIME + _SIZE + _COUNT + _PHYSICAL)
 
 
@@ -30,6 +34,8 @@ def check_unit(unit: str, *, where: str) -> str:
             where=where,
             remedy='Write one unit such as "s", or a quotient such as "B/s".',
         )
+    if (rate := _RATES.get(unit)) is not None:
+        raise InputError(f'unknown unit "{unit}"', where=where, remedy=f'Write "{rate}".')
     for part in parts:
         free = len(part) > 2 and part.startswith("{") and part.endswith("}")
         if not free and part not in KNOWN_UNITS:

@@ -41,9 +41,9 @@ def phrase_doubts(
     counts = f"{format_count(doubtful)} of {format_count(trials)} trials may have been disturbed"
     if doubtful == trials:
         return (
-            f"all {format_count(trials)} trials may have been disturbed, since this host was not quiet: see with "
-            "datamill worker noise what disturbs it, end that, and repeat them with datamill run --resume and "
-            "--repeat-doubtful"
+            f"all {format_count(trials)} trials may have been disturbed, since this host was not quiet: see "
+            "with datamill worker noise what disturbs it, end that, and repeat them with datamill run "
+            "--resume and --repeat-doubtful"
         )
     quiet = table.with_columns(valid=pl.col("valid") & pl.col("doubt").is_null())
     try:
