@@ -12,6 +12,7 @@ from rich.text import Text
 from datamill.cli.console import name_command
 from datamill.report.page.experiment_page import write_report
 from datamill.report.records import Machine, TrialSummary
+from datamill.report.warning_order import MOST_SHOWN
 from datamill.results.bundle import Bundle, replace_file
 from datamill.results.replication_warnings import list_replication_warnings
 from datamill.results.responses import list_wanted_responses
@@ -38,8 +39,10 @@ def report_bundle(
     console.print(Text(answer.headline, style="bold green" if answer.n else "bold yellow"))
     for line in (*answer.details, *answer.mattered):
         console.print(Text(line))
-    for warning in answer.warnings:
+    for warning in answer.warnings[:MOST_SHOWN]:
         console.print(Text(f"Warning: {warning}", style="yellow"))
+    if (more := len(answer.warnings) - MOST_SHOWN) > 0:
+        console.print(Text(f"{more} more warning{'s' if more > 1 else ''}: see the report.", style="yellow"))
     if page.survivors:
         command = f"{name_command()} run --after-screening {bundle.folder}"
         console.print(

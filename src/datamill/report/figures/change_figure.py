@@ -6,21 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from datamill.analysis.distribution.summary import split_cells
 from datamill.analysis.level_changes import LevelChange
 from datamill.analysis.level_means import LevelMean
-from datamill.analysis.model_data.cells import Cells, gather_cells
+from datamill.analysis.model_data.cells import Cells, FloatArray, gather_cells
 from datamill.analysis.records import Interval, PairComparison
 from datamill.report.figures.charts import choose_mark
 from datamill.report.figures.figure import INK, Figure
 from datamill.report.numbers import Scale, format_count, name_confidence
+from datamill.report.short_names import apply_short_names
 
 #: Observations that are drawn one by one; of more, so many evenly by rank.
 _MOST_POINTS = 200
 #: Levels that one figure shows.
 _MOST_LEVELS = 30
 #: Pixels: of the two panels, between them, and of one level's row.
-_LEFT, _RIGHT, _BETWEEN, _ROW = 190, 136, 18, 66
+_LEFT, _RIGHT, _BETWEEN, _ROW = 176, 124, 16, 66
 #: Parts of a row: where its name stands, the middle and half height of its points, and its mean.
 _NAME, _POINTS, _SWARM, _MEAN = -0.36, -0.06, 0.13, 0.24
 #: Pixels that a letter of a name takes.
@@ -61,6 +64,7 @@ def draw_change(
     relative = all(_is_modest(step.ratio) for step in change.steps)
     steps = {step.package: step for step in change.steps}
     base = change.steps[0].baseline
+    base_shown = apply_short_names(base)
     by_level = _split_observations(cells, change)
     own = [mean for mean in means if mean.factor == change.factor and mean.group == change.group]
     shown = own[:_MOST_LEVELS]
@@ -80,7 +84,7 @@ def draw_change(
     unit = f" ({scale.unit})" if scale.unit else ""
     of_change = "%" if relative else scale.unit
     title = f"{response}{unit}"
-    beside = f"change from {base}{f' ({of_change})' if of_change else ''}"
+    beside = f"change from {base_shown}{f' ({of_change})' if of_change else ''}"
     group = "" if change.group == "all" else f" of {change.group}"
     what = f"all {format_count(change.n)} {units}"
     if drawn < change.n:
@@ -109,7 +113,7 @@ def _is_modest(ratio: Any) -> bool:
     return bool(bounded) and 100 * (ratio.high - 1) <= _LARGEST_PERCENT
 
 
-def _split_observations(cells: Cells, change: LevelChange) -> dict[str, list[float]]:
+def _split_observations(cells: Cells, change: LevelChange) -> dict[str, FloatArray]:
     """Observations by level, ordered by size, of the group that the change is about."""
     names = [factor.name for factor in cells.factors]
     at = names.index(change.factor)
@@ -127,16 +131,16 @@ def _split_observations(cells: Cells, change: LevelChange) -> dict[str, list[flo
     merged = gather_cells([cells.factors[at]], codes[chosen][:, [at]], cells.values[chosen] + cells.origin)
     parts = split_cells(merged)
     return {
-        merged.factors[0].levels[int(code)]: sorted(float(value) + merged.origin for value in part)
+        merged.factors[0].levels[int(code)]: np.sort(part) + merged.origin
         for code, part in zip(merged.codes[:, 0], parts, strict=True)
     }
 
 
-def _thin(values: Sequence[float], most: int, n: int) -> Sequence[float]:
+def _thin(values: FloatArray, most: int, n: int) -> list[float]:
     """All of ordered values where the figure has few, else so many evenly by rank, both ends among them."""
-    if n <= _MOST_POINTS or len(values) <= most:
-        return values
-    return [values[round(index * (len(values) - 1) / (most - 1))] for index in range(most)]
+    if n > _MOST_POINTS and values.size > most:
+        values = values[np.round(np.linspace(0, values.size - 1, most)).astype(np.int64)]
+    return [float(value) for value in values]
 
 
 def _scale(value: Interval, factor: float) -> Interval:
@@ -235,9 +239,9 @@ def _chart_changes(rows: Sequence[_Row], base: str, title: str, unit: str) -> Ch
         # A long name of a level would push the panel away from the other.
         "title": title
         if len(title) <= room
-        else ["change from", base[:room], f"({unit})"]
+        else ["change from", apply_short_names(base)[:room], f"({unit})"]
         if unit
-        else ["change from", base[:room]],
+        else ["change from", apply_short_names(base)[:room]],
         "scale": {"zero": True, "nice": False, "padding": 12},
         "axis": _axis(_RIGHT),
     }

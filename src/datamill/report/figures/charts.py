@@ -8,6 +8,7 @@ from typing import Any
 
 from datamill.analysis.distribution.boxes import BoxSummary
 from datamill.report.figures.figure import INK
+from datamill.report.short_names import apply_short_names
 
 Chart = dict[str, Any]
 
@@ -45,6 +46,7 @@ class Box:
     row: str
     x: str
     summary: BoxSummary
+    mean: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +139,14 @@ def chart_boxes(
             "high": box.summary.high_quartile * factor,
             "highWhisker": box.summary.high_whisker * factor,
         }
+        if box.mean is not None:
+            numbers["mean"] = box.mean * factor
         values.append(place | numbers)
         values += [place | {"beyond": value * factor} for value in beyond]
     panel = max(len(order) * 34, min(330, 780 // len(columns)))
     bar = 0.5 * panel / len(order)
-    scale: Chart = {"zero": False, "nice": True}
+    # Room beyond the most extreme, so that no end lies on the frame.
+    scale: Chart = {"zero": False, "nice": False, "padding": 8}
     if log:
         numbers_shown = [
             value * factor
@@ -171,6 +176,7 @@ def chart_boxes(
             low="lower quartile",
             lowWhisker="lower whisker",
         ),
+        *(_name_numbers(unit, mean="mean") if any(box.mean is not None for box in boxes) else []),
         {"field": "n", "type": "quantitative", "format": ",d"},
     ]
     beyond_tooltip = [tooltip[0], *_name_numbers(unit, beyond="beyond the whisker")]
@@ -199,7 +205,20 @@ def chart_boxes(
                 "encoding": {"x": x, "y": _number("beyond"), "color": color, "tooltip": beyond_tooltip},
             }
         )
+    if any(box.mean is not None for box in boxes):
+        marks.append(
+            {
+                "mark": {
+                    "type": "point", "shape": "diamond", "size": 60, "filled": True, "opacity": 1,
+                    "clip": True, "stroke": "white", "strokeWidth": 0.8,
+                },
+                "encoding": {"x": x, "y": _number("mean"), "color": color, "tooltip": tooltip},
+            }
+        )  # fmt: skip
     panel_chart: Chart = {"layer": marks, "width": panel, "height": 210 if len(rows) == 1 else 140}
+    if len(columns) == 1 and not _fits(order, panel):
+        # Long names stand beside lying boxes, in whole.
+        panel_chart = _lay_down(panel_chart, max(90, 34 * len(order)), panel)
     left_out = sum(len(box.summary.beyond) for box in boxes) - sum(len(points) for points in shown)
     facets: Chart = {}
     # A name that is longer than its panel would lie upon its neighbours'.
@@ -213,6 +232,26 @@ def chart_boxes(
     if not facets:
         return {"data": {"values": values}, **panel_chart}, left_out
     return {"data": {"values": values}, "facet": facets, "spec": panel_chart, "spacing": 8}, left_out
+
+
+def _lay_down(chart: Chart, height: int, width: int) -> Chart:
+    """The boxes lying: what was vertical is horizontal, and names have an axis of their own at the left."""
+    swap = {"x": "y", "y": "x", "x2": "y2", "y2": "x2"}
+    layers = []
+    for layer in chart["layer"]:
+        encoding = {swap.get(channel, channel): part for channel, part in layer["encoding"].items()}
+        name = {**encoding["y"], "title": None, "axis": {"labelAngle": 0, "grid": False, "labelLimit": 320}}
+        mark = dict(layer["mark"])
+        if mark["type"] == "tick":
+            mark["orient"] = "vertical"
+        if mark["type"] in ("tick", "bar"):
+            mark["size"] = 15
+        turned = {**layer, "mark": mark, "encoding": {**encoding, "y": name}}
+        if "params" in turned:
+            select = {**_ZOOM["select"], "encodings": ["x"]}
+            turned["params"] = [{**_ZOOM, "select": select}]
+        layers.append(turned)
+    return {"layer": layers, "width": max(width, 300), "height": height}
 
 
 def _thin(points: Sequence[float], most: int) -> Sequence[float]:
@@ -298,6 +337,7 @@ def chart_effect(
 
 def _fits(labels: Sequence[str], width: float) -> bool:
     """Whether labels fit side by side; a letter takes about 7 pixels."""
+    labels = [apply_short_names(label) for label in labels]
     return 7 * (max((len(label) for label in labels), default=0) + 1) * len(labels) <= width
 
 

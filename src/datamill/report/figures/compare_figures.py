@@ -58,7 +58,7 @@ def draw_changes(comparison: VersionComparison) -> Figure:
     base = "the version before" if comparison.consecutive else comparison.changes[0].baseline
     title = f"change of {comparison.response} against {base}{f' ({unit})' if unit else ''}"
     y = alt.Y("pair:N", sort=[str(row["pair"]) for row in rows], title=None, axis=alt.Axis(labelLimit=320))
-    x = alt.X("low:Q", title=title, scale=alt.Scale(zero=True, nice=True))
+    x = alt.X("low:Q", title=title, scale=alt.Scale(zero=True, nice=False, padding=12))
     layers: list[Any] = []
     if relative:
         band = {"from": -100 * comparison.threshold, "to": 100 * comparison.threshold}

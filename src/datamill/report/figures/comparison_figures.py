@@ -56,7 +56,9 @@ def draw_comparison(response: str, unit: str, comparison: GroupComparison) -> Fi
     name = shown[0][1].name
     title = f"{name}, {response}{f' ({scale.unit})' if measure == 'response' and scale.unit else ''}"
     x_scale = (
-        alt.Scale(type="log", domain=list(edges), nice=False) if measure == "ratio" else alt.Scale(zero=False)
+        alt.Scale(type="log", domain=list(edges), nice=False)
+        if measure == "ratio"
+        else alt.Scale(zero=True, nice=False, padding=12)
     )
     base = alt.Chart(alt.InlineData(values=rows))
     y = alt.Y("label:N", sort=order, title=None, axis=alt.Axis(labelLimit=360))

@@ -33,6 +33,7 @@ def draw_boxes(response: str, unit: str, cells: Cells, *, log: bool = False) -> 
             _name_level(cells, item.cell, row),
             _name_level(cells, item.cell, x) or response,
             item.summary,
+            float(cells.means[item.cell]) + cells.origin,
         )
         for item in found
     ]
@@ -52,12 +53,14 @@ def draw_boxes(response: str, unit: str, cells: Cells, *, log: bool = False) -> 
     )
     left_out += sum(item.beyond - len(item.summary.beyond) for item in found)
     text = (
-        f"Each box holds the middle half of the observations ({_name_sizes(cells)}) and its line the median; "
-        "whiskers reach the most extreme observation within 150% of the box's height, points lie beyond."
+        f"Each box holds the middle half of the observations ({_name_sizes(cells)}) and its line the median, "
+        "a diamond their mean; whiskers reach the most extreme observation within 150% of the box's length, "
+        "points lie beyond."
     )
     if left_out:
         text += f" {format_count(left_out)} of the points beyond are not drawn; the most extreme are."
-    return Figure("boxes", f"Box plots of {response}", text, chart)
+    by = f" by {cells.factors[x[0]].name}" if x else ""
+    return Figure("boxes", f"Box plots of {response}{by}", text, chart)
 
 
 def draw_ecdf(response: str, unit: str, cells: Cells, *, log: bool = False) -> Figure:

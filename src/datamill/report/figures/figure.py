@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import vl_convert
 
 from datamill.experiment.errors import InputError
+from datamill.report.short_names import apply_short_names, shorten_chart
 
 #: Endings of files that a figure can be written to.
 FIGURE_SUFFIXES = (".svg", ".png", ".pdf", ".html", ".json")
@@ -22,18 +24,22 @@ _THEME: dict[str, Any] = {
     "axis": {
         "labelColor": INK, "titleColor": INK, "domainColor": INK, "tickColor": INK, "gridColor": INK,
         "gridOpacity": 0.13, "domainOpacity": 0.5, "tickOpacity": 0.5, "titleFontWeight": "normal",
-        "labelFontSize": 11, "titleFontSize": 12, "titlePadding": 10,
+        "labelFontSize": 12, "titleFontSize": 13, "titlePadding": 10, "labelOverlap": "greedy",
+        "labelSeparation": 4,
     },
-    "header": {"labelColor": INK, "titleColor": INK},
+    "header": {"labelColor": INK, "titleColor": INK, "labelFontSize": 12, "titleFontSize": 13},
     "legend": {"labelColor": INK, "titleColor": INK, "titleFontWeight": "normal", "labelLimit": 240,
-               "titleLimit": 480},
-    "title": {"color": INK, "subtitleColor": INK, "fontSize": 13, "anchor": "start"},
-    "text": {"color": INK},
+               "titleLimit": 480, "labelFontSize": 12, "titleFontSize": 12},
+    "title": {"color": INK, "subtitleColor": INK, "fontSize": 14, "subtitleFontSize": 12,
+              "subtitleLineHeight": 16, "subtitlePadding": 5, "offset": 12, "anchor": "start"},
+    "text": {"color": INK, "fontSize": 12},
     "view": {"stroke": INK, "strokeOpacity": 0.18},
     "font": "Helvetica Neue, Helvetica, Arial, sans-serif",
 }  # fmt: skip
 
 
+#: Letters in a line of a caption above a chart: at least, at most; pixels of one.
+_SHORTEST_LINE, _LONGEST_LINE, _LETTER = 62, 110, 6.2
 #: Pixels around a chart, and for each letter of a label left of it: where the reader's letters are wider than
 #: those that the still drawing was measured with, the label would begin outside.
 _PADDING, _SPARE_PER_LETTER = 5, 0.9
@@ -55,8 +61,33 @@ class Figure:
 
 def leave_room(labels: Sequence[str]) -> dict[str, float]:
     """Padding for a chart with these labels on its left."""
-    spare = round(_SPARE_PER_LETTER * max(map(len, labels), default=0))
+    shown = [apply_short_names(label) for label in labels]
+    spare = round(_SPARE_PER_LETTER * max(map(len, shown), default=0))
     return {"left": _PADDING + spare, "right": _PADDING, "top": _PADDING, "bottom": _PADDING}
+
+
+def shorten_figure(figure: Figure) -> Figure:
+    """The figure with the long names that are in use shortened."""
+    return Figure(
+        figure.name,
+        apply_short_names(figure.title),
+        apply_short_names(figure.caption),
+        shorten_chart(figure.chart),
+    )
+
+
+def title_chart(figure: Figure) -> Figure:
+    """The figure with its title and caption in the chart itself, for a file that stands without a page."""
+    said = f"{figure.caption[:1].upper()}{figure.caption[1:]}"
+    title = {"text": figure.title, "subtitle": textwrap.wrap(said, _find_line(figure.chart))}
+    return replace(figure, chart={"title": title, **figure.chart})
+
+
+def _find_line(chart: Mapping[str, Any]) -> int:
+    """Letters of a line of text above a chart of this width."""
+    widths = [part.get("width") for part in (chart, *chart.get("hconcat", ()))]
+    width = sum(item for item in widths if isinstance(item, (int, float)))
+    return max(_SHORTEST_LINE, min(_LONGEST_LINE, round(width / _LETTER)))
 
 
 def dress_chart(figure: Figure, background: str = "white") -> dict[str, Any]:

@@ -94,7 +94,8 @@ def draw_response_boxes(analysis: ResponseAnalysis, scale: Scale, *, faceted: bo
             for place, index in enumerate(at)
         }
         labels = ["" if index is None else label[index] for index in (column, row, x)]
-        boxes.append(Box(labels[0], labels[1], labels[2] or order[0], item.summary))
+        mean = float(merged.means[item.cell]) + merged.origin
+        boxes.append(Box(labels[0], labels[1], labels[2] or order[0], item.summary, mean))
     unit = f" ({axis.unit})" if axis.unit else ""
     ends = [end for box in boxes for end in _find_ends(box.summary)]
     log = needs_log_axis(min(ends), max(ends))
@@ -180,8 +181,9 @@ def _caption_boxes(boxes: Sequence[Box], left_out: int, units: str, *, log: bool
     each = f"n = {sizes[0]}" if len(sizes) == 1 else f"n = {sizes[0]} to {sizes[-1]}"
     text = (
         f"each box holds the middle half of the {units} ({each} a box), and the line in it is the median: "
-        f"half of the {units} lie above, half below. The thin lines (whiskers) reach the most extreme of the "
-        f"{units} within 150% of the box's height; points are {units} beyond."
+        f"half of the {units} have more, half less; the diamond is their plain mean. The thin lines "
+        f"(whiskers) reach the most extreme of the {units} within 150% of the box's length; points are "
+        f"{units} beyond."
     )
     if left_out:
         text += (
@@ -189,7 +191,7 @@ def _caption_boxes(boxes: Sequence[Box], left_out: int, units: str, *, log: bool
             "ones are."
         )
     if log:
-        text += " The axis is logarithmic: the same distance upwards is the same number of times more."
+        text += " The axis is logarithmic: the same distance is the same number of times more."
     return text
 
 

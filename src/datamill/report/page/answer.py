@@ -10,6 +10,8 @@ from datamill.analysis.response import ResponseAnalysis, analyze_response
 from datamill.design.records import Design
 from datamill.experiment.errors import InputError
 from datamill.experiment.records import Direction, Experiment
+from datamill.report.figures.change_figure import draw_change
+from datamill.report.figures.figure import Figure
 from datamill.report.numbers import (
     Scale,
     choose_scale,
@@ -31,6 +33,7 @@ from datamill.report.page.mattered import phrase_influence
 from datamill.report.page.stopping import qualify_answer, states_means
 from datamill.report.page.uncertainty import describe_error_term, describe_n
 from datamill.report.records import Answer, TrialSummary
+from datamill.report.warning_order import order_warnings
 
 
 def write_answer(experiment: Experiment, design: Design, table: pl.DataFrame, trials: TrialSummary) -> Answer:
@@ -117,12 +120,32 @@ def phrase_answer(
         headline=headline,
         details=tuple(details),
         mattered=phrase_influence(analysis, scale, answered="" if asked is None else asked.factor),
-        warnings=tuple(finish_sentence(warning) for warning in warnings),
+        warnings=order_warnings(
+            [finish_sentence(warning) for warning in warnings], [item.name for item in experiment.packages]
+        ),
         n=analysis.observations.cells.n,
         confidence=analysis.confidence,
         method=method,
     )
     return qualify_answer(answer, experiment, analysis.unit, trials)
+
+
+def draw_answer(experiment: Experiment, analysis: ResponseAnalysis, scale: Scale) -> Figure | None:
+    """Draw what the headline says: packages, or levels of the factor asked about; None without either."""
+    change, means = analysis.package_change, analysis.package_means
+    if analysis.package_factor is None:
+        change, means = find_asked_change(experiment, analysis), analysis.level_means
+    if change is None or not change.steps:
+        return None
+    return draw_change(
+        analysis.observations.cells,
+        change,
+        means,
+        response=analysis.response.name,
+        units=analysis.observations.units,
+        scale=scale,
+        confidence=analysis.confidence,
+    )
 
 
 def scale_response(analysis: ResponseAnalysis) -> Scale:

@@ -27,7 +27,7 @@ from datamill.report.figures.response_figures import (
 )
 from datamill.report.figures.views import FigureView, start_view
 from datamill.report.numbers import Scale, finish_sentence, format_count, name_confidence
-from datamill.report.page.answer import phrase_answer, phrase_pair, scale_response, write_answer
+from datamill.report.page.answer import draw_answer, phrase_answer, phrase_pair, scale_response, write_answer
 from datamill.report.page.by_factor import word_response
 from datamill.report.page.by_machine import MachinesView, qualify_by_machines, view_machines
 from datamill.report.page.diagnosis import Diagnosis, diagnose_model
@@ -96,6 +96,7 @@ class _Evidence:
 
     response: str
     boxes: Future[FigureView]
+    change: Future[FigureView] | None
     distributions: Future[FigureView]
     packages: TableView
     legend: tuple[LegendEntry, ...]
@@ -224,6 +225,7 @@ def _gather_evidence(experiment: Experiment, analysis: ResponseAnalysis) -> _Evi
     method = model.method if model is not None else ""
     if analysis.influence is not None:
         method += f"; {analysis.influence.method}"
+    picture = draw_answer(experiment, analysis, scale)
     boxes = start_view(draw_response_boxes(analysis, scale, faceted=True))
     distributions = start_view(draw_distributions(analysis))
     effects = _start_views(draw_effects(analysis, scale))
@@ -233,6 +235,7 @@ def _gather_evidence(experiment: Experiment, analysis: ResponseAnalysis) -> _Evi
     return _Evidence(
         response=analysis.response.name,
         boxes=boxes,
+        change=None if picture is None else start_view(picture),
         distributions=distributions,
         packages=tabulate_packages(analysis, scale),
         legend=list_legend(analysis),

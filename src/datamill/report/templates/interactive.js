@@ -21,19 +21,58 @@
     return [line(names), ...rows.map((row) => line(names.map((name) => row[name])))].join("\r\n") + "\r\n";
   }
 
-  function drawStill(figure) {
-    const svg = figure.querySelector(".twin svg").cloneNode(true);
-    svg.setAttribute("style", "color:#1c2127;background:#fff");
-    return new XMLSerializer().serializeToString(svg);
+  function breakLines(text, most) {
+    return text.split(/\s+/).reduce((lines, word) => {
+      const last = lines[lines.length - 1];
+      if (last !== undefined && last.length + word.length < most) lines[lines.length - 1] = `${last} ${word}`;
+      else lines.push(word);
+      return lines;
+    }, []);
   }
 
-  async function drawPixels(view) {
-    const before = view.background();
-    try {
-      return await view.background("white").toImageURL("png", 2);
-    } finally {
-      view.background(before);
-    }
+  // A saved figure stands alone: what the page says beside it is written below it.
+  function addCaption(svg, figure) {
+    const box = (svg.getAttribute("viewBox") || "").split(/[\s,]+/).map(Number);
+    const [left, top, width, height] = box.length === 4 ? box : [0, 0, Number(svg.getAttribute("width")), Number(svg.getAttribute("height"))];
+    const room = Math.max(width, 380);
+    const said = [...figure.querySelectorAll("figcaption")].map((part) => part.textContent.trim()).join(" ");
+    const lines = breakLines(said, Math.floor(room / 6.1));
+    const total = height + 17 * lines.length + 12;
+    lines.forEach((line, at) => {
+      const text = document.createElementNS("http://www.w3.org/2000/svg", "text");
+      text.setAttribute("x", left + 4);
+      text.setAttribute("y", top + height + 17 * (at + 1));
+      text.setAttribute("font-size", "12");
+      text.setAttribute("font-family", "Helvetica Neue, Helvetica, Arial, sans-serif");
+      text.setAttribute("fill", "#1c2127");
+      text.textContent = line;
+      svg.append(text);
+    });
+    svg.setAttribute("viewBox", `${left} ${top} ${room} ${total}`);
+    svg.setAttribute("width", room);
+    svg.setAttribute("height", total);
+    svg.setAttribute("style", "color:#1c2127;background:#fff");
+    return { text: new XMLSerializer().serializeToString(svg), width: room, height: total };
+  }
+
+  function drawStill(figure) {
+    return addCaption(figure.querySelector(".twin svg").cloneNode(true), figure).text;
+  }
+
+  async function drawPixels(figure, view) {
+    const parsed = new DOMParser().parseFromString(await view.toSVG(), "image/svg+xml").documentElement;
+    const drawn = addCaption(parsed, figure);
+    const image = new Image();
+    image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(drawn.text)}`;
+    await image.decode();
+    const canvas = document.createElement("canvas");
+    canvas.width = 2 * drawn.width;
+    canvas.height = 2 * drawn.height;
+    const brush = canvas.getContext("2d");
+    brush.fillStyle = "#fff";
+    brush.fillRect(0, 0, canvas.width, canvas.height);
+    brush.drawImage(image, 0, 0, canvas.width, canvas.height);
+    return canvas.toDataURL("image/png");
   }
 
   function save(name, ending, href) {
@@ -53,7 +92,7 @@
     const name = figure.dataset.name;
     const choices = {
       SVG: () => saveText(name, "svg", "image/svg+xml", drawStill(figure)),
-      PNG: async () => save(name, "png", await drawPixels(view)),
+      PNG: async () => save(name, "png", await drawPixels(figure, view)),
       "data (CSV)": () => saveText(name, "csv", "text/csv", writeCsv(chart)),
     };
     const menu = document.createElement("p");

@@ -5,13 +5,15 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
+from datamill.report.short_names import apply_short_names
+
 #: Columns of a terminal.
 WIDTH = 100
 
 
 def wrap(text: str, indent: str = "") -> list[str]:
     """Fold a paragraph into lines of the terminal's width, all but the first indented."""
-    return textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_on_hyphens=False)
+    return textwrap.wrap(apply_short_names(text), WIDTH, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def lay_out_named(
@@ -23,7 +25,7 @@ def lay_out_named(
     header is at least `rule` long.
     """
     lines = []
-    for name, *cells in rows:
+    for name, *cells in (tuple(map(apply_short_names, row)) for row in rows):
         numbers = "".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=False)).rstrip()
         if len(name) <= room or not numbers:
             lines.append(name.ljust(room) + numbers)
@@ -34,6 +36,7 @@ def lay_out_named(
 
 def lay_out_table(rows: Sequence[Sequence[str]], left: int = 0) -> list[str]:
     """A table, its first row a header; the first `left` columns are names, the others numbers."""
+    rows = [tuple(map(apply_short_names, row)) for row in rows]
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
     lines = []
     for row in rows:
