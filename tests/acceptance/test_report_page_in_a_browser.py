@@ -87,7 +87,8 @@ def test_the_legend_hides_a_group_in_all_figures_that_tell_groups_apart(page: Pa
 def test_a_figure_can_be_saved_as_svg_png_and_data(page: Path, tmp_path: Path) -> None:
     script = (
         "<script>const make = URL.createObjectURL;"
-        " URL.createObjectURL = (blob) => { blob.text().then((text) => document.body.append(/<svg/.test(text) && /95% interval/.test(text) ? 'a caption;' : ';'));"
+        " URL.createObjectURL = (blob) => { blob.text().then((text) => document.body.append("
+        "/<svg/.test(text) && /95% interval/.test(text) ? 'a caption;' : ';'));"
         " return make(blob); };"
         "HTMLAnchorElement.prototype.click = function () { document.body.append("
         "`saved ${this.download} as ${this.href.slice(0, 15)};`); };"

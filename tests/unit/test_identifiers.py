@@ -64,3 +64,19 @@ def test_a_million_levels_are_refused_before_each_is_described() -> None:
     table = pl.DataFrame({"id": pl.int_range(1_000_000, eager=True).cast(pl.String), "y": 1.0})
     with pytest.raises(InputError, match="1000000 levels in 1000000 observations"):
         datamill.summary(table, response="y", factors=["id"])
+
+
+@pytest.mark.parametrize("verb", [datamill.anova, datamill.quantiles])
+def test_a_model_asks_whether_very_many_levels_are_a_factor(verb: Callable[..., Any]) -> None:
+    with pytest.raises(
+        InputError, match="id has 2000 levels with 2 observations at each: does it tell"
+    ) as asked:
+        verb(make_table(4000, 2000), response="y", factors=["id"])
+    assert all(way in asked.value.remedy for way in ("--blocks", "--covariates", "C(id)"))
+
+
+def test_a_formula_says_that_very_many_levels_are_a_factor() -> None:
+    found = datamill.anova(make_table(700, 230), formula="y ~ C(id)", quantiles=False)
+    assert found.model.n == 700
+    with pytest.raises(InputError, match="id has 230 levels"):
+        datamill.anova(make_table(700, 230), formula="y ~ id", quantiles=False)

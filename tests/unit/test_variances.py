@@ -288,7 +288,7 @@ def test_tables_of_values_of_any_size_fit_the_terminal(mean: float, unit: str) -
         nested = replace(nested, version=name, unit=unit, values=mean + size * (nested.values - 100))
         found.append(analyze_version(nested, 0.95))
     text = format_variances(found, 0)
-    levels = text.partition("by level")[2].partition("S²: mean square")[0]
+    levels = text.partition("by level")[2].partition("SD: standard deviation")[0]
     assert max(len(line) for line in levels.splitlines()) <= 100
     assert "another-version-of-a-long-name:" in levels
     assert not re.search(r"0000|[eE][-+]?[0-9]{2}(?! x| s)", levels.split("\n", 1)[1]), levels

@@ -71,6 +71,10 @@ class Anova(Analysis):
         more = () if beside is None else list_quantile_warnings(beside, seen.response, seen.unit)
         return tuple(dict.fromkeys((*self.model.warnings, *self.checks.warnings, *more)))
 
+    def label_groups(self) -> tuple[tuple[str, ...], ...]:
+        """Levels of the factors."""
+        return tuple(factor.levels for factor in self.observations.cells.factors)
+
     def text(self) -> str:
         """Means by level, then the table as in the papers."""
         return self._format(verbose=False)
@@ -160,7 +164,9 @@ def anova(
     check_choice("squares", squares, get_args(SquaresType))
     confidence = take_confidence(confidence)
     alpha = None if alpha is None else take_alpha(alpha)
-    read = read_data(data, build_question(asked, anova))
+    question = build_question(asked, anova)
+    read = read_data(data, question)
+    read.ask_about_identifiers(question)
     observations = read.selected.observations
     with locate_errors(read.source):
         model = fit_linear_model(

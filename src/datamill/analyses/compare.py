@@ -82,10 +82,27 @@ class Compare(Analysis):
         found = [item.version for item in changes if is_worse_than_threshold(item, self.comparison)]
         return tuple(mean.version for mean in self.comparison.means if mean.version in found)
 
+    def label_groups(self) -> tuple[tuple[str, ...], ...]:
+        """Levels of the factors."""
+        return (tuple(mean.version for mean in self.comparison.means),)
+
     def text(self) -> str:
         """The verdicts, then every mean and every difference."""
+        return self._format(verbose=False)
+
+    def full_text(self) -> str:
+        """The same, and what the paper's rule says."""
+        return self._format(verbose=True)
+
+    def _format(self, *, verbose: bool) -> str:
         return format_comparison(
-            self.comparison, self.history, self.notes, self.excluded, self.basis, self.put_aside
+            self.comparison,
+            self.history,
+            self.notes,
+            self.excluded,
+            self.basis,
+            self.put_aside,
+            verbose=verbose,
         )
 
     def json(self) -> str:

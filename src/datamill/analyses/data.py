@@ -11,6 +11,8 @@ from typing import Any
 import polars as pl
 
 from datamill.analyses.frames import take_frame
+from datamill.analysis.model_data.formula import parse_model_formula
+from datamill.analysis.model_data.identifiers import ask_about_identifiers
 from datamill.analysis.model_data.question import ModelData, Question, list_columns, select_model_data
 from datamill.analysis.model_data.unit_columns import name_unit_columns
 from datamill.experiment.errors import InputError
@@ -27,6 +29,21 @@ class Data:
     selected: ModelData
     experiment: Experiment | None
     source: str
+
+    def ask_about_identifiers(self, question: Question) -> None:
+        """Ask whether a factor of very many levels is one; see the function of that name.
+
+        Raises:
+            InputError: there is one that nobody called a factor.
+        """
+        marked = parse_model_formula(question.formula).levels if question.formula else ()
+        known = () if self.experiment is None else tuple(item.name for item in self.experiment.factors)
+        ask_about_identifiers(
+            self.selected.observations.cells,
+            self.selected.terms,
+            (*self.selected.blocks, *marked, *known, "package"),
+            self.source,
+        )
 
     def choose_confidence(self, given: float | None) -> float:
         """Level of intervals: the given one, else that of the bundle's experiment, else 0.95."""

@@ -69,6 +69,10 @@ class RepetitionPlan(Analysis):
         """The plan, its alternatives, and lines for an experiment file."""
         return format_plan(self.notes, self.plan)
 
+    def full_text(self) -> str:
+        """The same, with the paper's symbols and optimum."""
+        return format_plan(self.notes, self.plan, verbose=True)
+
     def json(self) -> str:
         """The same with every digit."""
         return format_plan_json(self.notes, self.plan)

@@ -73,6 +73,10 @@ class Quantiles(Analysis):
         """What limits the answer."""
         return list_quantile_warnings(self.model, self.observations.response, self.observations.unit)
 
+    def label_groups(self) -> tuple[tuple[str, ...], ...]:
+        """Levels of the factors."""
+        return tuple(factor.levels for factor in self.model.factors)
+
     def text(self) -> str:
         """Effects by quantile, and the table of ASPLOS 2013 (Table 4)."""
         return format_quantiles(self.observations, self.model)
@@ -136,6 +140,7 @@ def quantiles(
             )
         return Quantiles(StreamedResponse(question.response), model)
     read = read_data(data, question, average=False)
+    read.ask_about_identifiers(question)
     with locate_errors(read.source):
         model = fit_quantiles(
             read.selected,

@@ -10,8 +10,10 @@ from datamill.analyses.arguments import refuse_unknown, take_name, take_names, t
 from datamill.analysis.model_data.observations import Observations
 from datamill.analysis.model_data.question import Question
 from datamill.experiment.errors import InputError
-from datamill.report.figures.figure import Figure
+from datamill.report.figures.figure import Figure, shorten_figure
 from datamill.report.page.analysis_page import Section, render_analysis_page
+from datamill.report.short_names import apply_short_names, use_short_names
+from datamill.report.verbs.layout import wrap
 
 
 class Asked(TypedDict, total=False):
@@ -113,23 +115,37 @@ class Analysis(ABC):
     def drawings(self) -> tuple[Callable[[], Figure], ...]:
         """What draws the figures, the most important one first; each may raise InputError."""
 
+    def label_groups(self) -> tuple[tuple[str, ...], ...]:
+        """Names of levels, by factor, that are shortened to what differs where they are long."""
+        return ()
+
+    def show(self, *, verbose: bool = False) -> str:
+        """The text as the command prints it, with long names of levels shortened."""
+        with use_short_names(self.label_groups()) as notes:
+            text = self.full_text() if verbose else self.text()
+        return "\n".join((text, *(line for note in notes for line in wrap(note, "  "))))
+
     def figures(self) -> tuple[Figure, ...]:
         """The figures that can be drawn, the most important one first."""
         return self._draw_possible()[0]
 
     def page(self) -> str:
         """The result as one HTML page that needs nothing but itself; it says which figures it lacks."""
-        figures, reasons = self._draw_possible()
-        sections = [Section("The numbers", tables=(self._drop_lead(),))]
-        if figures or reasons:
-            sections.insert(0, Section("The picture", sentences=reasons, figures=figures))
-        return render_analysis_page(self.title, self.lead, sections, self.warnings)
+        with use_short_names(self.label_groups()) as notes:
+            figures, reasons = self._draw_possible()
+            figures = tuple(shorten_figure(figure) for figure in figures)
+            sections = [Section("The numbers", sentences=notes, tables=(self._drop_lead(),))]
+            if figures or reasons:
+                sections.insert(0, Section("The picture", sentences=reasons, figures=figures))
+            lead = [apply_short_names(sentence) for sentence in self.lead]
+            warnings = [apply_short_names(sentence) for sentence in self.warnings]
+            return render_analysis_page(self.title, lead, sections, warnings)
 
     def _drop_lead(self) -> str:
         """The text without its first sentences where they are those of the lead."""
-        text = self.full_text()
+        text = self.text()
         head, _, rest = text.partition("\n\n")
-        said = " ".join(" ".join(self.lead).split())
+        said = " ".join(apply_short_names(" ".join(self.lead)).split())
         return rest if rest and " ".join(head.split()) in said else text
 
     def _draw_possible(self) -> tuple[tuple[Figure, ...], tuple[str, ...]]:
@@ -143,4 +159,4 @@ class Analysis(ABC):
 
     def __str__(self) -> str:
         """The result as text."""
-        return self.text()
+        return self.show()

@@ -48,6 +48,10 @@ class Summary(Analysis):
         """What limits the answer."""
         return self.summary.warnings
 
+    def label_groups(self) -> tuple[tuple[str, ...], ...]:
+        """Levels of the factors."""
+        return tuple(factor.levels for factor in self.cells.factors)
+
     def text(self) -> str:
         """The table of five numbers."""
         return format_summary(self.notes, self.summary)

@@ -64,6 +64,10 @@ class Variability(Analysis):
         """What limits the answer."""
         return collect_warnings(self.points, self.by_factor)
 
+    def label_groups(self) -> tuple[tuple[str, ...], ...]:
+        """Levels of the factors."""
+        return tuple(factor.levels for factor in self.factors)
+
     def text(self) -> str:
         """The table of design points."""
         return format_variability(self.notes, self.points, self.by_factor)

@@ -48,9 +48,17 @@ class Variances(Analysis):
         """What limits the answer."""
         return (*self.notes, *collect_variance_warnings(self.versions))
 
+    def label_groups(self) -> tuple[tuple[str, ...], ...]:
+        """Levels of the factors."""
+        return (tuple(item.nested.version for item in self.versions),)
+
     def text(self) -> str:
         """Means, variances by level, and the impact factor of builds."""
         return format_variances(self.versions, self.excluded, self.notes, self.put_aside)
+
+    def full_text(self) -> str:
+        """The same, with the paper's interval and mean squares."""
+        return format_variances(self.versions, self.excluded, self.notes, self.put_aside, verbose=True)
 
     def json(self) -> str:
         """The same with every digit."""

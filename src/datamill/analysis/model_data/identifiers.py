@@ -7,11 +7,14 @@ from collections.abc import Collection, Sequence
 import polars as pl
 
 from datamill.analysis.model_data.cells import Cells
+from datamill.analysis.model_data.coding import Term
 from datamill.experiment.errors import InputError
 
 #: A factor with more levels than this, and fewer than two observations at each, is an identifier. With fewer
 #: levels a table of single observations can still be read.
 _MOST_SINGLE_LEVELS = 1000
+#: A model asks about a factor with more levels than this and fewer observations at each than that.
+_MOST_MEANT, _FEWEST_AT_EACH = 200, 4
 
 
 def refuse_identifiers(cells: Cells, other: Collection[str], source: str) -> None:
@@ -46,6 +49,31 @@ def refuse_identifier_columns(table: pl.DataFrame, factors: Sequence[str], sourc
         count = table[name].n_unique()
         if _is_identifier(count, table.height):
             raise _report_identifier(name, count, table.height, source)
+
+
+def ask_about_identifiers(cells: Cells, terms: Sequence[Term], other: Collection[str], source: str) -> None:
+    """Refuse a model with a factor of many levels and few observations at each, unless it was meant.
+
+    Such as the number of a run or a user: each level takes a coefficient, so that fitting takes minutes, and
+    of two observations at each little is learned. Not so `other`: blocks, factors of an experiment, and what
+    a formula calls levels.
+
+    Raises:
+        InputError: there is such a factor; asks whether it is one.
+    """
+    for index in sorted({index for term in terms for index in term.factors}):
+        factor = cells.factors[index]
+        count = len(factor.levels)
+        if factor.name in other or count <= _MOST_MEANT or cells.n >= _FEWEST_AT_EACH * count:
+            continue
+        raise InputError(
+            f"{factor.name} has {count} levels with {cells.n / count:.2g} observations at each: does it tell "
+            "runs or users apart, rather than being a factor?",
+            where=source,
+            remedy="If so, leave it out, make it a block (--blocks) if observations at the same level are "
+            f"alike, or name its numbers with --covariates. If it is a factor, say so in a formula with "
+            f"C({factor.name}); that may take minutes.",
+        )
 
 
 def _is_identifier(levels: int, observations: int) -> bool:

@@ -6,6 +6,7 @@ import signal
 
 import click
 
+from datamill.cli.analyze.working import KEY, Working
 from datamill.cli.verbs import VerbGroup
 
 _VERBS = {
@@ -25,9 +26,12 @@ _VERBS = {
     short_help="Analyse a table of measurements.",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-def analyze() -> None:
+@click.pass_context
+def analyze(context: click.Context) -> None:
     """Analyse a table of measurements, whoever made it."""
     # Kernels run for seconds without returning to Python, which could not answer Ctrl-C; nothing needs
     # undoing.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)
+    name = f"analyze {context.invoked_subcommand or ''}".rstrip()
+    context.meta[KEY] = context.with_resource(Working(name))

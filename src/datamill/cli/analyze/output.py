@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import click
 
 from datamill.analyses.records import Analysis
+from datamill.cli.analyze.working import KEY
 from datamill.experiment.errors import InputError
-from datamill.report.figures.figure import FIGURE_SUFFIXES, Figure, refuse_suffix, write_figure
+from datamill.report.figures.figure import (
+    FIGURE_SUFFIXES,
+    Figure,
+    refuse_suffix,
+    shorten_figure,
+    title_chart,
+    write_figure,
+)
+from datamill.report.short_names import use_short_names
 
 #: Where a call keeps whether everything is to be printed.
 _VERBOSE = "datamill.verbose"
@@ -81,12 +89,16 @@ def put_out(
 ) -> None:
     """Write the figure (the first of the analysis, unless `draw` makes another) and the page, and print."""
     if figure_file is not None:
-        figure = draw() if draw is not None else _choose_figure(analysis)
-        write_titled(figure, figure_file)
+        with use_short_names(analysis.label_groups()):
+            figure = shorten_figure(draw() if draw is not None else _choose_figure(analysis))
+            write_titled(figure, figure_file)
     if html_file is not None:
         html_file.write_text(analysis.page(), encoding="utf-8")
+    working = click.get_current_context().meta.get(KEY)
+    if working is not None:
+        working.stop()
     verbose = bool(click.get_current_context().meta.get(_VERBOSE))
-    click.echo(analysis.json() if as_json else analysis.full_text() if verbose else analysis.text())
+    click.echo(analysis.json() if as_json else analysis.show(verbose=verbose))
 
 
 def _choose_figure(analysis: Analysis) -> Figure:
@@ -97,11 +109,9 @@ def _choose_figure(analysis: Analysis) -> Figure:
 
 
 def write_titled(figure: Figure, file: Path) -> None:
-    """Write a figure with its title: on a page that stands beside it, a file has to say it itself.
+    """Write a figure with title and caption: on a page these stand beside it, a file has to say them itself.
 
     Raises:
         InputError: as `write_figure`.
     """
-    chart: dict[str, Any] = dict(figure.chart)
-    chart.setdefault("title", figure.title)
-    write_figure(Figure(figure.name, figure.title, figure.caption, chart), file)
+    write_figure(title_chart(figure), file)

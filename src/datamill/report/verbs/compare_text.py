@@ -39,12 +39,14 @@ def format_comparison(
     excluded: int = 0,
     basis: str = "",
     put_aside: Sequence[tuple[str, int]] = (),
+    *,
+    verbose: bool = False,
 ) -> str:
     """Lay out a comparison of versions for a terminal of 100 columns; the first lines are the answer.
 
     `notes` are warnings about the data besides those of the comparison, `excluded` counts invalid rows,
     `put_aside` those that are no observations, by what they are, and `basis` says why the baseline is the
-    one it is.
+    one it is. `verbose` adds the paper's interval and rule.
     """
     scale = scale_comparison(comparison)
     lines: list[str] = []
@@ -52,9 +54,9 @@ def format_comparison(
         lines += wrap(sentence)
     unit = f" ({scale.unit})" if scale.unit else ""
     lines += ["", f"Mean {comparison.response}{unit} of each version"]
-    lines += _lay_out_means(comparison, scale)
+    lines += _lay_out_means(comparison, scale, verbose=verbose)
     lines += ["", *wrap(_name_changes(comparison, basis))]
-    lines += _lay_out_changes(comparison, scale)
+    lines += _lay_out_changes(comparison, scale, verbose=verbose)
     joint = ""
     if len(comparison.changes) > 1 and comparison.adjustment != "none":
         joint = "; those of changes hold together"
@@ -70,11 +72,12 @@ def format_comparison(
         ),
         *wrap(f"Method: {comparison.method}.", "  "),
     ]
-    lines += wrap(
-        "The paper's rule (EPEW 2006): changed where the asymptotic intervals of equation 17 do not overlap; "
-        "it misses changes that the interval of the difference shows.",
-        "  ",
-    )
+    if verbose:
+        lines += wrap(
+            "The paper's rule (EPEW 2006): changed where the asymptotic intervals of equation 17 do not "
+            "overlap; it misses changes that the interval of the difference shows.",
+            "  ",
+        )
     if history is not None:
         lines += wrap(f"Series: {history.method}.", "  ")
     lines += list_left_out(excluded, put_aside)
@@ -97,15 +100,18 @@ def _name_changes(comparison: VersionComparison, basis: str) -> str:
     return f"Each version against {comparison.changes[0].baseline}{f' ({basis})' if basis else ''}"
 
 
-def _lay_out_means(comparison: VersionComparison, scale: Scale) -> list[str]:
+def _lay_out_means(comparison: VersionComparison, scale: Scale, *, verbose: bool) -> list[str]:
     level = name_confidence(comparison.confidence)
     rows: list[tuple[str, ...]] = [
-        ("version", "l × m × n", "mean", f"{level} interval", "equation 17", "spread of", "% of mean")
+        ("version", "n", "mean", f"{level} interval", "equation 17", "spread of", "% of mean")
     ]
     rows += [_spell_mean(mean, scale) for mean in comparison.means[:_MOST_ROWS]]
+    if not verbose:
+        rows = [(*row[:4], *row[5:]) for row in rows]
+    of_paper = " Equation 17: the paper's asymptotic interval." if verbose else ""
     meaning = wrap(
-        "l builds, m executions of each, n measurements in each execution. Equation 17: the paper's "
-        "asymptotic interval. Spread: standard deviation of the means of builds, or of what is named instead."
+        f"n: builds × executions of each × measurements in each execution.{of_paper} Spread: standard "
+        "deviation of the means of builds, or of what is named instead."
     )
     return [*_lay_out(rows, len(comparison.means)), *meaning]
 
@@ -125,13 +131,15 @@ def _spell_mean(mean: VersionMean, scale: Scale) -> tuple[str, ...]:
     )
 
 
-def _lay_out_changes(comparison: VersionComparison, scale: Scale) -> list[str]:
+def _lay_out_changes(comparison: VersionComparison, scale: Scale, *, verbose: bool) -> list[str]:
     unit = f" ({scale.unit})" if scale.unit else ""
     rows: list[tuple[str, ...]] = [
         ("version", "against", f"difference{unit}", "change", "interval", "p", "paper's rule", "verdict")
     ]
     for change in comparison.changes[:_MOST_ROWS]:
         rows.append(_spell_change(change, comparison, scale))
+    if not verbose:
+        rows = [(*row[:6], row[7]) for row in rows]
     return _lay_out(rows, len(comparison.changes))
 
 

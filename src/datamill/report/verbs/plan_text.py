@@ -36,12 +36,15 @@ class PlanNotes:
     put_aside: tuple[tuple[str, int], ...] = ()
 
 
-def format_plan(notes: PlanNotes, plan: Plan) -> str:
-    """Lay out a plan for a terminal of 100 columns; it begins with the answer."""
+def format_plan(notes: PlanNotes, plan: Plan, *, verbose: bool = False) -> str:
+    """Lay out a plan for a terminal of 100 columns; it begins with the answer.
+
+    `verbose` adds variances by the paper's symbols and its optimum over real numbers.
+    """
     lines = wrap(phrase_plan(notes, plan))
     lines += ["", *lay_out_table(_list_rows(notes, plan), left=1), ""]
-    lines += wrap(_phrase_variances(notes, plan), "  ")
-    if optimum := _phrase_optimum(plan):
+    lines += wrap(_phrase_variances(notes, plan, verbose=verbose), "  ")
+    if verbose and (optimum := _phrase_optimum(plan)):
         lines += wrap(optimum, "  ")
     lines += wrap(_phrase_costs(notes, plan), "  ")
     lines += wrap(
@@ -203,12 +206,18 @@ def _list_rows(notes: PlanNotes, plan: Plan) -> list[tuple[str, ...]]:
     return rows
 
 
-def _phrase_variances(notes: PlanNotes, plan: Plan) -> str:
+def _phrase_variances(notes: PlanNotes, plan: Plan, *, verbose: bool) -> str:
+    """Variances of the levels with the paper's symbols, or what is read of them: standard deviations."""
     parts = []
     for level, symbol in zip(LEVELS, ("σ²_V", "σ²_B", "σ²_E"), strict=True):
         value = plan.basis.components.get(level)
+        if not verbose:
+            parts.append(f"{PLURALS[level]} {'not known' if value is None else _spell_sd(notes, value)}")
+            continue
         spelled = "not known" if value is None else f"{value:.4g} (sd {_spell_sd(notes, value)})"
         parts.append(f"{PLURALS[level]} ({symbol}) {spelled}")
+    if not verbose:
+        return f"Standard deviations between {', '.join(parts)}: {notes.variances}."
     unit = f" in {notes.unit} squared" if notes.unit else ""
     return f"Variances between {', '.join(parts)}{unit}: {notes.variances}."
 
@@ -231,7 +240,10 @@ def _phrase_optimum(plan: Plan) -> str:
     ]
     if not parts:
         return ""
-    text = f"Optimum over real numbers (EPEW 2006, equations 21 and 23): {', '.join(parts)}"
+    text = (
+        "Optimum over real numbers (EPEW 2006, equations 21 and 23, with variances from which chance of the "
+        f"levels below was taken off, where the paper has mean squares): {', '.join(parts)}"
+    )
     if optimum.w is not None and optimum.b is not None and optimum.q is not None:
         pairs = (("w", optimum.w), ("b", optimum.b), ("q", optimum.q))
         spelled = ", ".join(f"{name} = {_spell_cost(cost)}" for name, cost in pairs)

@@ -35,11 +35,14 @@ def format_variances(
     excluded: int,
     notes: Sequence[str] = (),
     put_aside: Sequence[tuple[str, int]] = (),
+    *,
+    verbose: bool = False,
 ) -> str:
     """Lay out the variances of versions for a terminal of 100 columns; the first lines are the answer.
 
     `notes` are warnings about the data besides those of the estimates; `excluded` counts invalid rows, and
-    `put_aside` those that are no observations, by what they are.
+    `put_aside` those that are no observations, by what they are. `verbose` adds the paper's interval and
+    mean squares.
     """
     scale = choose_variance_scale(versions)
     shown = versions[:_MOST_VERSIONS]
@@ -48,12 +51,17 @@ def format_variances(
     for sentence in phrase_variances(versions, scale):
         lines += wrap(sentence, "")
     unit = f" ({scale.unit})" if scale.unit else ""
-    lines += ["", f"Means of {first.response}{unit}", "", *_lay_out_means(shown, scale)]
-    lines += ["", f"Variance of {first.response}{unit} by level", "", *_lay_out_levels(shown, scale)]
-    text = (
-        "S²: mean square, which holds what chance of the levels below adds; SD: standard deviation of the "
-        "level by itself. Shares are of the variance of the mean (uncertainty) and of a single measurement "
-        "(variation)."
+    lines += ["", f"Means of {first.response}{unit}", "", *_lay_out_means(shown, scale, verbose=verbose)]
+    lines += [
+        "",
+        f"Variance of {first.response}{unit} by level",
+        "",
+        *_lay_out_levels(shown, scale, verbose=verbose),
+    ]
+    text = "S²: mean square, which holds what chance of the levels below adds; " if verbose else ""
+    text += (
+        "SD: standard deviation of the level by itself. Shares are of the variance of the mean (uncertainty) "
+        "and of a single measurement (variation)."
     )
     lines += wrap(text)
     if any(item.impact.factor is not None for item in shown):
@@ -62,18 +70,22 @@ def format_variances(
         lines += ["", f"Unbalanced data, by both methods{unit}", "", *_lay_out_methods(shown, scale)]
     if len(versions) > len(shown):
         lines.append(f"… and {len(versions) - len(shown)} further versions; --json has them all.")
-    lines += ["", *list_notes(versions, excluded, put_aside)]
+    lines += ["", *list_notes(versions, excluded, put_aside, verbose=verbose)]
     for note in notes:
         lines += wrap(f"Warning: {note}.", "  ")
     return "\n".join(lines)
 
 
 def list_notes(
-    versions: Sequence[VersionVariances], excluded: int, put_aside: Sequence[tuple[str, int]] = ()
+    versions: Sequence[VersionVariances],
+    excluded: int,
+    put_aside: Sequence[tuple[str, int]] = (),
+    *,
+    verbose: bool = False,
 ) -> list[str]:
     """Method, what is left out, what cannot be known, and warnings."""
     first = versions[0].estimate
-    lines = wrap(f"Method: {phrase_method(first)}.", "  ")
+    lines = wrap(f"Method: {phrase_method(first, verbose=verbose)}.", "  ")
     lines += list_left_out(excluded, put_aside)
     for text in _gather_texts(versions, lambda item: tuple(item.estimate.unknown.values())):
         lines += wrap(f"Not known: {text}.", "  ")
@@ -82,14 +94,17 @@ def list_notes(
     return lines
 
 
-def phrase_method(estimate: VarianceEstimate) -> str:
+def phrase_method(estimate: VarianceEstimate, *, verbose: bool = False) -> str:
     """How mean, variances and intervals were found."""
     top = next(iter(estimate.mean_squares))
     level = name_confidence(estimate.confidence)
+    of_paper = (
+        ", that of the paper (EPEW 2006, equation 17) is normal and adds all mean squares" if verbose else ""
+    )
     return (
-        f"{estimate.method}; {level} interval of the mean by Student's t over {top}s, that of the paper "
-        "(EPEW 2006, equation 17) is normal and adds all mean squares; shares by generalised confidence "
-        "intervals from chi-square pivots, with the degrees of freedom that heavy tails leave"
+        f"{estimate.method}; {level} interval of the mean by Student's t over {top}s{of_paper}; shares by "
+        "generalised confidence intervals from chi-square pivots, with the degrees of freedom that heavy "
+        "tails leave"
     )
 
 
@@ -116,9 +131,10 @@ def _gather_texts(
     return texts
 
 
-def _lay_out_means(versions: Sequence[VersionVariances], scale: Scale) -> list[str]:
+def _lay_out_means(versions: Sequence[VersionVariances], scale: Scale, *, verbose: bool) -> list[str]:
     level = name_confidence(versions[0].estimate.confidence)
-    rows = [("version", "l", "m", "n", "values", "mean", f"{level} interval", "df", "equation 17")]
+    numbers = ("builds", "executions", "measurements", "values")
+    rows: list[tuple[str, ...]] = [("version", *numbers, "mean", f"{level} interval", "df", "equation 17")]
     for item in versions:
         estimate = item.estimate
         rows.append(
@@ -133,7 +149,10 @@ def _lay_out_means(versions: Sequence[VersionVariances], scale: Scale) -> list[s
                 _spell_interval(estimate.paper_mean, scale)[1],
             )
         )
-    return [*lay_out_table(rows, left=1), "l builds, m executions of each, n measurements in each execution."]
+    if not verbose:
+        rows = [row[:-1] for row in rows]
+    meaning = "Executions are those of each build, measurements those in each execution."
+    return [*lay_out_table(rows, left=1), meaning]
 
 
 def _spell_interval(value: Interval, scale: Scale) -> tuple[str, str]:
@@ -144,9 +163,11 @@ def _spell_interval(value: Interval, scale: Scale) -> tuple[str, str]:
     return estimate, f"{low} to {high}"
 
 
-def _lay_out_levels(versions: Sequence[VersionVariances], scale: Scale) -> list[str]:
+def _lay_out_levels(versions: Sequence[VersionVariances], scale: Scale, *, verbose: bool) -> list[str]:
     level = name_confidence(versions[0].estimate.confidence)
-    rows = [("level", "S²", "SD", "% of mean", "uncertainty", level, "variation", level)]
+    rows: list[tuple[str, ...]] = [
+        ("level", "S²", "SD", "% of mean", "uncertainty", level, "variation", level)
+    ]
     for item in versions:
         estimate = item.estimate
         uncertainty = {share.level: share for share in estimate.uncertainty}
@@ -162,6 +183,8 @@ def _lay_out_levels(versions: Sequence[VersionVariances], scale: Scale) -> list[
                     *_spell_share(variation.get(name)),
                 )
             )
+    if not verbose:
+        rows = [(row[0], *row[2:]) for row in rows]
     lines = lay_out_table(rows, left=1)
     if len(versions) == 1:
         return lines
