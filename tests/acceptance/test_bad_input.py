@@ -66,7 +66,10 @@ def test_a_file_that_does_not_exist(datamill) -> None:
 def test_a_missing_script(datamill, make_experiment, tmp_path: Path) -> None:
     make_experiment()
     (tmp_path / "a" / "collect.sh").unlink()
-    assert_refused(datamill("check", "experiment.toml"), 'package "a" has no collect.sh')
+    needed = 'response "rate" needs "operations", which package "a" cannot report: it has no collect.sh'
+    assert_refused(datamill("check", "experiment.toml"), needed)
+    (tmp_path / "a" / "run.sh").unlink()
+    assert_refused(datamill("check", "experiment.toml"), 'package "a" has no run.sh')
 
 
 def test_a_script_that_is_not_executable(datamill, make_experiment, tmp_path: Path) -> None:

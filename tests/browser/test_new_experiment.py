@@ -113,7 +113,7 @@ def test_packages_are_checked_when_they_are_uploaded(visit: Any) -> None:
     page = visit.page
     visit.open("/experiments/new")
     page.get_by_label("Name", exact=True).fill("uploads")
-    good, lame = pack(run="#!/bin/sh\n", collect="#!/bin/sh\n"), pack(run="#!/bin/sh\n")
+    good, lame = pack(run="#!/bin/sh\n", collect="#!/bin/sh\n"), pack(collect="#!/bin/sh\n")
     files = {"good": good, "lame": lame, HOSTILE.replace("/", ""): b"no archive"}
     page.get_by_label("Files").set_input_files(
         [
@@ -123,7 +123,7 @@ def test_packages_are_checked_when_they_are_uploaded(visit: Any) -> None:
     )
     page.get_by_role("button", name="Upload").click()
     page.get_by_text('Stored the package "good"').wait_for()
-    page.get_by_text("has no collect.sh").wait_for()
+    page.get_by_text("has no run.sh").wait_for()
     bad = page.locator(".message.bad")
     assert bad.count() == 2
     assert "/files/" not in bad.first.inner_text() + bad.last.inner_text()

@@ -117,7 +117,7 @@ def test_constraints_leave_workers_out_with_a_reason(constraints: str, left: lis
 
 def test_a_worker_whose_owner_allows_no_reboots_takes_part_only_without() -> None:
     workers = [replace(FLEET[0], reboot=False), FLEET[1]]
-    found = plan("", workers)
+    found = plan('[fleet]\nreboot = "trial"\n', workers)
     assert name_all(found.chosen) == ["intel-2"]
     assert "does not allow reboots" in found.ineligible[0].reason
     everyone = plan('[fleet]\nreboot = "never"\n[coverage]\nmachine = "100%"\n', workers)
@@ -127,7 +127,7 @@ def test_a_worker_whose_owner_allows_no_reboots_takes_part_only_without() -> Non
 def test_a_level_that_is_missing_is_explained_with_what_excludes_it() -> None:
     workers = [*FLEET[:3], replace(FLEET[3], reboot=False)]
     with pytest.raises(InputError) as refused:
-        plan('[coverage]\narch = "100%"\n', workers)
+        plan('[coverage]\narch = "100%"\n[fleet]\nreboot = "trial"\n', workers)
     text = str(refused.value)
     assert "experiment.toml:11: [coverage] arch" in text
     assert "100% of arch, 2 of 2 levels" in text

@@ -26,7 +26,7 @@ WORDS = (
     Word(
         "package",
         "package",
-        "What is measured: a .tar.gz with run.sh, collect.sh, and whatever they need.",
+        "What is measured: a .tar.gz with run.sh, maybe collect.sh, and whatever they need.",
         "An optional setup.sh builds it. run.sh is measured from its start to its end; collect.sh gathers "
         "results afterwards.",
     ),
