@@ -142,3 +142,18 @@ def print_noise(facts: NoiseFacts, judgement: NoiseJudgement, console: Console) 
 
 def _format_time(seconds: float) -> str:
     return f"{seconds * 1e6:.0f} µs" if seconds < 1e-3 else f"{seconds * 1e3:.1f} ms"
+
+
+#: What the help says of each; click cuts first sentences short.
+_SHORT_HELP = {
+    "guest-image": "Make what isolated trials boot in a guest.",
+    "image": "Build a bootable machine that is a worker.",
+    "inventory": "Say what this machine is and how it is set.",
+    "join": "Make this machine a worker of a coordinator.",
+    "lab": "Boot a small fleet of emulated machines.",
+    "noise": "Measure how quiet this host is.",
+    "restore": "Undo what killed trials left changed here.",
+    "token": "Make a token that lets one machine join.",
+}
+for _name, _text in _SHORT_HELP.items():
+    worker.commands[_name].short_help = _text
