@@ -16,7 +16,8 @@ def test_what_changes_the_answer_comes_before_what_only_explains_it() -> None:
     plain = "The counter cycles was not available."
     worst = "9 of 10 trials may have been disturbed, and the conclusion depends on them."
     weak = "A verdict rests on so few trials that it takes normal errors for granted."
-    assert order_warnings([quiet, plain, weak, worst]) == (worst, weak, plain, quiet)
+    idle = "Factor optimization was not effective for package a."
+    assert order_warnings([quiet, plain, weak, worst, idle]) == (worst, idle, weak, plain, quiet)
 
 
 def test_a_warning_that_only_names_another_package_is_said_once() -> None:
