@@ -45,14 +45,16 @@ def _merge(warnings: dict[str, None], packages: Sequence[str]) -> list[str]:
         # Of two packages at once, such as a comparison, nothing can be merged.
         key = re.sub(r"\d[\d\u202f,.]*", "#", pattern.sub("\0", text)) if len(found) == 1 else text
         groups.setdefault(key, []).append((text, *found) if len(found) == 1 else (text, ""))
-    return [_join(group, pattern) for group in groups.values()]
+    return [_join(group, pattern, packages) for group in groups.values()]
 
 
-def _join(group: list[tuple[str, str]], pattern: re.Pattern[str]) -> str:
-    first, name = group[0]
+def _join(group: list[tuple[str, str]], pattern: re.Pattern[str], packages: Sequence[str]) -> str:
+    first = group[0][0]
     if len(group) == 1:
         return first
-    others = [other for _, other in group[1:]]
+    # In the order of the experiment, whatever the order of trials was.
+    name, *others = sorted((name for _, name in group), key=list(packages).index)
+    first = next(text for text, own in group if own == name)
     if all(pattern.sub("\0", text) == pattern.sub("\0", first) for text, _ in group):
         return pattern.sub(_list_names([name, *others]), first, count=1)
     return f"{first.rstrip('.')} (much the same for {_list_names(others)})."
