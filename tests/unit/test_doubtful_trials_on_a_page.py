@@ -6,8 +6,18 @@ from dataclasses import replace
 import polars as pl
 from page_study import make_study
 
-from datamill.design.records import DesignFactor
+from datamill.analysis.response import analyze_response
+from datamill.design.records import Design, DesignFactor
+from datamill.experiment.records import Experiment
+from datamill.report.page.doubtful import phrase_doubts
 from datamill.report.page.experiment_page import render_page
+
+
+def read_doubts(experiment: Experiment, design: Design, table: pl.DataFrame) -> str:
+    response = experiment.responses[0]
+    return phrase_doubts(
+        experiment, design, table, response, analyze_response(experiment, design, table, response)
+    )
 
 
 def test_a_conclusion_that_holds_without_doubtful_trials_is_said_to_hold() -> None:
@@ -22,6 +32,22 @@ def test_a_conclusion_that_depends_on_doubtful_trials_is_said_to() -> None:
     experiment, design, table, summary = make_study(ratio=1.0, disturbed=3.0, replicates=6)
     page = html.unescape(render_page(experiment, design, table, summary))
     assert "the conclusion depends on them: without them, " in page
+
+
+def test_where_nearly_all_trials_are_doubtful_one_sentence_says_what_to_do() -> None:
+    experiment, design, table, _ = make_study(disturbed=1.02, replicates=6)
+    first = table["trial_id"].unique().sort().head(2).implode()
+    disturbed = table.with_columns(
+        doubt=pl.when(pl.col("trial_id").is_in(first)).then(None).otherwise(pl.lit("steal"))
+    )
+    words = read_doubts(experiment, design, disturbed)
+    assert words.startswith("69 of 71 trials may have been disturbed: this host was not quiet.")
+    assert "without them" not in words
+    machine = DesignFactor("machine", ("lab-1",), 1, build=True, role="nuisance")
+    fleet = replace(design, factors=(*design.factors, machine))
+    words = read_doubts(experiment, fleet, disturbed)
+    assert "submit the experiment again" in words
+    assert "--resume" not in words
 
 
 def test_a_doubtful_attempt_that_was_repeated_is_not_listed_among_what_stays_in_the_figures() -> None:

@@ -15,6 +15,9 @@ from datamill.report.page.answer import phrase_pair, scale_response
 from datamill.report.page.mattered import list_influential_factors
 from datamill.report.page.tables import TableView
 
+#: Of all trials, one in so many is the most that may be undisturbed where the host itself is to blame.
+_MOST_DOUBTFUL_PARTS = 10
+
 
 def count_doubtful(table: pl.DataFrame, response: str) -> tuple[int, int]:
     """Return how many trials with valid observations of a response are doubtful, and how many there are."""
@@ -39,12 +42,9 @@ def phrase_doubts(
     if not doubtful:
         return ""
     counts = f"{format_count(doubtful)} of {format_count(trials)} trials may have been disturbed"
-    if doubtful == trials:
-        return (
-            f"all {format_count(trials)} trials may have been disturbed, since this host was not quiet: see "
-            "with datamill worker noise what disturbs it, end that, and repeat them with datamill run "
-            "--resume and --repeat-doubtful"
-        )
+    if _MOST_DOUBTFUL_PARTS * (trials - doubtful) <= trials:
+        # So few are left that the answer without them says nothing.
+        return f"{counts}: {_say_what_to_do(design)}"
     quiet = table.with_columns(valid=pl.col("valid") & pl.col("doubt").is_null())
     try:
         without = analyze_response(experiment, design, quiet, response)
@@ -54,6 +54,18 @@ def phrase_doubts(
     if not changed:
         return f"{counts}; without them the conclusion is the same"
     return f"{counts}, and the conclusion depends on them: without them, {'; '.join(changed)}"
+
+
+def _say_what_to_do(design: Design) -> str:
+    if any(factor.name == "machine" for factor in design.factors):
+        return (
+            "the machines were not quiet. datamill worker noise shows on each what disturbs it; end that, "
+            "and submit the experiment again"
+        )
+    return (
+        "this host was not quiet. datamill worker noise shows what disturbs it; end that, and repeat the "
+        "trials with datamill run --resume and --repeat-doubtful"
+    )
 
 
 def _phrase_changes(analysis: ResponseAnalysis, without: ResponseAnalysis) -> list[str]:
