@@ -103,7 +103,16 @@ def main(arguments: list[str] | None = None) -> Any:
             raise
         where = f"{error.filename}: " if error.filename else ""
         status = _refuse(f"{where}{error.strerror}{_advise(error, arguments or sys.argv[1:])}")
+    _leave_signals()
     sys.exit(status or 0)
+
+
+def _leave_signals() -> None:
+    """Leave signals to the kernel: an exception while the interpreter ends would be printed, and lost."""
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            # No core file of a command that has done its work.
+            signal.signal(number, signal.SIG_IGN if number == signal.SIGQUIT else signal.SIG_DFL)
 
 
 def _advise(error: OSError, arguments: list[str]) -> str:
