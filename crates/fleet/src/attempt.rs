@@ -80,7 +80,7 @@ impl Agent<'_> {
     pub(crate) fn prepare(&self, lease: Lease) -> Result<Lease, TransferError> {
         let refused = TransferError::Refused;
         let lease = place_lease(self.folder, lease).map_err(refused)?;
-        let policy = read_policy(&self.folder.policy())
+        let policy = read_policy(&self.folder.policy(), self.machine)
             .map_err(|cause| refused(Refusal::new(RefusalReason::Policy, cause)))?;
         check_lease(self.folder, self.identity, self.machine, &policy, &lease).map_err(refused)?;
         fetch_files(self.folder, &self.files, &lease, self.termination)?;

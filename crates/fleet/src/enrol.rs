@@ -41,7 +41,7 @@ pub fn join(
     if request.policy.is_some() && !policy_file.is_file() {
         return Err(format!("--policy: {} is not there", policy_file.display()));
     }
-    let policy = read_policy(&policy_file)?;
+    let policy = read_policy(&policy_file, machine)?;
     let known = Identity::read(folder).map_err(|error| error.to_string())?;
     let identity = match known {
         Some(known) if known.url == url.text => Identity {

@@ -35,6 +35,9 @@ pub trait Machine {
     /// What this machine is and offers; `cache` is where packages and builds go.
     fn inventory(&self, cache: &Path) -> Inventory;
 
+    /// Whether a factor of this name is one of datamill's own, here or on another machine.
+    fn has_factor(&self, name: &str) -> bool;
+
     /// Whether the folders that a trial's package needs are here and may be shown.
     fn check_folders(&self, spec: &TrialSpec, policy: &Policy) -> Result<(), Refusal>;
 

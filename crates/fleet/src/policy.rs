@@ -8,11 +8,11 @@ use datamill_protocol::{
 
 use crate::digest::is_digest;
 use crate::durable::read_if_there;
-use crate::machine::Refusal;
+use crate::machine::{Machine, Refusal};
 
 /// Reads a policy file; a missing one allows all users, packages and factors, and neither reboots nor
 /// anything of the machine that packages usually do not get. The error names the file.
-pub fn read_policy(path: &Path) -> Result<Policy, String> {
+pub fn read_policy(path: &Path, machine: &dyn Machine) -> Result<Policy, String> {
     let at = |cause: String| format!("{}: {cause}", path.display());
     let Some(text) = read_if_there(path).map_err(|error| at(error.to_string()))? else {
         return Ok(Policy::default());
@@ -30,6 +30,12 @@ pub fn read_policy(path: &Path) -> Result<Policy, String> {
                 "packages: `{package}` is not a SHA-256 of 64 lower-case hexadecimal digits"
             )));
         }
+    }
+    // One that is misspelt would forbid nothing.
+    if let Some(name) = (policy.forbidden_factors.iter()).find(|name| !machine.has_factor(name)) {
+        return Err(at(format!(
+            "forbidden_factors: `{name}` is no factor of datamill; `datamill factors --all` lists them, and packages says which files users may bring"
+        )));
     }
     for (key, paths) in [
         ("devices", &policy.devices),

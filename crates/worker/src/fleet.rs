@@ -122,6 +122,10 @@ impl Machine for ThisMachine {
         })
     }
 
+    fn has_factor(&self, name: &str) -> bool {
+        factors::is_built_in(name)
+    }
+
     fn check_spec(&self, spec: &TrialSpec) -> Result<(), Refusal> {
         let refuse = |cause: String| Refusal::new(RefusalReason::Factor, format!("{cause}."));
         check_spec(spec).map_err(refuse)?;

@@ -47,7 +47,7 @@ impl Levels {
         let mut parsed = Self::default();
         parsed.compiler.seed = spec.build_seed.unwrap_or(spec.seed);
         for factor in &spec.user_factors {
-            if Self::default().parse_built_in(&factor.name, "").is_some() {
+            if is_built_in(&factor.name) {
                 return Err(format!(
                     "user_factors: {} is a factor of the worker's own; give yours another name",
                     factor.name
@@ -108,6 +108,11 @@ impl Levels {
             .parse_level(&spec.user_factors, name, level)
             .or_else(|| self.parse_built_in(name, level))
     }
+}
+
+/// Whether a factor of this name comes with the worker, whatever this host has of it.
+pub fn is_built_in(name: &str) -> bool {
+    Levels::default().parse_built_in(name, "").is_some()
 }
 
 /// Whether this host has a level of a built-in factor; the error says why not.

@@ -324,16 +324,19 @@ fn joining_an_unreachable_coordinator_fails_at_once_and_says_so() {
 fn a_policy_file_with_a_mistake_is_named() {
     let folder = Folder::new("policy");
     let file = folder.path().join("mine.toml");
-    std::fs::write(&file, "rebot = true\n").unwrap();
-    let told = worker_command(folder.path())
-        .args(["join", "http://127.0.0.1:1", "--token", "secret.plain"])
-        .args(["--policy", file.to_str().unwrap()])
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&told.stderr);
-    assert_eq!(told.status.code(), Some(2));
-    assert!(
-        said.contains("mine.toml") && said.contains("rebot"),
-        "{said}"
-    );
+    let forbidding = "forbidden_factors = [\"aslr\", \"frequency_governor\"]\n";
+    for (policy, word) in [
+        ("rebot = true\n", "rebot"),
+        (forbidding, "`frequency_governor` is no factor"),
+    ] {
+        std::fs::write(&file, policy).unwrap();
+        let told = worker_command(folder.path())
+            .args(["join", "http://127.0.0.1:1", "--token", "secret.plain"])
+            .args(["--policy", file.to_str().unwrap()])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&told.stderr);
+        assert_eq!(told.status.code(), Some(2));
+        assert!(said.contains("mine.toml") && said.contains(word), "{said}");
+    }
 }
