@@ -30,6 +30,15 @@ def test_a_warning_that_only_names_another_package_is_said_once() -> None:
     assert said.endswith("left processes behind in 3 trials (much the same for b).")
 
 
+def test_two_warnings_of_one_package_stay_two() -> None:
+    same = [
+        "gzip: 3 of 5 trials had another level of cpu_frequency than -O1.",
+        "gzip: 2 of 5 trials had another level of cpu_frequency than -O2.",
+    ]
+    assert order_warnings(same, ("gzip", "lz4")) == tuple(same)
+    assert len(order_warnings([*same, same[0].replace("gzip", "lz4")], ("gzip", "lz4"))) == 3
+
+
 def test_warnings_of_two_packages_or_of_other_things_stay_apart() -> None:
     kept = ("A and b share builds.", "The baseline a has no valid data; b stands in for it.", "a is skewed.")
     assert set(order_warnings(kept, ("a", "b"))) == set(kept)

@@ -45,7 +45,14 @@ def _merge(warnings: dict[str, None], packages: Sequence[str]) -> list[str]:
         # Of two packages at once, such as a comparison, nothing can be merged.
         key = re.sub(r"\d[\d\u202f,.]*", "#", pattern.sub("\0", text)) if len(found) == 1 else text
         groups.setdefault(key, []).append((text, *found) if len(found) == 1 else (text, ""))
-    return [_join(group, pattern, packages) for group in groups.values()]
+    return [text for group in groups.values() for text in _join_all(group, pattern, packages)]
+
+
+def _join_all(group: list[tuple[str, str]], pattern: re.Pattern[str], packages: Sequence[str]) -> list[str]:
+    """One warning of several packages; two of one package say different things and stay apart."""
+    if len({own for _, own in group}) < len(group):
+        return [text for text, _ in group]
+    return [_join(group, pattern, packages)]
 
 
 def _join(group: list[tuple[str, str]], pattern: re.Pattern[str], packages: Sequence[str]) -> str:
