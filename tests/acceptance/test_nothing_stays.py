@@ -20,7 +20,7 @@ time.sleep(60)
 """
 POLITE = """
 import os, time
-from datamill.cli.main import end_politely
+from datamill.cli.signals import end_politely
 end_politely()
 try:
     os.kill(os.getpid(), {number})

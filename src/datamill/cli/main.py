@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import errno
-import signal
 import sys
 from typing import Any
 
 import click
 
 from datamill import __version__
+from datamill.cli.signals import end_politely, finish_quietly
 from datamill.cli.verbs import VerbGroup
 from datamill.execution.worker import WorkerError
 from datamill.experiment.errors import InputError
 
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
-#: And the number of the signal that ended the command.
-EXIT_SIGNALLED = 128
 
 
 #: The verbs in the order in which a user meets them, each with its line in the help.
@@ -70,14 +68,6 @@ def datamill() -> None:
     """  # noqa: D301 - click needs the backspace itself
 
 
-def end_politely() -> None:
-    """Have signals that end a process end this one as Ctrl-C does, with what it started."""
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-        # One that is ignored, as under nohup, stays so.
-        if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, lambda number, _: sys.exit(EXIT_SIGNALLED + number))
-
-
 def main(arguments: list[str] | None = None) -> Any:
     """Run the command; every error that input can cause ends in a clear message and status 2."""
     end_politely()
@@ -103,16 +93,8 @@ def main(arguments: list[str] | None = None) -> Any:
             raise
         where = f"{error.filename}: " if error.filename else ""
         status = _refuse(f"{where}{error.strerror}{_advise(error, arguments or sys.argv[1:])}")
-    _leave_signals()
+    finish_quietly()
     sys.exit(status or 0)
-
-
-def _leave_signals() -> None:
-    """Leave signals to the kernel: an exception while the interpreter ends would be printed, and lost."""
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-        if signal.getsignal(number) != signal.SIG_IGN:
-            # No core file of a command that has done its work.
-            signal.signal(number, signal.SIG_IGN if number == signal.SIGQUIT else signal.SIG_DFL)
 
 
 def _advise(error: OSError, arguments: list[str]) -> str:

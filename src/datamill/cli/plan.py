@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from datamill.analyses.nested_data import AskedNested
 from datamill.cli.analyze.data import confidence_option, seed_option
 from datamill.cli.analyze.output import output_options, put_out, refuse_bad_files
 from datamill.cli.nested_options import nested_options
+from datamill.cli.signals import leave_to_kernel
 from datamill.experiment.errors import InputError
 
 #: Options that a plan takes and the simulation of false alarms does not.
@@ -131,8 +131,7 @@ def plan(
         put_out(planned, **outputs)
         return
     # The kernel does not return to Python, which could not answer Ctrl-C; nothing needs undoing.
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-        signal.signal(number, signal.SIG_DFL)
+    leave_to_kernel()
     if file is None:
         raise InputError("--false-alarms needs DATA", remedy="Name a bundle or table with several builds.")
     for name in _OF_PLANS:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import signal
-
 import click
 
 from datamill.cli.analyze.working import KEY, Working
+from datamill.cli.signals import leave_to_kernel
 from datamill.cli.verbs import VerbGroup
 
 _VERBS = {
@@ -31,7 +30,6 @@ def analyze(context: click.Context) -> None:
     """Analyse a table of measurements, whoever made it."""
     # Kernels run for seconds without returning to Python, which could not answer Ctrl-C; nothing needs
     # undoing.
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-        signal.signal(number, signal.SIG_DFL)
+    leave_to_kernel()
     name = f"analyze {context.invoked_subcommand or ''}".rstrip()
     context.meta[KEY] = context.with_resource(Working(name))
