@@ -162,6 +162,34 @@ def test_a_package_that_fails_at_one_level_alone_is_not_stopped(tmp_path: Path) 
     assert len(runner.specs) == len(bundle.design.trials)
 
 
+def test_a_package_that_worked_before_it_was_resumed_is_not_stopped(tmp_path: Path) -> None:
+    bundle = make_bundle_folder(tmp_path / "bundle")
+    bad = bundle.head.packages[0].name
+    planned = [trial.trial_id for trial in bundle.design.trials if trial.package == bad]
+    run_all(bundle, StandIn(fail=tuple(planned[1:5])), keep_going=True)
+    heard: list = []
+    run_all(bundle, Broken(bad), retry_failed=True, on_stop=heard.append)
+    assert heard == []
+
+
+def test_failures_for_unlike_reasons_stop_no_package(tmp_path: Path) -> None:
+    bundle = make_bundle_folder(tmp_path / "bundle")
+    bad = bundle.head.packages[0].name
+    reasons = iter("abcdefghijklmnopqrstuvwxyz" * 9)
+
+    class Fickle(Broken):
+        def run_trial(self, spec: TrialSpec) -> TrialRecord:
+            record = super().run_trial(spec)
+            if record.failure is None:
+                return record
+            failure = msgspec.structs.replace(record.failure, message=f"no {next(reasons)} here")
+            return msgspec.structs.replace(record, failure=failure)
+
+    heard: list = []
+    run_all(bundle, Fickle(bad), on_stop=heard.append)
+    assert heard == []
+
+
 def test_a_stopped_package_goes_on_where_that_is_asked_for(tmp_path: Path) -> None:
     bundle = make_bundle_folder(tmp_path / "bundle")
     runner = Broken(bundle.head.packages[0].name)

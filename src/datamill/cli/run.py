@@ -301,8 +301,8 @@ def print_stop(console: Console, package: StoppedPackage) -> None:
     """Say at once that the other trials of a package are left out, why, and what to do."""
     text = (
         f"package {package.package} is stopped: its first {package.failures} trials failed alike. "
-        f"{package.message} {package.remedy} Its other trials are left out (--keep-going runs them); mend it "
-        "and begin anew, or continue with --resume."
+        f"{package.message} {package.remedy} Its other trials are left out (--keep-going runs them). Mend it "
+        "and begin anew; --resume goes on with the package as it was."
     )
     console.print(Text(text, style="red"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,31 +27,40 @@ class StoppedPackage:
 
 @dataclass(slots=True)
 class FailingPackages:
-    """What is known of packages that have not completed a trial since this experiment was started or resumed.
+    """What is known of packages that have not completed a trial.
 
-    A package is stopped once at least `ENOUGH_FAILURES` trials failed in the same phase for the same kind of
-    reason and none completed. What one level alone brings about stops nothing: the failed trials must differ
-    in every factor of which the package has several levels.
+    A package is stopped once at least `ENOUGH_FAILURES` trials failed in the same phase for the same reason,
+    whatever numbers its message has, and none completed. What one level alone brings about stops nothing: the
+    failed trials must differ in every factor of which the package has several levels.
+
+    Attributes:
+        trials: All that are planned.
+        sound: Packages that completed a trial, also before the experiment was resumed.
+        stopped: Those that are left out from now on, by name.
     """
 
     trials: Sequence[PlannedTrial]
+    sound: set[str]
     stopped: dict[str, StoppedPackage] = field(default_factory=dict)
-    _sound: set[str] = field(default_factory=set)
     _failed: dict[str, list[TrialRecord]] = field(default_factory=lambda: defaultdict(list))
 
     def judge(self, record: TrialRecord) -> StoppedPackage | None:
         """Return the package of a trial that has just ended if it is to be stopped now."""
         package, failure = record.package, record.failure
-        if package in self.stopped or package in self._sound:
+        if package in self.stopped or package in self.sound:
             return None
         if record.outcome == "completed":
-            self._sound.add(package)
+            self.sound.add(package)
         if failure is None or wants_another_attempt(record):
             return None
         failed = self._failed[package]
         failed.append(record)
-        kinds = {(item.failure.phase, item.failure.kind) for item in failed if item.failure is not None}
-        if len(failed) < ENOUGH_FAILURES or len(kinds) > 1 or self._blames_a_level(package, failed):
+        reasons = {
+            (item.failure.phase, item.failure.kind, re.sub(r"\d+", "#", item.failure.message))
+            for item in failed
+            if item.failure is not None
+        }
+        if len(failed) < ENOUGH_FAILURES or len(reasons) > 1 or self._blames_a_level(package, failed):
             return None
         self.stopped[package] = StoppedPackage(package, len(failed), failure.message, failure.remedy)
         return self.stopped[package]

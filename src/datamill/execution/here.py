@@ -176,7 +176,8 @@ def run_pending_trials(
     wanted = list_wanted_responses(bundle.experiment)
     known: set[str] = set()
     failures = 0
-    failing = FailingPackages(bundle.design.trials)
+    sound = {record.package for record in bundle.read_records() if record.outcome == "completed"}
+    failing = FailingPackages(bundle.design.trials, sound)
     for item in pending:
         if item.trial.package in failing.stopped:
             continue
