@@ -112,6 +112,17 @@ def test_free_places_are_open_to_those_who_wait() -> None:
     assert sorted(done) == ["user0", "user1", "user2", "user3"]
 
 
+def test_and_so_are_those_of_one_user() -> None:
+    turns, done = (
+        Turns(Places(4, 2, waiting=8, waiting_each=3, longest_wait_s=30.0, between_s=0.2)),
+        list[str](),
+    )
+    threads = [take_in_thread(turns, "ada", done) for _ in range(5)]
+    for thread in threads:
+        thread.join()
+    assert done == ["ada"] * 5
+
+
 def test_a_place_is_given_back_when_the_work_fails() -> None:
     turns = Turns(SMALL)
     for _ in range(5):

@@ -93,9 +93,9 @@ class Turns:
 
     def _queue(self, user: str) -> _Waiter:
         with self._lock:
-            mine = len(self._waiting.get(user, ()))
-            if mine >= self._places.waiting_each:
-                raise _refuse(f"{mine + self._working[user]} of your requests are being worked on")
+            mine = len(self._waiting.get(user, ())) + self._working[user]
+            if mine >= self._places.working_each + self._places.waiting_each:
+                raise _refuse(f"{mine} of your requests are being worked on")
             here = self._working.total() + sum(map(len, self._waiting.values()))
             if here >= self._places.working + self._places.waiting:
                 raise _refuse("the coordinator is busy with other experiments")
