@@ -375,11 +375,11 @@ def test_a_file_that_says_nothing_of_reboots_gets_the_strongest_that_the_machine
     join("fresh", policy=Policy())
     status, plan = ada.post("/experiments/plan", body)
     assert (status, plan["reboot"]) == (200, "never")
-    assert "the owner of fresh allows no reboots" in " ".join(plan["warnings"])
+    assert "fresh: its owner allows no reboots" in " ".join(plan["warnings"])
     join("zealous", policy=Policy(reboot=True))
     _, plan = ada.post("/experiments/plan", body)
     assert (plan["reboot"], [worker["name"] for worker in plan["workers"]]) == ("trial", ["zealous"])
-    assert "allows no reboots" not in " ".join(plan["warnings"])
+    assert "no reboots" not in " ".join(plan["warnings"])
 
 
 @pytest.mark.usefixtures("database")

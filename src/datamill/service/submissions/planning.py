@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -154,15 +153,21 @@ def _plan_strongest(
     """Plan on machines that allow reboots before trials, and where that cannot be, on any without them."""
     rebooting = replace(experiment, fleet=replace(experiment.fleet, reboot="trial"))
     if not varies_reboots(experiment):
-        with suppress(InputError):
+        try:
             return _plan_settled(submission, rebooting, user, trials_file)
+        except InputError:
+            candidates, _ = list_candidates(submission, experiment, user)
+            if all(candidate.reboot for candidate in candidates):
+                # Reboots are not what it lacks.
+                raise
     planned = _plan_settled(submission, experiment, user, trials_file)
     machines = (*planned.plan.chosen, *planned.plan.spares)
     settled = settle_reboots(planned.experiment, machines)
     if settled.fleet.reboot == "trial" or varies_reboots(settled):
         return replace(planned, experiment=settled)
-    barring = list_first([item.name for item in machines if not item.reboot], 3)
-    warning = f"no machine is rebooted before trials: the owner of {barring} allows no reboots"
+    barring = [item.name for item in machines if not item.reboot]
+    who = "their owners allow" if len(barring) > 1 else "its owner allows"
+    warning = f"no machine is rebooted before trials: {list_first(barring, 3)}: {who} no reboots"
     plan = replace(planned.plan, warnings=(*planned.plan.warnings, warning))
     return replace(planned, experiment=settled, plan=plan)
 
