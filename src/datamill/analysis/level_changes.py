@@ -37,7 +37,9 @@ class LevelChange:
     `pair` has the better level as its package and the other one as its baseline. No two levels differ by more
     than `at_most`, in the response's unit, with the stated confidence; `at_most_percent` is the same in
     percent of the other level's mean (None where that may be zero). `steps` has every level of the factor
-    (there are `levels`) against one and the same: the baseline of the group whose levels differ most.
+    (there are `levels`) against one and the same: the baseline of the group whose levels differ most. The
+    means are over those combinations of the factors `over` (names) that have data at every level; `n` counts
+    their observations.
     """
 
     group: str
@@ -48,6 +50,7 @@ class LevelChange:
     at_most_percent: float | None
     levels: int = 2
     steps: tuple[PairComparison, ...] = ()
+    over: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,8 @@ def find_largest_changes(
         errors = _choose_errors(cells, member, own, factor if by_level else None, blocks)
         if errors is not None:
             groups.append(_rank_levels(cells, name, factor, member, errors, direction, confidence, alpha))
-    results = [_find_largest(group, cells.factors[factor].name) for group in groups]
+    over = tuple(item.name for index, item in enumerate(cells.factors) if index != factor)
+    results = [_find_largest(group, cells.factors[factor].name, over) for group in groups]
     if not results:
         return ()
     reference = max(results, key=measure_change).pair.baseline
@@ -162,7 +166,7 @@ def _rank_levels(
     return _Group(group, int(cells.counts[member].sum()), tuple(ranked), compare)
 
 
-def _find_largest(group: _Group, factor: str) -> LevelChange:
+def _find_largest(group: _Group, factor: str, over: tuple[str, ...]) -> LevelChange:
     found = [group.compare(better, worse) for better, worse in _pair(group.ranked)]
     percents = [_reach_percent(pair) for pair in found]
     return LevelChange(
@@ -173,6 +177,7 @@ def _find_largest(group: _Group, factor: str) -> LevelChange:
         at_most=max(max(abs(pair.difference.low), abs(pair.difference.high)) for pair in found),
         at_most_percent=None if None in percents else max(item for item in percents if item is not None),
         levels=len(group.ranked),
+        over=over,
     )
 
 

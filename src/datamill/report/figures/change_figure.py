@@ -10,7 +10,7 @@ import numpy as np
 
 from datamill.analysis.distribution.summary import split_cells
 from datamill.analysis.level_changes import LevelChange
-from datamill.analysis.level_means import LevelMean
+from datamill.analysis.level_means import LevelMean, is_complete
 from datamill.analysis.model_data.cells import Cells, FloatArray, gather_cells
 from datamill.analysis.records import Interval, PairComparison
 from datamill.report.figures.charts import choose_mark
@@ -30,6 +30,8 @@ _NAME, _POINTS, _SWARM, _MEAN = -0.36, -0.06, 0.13, 0.24
 _LETTER = 6.6
 #: Changes beyond this, in percent, are drawn in the unit of the response instead.
 _LARGEST_PERCENT = 2000.0
+#: The factor whose levels have a figure each.
+_PACKAGE = "package"
 Chart = dict[str, Any]
 #: How an estimate is marked.
 _MARK: Chart = {"type": "point", "filled": True, "shape": "diamond", "size": 90, "opacity": 1}
@@ -114,21 +116,20 @@ def _is_modest(ratio: Any) -> bool:
 
 
 def _split_observations(cells: Cells, change: LevelChange) -> dict[str, FloatArray]:
-    """Observations by level, ordered by size, of the group that the change is about."""
+    """Observations by level, ordered by size, that the means of the change are of."""
     names = [factor.name for factor in cells.factors]
-    at = names.index(change.factor)
-    codes = cells.codes[cells.of_row]
-    chosen = codes[:, at] >= 0
-    for index, factor in enumerate(cells.factors):
+    kept = [names.index(change.factor), *(names.index(name) for name in change.over)]
+    factors = [cells.factors[index] for index in kept]
+    # Without what the means are not over, such as blocks that were taken out.
+    points = gather_cells(factors, cells.codes[cells.of_row][:, kept], cells.values + cells.origin)
+    member = np.ones(points.counts.size, dtype=bool)
+    if change.group != "all" and _PACKAGE in change.over:
         # A group is a level of the package; nothing else is told apart here.
-        if (
-            change.group != "all"
-            and index != at
-            and change.group in factor.levels
-            and factor.name == "package"
-        ):
-            chosen = codes[:, index] == factor.levels.index(change.group)
-    merged = gather_cells([cells.factors[at]], codes[chosen][:, [at]], cells.values[chosen] + cells.origin)
+        index = 1 + change.over.index(_PACKAGE)
+        member = points.codes[:, index] == factors[index].levels.index(change.group)
+    chosen = is_complete(points, member, 0)[points.of_row]
+    codes = points.codes[points.of_row[chosen]][:, [0]]
+    merged = gather_cells(factors[:1], codes, points.values[chosen] + points.origin)
     parts = split_cells(merged)
     return {
         merged.factors[0].levels[int(code)]: np.sort(part) + merged.origin
