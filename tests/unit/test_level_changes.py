@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from datamill.analysis.comparison import compare_packages
-from datamill.analysis.level_changes import find_largest_changes
+from datamill.analysis.level_changes import find_largest_changes, rank_changes
 from datamill.analysis.model_data.cells import Cells, Factor, gather_cells
 
 
@@ -66,3 +66,22 @@ def test_no_two_levels_differ_by_more_than_the_bound() -> None:
 
 def width(pair) -> float:
     return pair.difference.high - pair.difference.low
+
+
+def test_the_order_of_changes_and_what_all_are_compared_with_do_not_depend_on_the_unit() -> None:
+    # The means of b have opposite signs, so that its change has no ratio.
+    rng = np.random.default_rng(3)
+    codes = np.array([(package, flag) for package in (0, 1) for flag in (0, 1) for _ in range(8)])
+    means = np.repeat([2.0, 1.0, -0.3, 0.3], 8)
+    seconds = means + rng.normal(0, 0.2, means.size)
+    factors = [Factor("package", ("a", "b")), Factor("flag", ("x", "y"))]
+    seen = []
+    for factor in (1.0, 1e9):
+        cells = gather_cells(factors, codes, seconds * factor)
+        changes = find_largest_changes(
+            cells, factor=1, group_factor=0, direction="lower", confidence=0.95, alpha=0.01
+        )
+        assert [item.pair.ratio is None for item in changes] == [False, True]
+        order = [item.group for item in rank_changes(changes)]
+        seen.append((order, [step.baseline for item in changes for step in item.steps]))
+    assert seen[0] == seen[1] == (["a", "b"], ["x", "x"])

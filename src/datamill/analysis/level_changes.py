@@ -107,17 +107,25 @@ def find_largest_changes(
     results = [_find_largest(group, cells.factors[factor].name, over) for group in groups]
     if not results:
         return ()
-    reference = max(results, key=measure_change).pair.baseline
+    reference = rank_changes(results)[0].pair.baseline
     return tuple(
         replace(result, steps=_compare_with(group, reference))
         for group, result in zip(groups, results, strict=True)
     )
 
 
-def measure_change(item: LevelChange) -> float:
-    """Return the size by which changes are ranked: the logarithm of the ratio, or else the difference."""
-    ratio = item.pair.ratio
-    return abs(item.pair.difference.estimate) if ratio is None else abs(math.log(ratio.estimate))
+def rank_changes(changes: Sequence[LevelChange]) -> tuple[LevelChange, ...]:
+    """Return changes of one response, the largest first, whatever its unit is.
+
+    They are ranked by the logarithm of the ratio if all have one, else all by the difference.
+    """
+    ratios = [item.pair.ratio.estimate for item in changes if item.pair.ratio is not None]
+    if len(ratios) == len(changes) and all(ratio > 0 for ratio in ratios):
+        sizes = [abs(math.log(ratio)) for ratio in ratios]
+    else:
+        sizes = [abs(item.pair.difference.estimate) for item in changes]
+    order = sorted(range(len(changes)), key=lambda index: -sizes[index])
+    return tuple(changes[index] for index in order)
 
 
 def _choose_errors(

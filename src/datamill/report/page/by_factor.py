@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from datamill.analysis.level_changes import LevelChange, measure_change
+from datamill.analysis.level_changes import LevelChange, rank_changes
 from datamill.analysis.level_means import LevelMean
 from datamill.analysis.records import Interval, PairComparison
 from datamill.analysis.response import ResponseAnalysis
@@ -47,7 +47,7 @@ def find_asked_change(experiment: Experiment, analysis: ResponseAnalysis) -> Lev
     # Of several factors one shows only if it does beside all that were looked at.
     detected = _list_detected(analysis)
     shown = [item for item in changes if item.factor in detected and item.pair.verdict in ("better", "worse")]
-    return max(shown, key=measure_change, default=None)
+    return rank_changes(shown)[0] if shown else None
 
 
 def _list_detected(analysis: ResponseAnalysis) -> set[str]:

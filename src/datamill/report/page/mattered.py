@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from datamill.analysis.level_changes import LevelChange, measure_change
+from datamill.analysis.level_changes import LevelChange, rank_changes
 from datamill.analysis.records import Interval, TermInfluence
 from datamill.analysis.response import ResponseAnalysis
 from datamill.design.machines import MACHINE_FACTOR
@@ -97,9 +97,8 @@ def phrase_factor(factor: str, analysis: ResponseAnalysis, scale: Scale) -> str:
     shown = [item for item in _list_changes(factor, analysis) if own and excludes_zero(item.pair.difference)]
     if not shown:
         return phrase_term(detected[0], analysis, scale)
-    shown.sort(key=lambda item: -measure_change(item))
     parts = []
-    for item in shown[:2]:
+    for item in rank_changes(shown)[:2]:
         who = "" if analysis.package_factor is None else f" for {item.group}"
         parts.append(f"{phrase_change(item, word_response(analysis, scale))}{who}")
     return f"{factor} ({'; '.join(parts)})"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from datamill.analysis.level_changes import measure_change
+from datamill.analysis.level_changes import rank_changes
 from datamill.analysis.machines import RELATIVE_UNIT
 from datamill.analysis.model_data.coding import Term
 from datamill.analysis.records import Interval, LinearModel, TermInfluence
@@ -153,7 +153,7 @@ def _spell_largest(item: TermInfluence, analysis: ResponseAnalysis, scale: Scale
     own = [change for change in (*of_package, *analysis.changes) if change.factor == name]
     if not own:
         return "–", ""
-    largest = max(own, key=measure_change)
+    largest = rank_changes(own)[0]
     pair, ratio = largest.pair, largest.pair.ratio
     percent = None
     if ratio is not None and ratio.low is not None and ratio.high is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from datamill.analysis.level_changes import LevelChange, LevelChanges, measure_change
+from datamill.analysis.level_changes import LevelChange, LevelChanges, rank_changes
 from datamill.analysis.model_data.observations import Observations
 from datamill.analysis.quantile.records import QuantileModel
 from datamill.analysis.records import AssumptionChecks, Interval, LinearModel, TermRow
@@ -123,7 +123,7 @@ def choose_largest_change(changes: LevelChanges, model: LinearModel) -> LevelCha
     for row in main:
         if own := _list_own_changes(row, model, changes):
             return own[0]
-    return max(changes.changes, key=measure_change)
+    return rank_changes(changes.changes)[0]
 
 
 def _list_own_changes(row: TermRow, model: LinearModel, changes: LevelChanges | None) -> list[LevelChange]:
@@ -131,9 +131,7 @@ def _list_own_changes(row: TermRow, model: LinearModel, changes: LevelChanges | 
     if changes is None or row.term.covariates:
         return []
     name = model.factors[row.term.factors[0]].name
-    return sorted(
-        (item for item in changes.changes if item.factor == name), key=lambda item: -measure_change(item)
-    )
+    return list(rank_changes([item for item in changes.changes if item.factor == name]))
 
 
 def _state_changes(own: list[LevelChange], changes: LevelChanges, wording: Wording) -> list[str]:
