@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from datamill.experiment.errors import InputError
 from datamill.experiment.quantities import format_duration, format_size
-from datamill.service.bounded_work.child import Answer, Budget, answer_call
+from datamill.service.bounded_work.child import Answer, Budget, answer_call, hurry
 from datamill.service.bounded_work.departures import Departure, find_departure
 from datamill.service.bounded_work.turns import GoneError
 
@@ -99,6 +99,7 @@ class Calls:
         """End a process and return its status, None when it never began."""
         if process.pid is None:
             return None
+        hurry(process.pid)
         process.kill()
         process.join()
         status = process.exitcode
