@@ -12,7 +12,7 @@ from datamill.analyses.data import Data
 from datamill.analysis.blocks import BlockFit, fit_blocks
 from datamill.analysis.contrast import PooledError, has_replicates
 from datamill.analysis.level_changes import LevelChange, LevelChanges, find_largest_changes
-from datamill.analysis.level_means import LevelMean, estimate_level_means
+from datamill.analysis.level_means import LevelMean, estimate_level_means, include_spread_of_blocks
 from datamill.analysis.model_data.cells import Cells, gather_cells
 from datamill.analysis.records import LinearModel
 from datamill.analysis.response import ResponseAnalysis, analyze_response
@@ -54,13 +54,18 @@ def compare_levels(data: Data, model: LinearModel) -> LevelChanges:
         group = None if index == package else package
         groups = 1 if group is None else len(cells.factors[group].levels)
         fallback = (PooledError(model.error_ms, model.error_df),) * groups
-        means += estimate_level_means(
+        own = estimate_level_means(
             cells,
             factor=index,
             group_factor=group,
             confidence=model.confidence,
             fallback=fallback,
             blocks=blocks,
+        )
+        # Where blocks could not be taken out, they are among the factors, and errors are those within them.
+        kept = [names.index(block) for block in data.selected.blocks if blocks is None]
+        means += include_spread_of_blocks(
+            cells, own, factor=index, group_factor=group, blocks=kept, confidence=model.confidence
         )
         changes += find_largest_changes(
             cells,
@@ -113,7 +118,7 @@ def _analyze_as_run_does(data: Data, model: LinearModel, asked: Sequence[str]) -
 
 
 def _take_blocks_out(cells: Cells, names: Sequence[str]) -> tuple[Cells, BlockFit | None]:
-    """The cells without their block, and differences within it; as they are where these cannot be had."""
+    """The cells without their block, and differences within it; as they are where that cannot be done."""
     if len(names) != 1:
         return cells, None
     at = [factor.name for factor in cells.factors].index(names[0])

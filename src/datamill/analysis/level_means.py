@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datamill.analysis.contrast import (
+    Contrast,
     PooledError,
     WithinBlocks,
     bound_contrast,
@@ -19,6 +21,7 @@ from datamill.analysis.contrast import (
 )
 from datamill.analysis.model_data.cells import Cells
 from datamill.analysis.records import Interval
+from datamill.analysis.satterthwaite import combine_freedom
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,45 @@ def estimate_level_means(
                     percent=bound_percent(cells, weights - whole, whole, errors, confidence),
                 )
             )
+    return tuple(results)
+
+
+def include_spread_of_blocks(
+    cells: Cells,
+    means: Sequence[LevelMean],
+    *,
+    factor: int,
+    group_factor: int | None,
+    blocks: Sequence[int],
+    confidence: float,
+) -> tuple[LevelMean, ...]:
+    """Return a factor's means with intervals that other days and machines than these would also keep to.
+
+    `blocks` are indices of factors of the cells. Every block contributes the variance of its own means over
+    their number, with one degree of freedom less than there are: rather too much, since each of these has
+    part of the spread within. Departures, which are within blocks, stay as they are.
+    """
+    results = []
+    for mean in means:
+        member = np.ones(cells.counts.size, dtype=bool)
+        if group_factor is not None:
+            member = cells.codes[:, group_factor] == cells.factors[group_factor].levels.index(mean.group)
+        member &= is_complete(cells, member, factor)
+        member &= cells.codes[:, factor] == cells.factors[factor].levels.index(mean.level)
+        parts, freedom = [], []
+        for block in blocks:
+            codes = cells.codes[member, block]
+            seen = np.unique(codes)
+            if seen.size > 1:
+                own = [float(np.mean(cells.means[member][codes == code])) for code in seen]
+                parts.append(float(np.var(own, ddof=1)) / seen.size)
+                freedom.append(float(seen.size - 1))
+        value = mean.value
+        if sum(parts) > 0:
+            wide = Contrast(value.estimate, sum(parts), combine_freedom(parts, freedom))
+            bounded = bound_contrast(wide, confidence)
+            value = Interval(value.estimate, min(value.low, bounded.low), max(value.high, bounded.high))
+        results.append(replace(mean, value=value))
     return tuple(results)
 
 
