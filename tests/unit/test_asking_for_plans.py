@@ -53,3 +53,15 @@ def test_few_distinct_pairs_of_groups_are_named_and_leave_wide_intervals() -> No
     assert rate.high - rate.low > 0.4
     assert "with 2 of each (only 3 distinct pairs)" in " ".join(str(study).split())
     assert any("4 builds make few distinct pairs" in warning for warning in study.warnings)
+
+
+def test_a_table_of_several_versions_is_planned_for_all_their_comparisons() -> None:
+    alone = make_pilot(6, 3, 5)
+    three = pl.concat([alone.with_columns(version=pl.lit(name)) for name in "abc"])
+    two = three.filter(pl.col("version") != "c")
+    asked = {"detect": 1.5, "build_time": 1, "execution_time": 1, "measurement_time": 1}
+    of_three, of_two = (datamill.plan(table, **asked).plan for table in (three, two))
+    stricter = datamill.plan(two, **asked, alpha=0.025).plan
+    assert of_three.best.builds == stricter.best.builds > of_two.best.builds
+    assert of_three.versions == 2, "times are those of a difference of two"
+    assert any("make 2 comparisons with one baseline" in note for note in of_three.notes)

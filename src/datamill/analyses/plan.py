@@ -176,6 +176,7 @@ def plan(
             bounds,
             operation_s=_find_operation(pilot) if timed else 1.0 if asked_costs.paper else None,
             versions=len(pilot.read.versions) if pilot.read and pilot.read.experiment else 1,
+            compared=len(pilot.read.versions) if pilot.read else 2,
             doubts=pilot.doubts,
             seed=seed,
         )

@@ -15,7 +15,7 @@ _WHOLES: dict[Level, str] = {"build": "version", "execution": "build", "measurem
 _BELOW: dict[Level, str] = {"build": "executions", "execution": "measurements", "measurement": ""}
 
 
-def list_notes(basis: PlanBasis, goal: PlanGoal, versions: int = 1) -> tuple[str, ...]:
+def list_notes(basis: PlanBasis, goal: PlanGoal, compared: int = 2) -> tuple[str, ...]:
     """What follows from variances of zero, levels that are not known, and several versions."""
     notes = []
     if basis.one_build:
@@ -57,9 +57,9 @@ def list_notes(basis: PlanBasis, goal: PlanGoal, versions: int = 1) -> tuple[str
             "both versions are taken to vary alike, and to be compared as `compare` does it, by Welch's test "
             f"of {f'{basis.top} means' if basis.top != 'measurement' else 'measurements'}"
         )
-        if versions > 2:
+        if compared > 2:
             notes.append(
-                f"the {versions} versions make {versions - 1} comparisons with one baseline, and `compare` "
+                f"the {compared} versions make {compared - 1} comparisons with one baseline, and `compare` "
                 f"holds these together: each is judged at alpha {goal.alpha:.2g}"
             )
     return tuple(notes)

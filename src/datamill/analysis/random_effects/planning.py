@@ -104,15 +104,16 @@ def plan_repetitions(
     *,
     operation_s: float | None = None,
     versions: int = 1,
+    compared: int = 2,
     doubts: Sequence[str] = (),
     seed: int = 1,
 ) -> Plan:
     """Plan how often to repeat what: the cheapest that reaches the goal, or the most precise in a time.
 
     So many `versions` are measured, each as planned; a difference to see is between two, with equal
-    variances. With an assurance the number of the top level grows until so large a share of the variances
-    that the pilot leaves possible suffice; the numbers below it stay. `doubts` about the pilot become
-    warnings of the plan.
+    variances, of as many as are `compared` with one baseline (at least those measured). With an assurance
+    the number of the top level grows until so large a share of the variances that the pilot leaves possible
+    suffice; the numbers below it stay. `doubts` about the pilot become warnings of the plan.
 
     Raises:
         InputError: the bounds do not allow the goal, or not so surely; says how far they get.
@@ -120,8 +121,9 @@ def plan_repetitions(
     asked = goal
     if goal.kind == "detect":
         versions = max(versions, 2)
+        compared = max(versions, compared)
         # Each version is compared with one baseline, and `compare` holds all of these pairs together.
-        goal = replace(goal, alpha=goal.alpha / (versions - 1))
+        goal = replace(goal, alpha=goal.alpha / (compared - 1))
     planner = Planner(basis, costs, bounds, versions)
     counts = planner.find(goal)
     if counts is None:
@@ -149,7 +151,7 @@ def plan_repetitions(
         surer=surer,
         versions=versions,
         alternatives=_list_alternatives(planner, goal, counts, optimum, surer),
-        notes=(*planner.notes, *list_notes(basis, goal, versions)),
+        notes=(*planner.notes, *list_notes(basis, goal, compared)),
         warnings=(*list_warnings(basis, best), *doubts),
     )
 
