@@ -255,3 +255,12 @@ def test_counting_and_searching_agree_where_only_builds_are_free() -> None:
         counts = planner.find(goal)
         assert counts is not None
         assert counts[0] == planner.count_outer(4, 30, goal)
+
+
+@pytest.mark.parametrize("goal", [HALF_WIDTH, PlanGoal("detect", 0.3)], ids=["width", "difference"])
+def test_the_rule_to_paste_counts_the_trials_of_all_versions_that_are_planned(goal: PlanGoal) -> None:
+    plan = plan_repetitions(make_basis(), COSTS, goal, versions=3)
+    *_, said, _, most = list_replication(NOTES, plan)
+    assert said.endswith("so many trials of all 3 versions:")
+    assert 2 * plan.best.builds > FEWEST_ROUNDS
+    assert most == f"# max_trials = {3 * 2 * plan.best.builds * plan.best.executions}"

@@ -308,11 +308,12 @@ def list_replication(notes: PlanNotes, plan: Plan) -> list[str]:
             if goal.kind == "half_width"
             else f'detect = "{percent}", alpha = {goal.alpha:g}, power = {goal.power:g}'
         )
-        versions = 2 if goal.kind == "detect" else 1
-        of = "" if versions == 2 else " of a package"
+        of = {1: " of a package", 2: " of both versions"}.get(
+            plan.versions, f" of all {plan.versions} versions"
+        )
         lines += [f"# or grow it until it suffices, at the latest after so many trials{of}:"]
         # A round is one build with all its executions or, of one build, one execution.
         rounds, each = (best.builds, best.executions) if best.builds > 1 else (best.executions, 1)
-        most = versions * max(2 * rounds, FEWEST_ROUNDS) * each
+        most = plan.versions * max(2 * rounds, FEWEST_ROUNDS) * each
         lines += [f"# until = {{ {rule} }}", f"# max_trials = {most}"]
     return lines
