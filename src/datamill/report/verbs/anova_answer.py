@@ -19,6 +19,8 @@ _BASES = {"log": math.e, "log2": 2.0, "log10": 10.0}
 
 #: Factors that the answer names.
 _MOST_NAMED = 3
+#: Packages whose changes the answer tells.
+_MOST_TOLD = 2
 #: Shares, in percent, from which on they are told as a multiple.
 _LARGEST_SHARE = 1000.0
 #: Factors beyond e to this are no help.
@@ -78,7 +80,8 @@ def state_effects(
     for row in main[:_MOST_NAMED]:
         own = _list_own_changes(row, model, changes)
         if own and changes is not None and _is_seen_after_all(model, row):
-            sentences += _state_changes(own, changes, word_changes(changes, model, response, unit))
+            said = _state_changes(own, changes, word_changes(changes, model, response, unit))
+            sentences += said or [_state_term(model, row, response, unit)]
         else:
             sentences.append(_state_term(model, row, response, unit))
     if more := [row.term.name for row in main[_MOST_NAMED:]]:
@@ -122,7 +125,7 @@ def choose_largest_change(changes: LevelChanges, model: LinearModel) -> LevelCha
     main = sorted((row for row in found if row.term.order == 1), key=lambda row: -row.mean_sq * row.term.df)
     for row in main:
         if own := _list_own_changes(row, model, changes):
-            return own[0]
+            return next((item for item in own if item.pair.verdict != "uncertain"), own[0])
     return rank_changes(changes.changes)[0]
 
 
@@ -135,11 +138,21 @@ def _list_own_changes(row: TermRow, model: LinearModel, changes: LevelChanges | 
 
 
 def _state_changes(own: list[LevelChange], changes: LevelChanges, wording: Wording) -> list[str]:
-    """What a factor changes: of one group with its means, else in the two packages that feel it most."""
+    """What a factor changes: of one group with its means, else in the two packages that feel it most.
+
+    Nothing where no package shows it by itself.
+    """
     first = own[0]
     if len(own) == 1:
         return [phrase_asked_change(first, wording), *list_level_means(first, changes.means, wording)]
-    told = [f"{phrase_change(item, wording)} for {item.group}" for item in own[:2]]
+    seen = [item for item in own if item.pair.verdict != "uncertain"]
+    if not seen:
+        return []
+    told = [f"{phrase_change(item, wording)} for {item.group}" for item in seen[:_MOST_TOLD]]
+    if unseen := [item.group for item in own if item.pair.verdict == "uncertain"]:
+        more = len(unseen) - _MOST_NAMED
+        names = ", ".join(unseen[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+        told.append(f"not told apart for {names}")
     return [f"{first.factor} matters: {wording.response} is {'; '.join(told)}."]
 
 
