@@ -82,6 +82,7 @@ def test_where_no_quantile_has_enough_observations_nothing_is_claimed_but_what_w
     table = pl.DataFrame({"f": ["a", "b"] * 30, "y": np.arange(60.0)})
     table = table.with_columns(pl.when(pl.col("f") == "b").then(pl.col("y") + 1000).otherwise("y").alias("y"))
     model = fit_quantiles(select_model_data(table, Question("y", ("f",))), [0.99], replicates=99)
+    assert any("intervals at 95% hold in 92% by counts" in warning for warning in model.warnings)
     (sentence,) = state_quantiles(model, "y", "")
     assert sentence.startswith("These data do not tell whether f changes the 0.99 quantile of y: that takes")
     assert "about 368 observations for each combination of levels, and there are 30 (change as" in sentence

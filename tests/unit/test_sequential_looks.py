@@ -305,4 +305,4 @@ def test_heavy_tails_of_one_package_err_early_and_are_warned_of_there() -> None:
     assert early > 0, "the reason for the warning"
     found = look(read(DETECT), make_rounds(draw(100, 0.02, 18, 1), draw(40, 0.02, 18, 2)))
     assert found.decision == "stop"
-    assert any("one package alone has Pareto tails" in warning for warning in found.warnings)
+    assert any("at alpha 0.05, where one package alone has Pareto" in warning for warning in found.warnings)

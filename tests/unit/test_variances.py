@@ -246,7 +246,12 @@ def test_steady_measurements_have_no_trend_and_no_warning() -> None:
 def test_intervals_of_few_builds_say_that_they_presume_normal_means(builds: int, said: bool) -> None:
     """Five builds in two modes hold the mean in 82 to 85% of experiments, ten in 89 to 94%."""
     found = estimate_variances(plant(builds, 4, 10, (1.0, 1.0, 0.5)), 0.95)
-    assert any("presumes that their means are normal" in warning for warning in found.warnings) == said
+    assert any("the interval presumes that their means are normal" in it for it in found.warnings) == said
+
+
+def test_a_rate_that_was_measured_at_95_percent_says_so_at_any_confidence() -> None:
+    found = estimate_variances(plant(5, 4, 10, (1.0, 1.0, 0.5)), 0.8)
+    assert any("intervals at 95% of so few hold the mean in 82" in warning for warning in found.warnings)
 
 
 def test_neighbours_that_are_alike_are_reported_and_the_interval_stays_that_of_means() -> None:

@@ -133,7 +133,7 @@ def _warn_of_extremes(problem: QuantileProblem, fits: Sequence[QuantileFit], con
         f"too few observations for {name_quantiles(extreme)}: the {worst:g} quantile needs about "
         f"{count_needed(worst, confidence)} {per}, and there are {available}; its intervals rest on an "
         "assumed tail, and may hold much less often than stated (at 0.99 of 50 against 150 log-normal "
-        "observations in 92% by counts, in 42 to 69% by densities; rank tests hold)"
+        "observations intervals at 95% hold in 92% by counts, in 42 to 69% by densities; rank tests hold)"
     ]
 
 

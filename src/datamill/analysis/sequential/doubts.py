@@ -86,8 +86,8 @@ def _doubt_few(cause: Cause, intervals: Sequence[LookInterval]) -> list[str]:
     return [
         f"it stopped after {fewest} rounds: if runs are slow only now and then, so few may not have met one, "
         f"and the answer may be wrong much more often than stated (of runs that are slow one time in "
-        f"{1 / _RARE:.0f}, {100 * (1 - _RARE) ** fewest:.0f}% of such experiments meet none; where one "
-        "package alone has Pareto tails of index 2.5, 8% err instead of 5%, most of them so early, and of "
+        f"{1 / _RARE:.0f}, {100 * (1 - _RARE) ** fewest:.0f}% of such experiments meet none; at alpha 0.05, "
+        "where one package alone has Pareto tails of index 2.5, 8% err, most of them so early, and of "
         f"index 1.5 a fifth); let [replication] begin with {_SHOWS_RARE} where that is to be expected"
     ]
 
