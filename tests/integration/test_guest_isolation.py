@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from integration.hostile.guest_trials import COLLECT, GuestHost, make_guest_host
+from integration.hostile.guest_trials import GuestHost, make_guest_host
 
 from datamill.cli.main import main
 from datamill.guests import GuestUnavailableError
@@ -42,12 +42,12 @@ def guests(tmp_path_factory: pytest.TempPathFactory) -> GuestHost:
 
 
 def write_experiment(folder: Path, factors: str) -> Path:
+    """Write an experiment whose package has no `collect.sh`; its one response is built in."""
     package = folder / "p"
     package.mkdir()
     scripts = {
         "setup.sh": "#!/bin/sh\ndate +%s%N >built\n",
         "run.sh": "#!/bin/sh\ncat built; cat /sys/kernel/mm/transparent_hugepage/enabled\n",
-        "collect.sh": COLLECT,
     }
     for name, script in scripts.items():
         (package / name).write_text(script)
@@ -75,6 +75,7 @@ def test_trials_in_guests_share_a_build_and_set_the_guests_own_kernel(
     bundle = open_bundle(tmp_path / "bundle")
     records = bundle.read_records()
     assert len(records) == 2
+    assert [record.outcome for record in records] == ["completed"] * 2, records[0].failure
     assert {record.isolation.kind for record in records} == {"guest"}
     assert len({record.build.id for record in records if record.build is not None}) == 1
     said = [(bundle.artifacts / f"{record.trial_id}.1" / "run.out").read_text() for record in records]

@@ -4,8 +4,10 @@ use std::fs::{self, File};
 use std::io::{self, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use datamill_protocol::{BuildPolicy, IsolationWanted, TrialSpec};
+use datamill_protocol::{BuildPolicy, IsolationWanted, TrialLimits, TrialSpec};
 use serde::{Deserialize, Serialize};
+
+use crate::package::{COLLECT, has_member};
 
 /// Where the guest unpacks it.
 pub const JOB_FOLDER: &str = "/var/job";
@@ -13,6 +15,10 @@ pub const JOB_FOLDER: &str = "/var/job";
 const TRIAL_FOLDER: &str = "/var/trial";
 /// Member that tells what to do.
 const JOB: &str = "job.json";
+/// Member with the package, packed where it ends so.
+const PACKAGE: &str = "package";
+/// Ending of what is packed.
+const PACKED: &str = ".tar.gz";
 /// Blocks of a disk.
 const BLOCK: u64 = 4096;
 
@@ -65,6 +71,24 @@ pub fn write_job(job: &GuestJob, shipped: &ShippedParts, disk: &File) -> io::Res
     file.set_len(bytes.next_multiple_of(BLOCK))
 }
 
+/// Whether the package on a job's disk has a `collect.sh`, seen from outside the guest: it may not say so itself.
+pub fn ships_collect(disk: &File, limits: &TrialLimits) -> io::Result<bool> {
+    let packed = format!("{PACKAGE}{PACKED}");
+    let script = Path::new(PACKAGE).join(COLLECT);
+    let mut archive = tar::Archive::new(io::BufReader::with_capacity(1 << 18, disk));
+    for entry in archive.entries()? {
+        let entry = entry?;
+        let path = entry.path()?.into_owned();
+        if path == Path::new(&packed) {
+            return has_member(entry, COLLECT, limits);
+        }
+        if path == script {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// What is shipped with a job.
 #[derive(Default)]
 pub struct ShippedParts(Vec<Shipped>);
@@ -76,7 +100,7 @@ pub fn place_factors(user: &[PathBuf]) -> (Vec<PathBuf>, ShippedParts) {
         .iter()
         .enumerate()
         .map(|(index, original)| {
-            let ending = if original.is_dir() { "" } else { ".tar.gz" };
+            let ending = if original.is_dir() { "" } else { PACKED };
             let member = format!("factor-{index}{ending}");
             let place = Path::new(JOB_FOLDER).join(&member);
             let original = original.clone();
@@ -92,7 +116,7 @@ impl ShippedParts {
     pub fn add_build(&mut self, archive: &Path, sha256: &str) {
         self.0.push(Shipped {
             original: archive.to_owned(),
-            member: format!("{sha256}.tar.gz"),
+            member: format!("{sha256}{PACKED}"),
         });
     }
 }
@@ -127,13 +151,13 @@ pub fn place_trial(spec: &TrialSpec) -> (TrialSpec, ShippedParts) {
         if original.is_dir() {
             *sha256 = None;
         } else {
-            member.push_str(".tar.gz");
+            member.push_str(PACKED);
         }
         *path = format!("{JOB_FOLDER}/{member}");
         parts.0.push(Shipped { original, member });
     };
     let package = &mut placed.package;
-    place("package", &mut package.path, &mut package.sha256);
+    place(PACKAGE, &mut package.path, &mut package.sha256);
     if let Some(background) = &mut placed.background {
         place("background", &mut background.path, &mut background.sha256);
     }
@@ -149,4 +173,56 @@ pub fn place_trial(spec: &TrialSpec) -> (TrialSpec, ShippedParts) {
     placed.cache_dir = format!("{TRIAL_FOLDER}/cache");
     placed.output_dir = format!("{TRIAL_FOLDER}/output");
     (placed, parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scratch::TemporaryFolder;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    fn example() -> TrialSpec {
+        let text = include_str!("../../../../protocol/examples/trial-spec.json");
+        serde_json::from_str(text).unwrap()
+    }
+
+    /// Whether the disk of a trial with the package at `path` tells of a `collect.sh`.
+    fn is_told(path: &Path, sha256: Option<&str>) -> bool {
+        let mut spec = example();
+        spec.package.path = path.display().to_string();
+        spec.package.sha256 = sha256.map(str::to_owned);
+        spec.background = None;
+        spec.user_factors.clear();
+        let (placed, shipped) = place_trial(&spec);
+        let job = GuestJob::Trial {
+            spec: Box::new(placed),
+            prebuilt: None,
+        };
+        let disk = path.with_extension("disk");
+        write_job(&job, &shipped, &File::create(&disk).unwrap()).unwrap();
+        ships_collect(&File::open(&disk).unwrap(), &spec.limits).unwrap()
+    }
+
+    #[test]
+    fn a_jobs_disk_tells_whether_its_package_has_a_collect_script() {
+        let folder = TemporaryFolder::new("job");
+        for (name, script, has_collect) in [
+            ("with", "collect.sh", true),
+            ("without", "run.sh", false),
+            ("below", "src/collect.sh", false),
+        ] {
+            let package = folder.path().join(name);
+            let file = package.join(script);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(&file, "#!/bin/sh\n").unwrap();
+            assert_eq!(is_told(&package, None), has_collect, "{name}");
+            let packed = folder.path().join(format!("{name}.tar.gz"));
+            let compressed = GzEncoder::new(File::create(&packed).unwrap(), Compression::fast());
+            let mut archive = tar::Builder::new(compressed);
+            archive.append_dir_all(".", &package).unwrap();
+            archive.into_inner().unwrap().finish().unwrap();
+            assert_eq!(is_told(&packed, Some("0")), has_collect, "{name}, packed");
+        }
+    }
 }

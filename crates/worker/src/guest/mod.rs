@@ -37,7 +37,7 @@ use crate::trial::unix_ns;
 use crate::trouble::{Step, io_failure};
 use builds::obtain_build;
 use inside::{GuestReport, ORIGIN};
-use job::{GuestJob, ShippedParts, place_trial, write_job};
+use job::{GuestJob, ShippedParts, place_trial, ships_collect, write_job};
 use machine::running::{Boot, Ended, run_guest};
 use probe::{Disks, Guests};
 use result::{Unusable, read_result, result_bytes};
@@ -238,6 +238,11 @@ fn run_job<'a>(
         Phase::Unpack,
         format!("packing `{}` for a guest", spec.package.path),
     ))?;
+    // Before the guest has the disk; one that cannot be read cannot be run either, and is held to the whole contract.
+    let has_collect = disks
+        .job_to_read()
+        .and_then(|disk| ships_collect(&disk, &spec.limits))
+        .unwrap_or(true);
     let started_unix_ns = unix_ns();
     let started = Instant::now();
     let boot = Boot {
@@ -287,6 +292,7 @@ fn run_job<'a>(
             elapsed,
             started_unix_ns,
             ended_unix_ns: unix_ns(),
+            has_collect,
             output: run.output,
         },
     })

@@ -36,6 +36,8 @@ pub struct Circumstances<'a> {
     pub started_unix_ns: u64,
     /// Clock when it was off.
     pub ended_unix_ns: u64,
+    /// Whether the package that it was given has a `collect.sh`.
+    pub has_collect: bool,
     /// Folder with the files that it handed back.
     pub output: &'a Path,
 }
@@ -47,7 +49,7 @@ pub fn believe(
     spec: &TrialSpec,
     seen: &Circumstances<'_>,
 ) -> Result<TrialRecord, String> {
-    check_ending(&told)?;
+    check_ending(&told, seen.has_collect)?;
     let mut record = TrialRecord {
         outcome: told.outcome,
         failure: told.failure,
@@ -136,8 +138,10 @@ pub fn clip_failure(failure: &mut Failure) {
     failure.remedy = clip(&failure.remedy);
 }
 
-fn check_ending(told: &TrialRecord) -> Result<(), String> {
-    let is_whole = told.run.is_some() && told.collect.is_some() && told.archive.is_some();
+/// Whether there is a `collect.sh` is the worker's to know: the guest would be free to leave out what failed.
+fn check_ending(told: &TrialRecord, has_collect: bool) -> Result<(), String> {
+    let is_collected = told.collect.is_some() && told.archive.is_some();
+    let is_whole = told.run.is_some() && (is_collected || !has_collect);
     match (told.outcome, &told.failure) {
         (Outcome::Completed, None) if is_whole => Ok(()),
         (Outcome::Completed, _) => Err("it is of a completed trial and lacks a phase".to_owned()),
@@ -194,4 +198,41 @@ pub fn clip(text: &str) -> String {
         .filter(|c| !c.is_control() || *c == '\n' || *c == '\t')
         .take(MOST_CHARACTERS)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn completed() -> TrialRecord {
+        let example = include_str!("../../../../protocol/examples/trial-record-completed.json");
+        let record: TrialRecord = serde_json::from_str(example).unwrap();
+        assert!(record.run.is_some() && record.collect.is_some() && record.archive.is_some());
+        record
+    }
+
+    #[test]
+    fn a_trial_is_whole_without_collecting_only_where_there_is_no_collect_script() {
+        let whole = completed();
+        let uncollected = TrialRecord {
+            collect: None,
+            archive: None,
+            ..whole.clone()
+        };
+        let unpacked = TrialRecord {
+            archive: None,
+            ..whole.clone()
+        };
+        assert!(check_ending(&whole, true).is_ok());
+        assert!(check_ending(&uncollected, false).is_ok());
+        assert!(check_ending(&uncollected, true).is_err());
+        assert!(check_ending(&unpacked, true).is_err());
+        for has_collect in [true, false] {
+            let never_ran = TrialRecord {
+                run: None,
+                ..whole.clone()
+            };
+            assert!(check_ending(&never_ran, has_collect).is_err());
+        }
+    }
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use datamill_protocol::{FailureKind, PackageSpec, Phase, TrialLimits};
 
 pub use checks::{COLLECT, RUN, SETUP, check_against_host};
-pub use unpack::{is_pax_sparse, unpack_archive};
+pub use unpack::{has_member, is_pax_sparse, unpack_archive};
 
 use crate::digest::copy_and_hash;
 use crate::interrupt::Interrupt;

@@ -37,13 +37,7 @@ pub fn unpack_archive(
             "Pack the package with `tar -czf`.",
         ));
     }
-    let structure =
-        STRUCTURE_BYTES_PER_MEMBER.saturating_mul(limits.package_files.saturating_add(1));
-    let bounded = BoundedReader {
-        inner: MultiGzDecoder::new(compressed),
-        left: limits.package_bytes.saturating_add(structure),
-        limit: limits.package_bytes,
-    };
+    let bounded = bound_content(compressed, limits);
     let mut unpacking = Unpacking {
         target,
         limits,
@@ -63,6 +57,30 @@ pub fn unpack_archive(
         set_time(folder, *seconds).map_err(io_failure(Phase::Unpack, "setting a folder's time"))?;
     }
     check_links_stay_inside(target)
+}
+
+/// Whether a packed package has a member of this name at its root; nothing of it is written anywhere.
+pub fn has_member(packed: impl Read, name: &str, limits: &TrialLimits) -> io::Result<bool> {
+    let mut archive = Archive::new(bound_content(BufReader::new(packed), limits));
+    for entry in archive.entries()? {
+        if inner_path(&entry?.path()?).is_ok_and(|path| path == Path::new(name)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn bound_content<R: io::BufRead>(
+    compressed: R,
+    limits: &TrialLimits,
+) -> BoundedReader<MultiGzDecoder<R>> {
+    let structure =
+        STRUCTURE_BYTES_PER_MEMBER.saturating_mul(limits.package_files.saturating_add(1));
+    BoundedReader {
+        inner: MultiGzDecoder::new(compressed),
+        left: limits.package_bytes.saturating_add(structure),
+        limit: limits.package_bytes,
+    }
 }
 
 /// Reads what is behind the last member: nothing but padding may be there, and only the end of each
