@@ -1,6 +1,7 @@
 //! Checks of an unpacked package.
 
 use std::fs;
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -46,16 +47,25 @@ pub fn check_scripts(root: &Path) -> Step<OptionalScripts> {
 }
 
 fn has_script(root: &Path, name: &str) -> Step<bool> {
-    let is_there = root.join(name).exists();
-    if is_there {
-        check_executable(root, name)?;
+    match fs::symlink_metadata(root.join(name)) {
+        Ok(_) => check_executable(root, name).map(|()| true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(io_failure(Phase::Unpack, format!("reading {name}"))(error)),
     }
-    Ok(is_there)
 }
 
 fn check_executable(root: &Path, name: &str) -> Step<()> {
-    let data = fs::metadata(root.join(name))
-        .map_err(io_failure(Phase::Unpack, format!("reading {name}")))?;
+    let path = root.join(name);
+    let data = fs::metadata(&path).map_err(|error| {
+        if path.is_symlink() {
+            bad_package(
+                format!("The package's {name} is a symbolic link that leads to no file."),
+                format!("Let {name} lead to an executable file of the package, or remove it."),
+            )
+        } else {
+            io_failure(Phase::Unpack, format!("reading {name}"))(error)
+        }
+    })?;
     if data.is_file() && data.permissions().mode() & 0o111 != 0 {
         return Ok(());
     }
@@ -150,6 +160,30 @@ mod tests {
             refused.message,
             "The package's run.sh is not an executable file."
         );
+    }
+
+    #[test]
+    fn a_script_that_leads_nowhere_is_not_taken_for_none() {
+        let folder = TemporaryFolder::new("checks");
+        let run = folder.path().join(RUN);
+        fs::write(&run, "").unwrap();
+        fs::set_permissions(&run, fs::Permissions::from_mode(0o755)).unwrap();
+        let scripts = check_scripts(folder.path()).unwrap();
+        assert!(!scripts.setup && !scripts.collect);
+        for name in [SETUP, COLLECT] {
+            for target in ["gone.sh", name] {
+                symlink(target, folder.path().join(name)).unwrap();
+                let refused = check_scripts(folder.path()).unwrap_err();
+                assert_eq!(
+                    refused.message,
+                    format!("The package's {name} is a symbolic link that leads to no file.")
+                );
+                assert_eq!(refused.kind, FailureKind::BadPackage);
+                fs::remove_file(folder.path().join(name)).unwrap();
+            }
+            symlink(RUN, folder.path().join(name)).unwrap();
+            check_scripts(folder.path()).unwrap();
+        }
     }
 
     #[test]
