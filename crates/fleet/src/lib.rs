@@ -46,3 +46,4 @@ pub use lease::free_bytes;
 pub use machine::{Machine, Refusal, TrialEnd};
 pub use run_leased::{RunOptions, run_leased};
 pub use serve::{ServeOptions, agent_arguments, serve};
+pub use termination::ending_signals;

@@ -6,10 +6,11 @@ use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
 
+use datamill_fleet::ending_signals;
 use datamill_probe::Interruption;
 use libc::pid_t;
 
-/// The pending interruption of this process: SIGINT, SIGTERM, SIGHUP or SIGQUIT.
+/// The pending interruption of this process: SIGTERM, or SIGINT, SIGHUP or SIGQUIT where it is not ignored.
 ///
 /// In the worker itself any of them counts. In the process that carries a trial only those of the
 /// worker and of people outside count: the scripts beside it know its number as `$PPID`.
@@ -27,11 +28,7 @@ impl Interrupt {
         unsafe {
             // Whoever started us may ignore it, and then the kernel would not keep how children ended.
             libc::signal(libc::SIGCHLD, libc::SIG_DFL);
-            let mut set: libc::sigset_t = mem::zeroed();
-            libc::sigemptyset(&mut set);
-            for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
-                libc::sigaddset(&mut set, signal);
-            }
+            let set = ending_signals();
             if libc::sigprocmask(libc::SIG_BLOCK, &set, ptr::null_mut()) != 0 {
                 return Err(io::Error::last_os_error());
             }
@@ -156,5 +153,34 @@ impl Interruption for Interrupt {
 
     fn has_come(&self) -> bool {
         self.is_pending()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a signal to a listening thread is noticed; where it is blocked, it ends with the thread.
+    fn is_noticed(signal: i32) -> bool {
+        let listen = move || {
+            let interrupt = Interrupt::listen().unwrap();
+            // SAFETY: to this thread alone, which blocks or ignores it.
+            unsafe { libc::raise(signal) };
+            interrupt.is_pending()
+        };
+        std::thread::spawn(listen).join().unwrap()
+    }
+
+    #[test]
+    fn a_signal_that_is_ignored_from_the_start_does_not_count() {
+        for signal in [libc::SIGINT, libc::SIGHUP, libc::SIGQUIT] {
+            // SAFETY: the disposition of a signal that no other test of this binary raises.
+            let before = unsafe { libc::signal(signal, libc::SIG_IGN) };
+            let is_ignored = !is_noticed(signal);
+            // SAFETY: as above.
+            unsafe { libc::signal(signal, before) };
+            assert!(is_ignored, "{signal}");
+        }
+        assert!(is_noticed(libc::SIGTERM));
     }
 }
