@@ -141,8 +141,8 @@ def _list_warnings(nested: NestedValues, found: NestedSquares, solved: dict[Leve
 def _presume(top: Level) -> str:
     return (
         f"the interval presumes that their means are normal: where {PLURALS[top]} fall into two modes or "
-        "have rare slow ones, intervals at 95% of so few hold the mean in 82 to 93% of experiments (differences "
-        "between versions of like shape are not concerned)"
+        "have rare slow ones, intervals at 95% of so few hold the mean in 82 to 93% of experiments "
+        "(differences between versions of like shape are not concerned)"
     )
 
 
