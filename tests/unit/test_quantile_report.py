@@ -197,3 +197,23 @@ def test_effects_too_small_for_decimals_are_told_with_a_power_of_ten() -> None:
     assert "× 1e-100" in text
     (line,) = (line for line in text.splitlines() if line.startswith("flag  "))
     assert 0.45 < float(line.split()[2]) < 0.55
+
+
+def test_few_observations_are_told_by_the_median_and_not_by_a_quantile_that_is_no_tail() -> None:
+    rng = np.random.default_rng(2)
+    table = pl.DataFrame({"f": ["a", "b"] * 12, "y": rng.normal(size=24) + np.tile([0.0, 10.0], 12)})
+    data = select_model_data(table, Question("y", ("f",)))
+    model = fit_quantiles(data, [0.3, 0.5, 0.7, 0.99], replicates=99)
+    assert [fit.quantile for fit in model.fits if not fit.extreme][-1] == 0.7
+    assert "f changes the median of y by" in state_quantiles(model, "y", "")[0]
+    asked = fit_quantiles(data, [0.5, 0.7], replicates=99)
+    assert "f changes the 0.7 quantile of y by" in state_quantiles(asked, "y", "")[0], "all that was asked"
+
+
+def test_of_two_tails_that_take_more_observations_the_upper_one_is_told_of_all_factors() -> None:
+    rng = np.random.default_rng(2)
+    table = pl.DataFrame({"f": ["a", "b"] * 20, "g": ["x", "x", "y", "y"] * 10, "y": rng.normal(size=40)})
+    data = select_model_data(table, Question("y", ("f", "g"), order=2))
+    model = fit_quantiles(data, [0.01, 0.99], replicates=99)
+    (sentence,) = state_quantiles(model, "y", "")
+    assert sentence.startswith("These data do not tell whether f, g, f × g change the 0.99 quantile of y:")

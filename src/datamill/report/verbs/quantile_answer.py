@@ -26,6 +26,8 @@ from datamill.report.term_names import spell_quantile_terms
 _MOST_NAMED = 3
 #: An effect has grown when it is this many times the other one.
 _GROWN = 1.5
+#: A quantile this far from the median speaks for a tail.
+_TAIL = 0.25
 #: Cosine between the effects of several levels at two quantiles from which on these differ by size alone.
 _ALIKE = 0.5
 
@@ -54,23 +56,35 @@ def is_detected(model: QuantileModel, fit: QuantileFit, term: QuantileTerm) -> b
 
 
 def choose_headline(model: QuantileModel) -> QuantileFit | None:
-    """The last quantile that the observations suffice for; None where they suffice for none of them."""
-    return next((fit for fit in reversed(model.fits) if not fit.extreme), None)
+    """The last quantile that the observations suffice for; None where they suffice for none of them.
+
+    Where they do not suffice for the last one asked for, and the last that they suffice for is no tail
+    either, it is the one nearest to the median.
+    """
+    sound = [fit for fit in model.fits if not fit.extreme]
+    if not sound:
+        return None
+    if len(sound) < len(model.fits) and abs(sound[-1].quantile - 0.5) < _TAIL:
+        return _find_middle(sound)
+    return sound[-1]
+
+
+def _find_middle(fits: Sequence[QuantileFit]) -> QuantileFit:
+    """The fit nearest to the median, of two equally near the later one."""
+    return min(reversed(fits), key=lambda fit: round(abs(fit.quantile - 0.5), 9))
 
 
 def state_quantiles(model: QuantileModel, response: str, unit: str) -> tuple[str, ...]:
-    """Say in plain sentences which effects were detected at the highest quantile, and how they got there.
-
-    The highest is the last that the observations suffice for.
-    """
+    """Say in plain sentences which effects were detected at the headline's quantile, and how they got so."""
     model = spell_quantile_terms(model)
     scale = choose_model_scale(model, unit)
-    sound = tuple(fit for fit in model.fits if not fit.extreme)
-    if not sound:
+    last = choose_headline(model)
+    if last is None:
         return (_state_too_few(model, response, scale),)
+    sound = tuple(fit for fit in model.fits if not fit.extreme)
     whole = len(sound) == len(model.fits)
-    model = replace(model, fits=sound)
-    last = sound[-1]
+    # What is said is about the last one.
+    model = replace(model, fits=(*(fit for fit in sound if fit is not last), last))
     found = [term for term in last.terms if is_detected(model, last, term)]
     untested = _state_untested(model, response, scale)
     if not found:
@@ -91,14 +105,15 @@ def state_quantiles(model: QuantileModel, response: str, unit: str) -> tuple[str
 
 def _state_too_few(model: QuantileModel, response: str, scale: Scale) -> str:
     """Say that the observations are too few for any quantile asked for, with what was measured."""
-    nearest = min(model.fits, key=lambda fit: abs(fit.quantile - 0.5))
+    nearest = _find_middle(model.fits)
     names = [term.term.name for term in nearest.terms if term.term.name not in model.blocks]
     where = f"the {name_quantile(nearest.quantile)} of {response}"
     has = model.smallest_cell if model.saturated else model.n / (1 + sum(term.df for term in model.terms))
     per = "each combination of levels" if model.saturated else "each coefficient"
     measured = _list_measured(nearest, nearest.terms, scale)
+    verb = "changes" if len(names) == 1 else "change"
     return (
-        f"These data do not tell whether {_list_some(names)} changes {where}: that takes about "
+        f"These data do not tell whether {_list_some(names)} {verb} {where}: that takes about "
         f"{count_needed(nearest.quantile, model.confidence)} observations for {per}, and there are "
         f"{math.floor(has)}{f' (change as measured: {_list_some(measured)})' if measured else ''}."
     )
@@ -151,8 +166,8 @@ def _state_nothing(model: QuantileModel, response: str, *, whole: bool) -> str:
         if len(model.fits) == 1:
             which = f"the {name_quantile(last.quantile)}"
         elif not whole:
-            ends = sorted((model.fits[0].quantile, last.quantile))
-            which = f"any quantile from {ends[0]:g} to {ends[1]:g}, which these data suffice for"
+            ends = sorted(fit.quantile for fit in model.fits)
+            which = f"any quantile from {ends[0]:g} to {ends[-1]:g}, which these data suffice for"
         return f"No effect on {response} was detected at {which}."
     return (
         f"No effect on {response} was detected at the {name_quantile(last.quantile)}; elsewhere, adjusted "
