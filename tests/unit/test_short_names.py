@@ -56,7 +56,7 @@ def test_short_names_and_unlike_commands_stay_whole(names: list[str]) -> None:
 
 def test_a_name_that_begins_like_another_is_not_cut_in_two() -> None:
     names = ["measure --with=everything-on run", "measure --with=everything-on run twice"]
-    with use_short_names([names]):
+    with use_short_names([("cmd", names)]):
         assert apply_short_names(names[1]) != apply_short_names(names[0])
     assert apply_short_names(names[1]) == names[1]
 
@@ -66,5 +66,16 @@ def test_verbs_print_short_names_and_programs_read_whole_ones() -> None:
     for verb in (datamill.anova, datamill.summary, datamill.tests):
         result = verb(table, response="y", factors=["cmd"])
         said = str(result)
-        assert "buffer-size" not in said.partition("Names are shortened: each stands for sort NAME")[0]
+        assert "buffer-size" not in said.partition("Names of cmd are shortened: each stands for sort NAME")[0]
         assert LONG[0] in result.json()
+
+
+def test_a_short_name_is_not_that_of_a_level_of_another_factor() -> None:
+    with use_short_names([("cmd", LONG), ("mode", ["on", "off"])]) as notes:
+        short = apply_short_names(LONG[0])
+    assert short != LONG[0]
+    assert notes[0].startswith("Names of cmd are shortened: each stands for")
+    for groups in ([("cmd", LONG), ("mode", [short, "off"])], [("mode", [short, "off"]), ("cmd", LONG)]):
+        with use_short_names(groups) as notes:
+            assert apply_short_names(LONG[0]) == LONG[0]
+        assert notes == ()

@@ -71,9 +71,9 @@ class Anova(Analysis):
         more = () if beside is None else list_quantile_warnings(beside, seen.response, seen.unit)
         return tuple(dict.fromkeys((*self.model.warnings, *self.checks.warnings, *more)))
 
-    def label_groups(self) -> tuple[tuple[str, ...], ...]:
+    def label_groups(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """Levels of the factors."""
-        return tuple(factor.levels for factor in self.observations.cells.factors)
+        return tuple((factor.name, factor.levels) for factor in self.observations.cells.factors)
 
     def text(self) -> str:
         """Means by level, then the table as in the papers."""

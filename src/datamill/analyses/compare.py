@@ -82,9 +82,9 @@ class Compare(Analysis):
         found = [item.version for item in changes if is_worse_than_threshold(item, self.comparison)]
         return tuple(mean.version for mean in self.comparison.means if mean.version in found)
 
-    def label_groups(self) -> tuple[tuple[str, ...], ...]:
+    def label_groups(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """Levels of the factors."""
-        return (tuple(mean.version for mean in self.comparison.means),)
+        return (("version", tuple(mean.version for mean in self.comparison.means)),)
 
     def text(self) -> str:
         """The verdicts, then every mean and every difference."""

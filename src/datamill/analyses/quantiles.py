@@ -73,9 +73,9 @@ class Quantiles(Analysis):
         """What limits the answer."""
         return list_quantile_warnings(self.model, self.observations.response, self.observations.unit)
 
-    def label_groups(self) -> tuple[tuple[str, ...], ...]:
+    def label_groups(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """Levels of the factors."""
-        return tuple(factor.levels for factor in self.model.factors)
+        return tuple((factor.name, factor.levels) for factor in self.model.factors)
 
     def text(self) -> str:
         """Effects by quantile, and the table of ASPLOS 2013 (Table 4)."""

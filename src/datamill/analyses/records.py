@@ -115,8 +115,8 @@ class Analysis(ABC):
     def drawings(self) -> tuple[Callable[[], Figure], ...]:
         """What draws the figures, the most important one first; each may raise InputError."""
 
-    def label_groups(self) -> tuple[tuple[str, ...], ...]:
-        """Names of levels, by factor, that are shortened to what differs where they are long."""
+    def label_groups(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Factors with the names of their levels, which are shortened to what differs where they are long."""
         return ()
 
     def show(self, *, verbose: bool = False) -> str:

@@ -48,9 +48,9 @@ class Summary(Analysis):
         """What limits the answer."""
         return self.summary.warnings
 
-    def label_groups(self) -> tuple[tuple[str, ...], ...]:
+    def label_groups(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """Levels of the factors."""
-        return tuple(factor.levels for factor in self.cells.factors)
+        return tuple((factor.name, factor.levels) for factor in self.cells.factors)
 
     def text(self) -> str:
         """The table of five numbers."""

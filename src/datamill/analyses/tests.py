@@ -56,10 +56,11 @@ class Tests(Analysis):
         """What limits the answer."""
         return tuple(collect_warnings(self.comparison))
 
-    def label_groups(self) -> tuple[tuple[str, ...], ...]:
+    def label_groups(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """The groups that are compared."""
         pairs = [pair for stratum in self.comparison.strata for pair in stratum.pairs]
-        return (tuple(dict.fromkeys(name for pair in pairs for name in (pair.first, pair.second))),)
+        names = dict.fromkeys(name for pair in pairs for name in (pair.first, pair.second))
+        return ((self.comparison.factor, tuple(names)),)
 
     def text(self) -> str:
         """The answer, then every comparison."""

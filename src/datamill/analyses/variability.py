@@ -64,9 +64,9 @@ class Variability(Analysis):
         """What limits the answer."""
         return collect_warnings(self.points, self.by_factor)
 
-    def label_groups(self) -> tuple[tuple[str, ...], ...]:
+    def label_groups(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """Levels of the factors."""
-        return tuple(factor.levels for factor in self.factors)
+        return tuple((factor.name, factor.levels) for factor in self.factors)
 
     def text(self) -> str:
         """The table of design points."""

@@ -48,9 +48,9 @@ class Variances(Analysis):
         """What limits the answer."""
         return (*self.notes, *collect_variance_warnings(self.versions))
 
-    def label_groups(self) -> tuple[tuple[str, ...], ...]:
+    def label_groups(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """Levels of the factors."""
-        return (tuple(item.nested.version for item in self.versions),)
+        return (("version", tuple(item.nested.version for item in self.versions)),)
 
     def text(self) -> str:
         """Means, variances by level, and the impact factor of builds."""

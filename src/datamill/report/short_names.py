@@ -56,15 +56,19 @@ def _count_alike(pieces: Sequence[Sequence[str]], most: int) -> int:
 
 
 @contextmanager
-def use_short_names(groups: Sequence[Sequence[str]]) -> Iterator[tuple[str, ...]]:
-    """Shorten the names of these groups in what `apply_short_names` sees; yields what they stand for."""
+def use_short_names(groups: Sequence[tuple[str, Sequence[str]]]) -> Iterator[tuple[str, ...]]:
+    """Shorten the names of levels in what `apply_short_names` sees; yields what they stand for.
+
+    `groups` are factors with their levels. A short name that is a level of another factor is not used.
+    """
     known: dict[str, str] = {}
     notes = []
-    for names in groups:
+    for index, (factor, names) in enumerate(groups):
         short, whole = find_short_names(names)
-        if short and not set(short.values()) & set(known.values()):
+        others = {level for at, (_, levels) in enumerate(groups) if at != index for level in levels}
+        if short and not set(short.values()) & (others | set(known.values())):
             known |= short
-            notes.append(f"Names are shortened: each stands for {whole}.")
+            notes.append(f"Names of {factor} are shortened: each stands for {whole}.")
     pattern = re.compile("|".join(re.escape(name) for name in sorted(known, key=len, reverse=True)))
     token = _short.set((pattern, known) if known else None)
     try:

@@ -75,7 +75,7 @@ def _find_middle(fits: Sequence[QuantileFit]) -> QuantileFit:
 
 
 def state_quantiles(model: QuantileModel, response: str, unit: str) -> tuple[str, ...]:
-    """Say in plain sentences which effects were detected at the headline's quantile, and how they got so."""
+    """Say in plain sentences which effects were detected at the headline's quantile, and how they grew."""
     model = spell_quantile_terms(model)
     scale = choose_model_scale(model, unit)
     last = choose_headline(model)
