@@ -17,6 +17,7 @@ mod restore_tests;
 mod setting;
 mod state;
 mod swap_area;
+mod turn;
 
 use std::ffi::CStr;
 use std::fs;
@@ -30,7 +31,7 @@ pub use factors::{
     FileSetting, HostFactor, HostLevels, LevelError, host_factors, lacks_level, offer_factors,
 };
 pub use inventory::{InventoryParts, counters_can_be_read, read_inventory};
-pub use journal::{Entry, Journal, JournalContent, JournalError, PlannedChange, abandoned_states};
+pub use journal::{Entry, Journal, JournalContent, JournalError, PlannedChange};
 pub use kernel_log::KernelLog;
 pub use known_folders::{list_folders, note_folder};
 pub use machine_lock::{machine_lock_path, open_machine_lock, wait_for_machine};
@@ -39,6 +40,7 @@ pub use restore::{ChangeError, Restored, foresee_restore, make_changes, restore_
 pub use setting::{check_writable, plan_setting, read_setting};
 pub use state::{Host, STATE_VARIABLE};
 pub use swap_area::{SwapArea, swap_areas_in_use, unescape_kernel_path};
+pub use turn::abandoned_states;
 
 /// What the kernel does not tell.
 const UNKNOWN: &str = "unknown";

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use super::{Bench, FileVerbs, planned, user_change};
 use crate::change::{Change, NoUserVerbs};
-use crate::journal::{Journal, JournalError, abandoned_states};
+use crate::journal::{Journal, JournalError};
 use crate::restore::{foresee_restore, make_changes, restore_host};
 use crate::state::Host;
+use crate::turn::abandoned_states;
 
 const SETTINGS: [(&str, &str); 2] = [("/sys/a", "1"), ("/sys/b", "1")];
 
