@@ -35,20 +35,22 @@ def test_a_loop_device_of_a_dead_trial_is_detached_by_restore(datamill, tmp_path
         pytest.skip("attaching a loop device needs root, losetup and loop devices")
     scratch = tmp_path / "bundle" / ".work" / "scratch" / "world"
     scratch.mkdir(parents=True)
-    kept = tmp_path / "image"
+    image = scratch / "datamill-trial-image"
+    kept = tmp_path / "scratch" / "alice" / "image"
+    kept.parent.mkdir(parents=True)
     devices = []
     try:
-        for image in (scratch / "image", kept):
-            image.write_bytes(bytes(1 << 20))
-            done = subprocess.run(["losetup", "--find", "--show", image], capture_output=True, text=True)
+        for file in (image, kept):
+            file.write_bytes(bytes(1 << 20))
+            done = subprocess.run(["losetup", "--find", "--show", file], capture_output=True, text=True)
             if done.returncode != 0:
                 pytest.skip(f"no loop device: {done.stderr}")
             devices.append(done.stdout.strip())
-        (scratch / "image").unlink()
+        image.unlink()
         kept.unlink()
         told = datamill("worker", "restore")
         assert told.returncode == 0, told.stdout + told.stderr
-        assert f"{devices[0]} is detached from the deleted image {scratch}/image" in told.stdout
+        assert f"{devices[0]} is detached from the deleted image {image}" in told.stdout
         attached = [Path("/sys/block", Path(device).name, "loop").exists() for device in devices]
         assert attached == [False, True], "a device of somebody else was detached"
         assert "Nothing to undo" in datamill("worker", "restore").stdout

@@ -15,8 +15,10 @@ const LO_FLAGS_DIRECT_IO: u32 = 16;
 /// worker killed between them would leave a device behind.
 pub const OLDEST_KERNEL: (u32, u32) = (5, 8);
 
-/// Name of an image in the trial's scratch folder.
-pub const IMAGE_NAME: &str = "image";
+/// Name of an image in the trial's scratch folder, which no other program gives its files.
+pub const IMAGE_NAME: &str = "datamill-trial-image";
+/// Name that older workers gave it.
+const OLD_IMAGE_NAME: &str = "image";
 
 /// Another worker may take the free device first.
 const ATTEMPTS: usize = 64;
@@ -96,10 +98,11 @@ impl LoopDevice {
 /// They clear themselves as soon as nobody has them open or mounted; one that somebody still has, a
 /// living worker too, goes then and not before.
 pub fn detach_abandoned() -> Vec<String> {
+    let known = datamill_host::list_folders();
     let mut told = Vec::new();
     for entry in fs::read_dir("/sys/block").into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let Some(image) = image_of(&name) else {
+        let Some(image) = image_of(&name, &known) else {
             continue;
         };
         let device = PathBuf::from("/dev").join(&name);
@@ -111,7 +114,7 @@ pub fn detach_abandoned() -> Vec<String> {
             continue;
         }
         drop(file);
-        if image_of(&name).as_ref() != Some(&image) {
+        if image_of(&name, &known).as_ref() != Some(&image) {
             told.push(format!(
                 "root_filesystem: {} is detached from the deleted image {image}.",
                 device.display()
@@ -122,20 +125,21 @@ pub fn detach_abandoned() -> Vec<String> {
 }
 
 /// Where the image of a trial was that a loop device is attached to; images are deleted as they are made.
-fn image_of(device: &str) -> Option<String> {
+fn image_of(device: &str, known: &[PathBuf]) -> Option<String> {
     let backing = Path::new("/sys/block")
         .join(device)
         .join("loop/backing_file");
     let text = fs::read_to_string(backing).ok()?;
     let image = text.trim().strip_suffix(" (deleted)")?;
-    is_image_of_a_trial(Path::new(image)).then(|| image.to_owned())
+    is_image_of_a_trial(Path::new(image), known).then(|| image.to_owned())
 }
 
-/// Whether a path is as that of an image in a trial's scratch folder.
-fn is_image_of_a_trial(path: &Path) -> bool {
-    let mut names = path.iter().rev();
-    names.next().is_some_and(|name| name == IMAGE_NAME)
-        && names.nth(1).is_some_and(|name| name == "scratch")
+/// Whether a path is that of a trial's image, by its name; the old name says so only in a folder of datamill's own.
+fn is_image_of_a_trial(path: &Path, known: &[PathBuf]) -> bool {
+    let has_name = |wanted| path.file_name().is_some_and(|name| name == wanted);
+    let is_in_scratch = || path.parent().is_some_and(|it| it.ends_with("scratch"));
+    let is_below_known = || known.iter().any(|folder| path.starts_with(folder));
+    has_name(IMAGE_NAME) || (has_name(OLD_IMAGE_NAME) && is_in_scratch() && is_below_known())
 }
 
 fn configure(device: &File, file: &File) -> io::Result<()> {
@@ -158,15 +162,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_images_in_scratch_folders_of_trials_are_ours() {
-        let is_ours = |path| is_image_of_a_trial(Path::new(path));
-        assert!(is_ours("/x/bundle/.work/scratch/world/image"));
-        assert!(is_ours("/var/lib/datamill/scratch/t7/image"));
+    fn only_images_of_trials_are_ours() {
+        let known = [PathBuf::from("/var/lib/datamill/fleet")];
+        let is_ours = |path| is_image_of_a_trial(Path::new(path), &known);
+        assert!(is_ours(
+            "/x/bundle/.work/scratch/world/datamill-trial-image"
+        ));
+        assert!(is_ours("/mnt/t7/datamill-trial-image"));
+        assert!(is_ours("/var/lib/datamill/fleet/work/t1.1/scratch/image"));
         for other in [
-            "/x/image",
-            "/x/scratch/image",
-            "/x/scratch/world/disk",
-            "image",
+            "/scratch/alice/image",
+            "/scratch/image",
+            "/x/bundle/.work/scratch/world/image",
+            "/var/lib/datamill/fleet/files/image",
+            "/var/lib/datamill/fleet-2/work/t1.1/scratch/image",
+            "/x/datamill-trial-image/disk",
+            "datamill-trial-image-2",
             "",
         ] {
             assert!(!is_ours(other), "{other}");

@@ -112,7 +112,7 @@ fn package_and_changes_are_on_the_file_system_asked_for() {
             assert_eq!(bench.output("collect.out"), "built\nr\n", "{kind}");
             assert_effective(&record, "root_filesystem");
             assert!(!bench.path("state/scratch").exists());
-            let image = bench.path("state/scratch/image");
+            let image = bench.path("state/scratch/datamill-trial-image");
             wait_until("clearing the loop device", || !is_attached(&image));
         }
     }
@@ -148,7 +148,7 @@ fn nothing_is_left_of_an_image_when_the_worker_is_killed() {
         return;
     }
     ask(&mut bench, "root_filesystem", "ext4");
-    let image = bench.path("state/scratch/image");
+    let image = bench.path("state/scratch/datamill-trial-image");
     let mut worker = bench.command("run-trial").spawn().unwrap();
     wait_until("run.sh", || !processes_with(&marker).is_empty());
     assert!(is_attached(&image));
