@@ -4,9 +4,11 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from click.testing import CliRunner
 
+import datamill
 from datamill.analysis.linear.model import fit_linear_model
 from datamill.analysis.model_data.cells import Factor, gather_cells
 from datamill.analysis.model_data.observations import Observations
@@ -221,3 +223,13 @@ def test_an_interaction_has_one_form_for_people_and_the_formulas_for_programs(tm
         json_text = CliRunner().invoke(analyze, [verb, str(file), *options[:4], "--json"]).output
         assert '"a:b' in json_text
         assert "×" not in json_text
+
+
+def test_notes_point_to_means_by_level_only_where_these_were_printed() -> None:
+    table = pl.DataFrame({"f": ["a", "b"] * 10, "x": range(20), "y": [i % 2 + i % 3 / 10 for i in range(20)]})
+    printed = str(datamill.anova(table, formula="y ~ f"))
+    without = str(datamill.anova(table, formula="y ~ f + x"))
+    for said, tabled in ((printed, True), (without, False)):
+        assert ("Means of y by level" in said) == tabled
+        assert ("means by level above" in " ".join(said.split())) == tabled
+    assert "half of what lies between low and high." in " ".join(without.split())

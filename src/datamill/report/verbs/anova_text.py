@@ -96,7 +96,7 @@ def format_anova(
         beside = spell_quantile_terms(scale_quantile_effects(quantiles, scale.factor))
         warnings = list_quantile_warnings(quantiles, observations.response, observations.unit)
         lines += ["", *format_quantiles(model, beside, checks, warnings)]
-    return "\n".join([*lines, "", *_format_notes(observations, model, checks)])
+    return "\n".join([*lines, "", *_format_notes(observations, model, checks, changes)])
 
 
 def _list_rows(model: LinearModel) -> list[Line]:
@@ -137,7 +137,10 @@ def _list_rows(model: LinearModel) -> list[Line]:
 
 
 def _format_notes(
-    observations: Observations, model: LinearModel, checks: AssumptionChecks | None
+    observations: Observations,
+    model: LinearModel,
+    checks: AssumptionChecks | None,
+    changes: LevelChanges | None,
 ) -> list[str]:
     """What a reader must know about the numbers: method, coding, what was left out, warnings."""
     lines = wrap(f"Method: {model.method}.", "  ")
@@ -150,9 +153,11 @@ def _format_notes(
         if len(factor.levels) == 2
     )
     if coding:
+        shown = changes is not None and changes.changes
+        whole = "; the means by level above show the whole change" if shown else ""
         lines += wrap(
             f"Low / high level: {coding}; estimates in the table are half-changes, half of what "
-            "lies between low and high; the means by level above show the whole change.",
+            f"lies between low and high{whole}.",
             "  ",
         )
     lines += list_left_out(observations.excluded, observations.put_aside)
