@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import datamill
 from datamill.experiment.errors import InputError
 from datamill.results.foreign.importing import import_files
 
@@ -174,3 +175,15 @@ def test_a_number_that_only_python_reads_is_none_to_go(tmp_path: Path) -> None:
     found = import_files([write(tmp_path, "BenchmarkA 1 1_6 ns/op\nBenchmarkA 1 16 ns/op\n", "a.txt")])
     assert found.table["value"].to_list() == [16e-9]
     assert any('"1_6" is not a number' in note for note in found.files[0].notes)
+
+
+def test_a_table_with_a_suffix_that_no_verb_reads_as_one_is_to_be_renamed(tmp_path: Path) -> None:
+    rows = "version,build,execution,measurement,value\n" + "".join(
+        f"{version},{build},0,0,{10 + build}\n" for version in "ab" for build in range(4)
+    )
+    table = tmp_path / "table.txt"
+    table.write_text(rows)
+    with pytest.raises(InputError, match="format is not recognised") as refused:
+        datamill.compare(table)
+    assert refused.value.remedy.endswith("A comma-separated table needs no import: rename it to .csv.")
+    datamill.compare(table.rename(table.with_suffix(".csv")))

@@ -72,11 +72,13 @@ def recognise_format(content: Content, *, forced: str = "") -> ForeignFormat:
             remedy=f"Formats: {_list_titles()}.",
         )
     refuse_broken_json(content)
+    known = content.source.lower().endswith((".csv", ".parquet"))
+    instead = "datamill analyze reads it" if known else "rename it to .csv"
     raise InputError(
         "the format is not recognised",
         where=content.source,
-        remedy=f"Tried: {_list_titles()}; --format NAME asks for one of them. A CSV or Parquet table needs "
-        "no import: datamill analyze reads it.",
+        remedy=f"Tried: {_list_titles()}; --format NAME asks for one of them. A "
+        f"{'CSV or Parquet' if known else 'comma-separated'} table needs no import: {instead}.",
     )
 
 
