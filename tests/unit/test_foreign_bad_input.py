@@ -185,5 +185,5 @@ def test_a_table_with_a_suffix_that_no_verb_reads_as_one_is_to_be_renamed(tmp_pa
     table.write_text(rows)
     with pytest.raises(InputError, match="format is not recognised") as refused:
         datamill.compare(table)
-    assert refused.value.remedy.endswith("A comma-separated table needs no import: rename it to .csv.")
+    assert refused.value.remedy.endswith("rename it to .csv for datamill analyze and compare.")
     datamill.compare(table.rename(table.with_suffix(".csv")))

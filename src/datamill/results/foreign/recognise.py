@@ -73,7 +73,7 @@ def recognise_format(content: Content, *, forced: str = "") -> ForeignFormat:
         )
     refuse_broken_json(content)
     known = content.source.lower().endswith((".csv", ".parquet"))
-    instead = "datamill analyze reads it" if known else "rename it to .csv"
+    instead = "datamill analyze reads it" if known else "rename it to .csv for datamill analyze and compare"
     raise InputError(
         "the format is not recognised",
         where=content.source,
