@@ -89,7 +89,11 @@ def test_too_many_groups_to_draw_leave_a_summary_page_with_its_numbers() -> None
 def test_the_three_figures_of_a_summary_say_what_they_are() -> None:
     result = datamill.summary(make_table([1] * 4, 9), response="seconds", factors=["tool", "flag"])
     titles = [figure.title for figure in result.figures()]
-    assert titles == [f"{kind} of seconds" for kind in ("Box plots", "Distribution functions", "Histograms")]
+    assert titles == [
+        "Box plots of seconds by tool and flag",
+        "Distribution functions of seconds",
+        "Histograms of seconds",
+    ]
 
 
 def test_a_quantile_panel_has_axes_of_its_own_and_the_name_that_tables_use() -> None:

@@ -4,6 +4,7 @@ import json
 from itertools import chain
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from synthetic import answer_spec, make_bundle_folder, make_failed_record, make_phase, make_record
@@ -185,8 +186,16 @@ def test_a_failed_trial_takes_its_round_out_and_the_decision_says_so(tmp_path: P
 def test_failures_in_a_row_stop_it_though_they_are_of_several_batches(tmp_path: Path) -> None:
     bundle = make(tmp_path / "bundle", "max_trials = 400")
     everything = tuple(trial.trial_id for trial in bundle.design.trials)
+
+    class Fickle(StandIn):
+        def run_trial(self, spec: TrialSpec) -> TrialRecord:
+            record = super().run_trial(spec)
+            assert record.failure is not None
+            failure = msgspec.structs.replace(record.failure, message="no " + "x" * len(self.story))
+            return msgspec.structs.replace(record, failure=failure)
+
     with pytest.raises(InputError, match="5 trials failed in a row"):
-        run_all(bundle, StandIn(bundle, {"a": 1.0, "b": 1.2}, fail=everything))
+        run_all(bundle, Fickle(bundle, {"a": 1.0, "b": 1.2}, fail=everything))
     assert [decision.cause for decision in bundle.read_decisions()] == ["not yet"]
 
 

@@ -59,7 +59,7 @@ def draw_boxes(response: str, unit: str, cells: Cells, *, log: bool = False) -> 
     )
     if left_out:
         text += f" {format_count(left_out)} of the points beyond are not drawn; the most extreme are."
-    by = f" by {cells.factors[x[0]].name}" if x else ""
+    by = f" by {' and '.join(factor.name for factor in cells.factors)}" if x else ""
     return Figure("boxes", f"Box plots of {response}{by}", text, chart)
 
 
