@@ -26,8 +26,7 @@ def leave_to_kernel() -> None:
 def finish_quietly() -> None:
     """Have no signal print an exception while the interpreter ends, nor take the command's status with it."""
     for number in _list_heeded(_ENDING):
-        # No core file of a command that has done its work.
-        signal.signal(number, signal.SIG_IGN if number == signal.SIGQUIT else signal.SIG_DFL)
+        signal.signal(number, signal.SIG_DFL)
 
 
 def _list_heeded(numbers: Iterable[signal.Signals]) -> list[signal.Signals]:
