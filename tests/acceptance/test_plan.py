@@ -246,7 +246,7 @@ def test_a_plan_says_how_sure_it_is_to_suffice_and_takes_more_builds_when_asked(
     assert surer["sure"] >= 0.8
     assert surer["plan"] == content["surer"]
     answer = " ".join(run(capsys, pilot, *COSTS, "--half-width", "1%")[1].split())
-    assert f"It is {100 * content['sure']:.0f}% sure to suffice, as far as the pilot tells; " in answer
+    assert f"It is {100 * content['sure']:.0f}% sure to suffice, judging by the pilot; " in answer
     assert f"{content['surer']['builds']} builds are 80% sure (--assurance 80%)." in answer
     for wrong in ("0", "1.2", "sure"):
         assert "is no assurance" in refuse(capsys, pilot, *COSTS, "--assurance", wrong)

@@ -18,7 +18,7 @@ use crate::turn::{lock_for_family, lock_for_process, take_turn};
 
 /// Name of the journal in the state folder.
 const JOURNAL: &str = "journal";
-/// Name of the file whose lock whoever changes the host holds.
+/// Name of the lock file of the process that changes the host.
 const LOCK: &str = "journal.lock";
 /// A change that is to be made for a factor's level.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -14,7 +14,7 @@ use crate::state::Host;
 
 /// Time in which a dead worker's processes, killed by the kernel, are gone.
 const SURVIVORS_END_WITHIN: Duration = Duration::from_secs(15);
-/// File whose lock whoever changes the host holds, whatever its state folder.
+/// Lock file of the process that changes the host, the same for all state folders.
 const HOST_LOCK: &str = "/run/datamill.lock";
 
 /// Other state folders whose journals say that the machine is not as it was: of workers that died.

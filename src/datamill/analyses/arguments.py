@@ -46,7 +46,7 @@ def take_confidence(given: object) -> float | None:
     """A level of confidence between 0.5 and 1; None stays None, and means the usual one.
 
     Raises:
-        InputError: it is none.
+        InputError: it is not one.
     """
     if given is None:
         return None
@@ -63,7 +63,7 @@ def take_alpha(given: object) -> float:
     """A level of significance above 0 and up to 0.5.
 
     Raises:
-        InputError: it is none.
+        InputError: it is not one.
     """
     value = _take_number(given)
     if value is None or not 0 < value <= 0.5:
@@ -77,7 +77,7 @@ def take_whole(name: str, given: object, least: int) -> int | None:
     """A whole number of at least `least`; None stays None.
 
     Raises:
-        InputError: it is none.
+        InputError: it is not one.
     """
     if given is None:
         return None
@@ -96,7 +96,7 @@ def take_seed(given: object) -> int:
     """The seed of whatever is drawn at random: a whole number from 0.
 
     Raises:
-        InputError: it is none.
+        InputError: it is not one.
     """
     seed = take_whole("seed", given, 0)
     if seed is None:

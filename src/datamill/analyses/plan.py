@@ -136,7 +136,7 @@ def plan(
     unit squared, and `mean` the mean. Goals: a `half_width` of the interval, relative (`"1%"`) or in the
     unit; the narrowest in a `time` (seconds, or `"2h"`); a difference between two versions to `detect` with
     `power` at `alpha`. `assurance` is how sure the plan is to be to suffice, such as `"80%"`, given how
-    little the pilot tells of the variances; without it its estimates are taken as they are. Times that a
+    little a pilot shows about the variances; without it its estimates are taken as they are. Times that a
     bundle has measured need not be given; `costs` are the paper's, such as `"b=5000,w=100,q=1"`. `builds`,
     `executions`, `measurements` bound the search: a number or `"5:30"`.
 

@@ -76,7 +76,7 @@ def take_duration(name: str, given: object) -> tuple[float, bool]:
     """A time from zero on in seconds, such as `2 h`, `0.5ms` or a number; and whether it named a unit.
 
     Raises:
-        InputError: it is none.
+        InputError: it is not one.
     """
     if isinstance(given, Real) and not isinstance(given, bool):
         value, unit = float(given), ""
@@ -283,7 +283,7 @@ def _take_assurance(given: object) -> float:
     """A share between 0 and 1, as `80%` or 0.8.
 
     Raises:
-        InputError: it is none.
+        InputError: it is not one.
     """
     share = -1.0
     if isinstance(given, str) and (match := _SIZE.fullmatch(given)):

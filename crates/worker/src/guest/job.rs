@@ -187,7 +187,7 @@ mod tests {
         serde_json::from_str(text).unwrap()
     }
 
-    /// Whether the disk of a trial with the package at `path` tells of a `collect.sh`.
+    /// Whether the disk of a trial with the package at `path` holds a `collect.sh`.
     fn is_told(path: &Path, sha256: Option<&str>) -> bool {
         let mut spec = example();
         spec.package.path = path.display().to_string();

@@ -163,19 +163,19 @@ mod tests {
 
     #[test]
     fn only_images_of_trials_are_ours() {
-        let known = [PathBuf::from("/var/lib/datamill/fleet")];
+        let known = [PathBuf::from("/state/fleet")];
         let is_ours = |path| is_image_of_a_trial(Path::new(path), &known);
         assert!(is_ours(
             "/x/bundle/.work/scratch/world/datamill-trial-image"
         ));
         assert!(is_ours("/mnt/t7/datamill-trial-image"));
-        assert!(is_ours("/var/lib/datamill/fleet/work/t1.1/scratch/image"));
+        assert!(is_ours("/state/fleet/work/t1.1/scratch/image"));
         for other in [
             "/scratch/alice/image",
             "/scratch/image",
             "/x/bundle/.work/scratch/world/image",
-            "/var/lib/datamill/fleet/files/image",
-            "/var/lib/datamill/fleet-2/work/t1.1/scratch/image",
+            "/state/fleet/files/image",
+            "/state/fleet-2/work/t1.1/scratch/image",
             "/x/datamill-trial-image/disk",
             "datamill-trial-image-2",
             "",

@@ -108,7 +108,7 @@ def _name_versions(plan: Plan) -> str:
 
 def _phrase_assurance(plan: Plan, sure: float) -> str:
     """How sure the plan is to suffice, and what would be surer."""
-    text = f"It is {100 * sure:.0f}% sure to suffice, as far as the pilot tells"
+    text = f"It is {100 * sure:.0f}% sure to suffice, judging by the pilot"
     if plan.surer is None:
         return text + "."
     top = plan.basis.top
