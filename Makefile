@@ -20,6 +20,10 @@ define need-rust
 	echo 'Rust 1.88 or later is needed (rustc and cargo); see https://rustup.rs.' >&2; exit 2; fi
 endef
 
+# Tests wait a third of their time for other processes: three for two processors.
+PROCESSES ?= $(shell processors=$$(nproc); echo $$((processors < 4 ? (processors * 3 + 1) / 2 : 6)))
+PYTEST := $(BIN)/pytest --numprocesses $(PROCESSES) --no-loadscope-reorder
+
 STUDY := build/xz-vs-bzip2$(if $(FULL),-full)
 PREPARE_OPTIONS = $(if $(FULL),--full) $(if $(XZ),--xz '$(XZ)') $(if $(BZIP2),--bzip2 '$(BZIP2)') \
 	$(if $(CORPUS),--corpus '$(CORPUS)')
@@ -27,15 +31,16 @@ PREPARE_OPTIONS = $(if $(FULL),--full) $(if $(XZ),--xz '$(XZ)') $(if $(BZIP2),--
 # Python without the ending.
 SCRIPTS := studies/xz-vs-bzip2/prepare studies/memory-layout/experiment-3-guests $(wildcard studies/*/summarize)
 
-.PHONY: help setup demo test hostile nightly lint bench simulate clean
+.PHONY: help setup demo test check hostile nightly lint bench simulate clean
 
 help: ## list the targets
 	@echo 'make setup   everything that the other targets need: .venv/bin/datamill and .venv/bin/datamill-worker'
 	@echo 'make demo    xz against bzip2, a few minutes; ends with the path of the report'
 	@echo '             FULL=1                                    the published design: 1800 trials'
 	@echo '             XZ=TARBALL BZIP2=TARBALL CORPUS=FOLDER    where there is no Debian archive'
-	@echo 'make test    all tests, Rust and Python'
-	@echo 'make nightly the same with everything that is random or killed repeated more often; hours'
+	@echo 'make test    the tests that prove a change, Rust and Python; says what it leaves to make check'
+	@echo 'make check   the other tests: live R, PostgreSQL, a browser, guests, kills, rates; half an hour'
+	@echo 'make nightly both, with everything that is random or killed repeated more often; hours'
 	@echo 'make hostile the attacks alone, as strangers, users, packages and workers, and a table of them'
 	@echo 'make lint    format, linters, types, import order'
 	@echo 'make bench   side-by-side comparisons with other harnesses; Markdown tables'
@@ -89,15 +94,18 @@ test: setup
 	@# Both, whatever the first finds.
 	@status=0; \
 	cargo test --quiet --workspace --locked --no-fail-fast || status=1; \
-	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --no-loadscope-reorder || status=1; \
+	$(PYTEST) --stage change || status=1; \
 	exit $$status
+
+check: setup
+	$(PYTEST) --stage check
 
 hostile: setup
 	$(BIN)/pytest tests/integration/hostile --attacks
 
 # What only repetition shows: 10 000 seeds of the simulation, more kills, more examples.
 nightly: export DATAMILL_NIGHTLY := 1
-nightly: test
+nightly: test check
 
 lint: setup
 	$(BIN)/ruff check . $(SCRIPTS)

@@ -1,13 +1,16 @@
-"""Which tests may run beside each other in several processes (`make test`), and the table of attacks."""
+"""Which tests may run beside each other, which belong to a stage, and the table of attacks."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from attack_table import format_attacks, is_attack
 from machine_turn import having_the_machine
+from stages import STAGES, find_later, list_unused, tell_left
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
@@ -19,7 +22,10 @@ os.environ.setdefault("DATAMILL_HOST_LOCK", "state-folder")
 #: for the end.
 GROUPS = {
     "host": (
-        "tests/acceptance/",
+        "tests/acceptance/test_fleet_experiments.py",
+        "tests/acceptance/test_hidden_factors.py",
+        "tests/acceptance/test_interrupted_experiments.py",
+        "tests/acceptance/test_nothing_stays.py",
         "tests/integration/test_fleet_firewall.py",
         "tests/integration/hostile/test_package_",
     ),
@@ -28,6 +34,9 @@ GROUPS = {
     "service": ("tests/integration/service/",),
     "simulation": ("tests/simulation/",),
 }
+
+#: How many tests this stage left to the other, by reason.
+_LEFT: pytest.StashKey[Counter[str]] = pytest.StashKey()
 
 
 def find_group(test: str) -> str:
@@ -61,22 +70,57 @@ def whole_machine() -> Iterator[None]:
         yield
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the groups in their order."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the tests of the stage, and put the groups in their order."""
+    _keep_stage(config, items)
     stated = list(GROUPS)
     groups = {item: find_group(item.nodeid) for item in items}
     items.sort(key=lambda item: stated.index(groups[item]) if groups[item] in stated else len(stated))
 
 
+def _keep_stage(config: pytest.Config, items: list[pytest.Item]) -> None:
+    stage = config.getoption("--stage")
+    if stage == "all":
+        return
+    if not config.getoption("file_or_dir") and (unused := list_unused([item.nodeid for item in items])):
+        raise pytest.UsageError(f"tests/stages.py names tests that there are not: {', '.join(unused)}")
+    later = {item: find_later(item.nodeid) for item in items}
+    left = [item for item in items if bool(later[item]) == (stage == "change")]
+    config.stash[_LEFT] = Counter(later[item] or "all that proves a change" for item in left)
+    config.hook.pytest_deselected(items=left)
+    items[:] = [item for item in items if item not in set(left)]
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Tell the process that prints what this one left to the other stage."""
+    if (output := getattr(session.config, "workeroutput", None)) is not None:
+        output["left"] = dict(session.config.stash.get(_LEFT, {}))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take what a process left; each has collected the same."""
+    node.config.stash[_LEFT] = Counter(getattr(node, "workeroutput", {}).get("left", {}))
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add what `make hostile` asks for."""
+    """Add what `make test`, `make check` and `make hostile` ask for."""
     parser.addoption("--attacks", action="store_true", help="print the table of attacks at the end")
+    parser.addoption(
+        "--stage", choices=STAGES, default="all", help="what tests/stages.py says"
+    )
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print what became of each attack, where that is asked for."""
-    if not config.getoption("--attacks"):
-        return
+    """Say what this stage left to the other; print what became of each attack, where that is asked for."""
+    if left := config.stash.get(_LEFT, Counter()):
+        terminalreporter.section("not in this stage")
+        terminalreporter.write_line(tell_left(left, config.getoption("--stage")))
+    if config.getoption("--attacks"):
+        _tell_attacks(terminalreporter)
+
+
+def _tell_attacks(terminalreporter: pytest.TerminalReporter) -> None:
     reports = [
         report
         for outcome in ("passed", "failed", "error", "skipped")

@@ -1,0 +1,77 @@
+"""Two stages of the tests: what proves a change (`make test`), and what `make check` adds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+#: What is left to `make check`: why, and the beginnings of the tests' names. All others prove a change.
+LATER = {
+    "a browser": ("tests/browser/", "tests/acceptance/test_report_page_in_a_browser.py"),
+    "guests": (
+        "tests/integration/test_fleet_guests.py",
+        "tests/integration/test_guest_images.py",
+        "tests/integration/test_guest_isolation.py",
+        "tests/integration/test_guest_machine.py::test_a_power_cut",
+        "tests/integration/test_guest_machine.py::test_a_disk",
+        "tests/integration/test_guest_machine.py::test_a_reboot",
+        "tests/integration/test_guest_machine.py::test_a_script",
+        "tests/integration/test_guest_restore.py",
+        "tests/integration/test_guest_study.py",
+        "tests/integration/hostile/test_package_in_guest.py",
+        "tests/acceptance/test_fleet_guest_isolation.py",
+    ),
+    "whole fleets, and what is killed": (
+        "tests/integration/test_fleet_firewall.py",
+        "tests/integration/hostile/test_broker_recovery.py",
+        "tests/integration/hostile/test_coordinator_recovery.py",
+        "tests/integration/hostile/test_package_that_tries_everything.py",
+        "tests/integration/service/test_serving_experiments.py",
+        "tests/acceptance/test_fleet_experiments.py::test_whoever_watches",
+        "tests/acceptance/test_fleet_experiments.py::test_a_machine_that_leaves",
+        "tests/acceptance/test_interrupted_experiments.py::test_a_killed_experiment",
+        "tests/acceptance/test_sequential_experiments.py::test_killed",
+    ),
+    "sources that are downloaded": (
+        "tests/acceptance/test_shipped_packages.py::test_a_package_with_fetched_sources",
+    ),
+    "PostgreSQL": (),
+    "more of the simulation": (
+        "tests/simulation/test_simulation.py::test_no_seed_violates_an_invariant[the others]",
+        "tests/simulation/test_simulation.py::test_a_planted_bug_is_found",
+        "tests/simulation/test_simulation.py::test_a_replay_in_another_process",
+    ),
+    "rates over thousands of tables": (
+        "tests/planted/test_groups_err_as_stated.py",
+        "tests/planted/test_quantile_coverage.py",
+        "tests/planted/test_quantile_large_models.py",
+        "tests/planted/test_variability_coverage.py",
+        "tests/planted/test_unlike_machines.py",
+        "tests/properties/test_tied_quantiles_beside_an_offset.py",
+    ),
+}
+#: Parameters that stand for a reason, wherever they are.
+_PARAMETERS = {"postgresql": "PostgreSQL"}
+STAGES = ("all", "change", "check")
+
+
+def find_later(test: str) -> str:
+    """Return why a test is left to `make check`, empty where it proves a change."""
+    for reason, beginnings in LATER.items():
+        if test.startswith(beginnings):
+            return reason
+    _, _, parameters = test.partition("[")
+    return next((why for word, why in _PARAMETERS.items() if word in parameters.strip("]").split("-")), "")
+
+
+def list_unused(tests: Sequence[str]) -> list[str]:
+    """Beginnings that no test has: a renamed test would silently change its stage."""
+    stated = (beginning for beginnings in LATER.values() for beginning in beginnings)
+    return [beginning for beginning in stated if not any(test.startswith(beginning) for test in tests)]
+
+
+def tell_left(left: Counter[str], stage: str) -> str:
+    """Say in a sentence what a stage did not run, by reason."""
+    reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(left.items()))
+    other = "make check" if stage == "change" else "make test"
+    return f"{left.total()} tests are left to `{other}`: {reasons}."
