@@ -106,9 +106,7 @@ def pytest_testnodedown(node: Any) -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add what `make test`, `make check` and `make hostile` ask for."""
     parser.addoption("--attacks", action="store_true", help="print the table of attacks at the end")
-    parser.addoption(
-        "--stage", choices=STAGES, default="all", help="what tests/stages.py says"
-    )
+    parser.addoption("--stage", choices=STAGES, default="all", help="what tests/stages.py says")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
