@@ -362,6 +362,8 @@ def test_false_alarms_are_counted_by_the_number_of_builds(
     assert again == content
     _, out, _ = run(capsys, table, "--false-alarms")
     assert out.startswith("value of v0 seems to differ from itself in ")
+    assert "equation" not in out
+    assert "the paper's equation 17" in " ".join(run(capsys, table, "--false-alarms", "--verbose")[1].split())
     assert all(len(line) <= 100 for line in out.splitlines())
 
 

@@ -15,6 +15,7 @@ from datamill.analysis.sequential.boundaries import (
 from datamill.analysis.sequential.doubts import measure_dependence
 from datamill.analysis.sequential.look import decide_look
 from datamill.analysis.sequential.rounds import Rounds
+from datamill.analysis.skewed_means import find_telling_skewness
 from datamill.design.batches import FEWEST_ROUNDS
 from datamill.experiment.parse import parse_experiment
 
@@ -198,6 +199,26 @@ def test_slow_runs_that_few_rounds_have_not_met_make_it_err_as_documented(
     share = share_of_errors(measure_one_noisy(draw_rarely_slow), from_round=from_round)
     print(f"one run in ten slow, first look at {from_round} rounds: {share:.3f}")
     assert least <= share <= most
+
+
+@pytest.mark.parametrize(
+    ("index", "other"), [(1.2, None), (1.5, None), (2.5, None), (1.5, draw_very_skewed), (1.5, draw_normal)]
+)
+def test_errors_by_heavy_tails_from_thirty_rounds_on_are_warned_of(index: float, other: Draw | None) -> None:
+    rng, shape = np.random.default_rng(3), (500, ROUNDS)
+    tails = (1 - rng.random(shape)) ** (-1 / index) - index / (index - 1)
+    noise = 0.001 * rng.standard_normal(shape) if other is None else 0.05 * other(rng, shape)
+    pairs = np.stack([1 + noise, 1 + 0.05 * tails])
+    wrong = np.logical_or(*refute_ratio(pairs, 1.0, ALPHA)) & (np.arange(2, ROUNDS + 1) >= 30)
+    stops = {row: int(wrong[row].argmax()) + 2 for row in np.flatnonzero(wrong.any(axis=1))}
+    unwarned = sum(
+        not any(find_telling_skewness(column[row, :stop], 0.35) for column in pairs)
+        for row, stop in stops.items()
+    )
+    print(f"index {index}: {len(stops) / 500:.3f} err, {unwarned / 500:.3f} without a warning")
+    assert unwarned <= binom.ppf(0.999, 500, ALPHA)
+    if index < 2:
+        assert len(stops) > 2 * ALPHA * 500, "the reason for the warning"
 
 
 @pytest.mark.parametrize(("likeness", "most"), [(0.3, 0.22), (0.5, 0.5)])

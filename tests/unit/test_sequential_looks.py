@@ -306,3 +306,24 @@ def test_heavy_tails_of_one_package_err_early_and_are_warned_of_there() -> None:
     found = look(read(DETECT), make_rounds(draw(100, 0.02, 18, 1), draw(40, 0.02, 18, 2)))
     assert found.decision == "stop"
     assert any("at alpha 0.05, where one package alone has Pareto" in warning for warning in found.warnings)
+
+
+def test_heavy_tails_that_thirty_rounds_may_not_have_met_are_warned_of() -> None:
+    """Pareto with an index of 1.5: samples that mislead lack extremes, but seldom all of the tail."""
+    rng = np.random.default_rng(7)
+    fine = read('{ detect = "1%" }')
+    misled = warned = alarms = 0
+    for _ in range(200):
+        steady = 100 * (1 + 0.001 * rng.standard_normal(90))
+        heavy = 100 * (1 + 0.05 * ((1 - rng.random(90)) ** (-1 / 1.5) - 3))
+        for rounds in range(30, 91, 20):
+            found = look(fine, make_rounds(steady[:rounds], heavy[:rounds]))
+            if found.cause == "changed":
+                misled += 1
+                warned += any("rounds of new (L-skewness 0." in text for text in found.warnings)
+                break
+        calm = draw(100, 0.02, 40, int(rng.integers(1e9))), draw(140, 0.02, 40, int(rng.integers(1e9)))
+        alarms += "heavy tail" in " ".join(look(read(DETECT), make_rounds(*calm)).warnings)
+    assert warned >= 3, "the reason for the warning"
+    assert misled - warned <= binom.ppf(0.999, 200, 0.025)
+    assert alarms == 0

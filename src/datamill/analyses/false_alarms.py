@@ -47,6 +47,10 @@ class FalseAlarmStudy(Analysis):
         """The table by the number of builds."""
         return format_alarms(self.alarms)
 
+    def full_text(self) -> str:
+        """The same, with the paper's equations."""
+        return format_alarms(self.alarms, verbose=True)
+
     def json(self) -> str:
         """The same with every digit."""
         return format_alarms_json(self.alarms)

@@ -14,6 +14,7 @@ from datamill.analysis.sequential.boundaries import (
     find_stopped_critical,
     widen_for_skewness,
 )
+from datamill.analysis.skewed_means import find_skewness
 from datamill.results.decisions import LookInterval
 
 #: Departures from equality that rounding explains.
@@ -66,7 +67,7 @@ def bound_relative_difference(
         )
         return (None, None) if ratio is None else (ratio.low, ratio.high)
 
-    skewness = _find_skewness((other - estimate * baseline) / middle)
+    skewness = find_skewness((other - estimate * baseline) / middle, _ROUNDING)
     low, high = bound(critical)
     far_low, far_high = bound(_widen(critical, skewness, n))
     low, high = (low, far_high) if skewness > 0 else (far_low, high)
@@ -81,17 +82,6 @@ def _widen(critical: float, skewness: float, n: int) -> float:
     return float(widen_for_skewness(np.array(critical), np.array(skewness), np.array(float(n))))
 
 
-def _find_skewness(values: FloatArray) -> float:
-    """Fisher's skewness, corrected for few values; 0 of fewer than three or of equal ones."""
-    n = values.size
-    departures = values - values.mean()
-    variance = float((departures**2).mean())
-    if n < 3 or variance < _ROUNDING**2:
-        return 0.0
-    biased = float((departures**3).mean()) / variance**1.5
-    return float(biased * math.sqrt(n * (n - 1)) / (n - 2))
-
-
 def bound_stopped_mean(
     values: FloatArray, name: str, confidence: float, *, step: float = 0.0
 ) -> LookInterval:
@@ -104,7 +94,7 @@ def bound_stopped_mean(
     mean = float(values.mean())
     error = float(values.std(ddof=1)) / math.sqrt(n)
     reach = float(find_stopped_critical(np.array([n]), confidence)[0]) * error + step
-    skewness = _find_skewness(values / mean) if mean else 0.0
+    skewness = find_skewness(values / mean, _ROUNDING) if mean else 0.0
     quantile = float(stdtrit(n - 1, (1 + confidence) / 2))
     more = (_widen(quantile, skewness, n) - quantile) * error
     below, above = (reach, reach + more) if skewness * mean > 0 else (reach + more, reach)

@@ -9,15 +9,18 @@ from datamill.report.verbs.layout import wrap
 _TITLES = ("builds", "intervals part", "Welch", "intervals part", "Welch")
 
 
-def format_alarms(alarms: FalseAlarms) -> str:
-    """Lay out the percentages for a terminal of 100 columns; it begins with the answer."""
+def format_alarms(alarms: FalseAlarms, *, verbose: bool = False) -> str:
+    """Lay out the percentages for a terminal of 100 columns; it begins with the answer.
+
+    `verbose` names the equations of the paper that the intervals are by.
+    """
     lines = wrap(phrase_alarms(alarms))
     lines += ["", f"False alarms in percent, {name_confidence(0.95)} intervals of the simulation", ""]
     lines += _lay_out(alarms)
     if any(not row.disjoint for row in alarms.rows):
         lines.append("* drawn with replacement: the two groups may share builds")
     lines.append("")
-    for text in explain_alarms(alarms):
+    for text in explain_alarms(alarms, verbose=verbose):
         lines += wrap(text, "  ")
     for warning in alarms.warnings:
         lines += wrap(f"Warning: {warning}.", "  ")
@@ -53,16 +56,16 @@ def _note_pairs(row: AlarmRow) -> str:
     return f" (only {format_count(row.pairs)} distinct pair{'' if row.pairs == 1 else 's'})"
 
 
-def explain_alarms(alarms: FalseAlarms) -> tuple[str, ...]:
+def explain_alarms(alarms: FalseAlarms, *, verbose: bool = False) -> tuple[str, ...]:
     """What the columns mean, what they should be, and how groups were drawn."""
+    rule = "; with builds the paper's equation 17, with one build its two-level model" if verbose else ""
     return (
         f"n = {format_count(alarms.n)} observations in {format_count(alarms.executions)} executions of "
         f"{alarms.builds} builds; {format_count(alarms.comparisons)} comparisons a row, seed {alarms.seed}. "
         f"Method: {alarms.method}.",
-        f"Intervals part: two {name_confidence(alarms.confidence)} intervals do not overlap; with builds the "
-        "paper's equation 17, with one build its two-level model. Of exact intervals "
-        f"{100 * alarms.nominal_overlap:.2g}% would part: the rule is cautious. Welch: p below "
-        f"{alarms.alpha:.3g}; {100 * alarms.alpha:.3g}% would be right.",
+        f"Intervals part: two {name_confidence(alarms.confidence)} intervals do not overlap (the "
+        f"paper's rule{rule}). Of exact intervals {100 * alarms.nominal_overlap:.2g}% would part: the rule "
+        f"is cautious. Welch: p below {alarms.alpha:.3g}; {100 * alarms.alpha:.3g}% would be right.",
         "Executions only: the same builds, their executions taken as independent observations, which they "
         "are not where builds differ.",
         "Without replacement all builds of a comparison differ, as those of two new versions would, so that "
