@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from datamill.cli.needed_metrics import check_metrics_can_come
@@ -18,6 +19,8 @@ from datamill.execution.seen_places import check_needed_folders
 from datamill.execution.user_factors import UserFactor, check_factor_names, read_user_factor
 from datamill.execution.worker import read_offers
 from datamill.experiment.errors import InputError
+from datamill.experiment.fields import list_named_paths
+from datamill.experiment.mistakes import Mistakes
 from datamill.experiment.offers import (
     Offers,
     check_offers,
@@ -26,7 +29,7 @@ from datamill.experiment.offers import (
     withdraw_build_policy,
 )
 from datamill.experiment.parse import parse_experiment
-from datamill.experiment.records import Constraints, Experiment, FleetChoice, Package
+from datamill.experiment.records import Constraints, Experiment, FleetChoice, Limits, Package
 from datamill.experiment.source import Source
 from datamill.results.bundle import BundlePackage, open_bundle
 from datamill.results.trial_record import HostFacts
@@ -71,9 +74,9 @@ def read_experiment_file(given: Path) -> ExperimentFile:
         ) from None
     except UnicodeDecodeError:
         raise InputError("the file is not UTF-8 text", where=str(path)) from None
-    experiment = parse_experiment(text, name=str(path))
-
     source = Source(str(path), text)
+    mistakes = Mistakes()
+    experiment = mistakes.attempt(lambda: parse_experiment(text, name=str(path)), None)
 
     def find(given_path: str, what: str, section: str, index: int) -> Path:
         found = path.parent / Path(given_path).expanduser()
@@ -85,24 +88,39 @@ def read_experiment_file(given: Path) -> ExperimentFile:
             )
         return found
 
-    def inspect(packages: tuple[Package, ...], kind: str) -> tuple[PackageFacts, ...]:
-        return tuple(
-            inspect_package(
-                package.name,
-                find(package.path, f'{kind} "{package.name}"', kind, index),
-                experiment.limits,
-                kind=kind,
-            )
-            for index, package in enumerate(packages)
-        )
+    def inspect(kind: str, limits: Limits, index: int, package: Package) -> PackageFacts:
+        folder = find(package.path, f'{kind} "{package.name}"', kind, index)
+        return inspect_package(package.name, folder, limits, kind=kind)
 
-    packages, loads = inspect(experiment.packages, "package"), inspect(experiment.loads, "load")
-    factors = tuple(
-        read_user_factor(find(given_path, "the factor", "factor", index))
-        for index, given_path in enumerate(experiment.user_factors)
-    )
-    check_factor_names(experiment, tuple(factor.name for factor in factors))
-    check_metrics_can_come(experiment, packages, where=str(path))
+    def inspect_all(kind: str, packages: tuple[Package, ...], limits: Limits) -> tuple[PackageFacts, ...]:
+        found = [
+            mistakes.attempt(partial(inspect, kind, limits, index, package), None)
+            for index, package in enumerate(packages)
+        ]
+        return tuple(facts for facts in found if facts is not None)
+
+    if experiment is None:
+        # Which files are missing does not depend on what else is wrong.
+        for section, name, index, given_path in list_named_paths(source):
+            what = "the factor" if section == "factor" else f'{section} "{name}"'
+            mistakes.attempt(partial(find, given_path, what, section, index), None)
+        mistakes.refuse()
+    assert experiment is not None
+    packages = inspect_all("package", experiment.packages, experiment.limits)
+    loads = inspect_all("load", experiment.loads, experiment.limits)
+    brought = [
+        mistakes.attempt(
+            lambda index=index, given=given: read_user_factor(find(given, "the factor", "factor", index)),  # type: ignore[misc]
+            None,
+        )
+        for index, given in enumerate(experiment.user_factors)
+    ]
+    factors = tuple(factor for factor in brought if factor is not None)
+    if len(factors) == len(brought):
+        names = tuple(factor.name for factor in factors)
+        mistakes.attempt(lambda: check_factor_names(experiment, names), None)
+    mistakes.attempt(lambda: check_metrics_can_come(experiment, packages, where=str(path)), None)
+    mistakes.refuse()
     return ExperimentFile(path, text, experiment, packages, loads, factors)
 
 

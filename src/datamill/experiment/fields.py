@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 from datamill.experiment.errors import InputError
+from datamill.experiment.mistakes import Mistakes
 from datamill.experiment.parse_needs import NEED_KEYS, parse_needs
 from datamill.experiment.records import Package
 from datamill.experiment.source import Source
@@ -126,19 +128,14 @@ def parse_packages(tables: Mapping[str, Any], section: str, source: Source) -> t
         InputError: when one lacks a name or a path, or two have the same name.
     """
     packages: dict[str, Package] = {}
-    for index, entry in enumerate(take_tables(tables, section, source)):
-        source.check_keys(entry, ("name", "path", *NEED_KEYS), section, occurrence=index)
+    mistakes = Mistakes()
+
+    def read(index: int, entry: Mapping[str, Any]) -> None:
         name, path = entry.get("name"), entry.get("path")
         if not isinstance(name, str) or not NAME.fullmatch(name):
             raise InputError(
                 f"a {section} needs a name of letters, digits, dots, underscores and dashes",
                 where=source.locate(section, "name", occurrence=index),
-            )
-        if not isinstance(path, str) or not path:
-            raise InputError(
-                f'{section} "{name}" needs a path',
-                where=source.locate(section, "path", occurrence=index),
-                remedy='Write path = "folder" or path = "file.tar.gz".',
             )
         if name in packages:
             raise InputError(
@@ -146,5 +143,35 @@ def parse_packages(tables: Mapping[str, Any], section: str, source: Source) -> t
                 where=source.locate(section, "name", occurrence=index),
                 remedy=f"Give each {section} a name of its own.",
             )
+        packages[name] = Package(name, "")
+        if not isinstance(path, str) or not path:
+            raise InputError(
+                f'{section} "{name}" needs a path',
+                where=source.locate(section, "path", occurrence=index),
+                remedy='Write path = "folder" or path = "file.tar.gz".',
+            )
         packages[name] = Package(name, path, parse_needs(entry, source, section, index))
+
+    for index, entry in enumerate(take_tables(tables, section, source)):
+        keys = ("name", "path", *NEED_KEYS)
+        mistakes.attempt(partial(source.check_keys, entry, keys, section, occurrence=index), None)
+        mistakes.attempt(partial(read, index, entry), None)
+    mistakes.refuse()
     return tuple(packages.values())
+
+
+def list_named_paths(source: Source) -> Iterator[tuple[str, str, int, str]]:
+    """Yield section, name, occurrence and path of each file or folder that an experiment file names.
+
+    Whatever is wrong with the file is passed over.
+    """
+    try:
+        tables = source.parse()
+    except InputError:
+        return
+    for section in ("package", "load", "factor"):
+        entries = tables.get(section)
+        for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+            path = entry.get("path") if isinstance(entry, dict) else None
+            if isinstance(path, str) and path and "\0" not in path:
+                yield section, str(entry.get("name", "")), index, path

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from datamill.experiment.errors import InputError
 from datamill.experiment.factor_record import Stage
 from datamill.experiment.factors import BACKGROUND_LOAD, FACTORS, NO_LOAD
+from datamill.experiment.mistakes import Mistakes
 from datamill.experiment.records import Experiment, FactorChoice
 
 
@@ -77,27 +79,32 @@ def check_offers(experiment: Experiment, offers: Offers) -> None:
     Raises:
         InputError: with the factor, the level, the reason, and the levels that there are.
     """
+    mistakes = Mistakes()
     for choice in experiment.choices:
         offer = offers.get(choice.name)
-        if offer is None or choice.by_policy:
-            continue
-        where = choice.where or f"factor {choice.name}"
-        if not offer.levels:
-            reason = explain_unavailable(offer) or "this host has no level of it"
-            raise InputError(
-                f'factor "{choice.name}" is not available here: {reason}',
-                where=where,
-                remedy="Leave it out, or run the experiment on another machine; datamill factors lists what "
-                "this one has.",
-            )
-        missing = next((item for item in offer.missing if item.level in _list_named(choice)), None)
-        if missing is not None:
-            name, level = choice.name, missing.level
-            raise InputError(
-                f'level "{level}" of factor "{name}" does not exist here: {missing.reason}',
-                where=where,
-                remedy=f"Levels here: {', '.join(list_available_levels(name, experiment, offers))}.",
-            )
+        if offer is not None and not choice.by_policy:
+            mistakes.attempt(partial(_check_choice, choice, offer, experiment, offers), None)
+    mistakes.refuse()
+
+
+def _check_choice(choice: FactorChoice, offer: FactorOffer, experiment: Experiment, offers: Offers) -> None:
+    where = choice.where or f"factor {choice.name}"
+    if not offer.levels:
+        reason = explain_unavailable(offer) or "this host has no level of it"
+        raise InputError(
+            f'factor "{choice.name}" is not available here: {reason}',
+            where=where,
+            remedy="Leave it out, or run the experiment on another machine; datamill factors lists what "
+            "this one has.",
+        )
+    missing = next((item for item in offer.missing if item.level in _list_named(choice)), None)
+    if missing is not None:
+        name, level = choice.name, missing.level
+        raise InputError(
+            f'level "{level}" of factor "{name}" does not exist here: {missing.reason}',
+            where=where,
+            remedy=f"Levels here: {', '.join(list_available_levels(name, experiment, offers))}.",
+        )
 
 
 def drop_unavailable_policy(experiment: Experiment, offers: Offers) -> Experiment:

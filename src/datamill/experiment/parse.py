@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, TypeVar, get_args
 
 from datamill.experiment.errors import InputError
-from datamill.experiment.factors import FACTORS
 from datamill.experiment.fields import (
-    IDENTIFIER,
     NAME,
     check_between,
     check_one_of,
@@ -18,7 +17,7 @@ from datamill.experiment.fields import (
     take_table,
     take_typed,
 )
-from datamill.experiment.formula import parse_formula
+from datamill.experiment.mistakes import Mistakes
 from datamill.experiment.parse_factors import parse_factor_sections
 from datamill.experiment.parse_fleet import (
     parse_constraints,
@@ -33,21 +32,27 @@ from datamill.experiment.parse_replication import (
     parse_replication,
     parse_stopping_rule,
 )
+from datamill.experiment.parse_responses import parse_responses
 from datamill.experiment.quantities import parse_duration, parse_size
 from datamill.experiment.records import (
     BlockCondition,
+    Constraints,
+    DesignChoice,
     Experiment,
+    FactorChoice,
+    FleetChoice,
     Isolation,
     Limits,
     Package,
-    Response,
     TrialOrder,
 )
-from datamill.experiment.responses import BUILT_IN_UNITS, DEFAULT_RESPONSE
 from datamill.experiment.source import Source
 from datamill.experiment.suggestions import suggest_name
-from datamill.experiment.units import check_unit
 
+_HEAD = (
+    "name", "question", "replicates", "seed", "build", "isolation", "baseline", "confidence", "alpha",
+    "interaction_order", "design", "resolution", "max_points", "strength", "order", "block",
+)  # fmt: skip
 _SECTIONS = (
     "experiment", "replication", "reference", "package", "load", "constraints", "factors", "nuisance",
     "factor", "responses", "limits", "coverage", "fleet",
@@ -70,92 +75,127 @@ def parse_experiment(text: str, *, name: str) -> Experiment:
     """
     source = Source(name, text)
     tables = source.parse()
-    for key in tables:
-        if key not in _SECTIONS:
-            raise InputError(
-                f'unknown section "[{key}]"', where=source.locate(key), remedy=suggest_name(key, _SECTIONS)
-            )
+    mistakes = Mistakes()
+    attempt = mistakes.attempt
+    attempt(lambda: _check_sections(tables, source), None)
     head = take_table(tables, "experiment", source)
-    source.check_keys(
-        head,
-        ("name", "question", "replicates", "seed", "build", "isolation", "baseline",
-         "confidence", "alpha", "interaction_order", "design", "resolution", "max_points", "strength",
-         "order", "block"),
-        "experiment",
-    )  # fmt: skip
+    attempt(lambda: source.check_keys(head, _HEAD, "experiment"), None)
 
     def field(key: str, kind: type[_T], default: _T) -> _T:
         return take_typed(head, key, kind, default, source, "experiment")
 
-    packages = _parse_packages(tables, source)
-    loads = parse_packages(tables, "load", source)
-    sections = parse_factor_sections(tables, loads, source)
-    title = field("name", str, "")
+    def word(key: str, default: str, known: tuple[str, ...]) -> Any:
+        return attempt(
+            lambda: check_one_of(field(key, str, default), known, source, "experiment", key), default
+        )
+
+    def number(key: str, default: int, low: int, high: int) -> int:
+        return attempt(
+            lambda: check_within(field(key, int, default), low, high, source, "experiment", key), default
+        )
+
+    def share(key: str, default: float, low: float, high: float) -> float:
+        return attempt(
+            lambda: check_between(field(key, float, default), low, high, source, "experiment", key), default
+        )
+
+    title = attempt(lambda: _take_title(head, source), "")
+    packages = attempt(lambda: _parse_packages(tables, source), _take_names(tables, "package"))
+    loads = attempt(lambda: parse_packages(tables, "load", source), _take_names(tables, "load"))
+    sections = attempt(lambda: parse_factor_sections(tables, loads, source), None)
+    replication = attempt(lambda: parse_replication(tables, source), None)
+    confidence = share("confidence", 0.95, 0.5, 1.0)
+    nuisance: tuple[FactorChoice, ...] = ()
+    if sections is not None:
+        crossed, others = sections.factors, sections.nuisance
+        nuisance = attempt(lambda: add_build_chance(replication, crossed, others, source), ())
+    replicates = number("replicates", 1, 1, 1_000_000)
+    if replication is not None:
+        replicates = replication.builds * replication.executions
+
+    def take_baseline() -> str:
+        baseline, names = field("baseline", str, ""), [package.name for package in packages]
+        if baseline and baseline not in names:
+            raise InputError(
+                f'the baseline "{baseline}" is not a package of this experiment',
+                where=source.locate("experiment", "baseline"),
+                remedy=suggest_name(baseline, names),
+            )
+        return baseline
+
+    # Without any package, what speaks of packages cannot be right.
+    baseline = attempt(take_baseline, "") if packages else ""
+    until = (
+        attempt(lambda: parse_stopping_rule(tables, packages, confidence, source), None) if packages else None
+    )
+    reference = attempt(lambda: parse_reference(tables, packages, source), None) if packages else None
+    experiment = Experiment(
+        name=title,
+        question=attempt(lambda: field("question", str, ""), ""),
+        replicates=replicates,
+        seed=number("seed", _seed_from_name(title), 0, _LARGEST_SEED),
+        packages=packages,
+        constraints=attempt(lambda: parse_constraints(tables, source), Constraints()),
+        factors=() if sections is None else sections.factors,
+        nuisance=nuisance,
+        loads=loads,
+        user_factors=() if sections is None else sections.user_factors,
+        responses=attempt(lambda: parse_responses(tables, source), ()),
+        limits=attempt(lambda: _parse_limits(tables, source), Limits()),
+        build=word("build", "fresh" if replication is None else "shared", ("fresh", "shared")),
+        isolation=word("isolation", "auto", get_args(Isolation)),
+        baseline=baseline,
+        confidence=confidence,
+        alpha=share("alpha", 0.01, 0.0, 0.5),
+        interaction_order=number("interaction_order", 2, 1, 10),
+        replication=replication,
+        until=until,
+        design=attempt(lambda: parse_design_choice(head, source), DesignChoice()),
+        order=word("order", "random", get_args(TrialOrder)),
+        block=word("block", "none", get_args(BlockCondition)),
+        reference=reference,
+        coverage=attempt(lambda: parse_coverage(tables, source), ()),
+        fleet=attempt(lambda: parse_fleet_choice(tables, source), FleetChoice()),
+    )
+    attempt(lambda: check_guests_needs(experiment, source), None)
+    mistakes.refuse()
+    return experiment
+
+
+def _check_sections(tables: Mapping[str, Any], source: Source) -> None:
+    mistakes = Mistakes()
+
+    def check(key: str) -> None:
+        if key not in _SECTIONS:
+            raise InputError(
+                f'unknown section "[{key}]"', where=source.locate(key), remedy=suggest_name(key, _SECTIONS)
+            )
+
+    for key in tables:
+        mistakes.attempt(partial(check, key), None)
+    mistakes.refuse()
+
+
+def _take_title(head: Mapping[str, Any], source: Source) -> str:
+    title = take_typed(head, "name", str, "", source, "experiment")
     if not NAME.fullmatch(title):
         raise InputError(
             "the experiment needs a name of letters, digits, dots, underscores and dashes",
             where=source.locate("experiment", "name"),
             remedy='Write, say, name = "xz-vs-bzip2".',
         )
-    replication = parse_replication(tables, source)
-    confidence = check_between(field("confidence", float, 0.95), 0.5, 1.0, source, "experiment", "confidence")
-    replicates = check_within(field("replicates", int, 1), 1, 1_000_000, source, "experiment", "replicates")
-    if replication is not None:
-        replicates = replication.builds * replication.executions
-    usual_build = "fresh" if replication is None else "shared"
-    experiment = Experiment(
-        name=title,
-        question=field("question", str, ""),
-        replicates=replicates,
-        seed=check_within(
-            field("seed", int, _seed_from_name(title)), 0, _LARGEST_SEED, source, "experiment", "seed"
-        ),
-        packages=packages,
-        constraints=parse_constraints(tables, source),
-        factors=sections.factors,
-        nuisance=add_build_chance(replication, sections.factors, sections.nuisance, source),
-        loads=loads,
-        user_factors=sections.user_factors,
-        responses=_parse_responses(tables, source),
-        limits=_parse_limits(tables, source),
-        build=check_one_of(
-            field("build", str, usual_build), ("fresh", "shared"), source, "experiment", "build"
-        ),  # type: ignore[arg-type]
-        isolation=check_one_of(
-            field("isolation", str, "auto"),
-            get_args(Isolation),
-            source,
-            "experiment",
-            "isolation",
-        ),  # type: ignore[arg-type]
-        baseline=field("baseline", str, ""),
-        confidence=confidence,
-        alpha=check_between(field("alpha", float, 0.01), 0.0, 0.5, source, "experiment", "alpha"),
-        interaction_order=check_within(
-            field("interaction_order", int, 2), 1, 10, source, "experiment", "interaction_order"
-        ),
-        replication=replication,
-        until=parse_stopping_rule(tables, packages, confidence, source),
-        design=parse_design_choice(head, source),
-        order=check_one_of(
-            field("order", str, "random"), get_args(TrialOrder), source, "experiment", "order"
-        ),  # type: ignore[arg-type]
-        block=check_one_of(
-            field("block", str, "none"), get_args(BlockCondition), source, "experiment", "block"
-        ),  # type: ignore[arg-type]
-        reference=parse_reference(tables, packages, source),
-        coverage=parse_coverage(tables, source),
-        fleet=parse_fleet_choice(tables, source),
+    return title
+
+
+def _take_names(tables: Mapping[str, Any], section: str) -> tuple[Package, ...]:
+    """Names of packages of which something else is wrong: no reference to them is called wrong too."""
+    entries = tables.get(section)
+    given = (
+        [entry.get("name") for entry in entries if isinstance(entry, dict)]
+        if isinstance(entries, list)
+        else []
     )
-    check_guests_needs(experiment, source)
-    names = [package.name for package in packages]
-    if experiment.baseline and experiment.baseline not in names:
-        raise InputError(
-            f'the baseline "{experiment.baseline}" is not a package of this experiment',
-            where=source.locate("experiment", "baseline"),
-            remedy=suggest_name(experiment.baseline, names),
-        )
-    return experiment
+    return tuple(Package(str(name), "") for name in given)
 
 
 def _seed_from_name(name: str) -> int:
@@ -174,75 +214,27 @@ def _parse_packages(tables: Mapping[str, Any], source: Source) -> tuple[Package,
     return packages
 
 
-def _parse_responses(tables: Mapping[str, Any], source: Source) -> tuple[Response, ...]:
-    responses = []
-    for name, entry in take_table(tables, "responses", source).items():
-        section = f"responses.{name}"
-        if not IDENTIFIER.fullmatch(name):
-            raise InputError(
-                f'"{name}" cannot name a response',
-                where=source.locate(section),
-                remedy="Use letters, digits and underscores.",
-            )
-        if not isinstance(entry, dict):
-            raise InputError(
-                f'response "{name}" must be a table',
-                where=source.locate("responses", name),
-                remedy=f"Write [responses.{name}] with unit, formula and direction.",
-            )
-        source.check_keys(entry, ("unit", "formula", "direction"), section)
-        formula = take_typed(entry, "formula", str, name, source, section)
-        if name in FACTORS or name in ("package", "machine") or (name in BUILT_IN_UNITS and formula != name):
-            kind = "built-in response" if name in BUILT_IN_UNITS else "factor"
-            raise InputError(
-                f'"{name}" is the name of a {kind}',
-                where=source.locate(section),
-                remedy="Give the response another name.",
-            )
-        parse_formula(formula, where=source.locate(section, "formula"))
-        unit = take_typed(entry, "unit", str, BUILT_IN_UNITS.get(formula, ""), source, section)
-        if not unit:
-            raise InputError(
-                f'response "{name}" needs a unit',
-                where=source.locate(section),
-                remedy='Write, say, unit = "B/s"; unit = "1" for a plain number.',
-            )
-        direction = take_typed(entry, "direction", str, "", source, section)
-        if direction not in ("higher", "lower"):
-            raise InputError(
-                f'response "{name}" does not say which direction is better'
-                if not direction
-                else f'unknown direction "{direction}"',
-                where=source.locate(section, "direction"),
-                remedy='Write direction = "higher" or direction = "lower".',
-            )
-        responses.append(
-            Response(
-                name=name,
-                unit=check_unit(unit, where=source.locate(section, "unit")),
-                formula=formula,
-                direction=direction,  # type: ignore[arg-type]
-            )
-        )
-    return tuple(responses) or (DEFAULT_RESPONSE,)
-
-
 def _parse_limits(tables: Mapping[str, Any], source: Source) -> Limits:
     table = take_table(tables, "limits", source)
     durations = ("setup_timeout", "run_timeout", "collect_timeout")
     sizes = ("output", "archive", "package", "world", "memory")
     # The least of them lets a shell run a program.
     counts = {"package_files": 1, "processes": 2, "descriptors": 16}
-    source.check_keys(table, (*durations, *sizes, *counts), "limits")
-    given: dict[str, Any] = {}
-    for key in durations:
-        if key in table:
-            given[f"{key}_s"] = parse_duration(table[key], where=source.locate("limits", key))
-    for key in sizes:
-        if key in table:
-            given[f"{key}_bytes"] = parse_size(table[key], where=source.locate("limits", key))
-    for key, least in counts.items():
-        if key in table:
-            count = take_typed(table, key, int, 0, source, "limits")
-            given[key] = check_within(count, least, 1 << 31, source, "limits", key)
-    return Limits(**given)
+
+    def read(key: str) -> tuple[str, Any]:
+        where = source.locate("limits", key)
+        if key in durations:
+            return f"{key}_s", parse_duration(table[key], where=where)
+        if key in sizes:
+            return f"{key}_bytes", parse_size(table[key], where=where)
+        count = take_typed(table, key, int, 0, source, "limits")
+        return key, check_within(count, counts[key], 1 << 31, source, "limits", key)
+
+    known = (*durations, *sizes, *counts)
+    mistakes = Mistakes()
+    mistakes.attempt(lambda: source.check_keys(table, known, "limits"), None)
+    given: list[tuple[str, Any]] = [
+        mistakes.attempt(partial(read, key), (key, None)) for key in known if key in table
+    ]
+    mistakes.refuse()
+    return Limits(**dict(given))

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from datamill.experiment.errors import InputError
@@ -14,6 +14,7 @@ from datamill.experiment.factor_record import Factor
 from datamill.experiment.factors import BACKGROUND_LOAD, FACTORS, NO_LOAD, USUAL_FACTORS
 from datamill.experiment.fields import IDENTIFIER, spell_value, take_table, take_tables, take_typed
 from datamill.experiment.levels import FreeText, WholeNumber, read_range, split_range
+from datamill.experiment.mistakes import Mistakes
 from datamill.experiment.quantities import LONGEST_QUANTITY
 from datamill.experiment.records import FactorChoice, Package, Treatment
 from datamill.experiment.source import Source
@@ -44,14 +45,23 @@ def parse_factor_sections(
         InputError: for an unknown factor or level, a factor that is named twice, and choices that make no
             sense together.
     """
-    paths = _parse_user_factors(tables, source)
+    mistakes = Mistakes()
+    none: tuple[FactorChoice, ...] = ()
+    no_paths: tuple[str, ...] = ()
+    no_factors: Mapping[str, Any] = {}
+    paths = mistakes.attempt(lambda: _parse_user_factors(tables, source), no_paths)
     screening = take_table(tables, "experiment", source).get("design") == "screening"
-    reader = _Reader(source, loads, bool(paths))
-    factors = tuple(
-        reader.read_choice("factors", name, "vary", wanted)
-        for name, wanted in take_table(tables, "factors", source).items()
+    reader = _Reader(source, loads, bool(tables.get("factor")))
+    crossed = mistakes.attempt(lambda: take_table(tables, "factors", source), no_factors)
+    read = [
+        mistakes.attempt(partial(reader.read_choice, "factors", name, "vary", wanted), None)
+        for name, wanted in crossed.items()
+    ]
+    factors = tuple(choice for choice in read if choice is not None)
+    nuisance = mistakes.attempt(
+        lambda: _parse_nuisance(tables, reader, set(crossed), screening=screening), none
     )
-    nuisance = _parse_nuisance(tables, reader, {choice.name for choice in factors}, screening=screening)
+    mistakes.refuse()
     _check_together((*factors, *nuisance), loads, source)
     return FactorSections(factors, nuisance, paths)
 
@@ -91,7 +101,9 @@ def check_user_names(
 
 def _parse_user_factors(tables: Mapping[str, Any], source: Source) -> tuple[str, ...]:
     paths: dict[str, None] = {}
-    for index, entry in enumerate(take_tables(tables, "factor", source)):
+    mistakes = Mistakes()
+
+    def read(index: int, entry: Mapping[str, Any]) -> None:
         source.check_keys(entry, ("path",), "factor", occurrence=index)
         path = entry.get("path")
         if not isinstance(path, str) or not path:
@@ -106,6 +118,10 @@ def _parse_user_factors(tables: Mapping[str, Any], source: Source) -> tuple[str,
                 where=source.locate("factor", "path", occurrence=index),
             )
         paths[path] = None
+
+    for index, entry in enumerate(take_tables(tables, "factor", source)):
+        mistakes.attempt(partial(read, index, entry), None)
+    mistakes.refuse()
     return tuple(paths)
 
 
@@ -113,11 +129,10 @@ def _parse_nuisance(
     tables: Mapping[str, Any], reader: _Reader, crossed: set[str], *, screening: bool
 ) -> tuple[FactorChoice, ...]:
     source = reader.source
-    table = dict(take_table(tables, "nuisance", source))
-    policy = take_typed(table, "policy", str, "", source, "nuisance")
-    table.pop("policy", None)
-    choices = []
-    for name, given in table.items():
+    given_table = take_table(tables, "nuisance", source)
+    table = {name: given for name, given in given_table.items() if name != "policy"}
+
+    def read(name: str, given: object) -> FactorChoice:
         where = source.locate("nuisance", name)
         if name in crossed:
             raise InputError(
@@ -139,15 +154,25 @@ def _parse_nuisance(
                 where=where,
                 remedy=suggest_name(treatment, TREATMENTS),
             )
-        choices.append(reader.read_choice("nuisance", name, treatment, wanted))
-    if policy:
+        return reader.read_choice("nuisance", name, treatment, wanted)
+
+    def find_policy() -> Treatment | None:
+        policy = take_typed(given_table, "policy", str, "", source, "nuisance")
         known = next((item for item in TREATMENTS if item == policy), None)
-        if known is None:
+        if policy and known is None:
             raise InputError(
                 f'unknown policy "{policy}"',
                 where=source.locate("nuisance", "policy"),
                 remedy=suggest_name(policy, TREATMENTS),
             )
+        return known
+
+    mistakes = Mistakes()
+    known = mistakes.attempt(find_policy, None)
+    read_choices = [mistakes.attempt(partial(read, name, given), None) for name, given in table.items()]
+    mistakes.refuse()
+    choices = [choice for choice in read_choices if choice is not None]
+    if known is not None:
         for name, treatments in USUAL_FACTORS.items():
             # A screening varies them anyway, each at the two levels that suit it.
             if name not in crossed and name not in table and not (screening and known == "vary"):
@@ -209,7 +234,11 @@ class _Reader:
                 where=where,
                 remedy='Name some, or write a share such as "100%".',
             )
-        levels = tuple(self._read_level(factor, level, where) for level in listed)
+        mistakes = Mistakes()
+        levels = tuple(
+            mistakes.attempt(partial(self._read_level, factor, level, where), "") for level in listed
+        )
+        mistakes.refuse()
         repeated = next((level for level, count in Counter(levels).items() if count > 1), None)
         if repeated is not None:
             raise InputError(f'level "{repeated}" of factor "{name}" is named twice', where=where)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
+from functools import partial
 from typing import Any, get_args
 
 from datamill.experiment.errors import InputError
 from datamill.experiment.factors import FACTORS
 from datamill.experiment.fields import check_one_of, check_within, spell_value, take_table, take_typed
+from datamill.experiment.mistakes import Mistakes
 from datamill.experiment.quantities import LONGEST_QUANTITY, parse_clock, parse_size
 from datamill.experiment.records import (
     BuildPlace,
@@ -42,7 +44,10 @@ def parse_constraints(tables: Mapping[str, Any], source: Source) -> Constraints:
         InputError: for an unknown key or a value that cannot be, with the line.
     """
     table = take_table(tables, "constraints", source)
-    source.check_keys(table, (*_EXAMPLES, "min_memory", "min_cores", "min_clock", "counters"), "constraints")
+    mistakes = Mistakes()
+    attempt = mistakes.attempt
+    known = (*_EXAMPLES, "min_memory", "min_cores", "min_clock", "counters")
+    attempt(lambda: source.check_keys(table, known, "constraints"), None)
 
     def texts(key: str) -> tuple[str, ...]:
         given = table.get(key, [])
@@ -61,22 +66,26 @@ def parse_constraints(tables: Mapping[str, Any], source: Source) -> Constraints:
             )
         return tuple(dict.fromkeys(listed))
 
-    cores = take_typed(table, "min_cores", int, 0, source, "constraints")
-    clock_khz = 0
-    if "min_clock" in table:
-        clock_khz = parse_clock(table["min_clock"], where=source.locate("constraints", "min_clock"))
-    return Constraints(
-        arch=texts("arch"),
-        min_memory_bytes=parse_size(
-            table.get("min_memory", 0), where=source.locate("constraints", "min_memory")
-        ),
-        min_cores=check_within(cores, 0, 1 << 20, source, "constraints", "min_cores"),
-        min_clock_khz=clock_khz,
-        cpu_model=texts("cpu_model"),
-        distribution=texts("distribution"),
-        counters=take_typed(table, "counters", bool, False, source, "constraints"),
-        workers=texts("workers"),
+    def count_cores() -> int:
+        cores = take_typed(table, "min_cores", int, 0, source, "constraints")
+        return check_within(cores, 0, 1 << 20, source, "constraints", "min_cores")
+
+    def measure(key: str, parse: Callable[..., int]) -> int:
+        where = source.locate("constraints", key)
+        return attempt(lambda: parse(table[key], where=where), 0) if key in table else 0
+
+    constraints = Constraints(
+        arch=attempt(lambda: texts("arch"), ()),
+        min_memory_bytes=measure("min_memory", parse_size),
+        min_cores=attempt(count_cores, 0),
+        min_clock_khz=measure("min_clock", parse_clock),
+        cpu_model=attempt(lambda: texts("cpu_model"), ()),
+        distribution=attempt(lambda: texts("distribution"), ()),
+        counters=attempt(lambda: take_typed(table, "counters", bool, False, source, "constraints"), False),
+        workers=attempt(lambda: texts("workers"), ()),
     )
+    mistakes.refuse()
+    return constraints
 
 
 def parse_coverage(tables: Mapping[str, Any], source: Source) -> tuple[HardwareCoverage, ...]:
@@ -85,9 +94,13 @@ def parse_coverage(tables: Mapping[str, Any], source: Source) -> tuple[HardwareC
     Raises:
         InputError: for an unknown dimension, or what is neither a percentage nor a whole number above 0.
     """
-    return tuple(
-        _read_coverage(name, given, source) for name, given in take_table(tables, "coverage", source).items()
-    )
+    mistakes = Mistakes()
+    read = [
+        mistakes.attempt(partial(_read_coverage, name, given, source), None)
+        for name, given in take_table(tables, "coverage", source).items()
+    ]
+    mistakes.refuse()
+    return tuple(item for item in read if item is not None)
 
 
 def _read_coverage(name: str, given: object, source: Source) -> HardwareCoverage:
@@ -136,23 +149,33 @@ def parse_fleet_choice(tables: Mapping[str, Any], source: Source) -> FleetChoice
     """
     table = take_table(tables, "fleet", source)
     usual = FleetChoice()
-    source.check_keys(table, tuple(FleetChoice.__dataclass_fields__), "fleet")
+    mistakes = Mistakes()
+    mistakes.attempt(lambda: source.check_keys(table, tuple(FleetChoice.__dataclass_fields__), "fleet"), None)
 
     def word(key: str, default: str, known: tuple[str, ...]) -> Any:
-        return check_one_of(
-            take_typed(table, key, str, default, source, "fleet"), known, source, "fleet", key
-        )
+        def read() -> str:
+            given = take_typed(table, key, str, default, source, "fleet")
+            return check_one_of(given, known, source, "fleet", key)
+
+        return mistakes.attempt(read, default)
 
     def number(key: str, default: int, low: int, high: int) -> int:
-        given = take_typed(table, key, int, default, source, "fleet")
-        return check_within(given, low, high, source, "fleet", key)
+        def read() -> int:
+            given = take_typed(table, key, int, default, source, "fleet")
+            return check_within(given, low, high, source, "fleet", key)
 
-    return FleetChoice(
+        return mistakes.attempt(read, default)
+
+    choice = FleetChoice(
         reboot=word("reboot", usual.reboot, get_args(RebootPolicy)),
         block_trials=number("block_trials", usual.block_trials, 1, 1_000_000),
         redundancy=number("redundancy", usual.redundancy, 0, 1_000),
         debug=word("debug", usual.debug, get_args(DebugPolicy)),
         build_on=word("build_on", usual.build_on, get_args(BuildPlace)),
-        public=take_typed(table, "public", bool, usual.public, source, "fleet"),
+        public=mistakes.attempt(
+            lambda: take_typed(table, "public", bool, usual.public, source, "fleet"), usual.public
+        ),
         most_attempts=number("most_attempts", usual.most_attempts, 1, 100),
     )
+    mistakes.refuse()
+    return choice

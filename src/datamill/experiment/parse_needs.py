@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 from datamill.experiment.errors import InputError
+from datamill.experiment.mistakes import Mistakes
 from datamill.experiment.records import Experiment, KernelInterface, PackageNeeds
 from datamill.experiment.source import Source
 from datamill.experiment.suggestions import suggest_name
@@ -43,16 +44,18 @@ def parse_needs(entry: Mapping[str, Any], source: Source, section: str, index: i
             )
         return tuple(dict.fromkeys(given))
 
-    devices = texts("devices", '"/dev/kvm"')
-    for device in devices:
-        if not device.startswith("/dev/") or posixpath.normpath(device) != device:
-            raise InputError(
-                f'"{device}" is not the path of a device',
-                where=source.locate(section, "devices", occurrence=index),
-                remedy='Name devices by plain paths such as "/dev/kvm".',
-            )
-    kernel: list[KernelInterface] = []
-    for text in texts("kernel", '"perf_events"'):
+    def read_devices() -> tuple[str, ...]:
+        devices = texts("devices", '"/dev/kvm"')
+        for device in devices:
+            if not device.startswith("/dev/") or posixpath.normpath(device) != device:
+                raise InputError(
+                    f'"{device}" is not the path of a device',
+                    where=source.locate(section, "devices", occurrence=index),
+                    remedy='Name devices by plain paths such as "/dev/kvm".',
+                )
+        return devices
+
+    def read_interface(text: str) -> KernelInterface:
         interface = next((item for item in _INTERFACES if item == text), None)
         if interface is None:
             raise InputError(
@@ -60,16 +63,32 @@ def parse_needs(entry: Mapping[str, Any], source: Source, section: str, index: i
                 where=source.locate(section, "kernel", occurrence=index),
                 remedy=suggest_name(text, _INTERFACES),
             )
-        kernel.append(interface)
-    folders = texts("folders", '"/home/me/spec2017"')
-    for folder in folders:
-        if not folder.startswith("/") or posixpath.normpath(folder) != folder or folder == "/":
-            raise InputError(
-                f'"{folder}" is not the whole path of a folder',
-                where=source.locate(section, "folders", occurrence=index),
-                remedy='Name folders by plain paths from the root, such as "/home/me/spec", without ~ and ..',
-            )
-    return PackageNeeds(flag("network"), devices, tuple(kernel), flag("privileged"), folders)
+        return interface
+
+    def read_folders() -> tuple[str, ...]:
+        folders = texts("folders", '"/home/me/spec2017"')
+        for folder in folders:
+            if not folder.startswith("/") or posixpath.normpath(folder) != folder or folder == "/":
+                raise InputError(
+                    f'"{folder}" is not the whole path of a folder',
+                    where=source.locate(section, "folders", occurrence=index),
+                    remedy='Name folders by plain paths from the root, such as "/home/me/spec", without ~ '
+                    "and ..",
+                )
+        return folders
+
+    mistakes = Mistakes()
+    needs = PackageNeeds(
+        mistakes.attempt(lambda: flag("network"), False),
+        mistakes.attempt(read_devices, ()),
+        mistakes.attempt(
+            lambda: tuple(read_interface(text) for text in texts("kernel", '"perf_events"')), ()
+        ),
+        mistakes.attempt(lambda: flag("privileged"), False),
+        mistakes.attempt(read_folders, ()),
+    )
+    mistakes.refuse()
+    return needs
 
 
 def check_guests_needs(experiment: Experiment, source: Source) -> None:

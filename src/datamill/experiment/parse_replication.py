@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, cast, get_args
 
 from datamill.experiment.errors import InputError
@@ -12,6 +13,7 @@ from datamill.experiment.fields import (
     take_table,
     take_typed,
 )
+from datamill.experiment.mistakes import Mistakes
 from datamill.experiment.quantities import parse_duration, parse_share
 from datamill.experiment.records import (
     DesignChoice,
@@ -41,25 +43,29 @@ def parse_replication(tables: Mapping[str, Any], source: Source) -> Replication 
     if "replication" not in tables:
         return None
     table = take_table(tables, "replication", source)
-    source.check_keys(table, _REPLICATION, "replication")
     head = take_table(tables, "experiment", source)
-    if "replicates" in head:
-        raise InputError(
-            "replicates and [replication] both say how often trials are repeated",
-            where=source.locate("experiment", "replicates"),
-            remedy="Leave replicates out: they are builds times executions.",
-        )
-    counts = {
-        key: check_within(
-            take_typed(table, key, int, 1 if key in ("builds", "executions") else 0, source, "replication"),
-            1 if key in ("builds", "executions") else 0,
-            most,
-            source,
-            "replication",
-            key,
-        )
-        for key, most in _MOST.items()
-    }
+
+    def refuse_replicates() -> None:
+        if "replicates" in head:
+            raise InputError(
+                "replicates and [replication] both say how often trials are repeated",
+                where=source.locate("experiment", "replicates"),
+                remedy="Leave replicates out: they are builds times executions.",
+            )
+
+    def count(key: str) -> int:
+        least = 1 if key in ("builds", "executions") else 0
+        given = take_typed(table, key, int, least, source, "replication")
+        return check_within(given, least, _MOST[key], source, "replication", key)
+
+    mistakes = Mistakes()
+    mistakes.attempt(lambda: source.check_keys(table, _REPLICATION, "replication"), None)
+    mistakes.attempt(refuse_replicates, None)
+    counts = {key: mistakes.attempt(partial(count, key), 1) for key in _MOST}
+    randomise_builds = mistakes.attempt(
+        lambda: take_typed(table, "randomise_builds", bool, False, source, "replication"), False
+    )
+    mistakes.refuse()
     if counts["warmup"] and not counts["measurements"]:
         raise InputError(
             "warmup counts measurements, and measurements does not say how many there are behind them",
@@ -73,10 +79,7 @@ def parse_replication(tables: Mapping[str, Any], source: Source) -> Replication 
             where=source.locate("experiment", "build"),
             remedy="Leave build out.",
         )
-    return Replication(
-        **counts,
-        randomise_builds=take_typed(table, "randomise_builds", bool, False, source, "replication"),
-    )
+    return Replication(**counts, randomise_builds=randomise_builds)
 
 
 def add_build_chance(
@@ -245,11 +248,21 @@ def parse_reference(
     if "reference" not in tables:
         return None
     table = take_table(tables, "reference", source)
-    source.check_keys(table, ("package", "every"), "reference")
     names = tuple(package.name for package in packages)
-    package = take_typed(table, "package", str, names[0] if len(names) == 1 else "", source, "reference")
-    every = take_typed(table, "every", int, 20, source, "reference")
-    return Reference(
-        package=check_one_of(package, names, source, "reference", "package"),
-        every=check_within(every, 1, 1_000_000, source, "reference", "every"),
+
+    def choose_package() -> str:
+        usual = names[0] if len(names) == 1 else ""
+        package = take_typed(table, "package", str, usual, source, "reference")
+        return check_one_of(package, names, source, "reference", "package")
+
+    def count_every() -> int:
+        every = take_typed(table, "every", int, 20, source, "reference")
+        return check_within(every, 1, 1_000_000, source, "reference", "every")
+
+    mistakes = Mistakes()
+    mistakes.attempt(lambda: source.check_keys(table, ("package", "every"), "reference"), None)
+    reference = Reference(
+        package=mistakes.attempt(choose_package, ""), every=mistakes.attempt(count_every, 20)
     )
+    mistakes.refuse()
+    return reference

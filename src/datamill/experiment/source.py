@@ -7,10 +7,11 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from datamill.experiment.errors import InputError
+from datamill.experiment.mistakes import Mistakes
 from datamill.experiment.suggestions import suggest_name
 from datamill.experiment.toml_budget import check_toml_budget
 
@@ -42,9 +43,13 @@ class Source:
             ) from None
 
     def locate(self, section: str, key: str = "", *, occurrence: int = 0) -> str:
-        """Return `file:line` of a section or of a key in it; `occurrence` counts `[[section]]` tables."""
+        """Return `file:line` of a section or of a key in it; `occurrence` counts `[[section]]` tables.
+
+        A key that is not there has its section's line.
+        """
         label = f"[{section}]" + (f" {key}" if key else "")
-        number = self._lines.get((section, occurrence), {}).get(key)
+        lines = self._lines.get((section, occurrence), {})
+        number = lines.get(key, lines.get(""))
         return f"{self.name}: {label}" if number is None else f"{self.name}:{number}: {label}"
 
     @cached_property
@@ -67,19 +72,24 @@ class Source:
     def check_keys(
         self, table: Mapping[str, Any], known: Iterable[str], section: str, *, occurrence: int = 0
     ) -> None:
-        """Refuse a key that is not known.
+        """Refuse keys that are not known.
 
         Raises:
-            InputError: with the line and the nearest known key.
+            InputError: with the line of each and the nearest known key.
         """
-        known = tuple(known)
-        for key in table:
+        known, mistakes = tuple(known), Mistakes()
+
+        def check(key: str) -> None:
             if key not in known:
                 raise InputError(
                     f'unknown key "{key}"',
                     where=self.locate(section, key, occurrence=occurrence),
                     remedy=suggest_name(key, known),
                 )
+
+        for key in table:
+            mistakes.attempt(partial(check, key), None)
+        mistakes.refuse()
 
 
 def _read_header(text: str) -> str | None:
