@@ -15,7 +15,7 @@ import click
 def serve(arguments: tuple[str, ...]) -> None:
     """Run the coordinator of a fleet: web pages, API, and the broker that carries trials to workers."""
     # The coordinator is a program of its own: commands load without it, and signals reach it directly.
-    if not any(argument in ("--help", "-h") for argument in arguments):
+    if not any(argument in ("--help", "-h", "--version") for argument in arguments):
         click.echo(
             "Starting the coordinator: its database, broker and web server take some seconds …", err=True
         )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import ipaddress
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
+
+import click
 
 from datamill import __version__
 from datamill.experiment.errors import InputError
@@ -58,8 +60,9 @@ def parse_options(arguments: list[str]) -> ServeOptions:
 
     Raises:
         InputError: when they contradict each other.
+        SystemExit: after the help, the version, or what is wrong with an argument.
     """
-    given = _make_parser().parse_args(arguments)
+    given = _read_arguments(arguments)
     host, port = _parse_listen(given.listen)
     if (given.tls_cert is None) != (given.tls_key is None):
         raise InputError("certificate and key belong together", where="--tls-cert", remedy="Give both.")
@@ -71,7 +74,7 @@ def parse_options(arguments: list[str]) -> ServeOptions:
             where="--nats",
             remedy="Give --nats URL and --nats-account-seed FILE; leave both out for a broker of our own.",
         )
-    if not given.nats and (given.nats_replicas != 1 or given.nats_account or given.nats_ca):
+    if not given.nats and (given.nats_replicas != "1" or given.nats_account or given.nats_ca):
         raise InputError(
             "this is about a broker of yours", where="--nats-…", remedy="Name it with --nats URL."
         )
@@ -88,7 +91,7 @@ def parse_options(arguments: list[str]) -> ServeOptions:
         nats_urls=tuple(given.nats),
         nats_account_seed=given.nats_account_seed,
         nats_account=given.nats_account,
-        nats_replicas=given.nats_replicas,
+        nats_replicas=int(given.nats_replicas),
         nats_authority=given.nats_ca,
         nats_port=given.nats_port,
         proxies=tuple(_parse_proxy(text) for text in given.proxy),
@@ -118,73 +121,107 @@ def _parse_proxy(text: str) -> str:
         ) from None
 
 
-def _make_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="datamill serve",
-        description="Run the coordinator of a fleet: web pages, API, and the broker that carries trials to "
-        "workers. Ends with Ctrl-C; nothing is lost, however it ends.",
+def _read_arguments(arguments: list[str]) -> SimpleNamespace:
+    command = click.Command(
+        "datamill serve",
+        params=_make_parameters(),
+        help="Run the coordinator of a fleet: web pages, API, and the broker that carries trials to "
+        "workers.\n\n"
+        "Ends with Ctrl-C; nothing is lost, however it ends.",
         epilog="docs/coordinator.md: TLS, PostgreSQL, NATS clusters, backup, upgrade.",
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
-    add = parser.add_argument
-    add(
-        "--data",
-        type=Path,
-        default=default_data_folder(),
-        metavar="DIR",
-        help="where its state is (%(default)s)",
-    )
-    add("--listen", default=DEFAULT_LISTEN, metavar="HOST:PORT", help="address of web and API (%(default)s)")
-    add(
-        "--public-name",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="a further name or address under which machines reach it, for its certificate; may be repeated",
-    )
-    add("--tls", action="store_true", help="speak TLS on loopback too; other addresses always do")
-    add(
-        "--tls-cert",
-        type=Path,
-        metavar="FILE",
-        help="certificate (chain) of yours instead of our own authority's",
-    )
-    add("--tls-key", type=Path, metavar="FILE", help="its key")
-    add("--tls-ca", type=Path, metavar="FILE", help="whom workers trust; default: the last of the chain")
-    add(
-        "--database",
-        default="",
-        metavar="URL",
-        help="postgres://USER:PASSWORD@HOST:PORT/NAME; default: SQLite",
-    )
-    add("--nats", action="append", default=[], metavar="URL", help="a broker of yours; may be repeated")
-    add("--nats-account-seed", type=Path, metavar="FILE", help="seed (SA…) of the account there")
-    add("--nats-account", default="", metavar="KEY", help="the account (A…) when the seed is its signing key")
-    add(
-        "--nats-replicas",
-        type=int,
-        choices=(1, 3, 5),
-        default=1,
-        help="of earlier versions; nothing is kept there any more",
-    )
-    add(
-        "--nats-ca",
-        type=Path,
-        metavar="FILE",
-        help="authority of that broker's certificate; default: the system's",
-    )
-    add(
-        "--nats-port",
-        type=int,
-        default=0,
-        metavar="PORT",
-        help="port of our own broker; default: the one it had",
-    )
-    add(
-        "--proxy",
-        action="append",
-        default=[],
-        metavar="ADDRESS",
-        help="a reverse proxy whose X-Forwarded-For is believed; may be repeated; default: nobody's",
-    )
-    parser.add_argument("--version", action="version", version=f"datamill serve {__version__}")
-    return parser
+    try:
+        return SimpleNamespace(**command.make_context(command.name, list(arguments)).params)
+    except click.exceptions.Exit as end:
+        raise SystemExit(end.exit_code) from None
+    except click.ClickException as problem:
+        problem.show()
+        raise SystemExit(problem.exit_code) from None
+
+
+def _make_parameters() -> list[click.Parameter]:
+    folder = default_data_folder()
+    path = click.Path(path_type=Path)
+    return [
+        click.Option(
+            ["--data"], type=path, default=folder, metavar="DIR", help=f"Where its state is [{folder}]."
+        ),
+        click.Option(
+            ["--listen"],
+            default=DEFAULT_LISTEN,
+            metavar="HOST:PORT",
+            help=f"Address of web and API [{DEFAULT_LISTEN}].",
+        ),
+        click.Option(
+            ["--public-name"],
+            multiple=True,
+            metavar="NAME",
+            help="A further name or address under which machines reach it, for its certificate; may be "
+            "repeated.",
+        ),
+        click.Option(["--tls"], is_flag=True, help="Speak TLS on loopback too; other addresses always do."),
+        click.Option(
+            ["--tls-cert"],
+            type=path,
+            metavar="FILE",
+            help="Certificate (chain) of yours instead of our own authority's.",
+        ),
+        click.Option(["--tls-key"], type=path, metavar="FILE", help="Its key."),
+        click.Option(
+            ["--tls-ca"], type=path, metavar="FILE", help="Whom workers trust [the last of the chain]."
+        ),
+        click.Option(
+            ["--database"],
+            default="",
+            metavar="URL",
+            help="postgres://USER:PASSWORD@HOST:PORT/NAME [SQLite].",
+        ),
+        click.Option(
+            ["--nats"], multiple=True, metavar="URL", help="A broker of yours; may be repeated [our own]."
+        ),
+        click.Option(
+            ["--nats-account-seed"], type=path, metavar="FILE", help="Seed (SA…) of the account there."
+        ),
+        click.Option(
+            ["--nats-account"],
+            default="",
+            metavar="KEY",
+            help="The account (A…) when the seed is its signing key.",
+        ),
+        # Of earlier versions: nothing is kept there any more, and scripts that name it go on working.
+        click.Option(["--nats-replicas"], type=click.Choice(("1", "3", "5")), default="1", hidden=True),
+        click.Option(
+            ["--nats-ca"],
+            type=path,
+            metavar="FILE",
+            help="Authority of that broker's certificate [the system's].",
+        ),
+        click.Option(
+            ["--nats-port"],
+            type=int,
+            default=0,
+            metavar="PORT",
+            help="Port of our own broker [the one it had].",
+        ),
+        click.Option(
+            ["--proxy"],
+            multiple=True,
+            metavar="ADDRESS",
+            help="A reverse proxy whose X-Forwarded-For is believed; may be repeated [nobody's].",
+        ),
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_print_version,
+            help="Show the version and exit.",
+        ),
+    ]
+
+
+def _print_version(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:  # noqa: ARG001
+    if wanted:
+        click.echo(f"datamill serve {__version__}")
+        context.exit()
