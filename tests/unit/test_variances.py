@@ -236,7 +236,7 @@ def test_a_trend_through_whole_executions_is_not_called_warm_up() -> None:
 
 
 def test_steady_measurements_have_no_trend_and_no_warning() -> None:
-    found = analyze_version(plant(12, 4, 40, (1.0, 1.0, 0.5)), 0.95)
+    found = analyze_version(plant(20, 4, 40, (1.0, 1.0, 0.5)), 0.95)
     assert found.order.trend is None
     assert found.order.autocorrelation is None
     assert found.warnings == ()

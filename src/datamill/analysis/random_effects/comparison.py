@@ -22,6 +22,7 @@ from datamill.analysis.random_effects.comparison_records import (
     VersionVerdict,
 )
 from datamill.analysis.random_effects.records import NestedValues
+from datamill.analysis.random_effects.unlike_shapes import warn_of_shapes
 from datamill.analysis.random_effects.version_means import estimate_version_mean
 from datamill.analysis.records import Ratio
 from datamill.analysis.satterthwaite import combine_freedom
@@ -101,6 +102,7 @@ def compare_versions(
                 [(values[version.version], values[base.version]) for version, base in pairs]
             ),
             *_warn_of_changes(changes),
+            *warn_of_shapes(means, changes),
         ),
     )
 

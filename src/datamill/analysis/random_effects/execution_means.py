@@ -8,7 +8,7 @@ import numpy as np
 
 from datamill._native import nested_means
 from datamill.analysis.model_data.cells import FloatArray, IntArray
-from datamill.analysis.random_effects.records import NestedValues
+from datamill.analysis.random_effects.records import Level, NestedValues
 
 #: A spread below this many roundings of a value is none.
 _ROUNDINGS = 8.0
@@ -43,6 +43,13 @@ def average_executions(nested: NestedValues) -> ExecutionMeans:
     # Deviations of equal values are exactly 0, and so is then what they vary by.
     means, within, build_means = nested_means(nested.values - origin, nested.executions, nested.builds)
     return ExecutionMeans(origin, means, within, np.diff(nested.executions), nested.builds, build_means)
+
+
+def list_units(averaged: ExecutionMeans, nested: NestedValues, level: Level) -> FloatArray:
+    """Means of the units of a level as deviations from `origin`: of builds, executions or measurements."""
+    if level == "build":
+        return averaged.build_means
+    return averaged.means if level == "execution" else nested.values - averaged.origin
 
 
 def is_rounding(spread: float, *nested: NestedValues) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.stats import norm
 
 from datamill.analysis.contrast import find_critical
-from datamill.analysis.random_effects.execution_means import average_executions
+from datamill.analysis.random_effects.execution_means import ExecutionMeans, average_executions, list_units
 from datamill.analysis.random_effects.mean_squares import (
     NestedSquares,
     compute_mean_squares,
@@ -28,6 +28,7 @@ from datamill.analysis.random_effects.records import PLURALS, Level, NestedValue
 from datamill.analysis.random_effects.reml import fit_reml
 from datamill.analysis.random_effects.shares import bound_shares
 from datamill.analysis.records import Interval
+from datamill.analysis.skewed_means import find_telling_skewness
 from datamill.experiment.errors import InputError
 
 #: Unweighted means of builds and mean squares; or restricted maximum likelihood.
@@ -93,7 +94,7 @@ def estimate_variances(
         uncertainty=shares.uncertainty,
         variation=shares.variation,
         method=name,
-        warnings=_list_warnings(nested, found, solved),
+        warnings=_list_warnings(nested, averaged, found, solved),
     )
 
 
@@ -103,7 +104,9 @@ def _bound_as_paper(mean: float, found: NestedSquares, confidence: float) -> Int
     return Interval(mean, mean - margin, mean + margin)
 
 
-def _list_warnings(nested: NestedValues, found: NestedSquares, solved: dict[Level, float]) -> tuple[str, ...]:
+def _list_warnings(
+    nested: NestedValues, averaged: ExecutionMeans, found: NestedSquares, solved: dict[Level, float]
+) -> tuple[str, ...]:
     """What limits the estimate of one version."""
     top, warnings = found.squares[0].level, []
     if "build" in found.unknown:
@@ -123,6 +126,12 @@ def _list_warnings(nested: NestedValues, found: NestedSquares, solved: dict[Leve
         )
     elif found.top_count < _FEW_FOR_SHAPE:
         warnings.append(f"there are {found.top_count} {PLURALS[top]} only: {_presume(top)}")
+    elif skewness := find_telling_skewness(list_units(averaged, nested, top)):
+        warnings.append(
+            f"means of {PLURALS[top]} are skewed (L-skewness {skewness:.2f}), and {found.top_count} of them are "
+            "few for that: the interval presumes that they are normal, and of so skewed ones intervals at 95% "
+            "hold the mean in 84 to 93% of experiments, in as few as 60% where the variance is infinite"
+        )
     if all(item.value == 0 for item in found.squares):
         warnings.append(
             f"all {len(nested.values)} measurements are equal: either the response is deterministic, or its "

@@ -8,10 +8,11 @@ from scipy.special import ndtri
 
 from datamill.analysis.contrast import find_critical
 from datamill.analysis.random_effects.comparison_records import VersionMean
-from datamill.analysis.random_effects.execution_means import average_executions, is_rounding
+from datamill.analysis.random_effects.execution_means import average_executions, is_rounding, list_units
 from datamill.analysis.random_effects.mean_squares import compute_mean_squares, compute_paper_variance
 from datamill.analysis.random_effects.records import NestedValues
 from datamill.analysis.records import Interval
+from datamill.analysis.skewed_means import find_telling_skewness
 from datamill.experiment.errors import InputError
 
 
@@ -53,4 +54,5 @@ def estimate_version_mean(values: NestedValues, confidence: float) -> VersionMea
         df=found.top_df,
         variance=variance,
         spread=math.sqrt(variance * found.top_count),
+        skewness=0.0 if alike else find_telling_skewness(list_units(averaged, values, top.level)),
     )
