@@ -1,4 +1,4 @@
-"""Means of skewed builds: their intervals hold too rarely, and nearly all that do not hold come with a warning."""
+"""Means of skewed builds: their intervals hold too rarely, and most that do not hold come with a warning."""
 
 from collections.abc import Callable
 

@@ -21,9 +21,9 @@ def warn_of_shapes(means: Sequence[VersionMean], changes: Sequence[VersionChange
             f"{mean.version} ({PLURALS[mean.level]} have L-skewness {mean.skewness:.2f})" for mean in skewed
         )
         warnings.append(
-            f"skewed for so few {PLURALS[skewed[0].level]}: {names}. Where another version is not skewed alike, "
-            "intervals of their difference at 95% hold in 80 to 93% of experiments, in as few as 60% where the "
-            "variance is infinite; where all are alike, they hold as stated"
+            f"skewed for so few {PLURALS[skewed[0].level]}: {names}. Where another version is not skewed "
+            "alike, intervals of their difference at 95% hold in 80 to 93% of experiments, in as few as 60% "
+            "where the variance is infinite; where all are alike, they hold as stated"
         )
     few = [change for change in changes if change.detected and not change.common_builds]
     few = [change for change in few if min(units[change.version], units[change.baseline]) < _FEW]
@@ -31,7 +31,7 @@ def warn_of_shapes(means: Sequence[VersionMean], changes: Sequence[VersionChange
         least = min(min(units[change.version], units[change.baseline]) for change in few)
         warnings.append(
             f"a change that rests on {least} {PLURALS[means[0].level]} presumes means that are normal, or of "
-            "one shape in both versions: where one version alone is skewed, equal ones of five builds seem to "
-            "differ in 8 to 22% of experiments at 95%, where it is slow in one build of ten in half of them"
+            "one shape in both versions: where one version alone is skewed, equal ones of five builds seem "
+            "to differ in 8 to 22% of experiments at 95%, where it is slow in one build of ten in half"
         )
     return warnings
