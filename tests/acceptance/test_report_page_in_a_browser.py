@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from answered_study import render_page
 from planted_study import plan_study
-
-from datamill.report.page.experiment_page import render_page
 
 CHROMIUM = next((found for name in ("chromium", "google-chrome") if (found := shutil.which(name))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to open the page with")

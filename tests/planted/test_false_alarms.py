@@ -7,13 +7,13 @@ from itertools import product
 import numpy as np
 import polars as pl
 import pytest
+from answered_study import write_answer
 from planted_study import plan_study
 from scipy.stats import binom
 
 from datamill.analysis.influence import rank_terms
 from datamill.analysis.linear.model import fit_linear_model
 from datamill.analysis.model_data.cells import Factor, gather_cells
-from datamill.report.page.answer import write_answer
 
 ALPHA = 0.01
 LEVELS = {"package": ("a", "b"), "opt": ("-O0", "-O2", "-O3"), "aslr": ("on", "off")}

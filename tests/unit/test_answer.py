@@ -4,11 +4,10 @@ import re
 
 import numpy as np
 import pytest
+from answered_study import render_page, write_answer
 from planted_study import Point, plan_study
 
 from datamill.report.numbers import format_ceiling
-from datamill.report.page.answer import write_answer
-from datamill.report.page.experiment_page import render_page
 from datamill.report.records import Answer
 
 TWO = {"package": ("a", "b"), "opt": ("-O0", "-O2", "-O3"), "aslr": ("on", "off")}

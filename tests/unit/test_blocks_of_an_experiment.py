@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from answered_study import write_report
 from page_study import make_study
 from scipy import stats
 
@@ -16,7 +17,6 @@ from datamill.analysis.contrast import estimate_contrast, use_own_errors
 from datamill.analysis.model_data.cells import Factor, gather_cells
 from datamill.analysis.response import analyze_response
 from datamill.experiment.errors import InputError
-from datamill.report.page.experiment_page import write_report
 
 PACKAGES = Factor("package", ("a", "b"))
 

@@ -4,20 +4,20 @@ import html
 from dataclasses import replace
 
 import polars as pl
+from answered_study import render_page
 from page_study import make_study
 
+from datamill.analysis.answer.doubtful_trials import leave_out_doubtful
 from datamill.analysis.response import analyze_response
 from datamill.design.records import Design, DesignFactor
 from datamill.experiment.records import Experiment
 from datamill.report.page.doubtful import phrase_doubts
-from datamill.report.page.experiment_page import render_page
 
 
 def read_doubts(experiment: Experiment, design: Design, table: pl.DataFrame) -> str:
     response = experiment.responses[0]
-    return phrase_doubts(
-        experiment, design, table, response, analyze_response(experiment, design, table, response)
-    )
+    found = leave_out_doubtful(experiment, design, table, response)
+    return phrase_doubts(found, design, analyze_response(experiment, design, table, response))
 
 
 def test_a_conclusion_that_holds_without_doubtful_trials_is_said_to_hold() -> None:

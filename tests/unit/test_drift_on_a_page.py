@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from answered_study import write_report
 from page_study import Study, make_study
 
 from datamill.analysis.drift.find import find_drift
@@ -14,7 +15,6 @@ from datamill.analysis.drift.select import select_run_order
 from datamill.experiment.records import Replication
 from datamill.report.figures.drift_figures import draw_blocks, draw_drift
 from datamill.report.figures.figure import render_svg
-from datamill.report.page.experiment_page import write_report
 from datamill.results.validity import REFERENCE_REASON
 
 MINUTE_NS = 60_000_000_000

@@ -1,9 +1,8 @@
 """What the report page of a nested bundle says of its n, its error term and its uncertainty."""
 
 import polars as pl
+from answered_study import write_report
 from nested_study import make_nested_study
-
-from datamill.report.page.experiment_page import write_report
 
 
 def test_n_counts_builds_and_the_method_says_what_the_error_term_is() -> None:

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import polars as pl
 import pytest
+from answered_study import render_page, write_answer
 from page_study import LEVELS, make_study
 
 from datamill.analysis.records import Interval
@@ -20,8 +21,6 @@ from datamill.report.figures.figure import Figure
 from datamill.report.figures.vega_runtime import load_vega_runtime
 from datamill.report.numbers import Scale, choose_scale, format_interval, format_p, format_percent
 from datamill.report.page.analysis_page import Section, render_analysis_page
-from datamill.report.page.answer import write_answer
-from datamill.report.page.experiment_page import render_page
 from datamill.report.page.tables import TableView
 
 

@@ -7,8 +7,9 @@ from datamill.experiment.records import Experiment
 from datamill.report.figures.monitoring_figure import MonitoredPoint, draw_monitoring
 from datamill.report.page.stopping import qualify_answer, view_stopping
 from datamill.report.page.tables import tabulate_trials
-from datamill.report.records import Answer, TrialSummary
+from datamill.report.records import Answer
 from datamill.results.decisions import Cause, Decision, LookInterval
+from datamill.results.trial_summary import TrialSummary
 
 TEXT = """
 [experiment]

@@ -6,9 +6,9 @@ import html
 import re
 
 import pytest
+from answered_study import render_page
 from page_study import make_study
 
-from datamill.report.page.experiment_page import render_page
 from datamill.report.page.words import choose_words
 from datamill.report.term_names import spell_coefficient, spell_term, spell_terms_of_design
 

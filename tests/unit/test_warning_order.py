@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from answered_study import render_page
 from planted_study import plan_study
 
-from datamill.report.page.experiment_page import render_page
 from datamill.report.warning_order import order_warnings
 
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
-import polars as pl
 from rich.console import Console
 from rich.text import Text
 
+from datamill.analysis.answer.experiment_analysis import analyze_experiment
 from datamill.cli.console import name_command
-from datamill.report.page.experiment_page import write_report
-from datamill.report.records import Machine, TrialSummary
+from datamill.report.page.experiment_page import render_report
 from datamill.report.warning_order import MOST_SHOWN
 from datamill.results.bundle import Bundle, replace_file
-from datamill.results.replication_warnings import list_replication_warnings
-from datamill.results.responses import list_wanted_responses
 from datamill.results.trial_record import TrialRecord
-from datamill.results.validity import count_trials_once, list_warnings
+from datamill.results.trial_summary import list_problems, summarize_trials
 
 
 def report_bundle(
@@ -29,7 +25,7 @@ def report_bundle(
     """
     table = bundle.write_table(records, always_csv=always_csv)
     summary = summarize_trials(bundle, records, table)
-    page = write_report(bundle.experiment, bundle.design, table, summary)
+    page = render_report(analyze_experiment(bundle.experiment, bundle.design, table), summary)
     replace_file(bundle.report_file, page.html.encode())
 
     answer = page.answer
@@ -54,100 +50,3 @@ def report_bundle(
     console.print()
     console.print(Text(f"Report: {bundle.report_file}", no_wrap=True, overflow="ignore"), soft_wrap=True)
     return bool(problems)
-
-
-def summarize_trials(bundle: Bundle, records: Sequence[TrialRecord], table: pl.DataFrame) -> TrialSummary:
-    """Count how the trials went, each by the attempt that counts, and say where they ran."""
-    counted = count_trials_once(records).counted
-    standing = [record for record in records if counted[record.trial_id] == record.attempt]
-    outcomes = Counter(record.outcome for record in standing)
-    machines = {
-        record.worker.id: Machine(
-            record.worker.id,
-            record.host.arch,
-            record.host.cpu_model,
-            record.host.cores,
-            record.host.memory_bytes,
-            record.host.kernel,
-        )
-        for record in standing
-    }
-    isolation = Counter((record.isolation.kind, record.isolation.reason) for record in standing)
-    kind, reason = isolation.most_common(1)[0][0] if isolation else ("none", "no trial has run")
-    builds = Counter(
-        record.build.id
-        for record in standing
-        if record.build is not None and record.build.policy == "shared" and record.build.setup is not None
-    )
-    needed = bundle.list_needed_trials()
-    used_names = {name for item in list_wanted_responses(bundle.experiment) for name in item.formula.names}
-    return TrialSummary(
-        planned=len(needed),
-        completed=outcomes["completed"],
-        failed=outcomes["failed"],
-        timed_out=outcomes["timed_out"],
-        lost=outcomes["lost"],
-        excluded=_count_excluded(bundle, table),
-        machines=tuple(machines.values()),
-        isolation_kind=kind,
-        isolation_reason=reason,
-        builds_shared=max(builds.values(), default=0) > 1,
-        warnings=(
-            *bundle.warnings,
-            *list_replication_warnings(bundle.experiment, bundle.design, standing),
-            *list_warnings(standing, used_names=used_names),
-        ),
-        builds_repeated=bundle.design.nested and any(trial.build > 1 for trial in bundle.design.trials),
-        not_needed=len(bundle.design.trials) - len(needed),
-        decisions=bundle.read_decisions(),
-    )
-
-
-def _count_excluded(bundle: Bundle, table: pl.DataFrame) -> int:
-    """Count completed trials of which an observation of the experiment's responses is not used."""
-    names = [response.name for response in bundle.experiment.responses]
-    asked = pl.col("response").is_in(names) & (pl.col("purpose") == "question")
-    rows = table.filter(asked & (pl.col("outcome") == "completed"))
-    used = rows.filter("valid")["trial_id"].unique()
-    return rows.filter(~pl.col("valid") & ~pl.col("trial_id").is_in(used.implode()))["trial_id"].n_unique()
-
-
-def list_problems(summary: TrialSummary, table: pl.DataFrame, bundle: Bundle) -> list[str]:
-    """Return what keeps an experiment from being complete, one sentence each, with the first reason."""
-    problems = []
-    bad = summary.failed + summary.timed_out + summary.lost
-    reasons = table.filter((pl.col("outcome") != "completed") & pl.col("exclusion").is_not_null())[
-        "exclusion"
-    ]
-    if bad:
-        first = f" ({reasons[0]})" if reasons.len() else ""
-        problems.append(
-            f"{bad} of {summary.planned} trials failed{first}; what they printed is in {bundle.artifacts}"
-            + (
-                "."
-                if bundle.of_fleet
-                else f"; attempt them again with datamill run --resume {bundle.folder} --retry-failed."
-            )
-        )
-    if summary.excluded:
-        names = [response.name for response in bundle.experiment.responses]
-        used = table.filter(pl.col("valid") & pl.col("response").is_in(names))["trial_id"].unique()
-        excluded = table.filter(
-            (pl.col("outcome") == "completed")
-            & pl.col("exclusion").is_not_null()
-            & pl.col("response").is_in(names)
-            & (pl.col("purpose") == "question")
-            & ~pl.col("trial_id").is_in(used.implode())
-        )["exclusion"]
-        most = excluded.value_counts(sort=True)["exclusion"][0]
-        problems.append(f"{summary.excluded} trials completed but cannot be used: {most}.")
-    if summary.ended < summary.planned:
-        problems.append(
-            f"{summary.planned - summary.ended} of {summary.planned} trials have "
-            + (
-                "no record on the fleet: they have not run yet, or were given up or cancelled."
-                if bundle.of_fleet
-                else f"not run; continue with datamill run --resume {bundle.folder}."
-            )
-        )
-    return problems

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import polars as pl
-
 from datamill.analysis.linear.independence import TREND
 from datamill.analysis.records import Comparison, PackageMean, PairComparison
-from datamill.analysis.response import ResponseAnalysis, analyze_response
-from datamill.design.records import Design
-from datamill.experiment.errors import InputError
+from datamill.analysis.response import ResponseAnalysis
 from datamill.experiment.records import Direction, Experiment
 from datamill.report.figures.change_figure import draw_change
 from datamill.report.figures.figure import Figure
@@ -32,32 +28,9 @@ from datamill.report.page.gaps import is_time, phrase_bounds, phrase_gap, take_r
 from datamill.report.page.mattered import phrase_influence
 from datamill.report.page.stopping import qualify_answer, states_means
 from datamill.report.page.uncertainty import describe_error_term, describe_n
-from datamill.report.records import Answer, TrialSummary
+from datamill.report.records import Answer
 from datamill.report.warning_order import order_warnings
-
-
-def write_answer(experiment: Experiment, design: Design, table: pl.DataFrame, trials: TrialSummary) -> Answer:
-    """Answer the experiment's question by its first response.
-
-    `table` is the tidy table. Without any valid observation the answer says so. Raises InputError
-    when the experiment has no response or a factor's column is missing.
-    """
-    if not experiment.responses:
-        raise InputError("the experiment has no response", remedy="Add a section [responses.NAME].")
-    response = experiment.responses[0]
-    valid = table.filter((pl.col("response") == response.name) & pl.col("valid"))
-    if valid.height == 0:
-        return Answer(
-            question=experiment.question,
-            headline=f"There is no answer yet: no trial gave a valid {response.name}.",
-            details=(f"{_count_trials(trials)} have ended.",),
-            mattered=(),
-            warnings=tuple(finish_sentence(warning) for warning in trials.warnings),
-            n=0,
-            confidence=experiment.confidence,
-            method="none",
-        )
-    return phrase_answer(experiment, analyze_response(experiment, design, table, response), trials)
+from datamill.results.trial_summary import TrialSummary
 
 
 def phrase_answer(
@@ -74,7 +47,7 @@ def phrase_answer(
     """
     details: list[str] = []
     if trials.ended < trials.planned:
-        details.append(f"So far {_count_trials(trials)}; the answer may still change.")
+        details.append(f"So far {count_trials(trials)}; the answer may still change.")
     scale = scale_response(analysis)
     method = f"means of {analysis.observations.units}" if analysis.model is None else analysis.model.method
     comparison = analysis.comparison
@@ -262,5 +235,6 @@ def _phrase_cells(pair: PairComparison) -> str:
     )
 
 
-def _count_trials(trials: TrialSummary) -> str:
+def count_trials(trials: TrialSummary) -> str:
+    """Say how many of the planned trials have ended."""
     return f"{format_count(trials.ended)} of {format_count(trials.planned)} trials"

@@ -6,51 +6,30 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from datamill.analysis.response import ResponseAnalysis, analyze_response
+from datamill.analysis.answer.doubtful_trials import DoubtfulTrials
+from datamill.analysis.response import ResponseAnalysis
 from datamill.design.records import Design
-from datamill.experiment.errors import InputError
-from datamill.experiment.records import Experiment, Response
 from datamill.report.numbers import format_count
 from datamill.report.page.answer import phrase_pair, scale_response
 from datamill.report.page.mattered import list_influential_factors
 from datamill.report.page.tables import TableView
 
-#: Of all trials, one in so many is the most that may be undisturbed where the host itself is to blame.
-_MOST_DOUBTFUL_PARTS = 10
 
-
-def count_doubtful(table: pl.DataFrame, response: str) -> tuple[int, int]:
-    """Return how many trials with valid observations of a response are doubtful, and how many there are."""
-    rows = table.filter((pl.col("response") == response) & pl.col("valid"))
-    doubtful = rows.filter(pl.col("doubt").is_not_null())
-    return doubtful["trial_id"].n_unique(), rows["trial_id"].n_unique()
-
-
-def phrase_doubts(
-    experiment: Experiment,
-    design: Design,
-    table: pl.DataFrame,
-    response: Response,
-    analysis: ResponseAnalysis,
-) -> str:
+def phrase_doubts(found: DoubtfulTrials | None, design: Design, analysis: ResponseAnalysis) -> str:
     """Say how many trials of an analysis are doubtful and what becomes of it without them; empty for none.
 
     `analysis` is that of all valid observations. The conclusion is the verdict on each pair of
     packages and which factors mattered.
     """
-    doubtful, trials = count_doubtful(table, response.name)
-    if not doubtful:
+    if found is None:
         return ""
-    counts = f"{format_count(doubtful)} of {format_count(trials)} trials may have been disturbed"
-    if _MOST_DOUBTFUL_PARTS * (trials - doubtful) <= trials:
+    counts = f"{format_count(found.doubtful)} of {format_count(found.trials)} trials may have been disturbed"
+    if found.host:
         # So few are left that the answer without them says nothing.
         return f"{counts}: {_say_what_to_do(design)}"
-    quiet = table.with_columns(valid=pl.col("valid") & pl.col("doubt").is_null())
-    try:
-        without = analyze_response(experiment, design, quiet, response)
-    except InputError as error:
-        return f"{counts}; without them there is no answer: {error.message}"
-    changed = _phrase_changes(analysis, without)
+    if found.without is None:
+        return f"{counts}; without them there is no answer: {found.problem}"
+    changed = _phrase_changes(analysis, found.without)
     if not changed:
         return f"{counts}; without them the conclusion is the same"
     return f"{counts}, and the conclusion depends on them: without them, {'; '.join(changed)}"

@@ -5,14 +5,9 @@ from __future__ import annotations
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
-import polars as pl
-
-from datamill.analysis.drift.find import find_drift
 from datamill.analysis.drift.records import Drift
-from datamill.analysis.drift.select import select_run_order
 from datamill.analysis.records import Interval
 from datamill.analysis.response import ResponseAnalysis
-from datamill.design.records import Design
 from datamill.experiment.records import Experiment
 from datamill.report.figures.drift_figures import draw_blocks, draw_drift
 from datamill.report.figures.views import FigureView, start_view
@@ -32,52 +27,51 @@ _EVENLY = 0.1
 
 @dataclass(frozen=True, slots=True)
 class DriftView:
-    """What the page shows of drift; `warning` is what the answer must say of it, empty for nothing."""
+    """What the page shows of drift."""
 
     sentences: tuple[str, ...]
-    warning: str
     method: str
     figures: tuple[Future[FigureView], ...]
 
 
-def view_drift(
-    experiment: Experiment, design: Design, table: pl.DataFrame, analysis: ResponseAnalysis
-) -> DriftView | None:
-    """Look for drift in a response; None where the table says nothing of order or trials are too few."""
-    warmup = experiment.replication.warmup if experiment.replication is not None else 0
-    names = [factor.name for factor in design.crossed]
-    packages = [package.name for package in experiment.packages]
-    order = select_run_order(table, analysis.response.name, names, packages=packages, warmup=warmup)
-    if order is None:
-        return None
-    drift = find_drift(
-        order,
-        compare_blocks=experiment.block != "none" and len(order.blocks) > 1,
-        confidence=experiment.confidence,
-        alpha=experiment.alpha,
-    )
+def view_drift(experiment: Experiment, drift: Drift | None, analysis: ResponseAnalysis) -> DriftView | None:
+    """Put drift into words and pictures; None where there was nothing to look for it in."""
     if drift is None:
         return None
-    scale, shown = choose_scale(analysis.unit, float(abs(drift.deviations).max())), drift
+    scale, shown = _scale_drift(drift, analysis), drift
     if not drift.relative:
         shown = replace(drift, deviations=drift.deviations * scale.factor)
     drawn = (
         draw_drift(shown, analysis.response.name, scale.unit),
         draw_blocks(shown, analysis.response.name, scale.unit),
     )
-    sentences = phrase_drift(
-        drift,
-        analysis.response.name,
-        scale,
-        within_blocks=analysis.blocked is not None,
-        asked_blocks=experiment.order == "interleaved" or experiment.block != "none",
-    )
     return DriftView(
-        sentences=sentences,
-        warning=" ".join(sentences[:2]) if drift.kind != "none" else "",
+        sentences=state_drift(experiment, drift, analysis),
         method=f"n = {format_count(drift.n)}, alpha = {drift.alpha:g}; {drift.method}",
         figures=tuple(start_view(figure) for figure in drawn if figure is not None),
     )
+
+
+def _scale_drift(drift: Drift, analysis: ResponseAnalysis) -> Scale:
+    return choose_scale(analysis.unit, float(abs(drift.deviations).max()))
+
+
+def state_drift(experiment: Experiment, drift: Drift, analysis: ResponseAnalysis) -> tuple[str, ...]:
+    """Say what drift was found in an experiment's response; see `phrase_drift`."""
+    return phrase_drift(
+        drift,
+        analysis.response.name,
+        _scale_drift(drift, analysis),
+        within_blocks=analysis.blocked is not None,
+        asked_blocks=experiment.order == "interleaved" or experiment.block != "none",
+    )
+
+
+def warn_of_drift(experiment: Experiment, drift: Drift | None, analysis: ResponseAnalysis) -> str:
+    """Return what the answer must say of drift, empty where none was found."""
+    if drift is None or drift.kind == "none":
+        return ""
+    return " ".join(state_drift(experiment, drift, analysis)[:2])
 
 
 def phrase_drift(

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import polars as pl
 
-from datamill.analysis.machines import compare_machine_by_machine, relate_to_machines
-from datamill.analysis.response import ResponseAnalysis, analyze_response
+from datamill.analysis.answer.experiment_analysis import AnsweringResponse, ExperimentAnalysis, ResponseAnswer
+from datamill.analysis.response import ResponseAnalysis
 from datamill.design.machines import MACHINE_FACTOR
 from datamill.design.nuisance import list_unsettled_factors
 from datamill.design.order import phrase_order
 from datamill.design.records import Design
-from datamill.experiment.records import Experiment, Response
+from datamill.experiment.records import Experiment
 from datamill.report.figures.figure import Figure
 from datamill.report.figures.response_figures import (
     LegendEntry,
@@ -27,21 +27,17 @@ from datamill.report.figures.response_figures import (
 )
 from datamill.report.figures.views import FigureView, start_view
 from datamill.report.numbers import Scale, finish_sentence, format_count, name_confidence
-from datamill.report.page.answer import draw_answer, phrase_answer, phrase_pair, scale_response, write_answer
+from datamill.report.page.answer import draw_answer, phrase_pair, scale_response
 from datamill.report.page.by_factor import word_response
-from datamill.report.page.by_machine import MachinesView, qualify_by_machines, view_machines
+from datamill.report.page.by_machine import MachinesView, view_machines
 from datamill.report.page.diagnosis import Diagnosis, diagnose_model
-from datamill.report.page.doubtful import phrase_doubts, tabulate_doubts
+from datamill.report.page.doubtful import tabulate_doubts
 from datamill.report.page.drift import DriftView, view_drift
+from datamill.report.page.experiment_answer import phrase_experiment
 from datamill.report.page.frame import fill_template
 from datamill.report.page.level_table import tabulate_changes
-from datamill.report.page.quantile_evidence import QuantileEvidence, gather_quantiles
-from datamill.report.page.screening import (
-    ScreeningView,
-    answer_by_screening,
-    view_screening,
-    warn_of_aliases,
-)
+from datamill.report.page.quantile_evidence import QuantileEvidence, view_quantiles
+from datamill.report.page.screening import ScreeningView, view_screening
 from datamill.report.page.stopping import view_stopping
 from datamill.report.page.tables import (
     TableView,
@@ -63,8 +59,9 @@ from datamill.report.page.uncertainty import (
     view_uncertainty,
 )
 from datamill.report.page.words import WORDS
-from datamill.report.records import Answer, TrialSummary
+from datamill.report.records import Answer
 from datamill.results.doubts import RULES
+from datamill.results.trial_summary import TrialSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,66 +110,24 @@ class _Evidence:
     builds_counted: bool
 
 
-def render_page(experiment: Experiment, design: Design, table: pl.DataFrame, trials: TrialSummary) -> str:
-    """Render the report as one self-contained HTML page; see `write_report`."""
-    return write_report(experiment, design, table, trials).html
-
-
-def write_report(
-    experiment: Experiment, design: Design, table: pl.DataFrame, trials: TrialSummary
-) -> ReportPage:
-    """Answer the question and render the report as one self-contained HTML page.
+def render_report(found: ExperimentAnalysis, trials: TrialSummary) -> ReportPage:
+    """Render what an experiment says as one self-contained HTML page.
 
     The first response answers the question, the others follow with a table and a box plot each.
-    `table` is the tidy table; partial data are fine. Raises InputError when the experiment has no
-    response or a factor's column is missing.
     """
+    experiment, design, table, first = found.experiment, found.design, found.table, found.answering
     evidence: _Evidence | None = None
-    answer: Answer | None = None
     drift: DriftView | None = None
     screening: ScreeningView | None = None
     uncertainty: UncertaintyView | None = None
-    others: list[_OtherResponse] = []
-    missing: list[str] = []
-    machines: MachinesView | None = None
-    related = relate_to_machines(experiment, design, table)
-    shown = related.table
-    for index, response in enumerate(related.experiment.responses):
-        rows = shown.filter((pl.col("response") == response.name) & pl.col("valid"))
-        if rows.height == 0:
-            missing.append(response.name)
-            continue
-        analysis = analyze_response(related.experiment, design, shown, response)
-        if reason := related.unchanged.get(response.name):
-            analysis = replace(analysis, warnings=(*analysis.warnings, reason))
-        if index == 0:
-            evidence = _gather_evidence(experiment, analysis)
-            doubts = phrase_doubts(related.experiment, design, shown, response, analysis)
-            drift = view_drift(experiment, design, shown, analysis)
-            uncertainty = view_uncertainty(experiment, design, shown, response, scale_response(analysis))
-            answer = phrase_answer(
-                experiment, analysis, trials, doubts=doubts, drift="" if drift is None else drift.warning
-            )
-            given = experiment.responses[0]
-            by_machine = compare_machine_by_machine(experiment, design, table, given)
-            if by_machine is not None:
-                levels = related.levels.get(given.name)
-                answer = qualify_by_machines(answer, by_machine, relative=levels is not None)
-                machines = view_machines(by_machine, given, levels)
-            if experiment.design.kind == "screening":
-                screening = view_screening(design, analysis)
-                answer = answer_by_screening(answer, screening)
-            elif aliased := warn_of_aliases(design):
-                answer = replace(answer, warnings=(*answer.warnings, finish_sentence(aliased)))
-        else:
-            given = experiment.responses[index]
-            by_machine = compare_machine_by_machine(experiment, design, table, given)
-            apart = None
-            if by_machine is not None:
-                apart = view_machines(by_machine, given, related.levels.get(given.name))
-            others.append(_view_response(response, analysis, apart))
-    if answer is None:
-        answer = write_answer(experiment, design, table, trials)
+    if first is not None:
+        evidence = _gather_evidence(experiment, first)
+        drift = view_drift(experiment, first.drift, first.analysis)
+        uncertainty = view_uncertainty(experiment, first.repetition, scale_response(first.analysis))
+        if first.screening is not None:
+            screening = view_screening(design, first.analysis, first.screening, first.aliases)
+    others = [_view_response(answer) for answer in found.others]
+    answer = phrase_experiment(found, trials)
     html = fill_template(
         "page.html",
         interactive=evidence is not None or bool(others),
@@ -182,7 +137,7 @@ def write_report(
         trials=trials,
         answer=answer,
         evidence=evidence,
-        by_machine=machines,
+        by_machine=None if first is None else _view_machines(first),
         drift=drift,
         screening=screening,
         uncertainty=uncertainty,
@@ -190,7 +145,7 @@ def write_report(
         builds_counted=evidence is not None and evidence.builds_counted,
         stopping=view_stopping(experiment, trials),
         others=others,
-        missing=missing,
+        missing=found.missing,
         confidence=name_confidence(experiment.confidence),
         planned=format_count(trials.planned),
         order=phrase_order(experiment),
@@ -212,6 +167,10 @@ def write_report(
     return ReportPage(html, answer, () if screening is None else screening.survivors)
 
 
+def _view_machines(answer: ResponseAnswer) -> MachinesView | None:
+    return None if answer.machines is None else view_machines(answer.machines, answer.given, answer.levels)
+
+
 def _count_purpose(purpose: str, design: Design, table: pl.DataFrame, trials: TrialSummary) -> int:
     """Count the trials of a purpose: those planned, or where not all were needed those that ran."""
     if trials.not_needed:
@@ -219,7 +178,8 @@ def _count_purpose(purpose: str, design: Design, table: pl.DataFrame, trials: Tr
     return sum(trial.purpose == purpose for trial in design.trials)
 
 
-def _gather_evidence(experiment: Experiment, analysis: ResponseAnalysis) -> _Evidence:
+def _gather_evidence(experiment: Experiment, answering: AnsweringResponse) -> _Evidence:
+    analysis = answering.analysis
     scale = scale_response(analysis)
     model = analysis.model if analysis.blocked is None else analysis.blocked.model
     method = model.method if model is not None else ""
@@ -231,7 +191,7 @@ def _gather_evidence(experiment: Experiment, analysis: ResponseAnalysis) -> _Evi
     effects = _start_views(draw_effects(analysis, scale))
     pictures = _start_views(draw_leftovers(analysis, scale))
     diagnosis = diagnose_model(analysis.checks)
-    quantiles = gather_quantiles(analysis) if diagnosis is not None and diagnosis.doubtful else None
+    quantiles = view_quantiles(answering.quantiles, analysis)
     return _Evidence(
         response=analysis.response.name,
         boxes=boxes,
@@ -266,9 +226,9 @@ def _start_views(figures: Sequence[Figure]) -> tuple[Future[FigureView], ...]:
     return tuple(start_view(figure) for figure in figures)
 
 
-def _view_response(
-    response: Response, analysis: ResponseAnalysis, machines: MachinesView | None
-) -> _OtherResponse:
+def _view_response(answer: ResponseAnswer) -> _OtherResponse:
+    analysis, machines = answer.analysis, _view_machines(answer)
+    response = analysis.response
     scale = scale_response(analysis)
     sentence = ""
     if analysis.comparison is not None:

@@ -11,9 +11,6 @@ from datamill.analysis.screening import (
     SMALLEST_SHARE,
     FactorEffect,
     Screening,
-    find_observed_aliases,
-    list_screened,
-    screen_response,
 )
 from datamill.design.aliases import AliasStructure, phrase_aliases
 from datamill.design.records import Design
@@ -40,40 +37,63 @@ _NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class ScreeningView:
-    """What the page shows of a screening; `sentences` begin with the answer."""
+class ScreeningWords:
+    """What the answer says of a screening; `sentences` begin with the answer.
+
+    `left_out` is what the model of all factors says of interactions that it had to leave out, and how to say
+    it here.
+    """
 
     sentences: tuple[str, ...]
+    warnings: tuple[str, ...]
+    method: str
+    left_out: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScreeningView:
+    """What the page shows of a screening."""
+
+    words: ScreeningWords
     rule: str
     table: TableView
     figure: Future[FigureView] | None
     aliases: tuple[str, ...]
-    warnings: tuple[str, ...]
-    method: str
     survivors: tuple[str, ...]
-    left_out: tuple[str, str] | None = None
-    """What the model of all factors says of interactions that it had to leave out, and how to say it here."""
 
 
-def view_screening(design: Design, analysis: ResponseAnalysis) -> ScreeningView:
-    """Judge the factors of a screening by its first response, and put it into words."""
-    screening = screen_response(design, analysis)
-    name = analysis.response.name
-    scale = choose_scale(
-        analysis.unit, max((abs(effect.effect.estimate) for effect in screening.effects), default=0.0)
-    )
-    structure = find_observed_aliases(analysis.observations.cells, list_screened(design))
+def word_screening(
+    design: Design, analysis: ResponseAnalysis, screening: Screening, structure: AliasStructure | None
+) -> ScreeningWords:
+    """Put a screening into sentences."""
     warnings = list_screening_warnings(design, analysis, screening, structure)
-    return ScreeningView(
-        sentences=phrase_screening(screening, name, scale),
-        rule=_phrase_rule(screening),
-        table=_tabulate(screening, structure, scale),
-        figure=start_view(draw_screening(screening, name, scale)) if screening.effects else None,
-        aliases=() if structure is None else _phrase_aliases(structure),
+    return ScreeningWords(
+        sentences=phrase_screening(screening, analysis.response.name, _scale_screening(analysis, screening)),
         warnings=tuple(finish_sentence(warning) for warning in warnings),
         method=f"{screening.method}; n = {format_count(screening.n)}",
-        survivors=tuple(screening.survivors),
         left_out=_shorten_left_out(analysis),
+    )
+
+
+def view_screening(
+    design: Design, analysis: ResponseAnalysis, screening: Screening, structure: AliasStructure | None
+) -> ScreeningView:
+    """Put a screening into sentences, a figure and a table."""
+    scale = _scale_screening(analysis, screening)
+    figure = draw_screening(screening, analysis.response.name, scale) if screening.effects else None
+    return ScreeningView(
+        words=word_screening(design, analysis, screening, structure),
+        rule=_phrase_rule(screening),
+        table=_tabulate(screening, structure, scale),
+        figure=None if figure is None else start_view(figure),
+        aliases=() if structure is None else _phrase_aliases(structure),
+        survivors=tuple(screening.survivors),
+    )
+
+
+def _scale_screening(analysis: ResponseAnalysis, screening: Screening) -> Scale:
+    return choose_scale(
+        analysis.unit, max((abs(effect.effect.estimate) for effect in screening.effects), default=0.0)
     )
 
 
@@ -110,19 +130,19 @@ def list_screening_warnings(
     return (*screening.warnings, text)
 
 
-def answer_by_screening(answer: Answer, view: ScreeningView) -> Answer:
+def answer_by_screening(answer: Answer, words: ScreeningWords) -> Answer:
     """Return the answer of an experiment whose question is which factors move its response."""
-    said, shorter = view.left_out or ("", "")
+    said, shorter = words.left_out or ("", "")
     return replace(
         answer,
-        headline=view.sentences[0],
-        details=(*view.sentences[1:], answer.headline, *answer.details),
+        headline=words.sentences[0],
+        details=(*words.sentences[1:], answer.headline, *answer.details),
         mattered=(),
         warnings=(
-            *view.warnings,
+            *words.warnings,
             *(shorter if warning == said else warning for warning in answer.warnings),
         ),
-        method=view.method,
+        method=words.method,
     )
 
 

@@ -18,8 +18,9 @@ from datamill.report.numbers import (
     format_percent,
     name_confidence,
 )
-from datamill.report.records import Answer, TrialSummary
+from datamill.report.records import Answer
 from datamill.results.decisions import Decision, LookInterval
+from datamill.results.trial_summary import TrialSummary
 
 #: What a reader must know of everything that is computed as if the number of trials had been fixed.
 _FIXED = (

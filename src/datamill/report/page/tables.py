@@ -28,10 +28,10 @@ from datamill.report.numbers import (
     format_signed,
     name_confidence,
 )
-from datamill.report.records import TrialSummary
 from datamill.report.verbs.anova_scale import name_square
 from datamill.report.verbs.anova_sections import format_square
 from datamill.results.table import leave_out_put_aside
+from datamill.results.trial_summary import TrialSummary
 from datamill.results.validity import CALIBRATION_REASON, REFERENCE_REASON, WARM_UP
 
 #: Reasons for exclusion that the page lists.

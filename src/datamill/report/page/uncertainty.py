@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 
-from datamill.analysis.random_effects.nesting import NestingColumns, gather_nested
+from datamill.analysis.answer.levels_of_repetition import MOST_VERSIONS, LevelsOfRepetition
 from datamill.analysis.random_effects.records import PLURALS
-from datamill.analysis.random_effects.version_variances import VersionVariances, analyze_version
+from datamill.analysis.random_effects.version_variances import VersionVariances
 from datamill.analysis.records import PackageMean
 from datamill.analysis.response import ResponseAnalysis
 from datamill.design.records import Design
-from datamill.experiment.errors import InputError
-from datamill.experiment.records import Experiment, Response
+from datamill.experiment.records import Experiment
 from datamill.report.figures.variance_figures import draw_builds, draw_shares
 from datamill.report.figures.views import FigureView, start_view
 from datamill.report.numbers import Scale, format_count, format_to_error, name_confidence
 from datamill.report.page.tables import TableView
 from datamill.report.verbs.variance_answer import phrase_variances, spell_percent
-
-#: Versions (packages, or design points of several factors) that the section looks at.
-_MOST_VERSIONS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,27 +88,17 @@ def describe_replicates(experiment: Experiment, design: Design) -> str:
 
 
 def view_uncertainty(
-    experiment: Experiment, design: Design, table: pl.DataFrame, response: Response, scale: Scale
+    experiment: Experiment, found: LevelsOfRepetition | None, scale: Scale
 ) -> UncertaintyView | None:
     """Say where the uncertainty of each package's mean comes from; None where nothing is nested or known."""
-    nested = experiment.replication
-    if nested is None or (nested.builds == 1 and nested.executions == 1):
+    if found is None:
         return None
-    levels: Mapping[str, Sequence[str]] = {factor.name: factor.levels for factor in design.crossed}
-    try:
-        found = gather_nested(table, NestingColumns(response=response.name), levels=levels)
-        versions = [analyze_version(item, experiment.confidence) for item in found.versions[:_MOST_VERSIONS]]
-    except InputError:
-        # A version has a single measurement so far: there is nothing to share out yet.
-        return None
-    known = [item for item in versions if item.estimate.uncertainty]
-    if not known:
-        return None
+    known = found.versions
     sentences = phrase_variances(known, scale)
-    if len(found.versions) > len(experiment.packages):
+    if found.count > len(experiment.packages):
         sentences.append("A version here is a package under one combination of the other factors.")
-    if len(found.versions) > _MOST_VERSIONS:
-        sentences.append(f"The first {_MOST_VERSIONS} of {len(found.versions)} design points are looked at.")
+    if found.count > MOST_VERSIONS:
+        sentences.append(f"The first {MOST_VERSIONS} of {found.count} design points are looked at.")
     drawn = [start_view(draw_shares(known))]
     if known[0].nested.build_count > 1:
         drawn.append(start_view(draw_builds(known, scale)))

@@ -1,0 +1,1 @@
+"""What an experiment says: everything that is inferred from it, as one record."""

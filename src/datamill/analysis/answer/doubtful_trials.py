@@ -1,0 +1,54 @@
+"""What becomes of a response's analysis without the trials that may have been disturbed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from datamill.analysis.response import ResponseAnalysis, analyze_response
+from datamill.design.records import Design
+from datamill.experiment.errors import InputError
+from datamill.experiment.records import Experiment, Response
+
+#: Of all trials, one in so many is the most that may be undisturbed where the host itself is to blame.
+_MOST_DOUBTFUL_PARTS = 10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DoubtfulTrials:
+    """Of a response's `trials`, so many are `doubtful`; `without` is the analysis of the others.
+
+    It is None where `problem` says why there is none, or where so few trials are left that it would say
+    nothing: then the `host` itself was not quiet.
+    """
+
+    doubtful: int
+    trials: int
+    host: bool
+    without: ResponseAnalysis | None
+    problem: str = ""
+
+
+def count_doubtful(table: pl.DataFrame, response: str) -> tuple[int, int]:
+    """Return how many trials with valid observations of a response are doubtful, and how many there are."""
+    rows = table.filter((pl.col("response") == response) & pl.col("valid"))
+    doubtful = rows.filter(pl.col("doubt").is_not_null())
+    return doubtful["trial_id"].n_unique(), rows["trial_id"].n_unique()
+
+
+def leave_out_doubtful(
+    experiment: Experiment, design: Design, table: pl.DataFrame, response: Response
+) -> DoubtfulTrials | None:
+    """Analyse a response without its doubtful trials; None where it has none."""
+    doubtful, trials = count_doubtful(table, response.name)
+    if not doubtful:
+        return None
+    if _MOST_DOUBTFUL_PARTS * (trials - doubtful) <= trials:
+        return DoubtfulTrials(doubtful, trials, host=True, without=None)
+    quiet = table.with_columns(valid=pl.col("valid") & pl.col("doubt").is_null())
+    try:
+        without = analyze_response(experiment, design, quiet, response)
+    except InputError as error:
+        return DoubtfulTrials(doubtful, trials, host=False, without=None, problem=error.message)
+    return DoubtfulTrials(doubtful, trials, host=False, without=without)

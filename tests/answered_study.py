@@ -1,0 +1,30 @@
+"""What a study says, as the commands that people use say it: analysed once, then put into words or a page."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from datamill.analysis.answer.experiment_analysis import analyze_experiment
+from datamill.design.records import Design
+from datamill.experiment.records import Experiment
+from datamill.report.page.experiment_answer import phrase_experiment
+from datamill.report.page.experiment_page import ReportPage, render_report
+from datamill.report.records import Answer
+from datamill.results.trial_summary import TrialSummary
+
+
+def write_report(
+    experiment: Experiment, design: Design, table: pl.DataFrame, trials: TrialSummary
+) -> ReportPage:
+    """The page of a study, and the answer that it begins with."""
+    return render_report(analyze_experiment(experiment, design, table), trials)
+
+
+def render_page(experiment: Experiment, design: Design, table: pl.DataFrame, trials: TrialSummary) -> str:
+    """The page of a study as HTML."""
+    return write_report(experiment, design, table, trials).html
+
+
+def write_answer(experiment: Experiment, design: Design, table: pl.DataFrame, trials: TrialSummary) -> Answer:
+    """The answer of a study in words, without its page."""
+    return phrase_experiment(analyze_experiment(experiment, design, table), trials)
