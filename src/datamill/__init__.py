@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 __all__ = [
     "InputError",
     "anova",
+    "answer",
     "compare",
     "false_alarms",
     "plan",
@@ -29,6 +30,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from datamill.analyses.anova import anova
+    from datamill.analyses.answer import answer
     from datamill.analyses.compare import compare
     from datamill.analyses.false_alarms import false_alarms
     from datamill.analyses.plan import plan

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from datamill.analysis.answer.experiment_analysis import analyze_experiment
+from datamill.analyses.answer import ExperimentAnswer, answer_records
 from datamill.cli.console import name_command
-from datamill.report.page.experiment_page import render_report
 from datamill.report.warning_order import MOST_SHOWN
 from datamill.results.bundle import Bundle, replace_file
 from datamill.results.trial_record import TrialRecord
-from datamill.results.trial_summary import list_problems, summarize_trials
+from datamill.results.trial_summary import list_problems
 
 
 def report_bundle(
@@ -23,12 +22,8 @@ def report_bundle(
 
     Attention is needed when a planned trial gave no usable observation of the experiment's responses.
     """
-    table = bundle.write_table(records, always_csv=always_csv)
-    summary = summarize_trials(bundle, records, table)
-    page = render_report(analyze_experiment(bundle.experiment, bundle.design, table), summary)
-    replace_file(bundle.report_file, page.html.encode())
-
-    answer = page.answer
+    answered = write_report(bundle, records, always_csv=always_csv)
+    answer = answered.answer
     console.print()
     if answer.question:
         console.print(Text(answer.question, style="bold"))
@@ -39,14 +34,24 @@ def report_bundle(
         console.print(Text(f"Warning: {warning}", style="yellow"))
     if (more := len(answer.warnings) - MOST_SHOWN) > 0:
         console.print(Text(f"{more} more warning{'s' if more > 1 else ''}: see the report.", style="yellow"))
-    if page.survivors:
+    if answered.analysis.survivors:
         command = f"{name_command()} run --after-screening {bundle.folder}"
         console.print(
             Text(f"Go on with what survived: {command}", no_wrap=True, overflow="ignore"), soft_wrap=True
         )
-    problems = list_problems(summary, table, bundle)
+    problems = list_problems(answered.trials, answered.analysis.table, bundle)
     for problem in problems:
         console.print(Text(f"Attention: {problem}", style="red"))
     console.print()
     console.print(Text(f"Report: {bundle.report_file}", no_wrap=True, overflow="ignore"), soft_wrap=True)
     return bool(problems)
+
+
+def write_report(
+    bundle: Bundle, records: Sequence[TrialRecord], *, always_csv: bool = False
+) -> ExperimentAnswer:
+    """Write table and report of a bundle, and return what they say."""
+    table = bundle.write_table(records, always_csv=always_csv)
+    answered = answer_records(bundle, records, table)
+    replace_file(bundle.report_file, answered.report().html.encode())
+    return answered

@@ -223,6 +223,14 @@ class Bundle:
                 where=str(self.folder),
                 remedy=f"Continue it with datamill run --resume {self.folder}.",
             )
+        return self.build_table(records)
+
+    def build_table(self, records: Sequence[TrialRecord]) -> pl.DataFrame:
+        """Return the tidy table of these records; nothing is written.
+
+        Raises:
+            InputError: when a record tells of a trial that the design does not plan.
+        """
         with pause_garbage_collection():
             return build_table(self.experiment, self.design, records)
 
@@ -235,8 +243,7 @@ class Bundle:
             InputError: when a record tells of a trial that the design does not plan.
             OSError: when the disk is full or the folder cannot be written; the old tables stay.
         """
-        with pause_garbage_collection():
-            table = build_table(self.experiment, self.design, records)
+        table = self.build_table(records)
         # A log that holds other records, more by now perhaps, is not what the table was made of.
         lines, log_bytes = measure_log(self.log_file)
         metadata = {_LOG_BYTES: str(log_bytes)} if lines == len(records) else None

@@ -73,6 +73,13 @@ class ExperimentAnalysis:
     others: tuple[ResponseAnswer, ...]
     missing: tuple[str, ...]
 
+    @property
+    def survivors(self) -> tuple[str, ...]:
+        """Factors that a screening found to move the response."""
+        if self.answering is None or self.answering.screening is None:
+            return ()
+        return tuple(self.answering.screening.survivors)
+
 
 def analyze_experiment(experiment: Experiment, design: Design, table: pl.DataFrame) -> ExperimentAnalysis:
     """Infer all that an experiment says from its tidy table; partial data are fine.

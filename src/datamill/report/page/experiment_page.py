@@ -70,8 +70,6 @@ class ReportPage:
 
     html: str
     answer: Answer
-    survivors: tuple[str, ...] = ()
-    """Factors that a screening found to move the response."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +162,7 @@ def render_report(found: ExperimentAnalysis, trials: TrialSummary) -> ReportPage
         of_fleet=any(factor.name == MACHINE_FACTOR for factor in design.factors),
         responses=tabulate_responses(experiment),
     )
-    return ReportPage(html, answer, () if screening is None else screening.survivors)
+    return ReportPage(html, answer)
 
 
 def _view_machines(answer: ResponseAnswer) -> MachinesView | None:

@@ -14,30 +14,32 @@ def spell_changes(found: LevelChanges | None) -> list[dict[str, Any]]:
     """Write the largest change of each factor and group, and every level against one and the same."""
     if found is None:
         return []
-    return [_spell_change(item, found.means) for item in found.changes]
+    return [spell_change(item, found.means) for item in found.changes]
 
 
-def _spell_change(item: LevelChange, means: tuple[LevelMean, ...]) -> dict[str, Any]:
+def spell_change(item: LevelChange, means: tuple[LevelMean, ...]) -> dict[str, Any]:
+    """Write the largest change of one factor in one group, with the means of all its levels."""
     own = [mean for mean in means if mean.factor == item.factor and mean.group == item.group]
     steps = {step.package: step for step in item.steps}
     return {
         "factor": item.factor,
         "group": item.group,
         "n": item.n,
-        **_spell_pair(item.pair),
+        **spell_pair(item.pair),
         "levels": [
             {
                 "level": mean.level,
                 "n": mean.n,
                 "mean": spell_interval(mean.value),
-                "change": _spell_pair(steps[mean.level]) if mean.level in steps else None,
+                "change": spell_pair(steps[mean.level]) if mean.level in steps else None,
             }
             for mean in own
         ],
     }
 
 
-def _spell_pair(pair: PairComparison) -> dict[str, Any]:
+def spell_pair(pair: PairComparison) -> dict[str, Any]:
+    """Write a level or package against another one; `ratio` is null where it cannot be bounded."""
     ratio = pair.ratio
     return {
         "level": pair.package,

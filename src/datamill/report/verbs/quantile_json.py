@@ -29,8 +29,13 @@ def format_quantiles_json(observations: Described, model: QuantileModel) -> str:
     that; p_adjusted is Holm's over the terms at a quantile that are no blocks, of p-values
     extrapolated beyond the draws.
     """
-    content: dict[str, Any] = {
-        "schema": 1,
+    content = {"schema": 1, **spell_quantiles(observations, model)}
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def spell_quantiles(observations: Described, model: QuantileModel) -> dict[str, Any]:
+    """Write a model as values of JSON; the keys are those of `format_quantiles_json`."""
+    return {
         "response": observations.response,
         "unit": observations.unit,
         "n": model.n,
@@ -89,7 +94,6 @@ def format_quantiles_json(observations: Described, model: QuantileModel) -> str:
         "crossings": model.crossings,
         "warnings": list(list_quantile_warnings(model, observations.response, observations.unit)),
     }
-    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def _spell_p(model: QuantileModel, p: float | None) -> dict[str, float | bool | None]:

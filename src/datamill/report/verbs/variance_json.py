@@ -38,28 +38,30 @@ def format_variances_json(
         "confidence": first.confidence,
         "seed": seed,
         "method": phrase_method(first),
-        "versions": [
-            {
-                "version": item.nested.version,
-                "balanced": item.nested.balanced,
-                "estimate": _spell_estimate(item.estimate),
-                "other_method": None if item.other is None else _spell_estimate(item.other),
-                "impact": {
-                    "factor": spell_known(item.impact.factor),
-                    "bootstrap": spell_known(item.impact.bootstrap),
-                    "between_sd": item.impact.between_sd,
-                    "within_sd": item.impact.within_sd,
-                    "variation_percent": spell_known(item.impact.variation_percent),
-                    "reason": item.impact.reason,
-                },
-                "order": _spell_order(item.order),
-                "warnings": list(item.warnings),
-            }
-            for item in versions
-        ],
+        "versions": [spell_version(item) for item in versions],
         "warnings": [*notes, *collect_variance_warnings(versions)],
     }
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def spell_version(item: VersionVariances) -> dict[str, Any]:
+    """Write the variances of one version, what its builds cost, and the order of its measurements."""
+    return {
+        "version": item.nested.version,
+        "balanced": item.nested.balanced,
+        "estimate": _spell_estimate(item.estimate),
+        "other_method": None if item.other is None else _spell_estimate(item.other),
+        "impact": {
+            "factor": spell_known(item.impact.factor),
+            "bootstrap": spell_known(item.impact.bootstrap),
+            "between_sd": item.impact.between_sd,
+            "within_sd": item.impact.within_sd,
+            "variation_percent": spell_known(item.impact.variation_percent),
+            "reason": item.impact.reason,
+        },
+        "order": _spell_order(item.order),
+        "warnings": list(item.warnings),
+    }
 
 
 def _spell_estimate(estimate: VarianceEstimate) -> dict[str, Any]:
