@@ -73,7 +73,17 @@ def test_experiments_of_others_are_not_there_unless_public(visit: Any) -> None:
     # It may be looked at and forked, not cancelled.
     assert page.get_by_text("Cancel …").count() == 0
     number = int(page.url.rpartition("/")[2])
-    for path in ("", "/progress", "/stream", "/trials", "/events", "/file", "/bundle", "/trials/m1-t01"):
+    for path in (
+        "",
+        "/progress",
+        "/stream",
+        "/trials",
+        "/events",
+        "/file",
+        "/answer",
+        "/bundle",
+        "/trials/m1-t01",
+    ):
         answer = page.request.get(f"{visit.url}/experiments/{number + 1}{path}")
         assert answer.status == 404, path
     token = page.context.cookies()

@@ -33,6 +33,7 @@ ROUTES: dict[str, tuple[Right | None, Right | None]] = {
     "experiments/<int:experiment_id>/trials": ("visible", None),
     "experiments/<int:experiment_id>/events": ("visible", None),
     "experiments/<int:experiment_id>/file": ("visible", None),
+    "experiments/<int:experiment_id>/answer": ("visible", None),
     "experiments/<int:experiment_id>/bundle": ("visible", None),
     "experiments/<int:experiment_id>/fork": ("visible", "visible"),
     "experiments/<int:experiment_id>/cancel": (None, "owner"),
@@ -62,6 +63,7 @@ ROUTES: dict[str, tuple[Right | None, Right | None]] = {
     "api/experiments/<number>/release": (None, "owner"),
     "api/experiments/<number>/trials": ("visible", None),
     "api/experiments/<number>/events": ("visible", None),
+    "api/experiments/<number>/answer": ("visible", None),
     "api/experiments/<number>/bundle": ("visible", None),
     "api/experiments/<number>/stream": ("visible", None),
     # A token lets in, not an account.

@@ -295,6 +295,7 @@ def test_numbers_beyond_all_bounds_are_of_nothing(number: str) -> None:
     session.force_login(ada.user)
     for path in (
         f"/experiments/{number}",
+        f"/experiments/{number}/answer",
         f"/experiments/{number}/bundle",
         f"/experiments/new/file?fork={number}",
     ):

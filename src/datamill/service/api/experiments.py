@@ -15,8 +15,10 @@ from datamill.service.accounts import (
     find_user,
     list_visible_experiments,
 )
+from datamill.service.answers.answering import answer_experiment
 from datamill.service.api.previews import encode_preview
 from datamill.service.api.schemas import (
+    AnswerOut,
     EventPage,
     ExperimentLine,
     ExperimentOut,
@@ -207,6 +209,13 @@ def page_events(events: QuerySet[Event], after: int) -> dict[str, Any]:
         "events": [describe_event(event, names.get(event.worker_id, "")) for event in found],
         "next": found[-1].pk if more else None,
     }
+
+
+@router.get("/{number}/answer", response={200: AnswerOut, 404: Problem, 429: Problem})
+def answer(request: HttpRequest, number: ExperimentNumber) -> HttpResponse:
+    """Answer the question of an experiment by the trials that have ended: `datamill report --json`."""
+    found = answer_experiment(find_experiment(request.user, number), find_user(request))
+    return HttpResponse(found.json, content_type="application/json; charset=utf-8")
 
 
 @router.get("/{number}/bundle", response={200: None, 404: Problem})

@@ -140,6 +140,24 @@ class ExperimentOut(Schema):
     finish_s: float | None
 
 
+class AnswerOut(Schema):
+    """What an experiment says; the first sentence of `answer` answers its question.
+
+    Besides these keys it has all others of `datamill report --json`: responses with their figures, drift,
+    uncertainty, quantiles, screening.
+    """
+
+    experiment: str
+    question: str
+    answer: list[str]
+    mattered: list[str]
+    n: int
+    confidence: float
+    method: str
+    warnings: list[str]
+    missing: list[str]
+
+
 class ExperimentLine(Schema):
     """An experiment in a list."""
 

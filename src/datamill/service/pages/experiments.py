@@ -33,6 +33,7 @@ from datamill.service.models import (
     Experiment,
     ExperimentState,
     Trial,
+    TrialState,
     Worker,
 )
 from datamill.service.pages.access import member_page, refuse, show_page
@@ -206,6 +207,7 @@ def _describe(request: HttpRequest, experiment: Experiment) -> dict[str, Any]:
         "experiment": experiment,
         "mine": mine,
         "is_open": is_open,
+        "has_answer": progress.trials.get(TrialState.COUNTED, 0) > 0,
         "counts": TrialCounts(progress.trials),
         "finish_s": progress.finish_s if is_open else None,
         "workers": [

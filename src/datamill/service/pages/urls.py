@@ -8,6 +8,7 @@ from django.views.generic import RedirectView
 
 from datamill.service.pages import (
     account,
+    answers,
     audit,
     experiments,
     explanations,
@@ -38,6 +39,7 @@ urlpatterns = [
     path("experiments/<int:experiment_id>/trials", experiments.show_trials, name="experiment-trials"),
     path("experiments/<int:experiment_id>/events", experiments.show_events, name="experiment-events"),
     path("experiments/<int:experiment_id>/file", experiments.download_file, name="experiment-file"),
+    path("experiments/<int:experiment_id>/answer", answers.show_answer, name="experiment-answer"),
     path("experiments/<int:experiment_id>/bundle", experiments.download_bundle, name="experiment-bundle"),
     path("experiments/<int:experiment_id>/fork", experiments.fork, name="experiment-fork"),
     path("experiments/<int:experiment_id>/cancel", experiments.cancel, name="experiment-cancel"),

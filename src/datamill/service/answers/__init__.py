@@ -1,0 +1,1 @@
+"""What experiments of the fleet say, for their pages and the API."""

@@ -1,0 +1,69 @@
+"""What an experiment of the fleet says: on its page, over the API, and in the bundle that is taken home."""
+
+from __future__ import annotations
+
+import html
+import json
+from pathlib import Path
+
+import pytest
+from django.test import Client
+from integration.service.test_api_bundles import Fleet, data_folder
+
+import datamill
+from datamill.service.answers import answering
+
+__all__ = ["data_folder"]
+
+
+@pytest.mark.usefixtures("database")
+def test_page_api_and_bundle_say_the_same(tmp_path: Path) -> None:
+    fleet = Fleet()
+    fleet.finish()
+    status, told = fleet.ada.get(f"/experiments/{fleet.number}/answer")
+    assert status == 200
+    fleet.fetch(tmp_path / "bundle")
+    assert told == json.loads(datamill.answer(tmp_path / "bundle").json())
+    assert told["n"] == 8
+    client = Client()
+    client.force_login(fleet.ada.user)
+    page = client.get(f"/experiments/{fleet.number}").content.decode()
+    assert f'hx-get="/experiments/{fleet.number}/answer"' in page
+    for headers in ({}, {"HX-Request": "true"}):
+        shown = client.get(f"/experiments/{fleet.number}/answer", headers=headers).content.decode()
+        assert ("<html" in shown) == (not headers)
+        for sentence in (*told["answer"], *told["mattered"], *told["warnings"]):
+            assert sentence in html.unescape(shown)
+
+
+@pytest.mark.usefixtures("database")
+def test_an_experiment_without_ended_trials_has_no_answer_and_says_so() -> None:
+    fleet = Fleet()
+    status, told = fleet.ada.get(f"/experiments/{fleet.number}/answer")
+    assert status == 200
+    assert told["n"] == 0
+    assert told["answer"][0].startswith("There is no answer yet")
+    client = Client()
+    client.force_login(fleet.ada.user)
+    assert "/answer" not in client.get(f"/experiments/{fleet.number}").content.decode()
+
+
+@pytest.mark.usefixtures("database")
+def test_an_answer_is_made_again_only_when_trials_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    fleet = Fleet()
+    made = []
+    call = answering.call_bounded
+
+    def count(*arguments: object) -> object:
+        made.append(arguments)
+        return call(*arguments)
+
+    monkeypatch.setattr(answering, "call_bounded", count)
+    answering._kept.clear()
+    for _ in range(2):
+        fleet.ada.get(f"/experiments/{fleet.number}/answer")
+    assert len(made) == 1
+    fleet.finish()
+    for _ in range(2):
+        fleet.ada.get(f"/experiments/{fleet.number}/answer")
+    assert len(made) == 2
