@@ -39,6 +39,5 @@ def run_seeds(seeds: range, jobs: int, plant: str) -> Iterator[SeedResult]:
         yield from map(run_job, work)
         return
     # Spawned, not forked: each process has a database of its own.
-    # A process that has played thousands of fleets is half as fast: each plays a hundred.
-    with multiprocessing.get_context("spawn").Pool(jobs, maxtasksperchild=20) as pool:
+    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
         yield from pool.imap_unordered(run_job, work, chunksize=5)
