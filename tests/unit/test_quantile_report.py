@@ -217,3 +217,38 @@ def test_of_two_tails_that_take_more_observations_the_upper_one_is_told_of_all_f
     model = fit_quantiles(data, [0.01, 0.99], replicates=99)
     (sentence,) = state_quantiles(model, "y", "")
     assert sentence.startswith("These data do not tell whether f, g, f × g change the 0.99 quantile of y:")
+
+
+def test_several_levels_are_told_by_the_change_between_two_of_them() -> None:
+    """A deviation from the mean over levels is no change that anybody can make."""
+    rng = np.random.default_rng(1)
+    levels = rng.integers(0, 3, 240)
+    table = pl.DataFrame(
+        {
+            "v": [f"v{level}" for level in levels],
+            "y": 10 + 3.0 * (levels == 2) + 0.5 * rng.exponential(size=240),
+        }
+    )
+    found = datamill.quantiles(table, response="y", factors=["v"], quantiles=[0.5])
+    (sentence,) = found.lead
+    assert sentence.startswith(("From v0 to v2, v changes the median of y by +", "From v1 to v2, v changes"))
+    assert "the most between two of its 3 levels" in sentence
+    (term,) = found.model.fits[0].terms
+    assert term.gap is not None
+    assert (term.gap.high, term.gap.value.low < 3 < term.gap.value.high) == ("v2", True)
+    deviations = {effect.levels[0]: effect.value.estimate for effect in term.levels}
+    assert term.gap.value.estimate == pytest.approx(deviations["v2"] - deviations[term.gap.low])
+    # The interval allows for the choice among three pairs.
+    apart = (
+        datamill.quantiles(
+            table.filter(pl.col("v") != ("v1" if term.gap.low == "v0" else "v0")),
+            response="y",
+            factors=["v"],
+            quantiles=[0.5],
+        )
+        .model.fits[0]
+        .coefficients[1]
+        .value
+    )
+    assert term.gap.value.high - term.gap.value.low > 2 * (apart.high - apart.low)
+    assert f"{term.gap.low} to v2" in found.text()

@@ -14,7 +14,7 @@ from datamill.analysis.model_data.matrix import ModelMatrix
 from datamill.analysis.quantile.fit import QuantileProblem, Solutions
 from datamill.analysis.quantile.inference import Inference
 from datamill.analysis.quantile.records import QuantileCoefficient, QuantileFit, QuantileTerm
-from datamill.analysis.records import Interval, LevelEffect
+from datamill.analysis.records import Interval, LevelEffect, LevelGap
 from datamill.experiment.errors import InputError
 
 
@@ -70,7 +70,7 @@ def spell_fits(
     fits = []
     for index, (quantile, inference) in enumerate(zip(quantiles, inferences, strict=True)):
         rows, terms = _spell_out(
-            problem.matrix, factors, origin, solutions.coefficients[index], inference, blocks
+            problem.matrix, factors, origin, solutions.coefficients[index], inference, confidence, blocks
         )
         reach = float(np.max([row.value.high - row.value.low for row in rows] * sizes))
         width = float(widths[index])
@@ -95,6 +95,7 @@ def _spell_out(
     origin: float,
     coefficients: FloatArray,
     inference: Inference,
+    confidence: float,
     blocks: Sequence[str],
 ) -> tuple[tuple[QuantileCoefficient, ...], tuple[QuantileTerm, ...]]:
     """Coefficients with their intervals, and the tests of the terms."""
@@ -114,7 +115,13 @@ def _spell_out(
     tests = [inference.test(coefficients[columns], columns) for columns in matrix.columns]
     of_interest = [None if term.name in blocks else p for term, p in zip(matrix.terms, tests, strict=True)]
     terms = tuple(
-        QuantileTerm(term, p, adjusted, _spell_levels(factors, term, columns, coefficients, inference))
+        QuantileTerm(
+            term,
+            p,
+            adjusted,
+            _spell_levels(factors, term, columns, coefficients, inference),
+            _find_gap(factors, term, columns, coefficients, inference, confidence),
+        )
         for term, columns, p, adjusted in zip(
             matrix.terms, matrix.columns, tests, adjust_holm(of_interest), strict=True
         )
@@ -134,6 +141,32 @@ def _spell_levels(
         weights[columns] = row
         effects.append(LevelEffect(label, inference.infer(float(weights @ coefficients), weights).value))
     return tuple(effects)
+
+
+def _find_gap(
+    factors: Sequence[Factor],
+    term: Term,
+    columns: slice,
+    coefficients: FloatArray,
+    inference: Inference,
+    confidence: float,
+) -> LevelGap | None:
+    """The largest change between two levels of a main effect with more than two.
+
+    Its interval holds for all pairs together (Bonferroni), since the largest is chosen after looking.
+    """
+    if term.order > 1 or term.df < 2 or term.covariates:
+        return None
+    labels, rows = code_combinations(term, factors)
+    effects = rows @ coefficients[columns]
+    low, high = int(np.argmin(effects)), int(np.argmax(effects))
+    if low == high:
+        low, high = 0, 1
+    pairs = len(labels) * (len(labels) - 1) / 2
+    weights = np.zeros(coefficients.size)
+    weights[columns] = rows[high] - rows[low]
+    found = inference.at(1 - (1 - confidence) / pairs).infer(float(weights @ coefficients), weights)
+    return LevelGap(labels[low][0], labels[high][0], found.value)
 
 
 def count_crossings(problem: QuantileProblem, coefficients: FloatArray) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -37,6 +37,9 @@ class Inference(Protocol):
     def infer(self, estimate: float, weights: FloatArray) -> Inferred:
         """Return the interval of a combination of coefficients (weights p) with this estimate."""
 
+    def at(self, confidence: float) -> Inference:
+        """Return the same with intervals at another level, where the method can tell that."""
+
     def test(self, estimates: FloatArray, columns: slice) -> float | None:
         """Return the p-value of all these coefficients (as many estimates as columns) being zero."""
 
@@ -48,6 +51,10 @@ class CovarianceInference:
     covariance: FloatArray
     df: float
     confidence: float
+
+    def at(self, confidence: float) -> CovarianceInference:
+        """Return the same with Student's quantile of another level."""
+        return replace(self, confidence=confidence)
 
     def infer(self, estimate: float, weights: FloatArray) -> Inferred:
         """Return estimate ± t times the standard error."""
@@ -78,6 +85,10 @@ class LimitInference:
     low: FloatArray
     high: FloatArray
     p_values: FloatArray
+
+    def at(self, confidence: float) -> LimitInference:  # noqa: ARG002
+        """Return the same: limits are of one level."""
+        return self
 
     def infer(self, estimate: float, weights: FloatArray) -> Inferred:
         """Return the limits of one coefficient; combinations of several have none."""
@@ -123,6 +134,10 @@ class DrawnInference:
         if self.sizes is not None:
             parts *= self.sizes
         object.__setattr__(self, "_largest", np.max(parts, axis=1))
+
+    def at(self, confidence: float) -> DrawnInference:
+        """Return the same with percentiles of another level."""
+        return replace(self, confidence=confidence)
 
     def infer(self, estimate: float, weights: FloatArray) -> Inferred:
         """Return the percentiles of the combination, and the share of draws beyond zero, doubled."""

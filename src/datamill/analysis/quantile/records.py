@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 from datamill.analysis.model_data.cells import Factor
 from datamill.analysis.model_data.coding import Term
-from datamill.analysis.records import Interval, LevelEffect
+from datamill.analysis.records import Interval, LevelEffect, LevelGap
 
 #: Ways to get intervals, each with what it is in a few words; `auto` chooses among them.
 ERROR_METHODS = {
@@ -74,13 +74,15 @@ class QuantileTerm:
     """A term at one quantile: the test that all its coefficients are zero.
 
     `p_adjusted` is Holm's over the terms at this quantile, None for a block. `levels` has the
-    deviation of every level of a main effect with more than two.
+    deviation of every level of a main effect with more than two, `gap` the change between the two of them
+    that differ most.
     """
 
     term: Term
     p: float | None
     p_adjusted: float | None
     levels: tuple[LevelEffect, ...]
+    gap: LevelGap | None = None
 
 
 #: Share of an interval from which on the width of a flat bottom is told.

@@ -180,14 +180,15 @@ def _state_term(model: QuantileModel, term: QuantileTerm, response: str, scale: 
     rows = _rows_of(last, term)
     where = f"the {name_quantile(last.quantile)}"
     if len(rows) > 1:
-        effects = sorted(term.levels, key=lambda effect: effect.value.estimate)
-        low, high = effects[0], effects[-1]
-        text = (
-            f"{name} changes {where} of {response}, from the mean of its levels: {low.levels[0]} "
-            f"{_spell_change(low.value, scale, model)}, {high.levels[0]} "
-            f"{_spell_change(high.value, scale, model)}"
+        gap = term.gap
+        if gap is None:
+            return f"{name} changes {where} of {response}{_compare(model, term)}."
+        count = len(term.levels)
+        return (
+            f"From {gap.low} to {gap.high}, {name} changes {where} of {response} by "
+            f"{_spell_change(gap.value, scale, model)}, the most between two of its {count} levels"
+            f"{_compare(model, term)}."
         )
-        return f"{text}{_compare(model, term)}."
     row = rows[0]
     if term.term.covariates:
         change = _spell_change(row.value, scale, model)

@@ -23,7 +23,8 @@ def format_quantiles_json(observations: Described, model: QuantileModel) -> str:
     `quantiles`: for each `quantile`, `objective`, `unique`,
     `flat_width`, `extreme`, `coefficients` (name, term, estimate, low, high, standard_error, p,
     p_is_bound; the intercept first, its term null) and `terms` (term, df, block, p, p_is_bound,
-    p_adjusted, detected, and for main effects with more than two levels `levels`);
+    p_adjusted, detected, and for main effects with more than two levels `levels`
+    and `largest_change`, from one of them to another, which holds for all pairs);
     `not_estimable`, `crossings`, `warnings`. A bound is null where it is infinite, p where no test
     exists, `flat_width` where data were streamed. p is not adjusted, and with `p_is_bound` at most
     that; p_adjusted is Holm's over the terms at a quantile that are no blocks, of p-values
@@ -84,6 +85,9 @@ def spell_quantiles(observations: Described, model: QuantileModel) -> dict[str, 
                             {"level": effect.levels[0], **spell_interval(effect.value)}
                             for effect in term.levels
                         ],
+                        "largest_change": None
+                        if term.gap is None
+                        else {"from": term.gap.low, "to": term.gap.high, **spell_interval(term.gap.value)},
                     }
                     for term in fit.terms
                 ],

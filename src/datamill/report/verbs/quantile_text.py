@@ -69,6 +69,12 @@ def _describe_data(observations: Described, model: QuantileModel) -> list[str]:
         for factor in model.factors
         if len(factor.levels) == 2
     )
+    if any(term.df > 1 and term.order == 1 and not term.covariates for term in model.terms):
+        lines += wrap(
+            "Of more than two levels: deviations from the mean over levels, and the largest change between "
+            "two, whose interval holds for all pairs.",
+            "  ",
+        )
     if coding:
         lines += wrap(f"Low / high level: {coding}; an effect is half the change from low to high.", "  ")
     if model.covariates:
@@ -100,6 +106,8 @@ def _lay_out_fit(model: QuantileModel, fit: QuantileFit, scale: Scale) -> list[s
         rows.append((name, None, f"{_format_tail(model, term.p)}{mark:1}"))
         if term.levels:
             rows += [(f"  {effect.levels[0]}", effect.value, "") for effect in term.levels]
+            if term.gap is not None:
+                rows.append((f"  {term.gap.low} to {term.gap.high}", term.gap.value, ""))
         else:
             rows += [(f"  {row.name}", row.value, f"{_format_tail(model, row.p)} ") for row in own]
     decimals = _choose_decimals([value for _, value, _ in rows[1:] if value is not None], scale)
