@@ -16,7 +16,10 @@ from r_packages import require_r
 from datamill.analysis.contrast import PooledError
 from datamill.analysis.level_changes import find_largest_changes
 from datamill.analysis.level_means import estimate_level_means
+from datamill.analysis.linear.model import fit_linear_model
 from datamill.analysis.model_data.cells import Cells, Factor, gather_cells
+from datamill.analysis.model_data.coding import list_formula_terms
+from datamill.analysis.model_data.observations import Covariate
 
 LEVELS = (("p", "q", "r"), ("x", "y"))
 COUNTS = {(0, 0): 5, (0, 1): 8, (1, 0): 6, (1, 1): 9, (2, 0): 7, (2, 1): 5}
@@ -38,6 +41,10 @@ one <- d[!duplicated(d$cell), ]
 m <- lm(y ~ a + b, one)
 say("error", "sigma2", full(sigma(m)^2, df.residual(m), 0, 0, 0))
 write("pooled", as.data.frame(confint(emmeans(m, ~ a))))
+# A covariate, a product with it, and unlike numbers of observations.
+c <- lm(y ~ a * x + b, d)
+write("adjusted", as.data.frame(confint(emmeans(c, ~ a))))
+write("adjusted", as.data.frame(confint(emmeans(c, ~ b))))
 """
 
 
@@ -63,17 +70,24 @@ def list_observations() -> tuple[np.ndarray, np.ndarray]:
     return codes, values
 
 
+def list_sizes() -> list[float]:
+    """A covariate that goes with the levels of a factor, so that adjusting for it matters."""
+    codes, _ = list_observations()
+    rng = np.random.default_rng(15)
+    return (100 + 5.0 * codes[:, 0] + rng.standard_normal(codes.shape[0])).tolist()
+
+
 @cache
 def ask_r() -> dict[tuple[str, str], list[float]]:
     """Estimate, standard error, degrees of freedom and interval by table and name."""
     codes, values = list_observations()
     rows = "".join(
-        f"{LEVELS[0][a]},{LEVELS[1][b]},{value!r}\n"
-        for (a, b), value in zip(codes, values.tolist(), strict=True)
+        f"{LEVELS[0][a]},{LEVELS[1][b]},{value!r},{size!r}\n"
+        for (a, b), value, size in zip(codes, values.tolist(), list_sizes(), strict=True)
     )
     done = subprocess.run(
         ["Rscript", "--vanilla", "-e", SCRIPT],
-        input=f"a,b,y\n{rows}",
+        input=f"a,b,y,x\n{rows}",
         text=True,
         capture_output=True,
         check=True,
@@ -114,3 +128,18 @@ def test_the_largest_change_has_the_bonferroni_interval_of_emmeans() -> None:
     assert change.pair.difference.estimate == pytest.approx(estimate, rel=1e-9)
     assert change.pair.difference.low == pytest.approx(low, rel=1e-3)
     assert change.pair.difference.high == pytest.approx(high, rel=1e-3)
+
+
+def test_adjusted_means_beside_a_covariate_are_those_of_emmeans() -> None:
+    codes, values = list_observations()
+    factors = [Factor(name, levels) for name, levels in zip("ab", LEVELS, strict=True)]
+    model = fit_linear_model(
+        gather_cells(factors, codes, values),
+        terms=list_formula_terms(factors, ["x"], [("a",), ("x",), ("a", "x"), ("b",)]),
+        covariates=[Covariate("x", np.array(list_sizes()))],
+    )
+    found = {mean.levels[0]: mean.value for row in model.terms for mean in row.means}
+    assert sorted(found) == ["p", "q", "r", "x", "y"]
+    for level, value in found.items():
+        estimate, _, _, low, high = ask_r()["adjusted", level]
+        assert [value.estimate, value.low, value.high] == pytest.approx([estimate, low, high], rel=1e-9)

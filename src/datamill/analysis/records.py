@@ -57,7 +57,9 @@ class TermRow:
 
     `f` and `p` are None where the error mean square is zero, so that no test exists. `p_holm` is p
     adjusted by Holm over the terms of interest, None for a block. `effects` has every level of a
-    main effect, and `gap` its largest difference between two; interactions have none here.
+    main effect, and `gap` its largest difference between two; interactions have none here. `means` are
+    the model's own (adjusted) means at these levels: covariates at their means, combinations of the other
+    factors with the same weight.
     """
 
     term: Term
@@ -69,6 +71,7 @@ class TermRow:
     p_holm: float | None = None
     block: bool = False
     gap: LevelGap | None = None
+    means: tuple[LevelEffect, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,10 +130,11 @@ def fit_linear_model(
         levels = _bound_levels(cells, term, beta[columns], root[columns], half_width)
         error = float(np.sqrt(error_ms))
         gap = _find_gap(cells, term, beta[columns], root[columns], error, error_df, confidence)
+        means = _bound_means(cells, term, columns, beta, root, half_width)
         f = sum_sq / term.df / error_ms if error_ms > 0 else None
         p = None if f is None else float(fdtrc(term.df, error_df, f))
         block = term.name in blocks
-        rows.append(TermRow(term, sum_sq, sum_sq / term.df, f, p, levels, block=block, gap=gap))
+        rows.append(TermRow(term, sum_sq, sum_sq / term.df, f, p, levels, block=block, gap=gap, means=means))
 
     lack = _test_lack_of_fit(lack_ss, error_df - reduced.rest_df, rest_ss, reduced.rest_df)
     fitted, leverage = _fit_rows(cells, fit, beta, root, saturated=saturated)
@@ -252,6 +253,24 @@ def _bound_levels(
     return tuple(
         LevelEffect(label, _interval(value, half_width * scale))
         for label, value, scale in zip(labels, rows @ beta, spread, strict=True)
+    )
+
+
+def _bound_means(
+    cells: Cells, term: Term, columns: slice, beta: FloatArray, root: FloatArray, half_width: float
+) -> tuple[LevelEffect, ...]:
+    """Means of the model at each level, other factors' levels with the same weight (as emmeans has them).
+
+    Coding sums to zero and covariates are centred, so that all terms but the level's own average out.
+    """
+    if term.order > 1 or term.covariates:
+        return ()
+    labels, rows = code_combinations(term, cells.factors)
+    values = beta[0] + rows @ beta[columns]
+    spread = np.sqrt(np.sum((root[0] + rows @ root[columns]) ** 2, axis=1))
+    return tuple(
+        LevelEffect(label, _interval(cells.origin + value, half_width * scale))
+        for label, value, scale in zip(labels, values, spread, strict=True)
     )
 
 

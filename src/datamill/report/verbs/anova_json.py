@@ -33,7 +33,7 @@ def format_anova_json(
     low and high, p, verdict; `levels`: level, n, mean, and `change` against one and the same level);
     `coefficients`, half-changes where a factor has two levels (name, term, estimate, low, high,
     standard_error); `terms` (term, block, sum_sq, df, mean_sq, f, p, p_holm, and for main effects
-    `levels`: level, estimate, low,
+    `levels` and `adjusted_means`: level, estimate, low,
     high); `shares` (term, levels, percent of the mean, standard_error); `error` (sum_sq, df,
     mean_sq); `total` (sum_sq, df); `r_squared`; `lack_of_fit` (sum_sq, df, f, p) or null; `blocks`
     (names, sum_sq, df, f, p, error_mean_sq_without, efficiency) or null; `balanced`;
@@ -82,6 +82,9 @@ def format_anova_json(
                 "p_holm": row.p_holm,
                 "levels": [
                     {"level": effect.levels[0], **spell_interval(effect.value)} for effect in row.effects
+                ],
+                "adjusted_means": [
+                    {"level": mean.levels[0], **spell_interval(mean.value)} for mean in row.means
                 ],
             }
             for row in model.terms

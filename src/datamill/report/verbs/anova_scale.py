@@ -44,6 +44,7 @@ def scale_model(model: LinearModel, factor: float) -> LinearModel:
                 sum_sq=row.sum_sq * square,
                 mean_sq=row.mean_sq * square,
                 effects=tuple(_scale_effect(effect, factor) for effect in row.effects),
+                means=tuple(_scale_effect(mean, factor) for mean in row.means),
                 gap=None if row.gap is None else replace(row.gap, value=_scale(row.gap.value, factor)),
             )
             for row in model.terms

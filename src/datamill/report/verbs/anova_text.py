@@ -34,7 +34,7 @@ from datamill.report.verbs.anova_sections import (
     format_shares,
     format_square,
 )
-from datamill.report.verbs.changes_text import format_changes
+from datamill.report.verbs.changes_text import format_adjusted_means, format_changes
 from datamill.report.verbs.layout import WIDTH, lay_out_named, wrap
 from datamill.report.verbs.left_out_text import list_left_out
 from datamill.report.verbs.quantile_warnings import list_quantile_warnings
@@ -80,6 +80,8 @@ def format_anova(
     if changes is not None and changes.changes:
         wording = word_changes(changes, model, observations.response, observations.unit)
         lines += ["", *format_changes(changes.means, changes.changes, wording)]
+    elif not model.transform:
+        lines += format_adjusted_means(model, observations.response, scale.unit)
     lines += ["", f"Analysis of variance of {observations.response}{unit}", "", *table, ""]
     lines += _format_equation(observations.response, model)
     square = name_square(scale.unit)

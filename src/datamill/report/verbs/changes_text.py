@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from datamill.analysis.level_changes import LevelChange
 from datamill.analysis.level_means import LevelMean
-from datamill.report.numbers import name_confidence
+from datamill.analysis.records import LinearModel
+from datamill.report.numbers import count_decimals, format_fixed, name_confidence
 from datamill.report.page.by_factor import Wording
 from datamill.report.page.level_table import tabulate_changes
 from datamill.report.verbs.layout import lay_out_table, wrap
@@ -27,3 +28,28 @@ def format_changes(means: Sequence[LevelMean], changes: Sequence[LevelChange], w
     if len(table.rows) > _MOST_ROWS:
         lines += wrap(f"{len(table.rows) - _MOST_ROWS} further rows are left out; --json has all.")
     return lines
+
+
+def format_adjusted_means(model: LinearModel, response: str, unit: str) -> list[str]:
+    """A row for each level with the model's own mean, where means of observations are no answer."""
+    rows: list[tuple[str, ...]] = []
+    for row in model.effects_of_interest:
+        for at, mean in enumerate(row.means):
+            value = mean.value
+            decimals = count_decimals((value.high - value.low) / 2)
+            estimate, low, high = (
+                format_fixed(number, decimals) for number in (value.estimate, value.low, value.high)
+            )
+            rows.append(("" if at else row.term.name, mean.levels[0], f"{estimate} ({low} to {high})"))
+    if not rows:
+        return []
+    where = ", ".join(f"{item.name} = {item.mean:.6g}" for item in model.covariates)
+    lines = wrap(
+        f"Adjusted means of {response} by level{f' ({unit})' if unit else ''}, with "
+        f"{name_confidence(model.confidence)} intervals{f', at {where}' if where else ''}; levels of other "
+        "factors have the same weight:"
+    )
+    lines += lay_out_table([("factor", "level", "mean"), *rows[:_MOST_ROWS]], left=2)
+    if len(rows) > _MOST_ROWS:
+        lines += wrap(f"{len(rows) - _MOST_ROWS} further rows are left out; --json has all.")
+    return ["", *lines]
