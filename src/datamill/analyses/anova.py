@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Unpack, get_args
 
+import numpy as np
+
 from datamill.analyses.arguments import check_choice, take_alpha, take_confidence
 from datamill.analyses.data import locate_errors, read_data
 from datamill.analyses.level_changes import compare_levels
 from datamill.analyses.records import Analysis, Asked, build_question
 from datamill.analysis.level_changes import LevelChanges
+from datamill.analysis.level_means import bound_over_blocks
 from datamill.analysis.linear.assumptions import check_assumptions
 from datamill.analysis.linear.diagnostics import gather_diagnostics
 from datamill.analysis.linear.model import fit_linear_model
@@ -20,7 +23,7 @@ from datamill.analysis.model_data.observations import Observations
 from datamill.analysis.model_data.question import ModelData
 from datamill.analysis.quantile.model import fit_quantiles
 from datamill.analysis.quantile.records import QuantileModel
-from datamill.analysis.records import AssumptionChecks, LinearModel, SquaresType
+from datamill.analysis.records import AssumptionChecks, LevelEffect, LinearModel, SquaresType
 from datamill.experiment.errors import InputError
 from datamill.report.figures.change_figure import draw_change
 from datamill.report.figures.diagnostic_figures import draw_diagnostics, draw_effect_shares
@@ -179,6 +182,8 @@ def anova(
             alpha=read.choose_alpha(alpha, 0.01),
             transform=observations.transform,
         )
+        if read.selected.blocks:
+            model = _bound_means_over_blocks(read.selected, model)
         if observations.cells.builds is not None:
             model = replace(model, warnings=(*model.warnings, _SHARED_BUILDS))
         checks = check_assumptions(
@@ -189,6 +194,29 @@ def anova(
             beside = _fit_beside(read.selected, model)
         changes = compare_levels(read, model)
     return Anova(observations, model, checks, beside, changes, reduced)
+
+
+def _bound_means_over_blocks(data: ModelData, model: LinearModel) -> LinearModel:
+    """The model with intervals of its means that other blocks than these would also keep to."""
+    cells = data.observations.cells
+    names = [factor.name for factor in cells.factors]
+    blocks = [names.index(block) for block in data.blocks]
+
+    def bound(mean: LevelEffect, factor: int) -> LevelEffect:
+        member = cells.codes[:, factor] == cells.factors[factor].levels.index(mean.levels[0])
+        return replace(mean, value=bound_over_blocks(cells, mean.value, member, blocks, model.confidence))
+
+    everywhere = np.ones(cells.counts.size, dtype=bool)
+    return replace(
+        model,
+        mean=bound_over_blocks(cells, model.mean, everywhere, blocks, model.confidence),
+        terms=tuple(
+            row
+            if row.block
+            else replace(row, means=tuple(bound(mean, row.term.factors[0]) for mean in row.means))
+            for row in model.terms
+        ),
+    )
 
 
 def _fit_beside(data: ModelData, model: LinearModel) -> QuantileModel:

@@ -62,10 +62,15 @@ def compare_levels(data: Data, model: LinearModel) -> LevelChanges:
             fallback=fallback,
             blocks=blocks,
         )
-        # Where blocks could not be taken out, they are among the factors, and errors are those within them.
-        kept = [names.index(block) for block in data.selected.blocks if blocks is None]
+        # Blocks are among the factors of all cells, whether or not changes are within them.
+        all_names = [factor.name for factor in observations.cells.factors]
         means += include_spread_of_blocks(
-            cells, own, factor=index, group_factor=group, blocks=kept, confidence=model.confidence
+            observations.cells,
+            own,
+            factor=all_names.index(name),
+            group_factor=None if group is None else all_names.index(_PACKAGE),
+            blocks=[all_names.index(block) for block in data.selected.blocks],
+            confidence=model.confidence,
         )
         changes += find_largest_changes(
             cells,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,32 +111,58 @@ def include_spread_of_blocks(
 ) -> tuple[LevelMean, ...]:
     """Return a factor's means with intervals that other days and machines than these would also keep to.
 
-    `blocks` are indices of factors of the cells. Every block contributes the variance of its own means over
-    their number, with one degree of freedom less than there are: rather too much, since each of these has
-    part of the spread within. Departures, which are within blocks, stay as they are.
+    `blocks` are indices of factors of the cells. Trials of one block are no independent observations of a
+    mean, however many there are: see `bound_over_blocks`. Departures, which are within blocks, stay as they
+    are.
     """
     results = []
     for mean in means:
         member = np.ones(cells.counts.size, dtype=bool)
         if group_factor is not None:
             member = cells.codes[:, group_factor] == cells.factors[group_factor].levels.index(mean.group)
-        member &= is_complete(cells, member, factor)
+        complete = is_complete(cells, member, factor)
+        # Blocks that lack a level are no reason to take their trials for independent.
+        member = complete if complete.any() else member
         member &= cells.codes[:, factor] == cells.factors[factor].levels.index(mean.level)
-        parts, freedom = [], []
-        for block in blocks:
-            codes = cells.codes[member, block]
-            seen = np.unique(codes)
-            if seen.size > 1:
-                own = [float(np.mean(cells.means[member][codes == code])) for code in seen]
-                parts.append(float(np.var(own, ddof=1)) / seen.size)
-                freedom.append(float(seen.size - 1))
-        value = mean.value
-        if sum(parts) > 0:
-            wide = Contrast(value.estimate, sum(parts), combine_freedom(parts, freedom))
-            bounded = bound_contrast(wide, confidence)
-            value = Interval(value.estimate, min(value.low, bounded.low), max(value.high, bounded.high))
-        results.append(replace(mean, value=value))
+        results.append(replace(mean, value=bound_over_blocks(cells, mean.value, member, blocks, confidence)))
     return tuple(results)
+
+
+def bound_over_blocks(
+    cells: Cells, mean: Interval, member: NDArray[np.bool_], blocks: Sequence[int], confidence: float
+) -> Interval:
+    """Widen the interval of a mean of cells (those of `member`, K) by how much blocks differ.
+
+    Every block factor contributes the variance of its blocks' own means over their number, with one degree of
+    freedom less than there are: rather too much, since each of these has part of the spread within. Blocks
+    that each belong to one level of another factor, such as boots of a machine, are compared within it. Never
+    narrower than it was.
+    """
+    codes = cells.codes[member]
+    fixed = [index for index in range(codes.shape[1]) if index not in blocks]
+    parts, freedom = [], []
+    for block in blocks:
+        around = [index for index in fixed if _encloses(codes[:, index], codes[:, block])]
+        _, strata = np.unique(codes[:, around], axis=0, return_inverse=True)
+        strata = strata.reshape(-1)
+        for stratum in range(int(strata.max()) + 1):
+            inside = strata == stratum
+            seen = np.unique(codes[inside, block])
+            if seen.size > 1:
+                values = cells.means[member][inside]
+                own = [float(np.mean(values[codes[inside, block] == code])) for code in seen]
+                parts.append(float(np.var(own, ddof=1)) / seen.size / (strata.max() + 1) ** 2)
+                freedom.append(float(seen.size - 1))
+    if sum(parts) <= 0:
+        return mean
+    wide = bound_contrast(Contrast(mean.estimate, sum(parts), combine_freedom(parts, freedom)), confidence)
+    return Interval(mean.estimate, min(mean.low, wide.low), max(mean.high, wide.high))
+
+
+def _encloses(outer: NDArray[np.integer[Any]], block: NDArray[np.integer[Any]]) -> bool:
+    """Whether each block has one level only of another factor that varies."""
+    pairs = np.unique(np.stack([block, outer], axis=1), axis=0)
+    return len(pairs) == np.unique(block).size and np.unique(outer).size > 1
 
 
 def is_complete(cells: Cells, member: NDArray[np.bool_], factor: int) -> NDArray[np.bool_]:

@@ -23,6 +23,7 @@ from datamill.analysis.level_changes import LevelChange, find_largest_changes
 from datamill.analysis.level_means import (
     LevelMean,
     estimate_level_means,
+    include_spread_of_blocks,
 )
 from datamill.analysis.linear.assumptions import check_assumptions
 from datamill.analysis.linear.model import fit_linear_model
@@ -146,12 +147,21 @@ def analyze_response(
     changes: list[LevelChange] = []
     for index in range(len(cells.factors)):
         if index != package_factor:
-            found = _compare_levels(cells, index, package_factor, experiment, response, fallback, blocks)
+            found = _compare_levels(cells, index, package_factor, experiment, response, fallback, blocked)
             means += found[0]
             changes += found[1]
     packages: tuple[tuple[LevelMean, ...], tuple[LevelChange, ...]] = ((), ())
     if package_factor is not None and comparison is not None:
-        packages = _compare_levels(cells, package_factor, None, experiment, response, fallback, blocks)
+        packages = _compare_levels(cells, package_factor, None, experiment, response, fallback, blocked)
+    if comparison is not None and packages[0]:
+        # The comparison's means are those of the packages as levels, which blocks make uncertain.
+        bounded = {mean.level: mean.value for mean in packages[0]}
+        comparison = replace(
+            comparison,
+            means=tuple(
+                replace(mean, value=bounded.get(mean.package, mean.value)) for mean in comparison.means
+            ),
+        )
     for part in (model, comparison, influence, checks):
         if part is not None:
             warnings += [warning for warning in part.warnings if warning not in warnings]
@@ -183,9 +193,10 @@ def _compare_levels(
     experiment: Experiment,
     response: Response,
     fallback: tuple[PooledError, ...],
-    blocks: BlockFit | None,
+    blocked: BlockedModel | None,
 ) -> tuple[tuple[LevelMean, ...], tuple[LevelChange, ...]]:
     """Means of a factor's levels, and the largest change between them, of each group."""
+    blocks = None if blocked is None else blocked.fit
     means = estimate_level_means(
         cells,
         factor=factor,
@@ -194,6 +205,15 @@ def _compare_levels(
         fallback=fallback,
         blocks=blocks,
     )
+    if blocked is not None:
+        means = include_spread_of_blocks(
+            blocked.cells,
+            means,
+            factor=factor,
+            group_factor=group_factor,
+            blocks=[len(cells.factors)],
+            confidence=experiment.confidence,
+        )
     changes = find_largest_changes(
         cells,
         factor=factor,
