@@ -1,19 +1,13 @@
-"""Coverage of every interval of quantile effects, by method, quantile and shape of the data.
-
-No comparison of speed: 1000 simulated experiments a row, in which each method says how large the effect of
-a factor (and the slope of a covariate) on a quantile is. Run by hand; figures go to docs/analyses.md.
-"""
+"""`quantiles`: effects of a factor and slopes of a covariate, by method, quantile and shape of the data."""
 
 from __future__ import annotations
 
-import argparse
 import math
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
-from markdown import describe_machine, format_table
 from scipy.stats import norm
 
 from datamill.analysis.model_data.cells import Factor, gather_cells
@@ -21,6 +15,7 @@ from datamill.analysis.model_data.coding import list_formula_terms
 from datamill.analysis.model_data.observations import Covariate, Observations
 from datamill.analysis.model_data.question import ModelData
 from datamill.analysis.quantile.model import fit_quantiles
+from intervals.row import Outcome, Row, holds
 
 #: Draws of methods that draw: as many as `p < 0.05` needs, fewer than `auto` takes.
 DRAWS = 199
@@ -76,46 +71,44 @@ KINDS = {
 }
 
 
-def simulate(case: Case, replications: int, seed: int) -> tuple[float, float | None, int]:
-    """Return the share of intervals that hold the effect and the slope, and of how many that was."""
-    rng = np.random.default_rng(seed)
-    errors, n, held, held_slope, done = KINDS[case.kind], case.n, 0, 0, 0
+def _repeat(case: Case, rng: np.random.Generator) -> Outcome:
+    """One experiment: whether intervals of effect and slope held, and whether that was warned of."""
+    errors, n = KINDS[case.kind], case.n
     factor = Factor("a", ("low", "high"))
-    for at in range(replications):
-        low = max(2, round(case.share * n))
-        codes = (rng.permutation(n) >= low).astype(np.int64)
-        x = rng.uniform(-1, 1, n)
-        values = SHIFT * codes + errors.draw(rng, x) + (SLOPE * x if case.covariate else 0.0)
-        names = [("a",), ("x",)] if case.covariate else [("a",)]
-        terms = list_formula_terms([factor], ["x"] if case.covariate else [], names)
-        trials = np.arange(n, dtype=np.uint32) // 5 if case.method == "cluster" else None
-        if trials is not None:
-            # Five observations a trial, of one level, which resemble each other.
-            of_trial = (rng.permutation(n // 5) >= low // 5).astype(np.int64)
-            codes = np.repeat(of_trial, 5)
-            shared = rng.standard_normal(n // 5)[trials]
-            values = SHIFT * codes + (shared + errors.draw(rng, x)) / math.sqrt(2)
-        cells = gather_cells([factor], codes[:, None], values)
-        observations = Observations(
-            "y", "", cells, 0, 0,
-            covariates=(Covariate("x", x),) if case.covariate else (),
-            trials=trials,
-            order=np.arange(n, dtype=np.float64) if case.method == "block" else None,
-        )  # fmt: skip
-        fit = fit_quantiles(
-            ModelData(observations, terms), [case.quantile], errors=case.method, replicates=DRAWS, seed=at
-        ).fits[0]
-        rows = {row.name: row.value for row in fit.coefficients[1:]}
-        effect = next(value for name, value in rows.items() if name != "x")
-        held += effect.low <= SHIFT / 2 <= effect.high
-        done += 1
-        if case.covariate:
-            slope = SLOPE + errors.slope(case.quantile)
-            held_slope += rows["x"].low <= slope <= rows["x"].high
-    return held / done, held_slope / done if case.covariate else None, done
+    low = max(2, round(case.share * n))
+    codes = (rng.permutation(n) >= low).astype(np.int64)
+    x = rng.uniform(-1, 1, n)
+    values = SHIFT * codes + errors.draw(rng, x) + (SLOPE * x if case.covariate else 0.0)
+    names = [("a",), ("x",)] if case.covariate else [("a",)]
+    terms = list_formula_terms([factor], ["x"] if case.covariate else [], names)
+    trials = np.arange(n, dtype=np.uint32) // 5 if case.method == "cluster" else None
+    if trials is not None:
+        # Five observations a trial, of one level, which resemble each other.
+        of_trial = (rng.permutation(n // 5) >= low // 5).astype(np.int64)
+        codes = np.repeat(of_trial, 5)
+        shared = rng.standard_normal(n // 5)[trials]
+        values = SHIFT * codes + (shared + errors.draw(rng, x)) / math.sqrt(2)
+    cells = gather_cells([factor], codes[:, None], values)
+    observations = Observations(
+        "y", "", cells, 0, 0,
+        covariates=(Covariate("x", x),) if case.covariate else (),
+        trials=trials,
+        order=np.arange(n, dtype=np.float64) if case.method == "block" else None,
+    )  # fmt: skip
+    model = fit_quantiles(
+        ModelData(observations, terms), [case.quantile], errors=case.method, replicates=DRAWS,
+        seed=int(rng.integers(1 << 30)),
+    )  # fmt: skip
+    rows = {row.name: row.value for row in model.fits[0].coefficients[1:]}
+    effect = next(value for name, value in rows.items() if name != "x")
+    warned = any("less often" in text or "beyond" in text for text in model.warnings)
+    held = {"effect": (holds(effect, SHIFT / 2), warned)}
+    if case.covariate:
+        held["slope"] = holds(rows["x"], SLOPE + errors.slope(case.quantile)), warned
+    return held
 
 
-def list_cases() -> Iterator[Case]:
+def _list_cases() -> Iterator[Case]:
     """All rows, the cheap ones first."""
     for method in ("iid", "nid", "kernel", "rank"):
         for n in (50, 200):
@@ -143,29 +136,9 @@ def list_cases() -> Iterator[Case]:
                 yield Case("rows", kind, n, quantile, True)
 
 
-def main() -> None:
-    """Print a row for each case."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--replications", type=int, default=1000)
-    parser.add_argument("--method", default="")
-    arguments = parser.parse_args()
-    rows = []
-    for case in list_cases():
-        if arguments.method and case.method != arguments.method:
-            continue
-        started = time.perf_counter()
-        effect, slope, done = simulate(case, arguments.replications, 1)
-        levels = "half each" if case.share == 0.5 else f"{round(case.share * case.n)} against the rest"
-        row = [
-            case.method, case.kind, str(case.n), levels, f"{case.quantile:g}", f"{100 * effect:.1f}",
-            "" if slope is None else f"{100 * slope:.1f}",
-        ]  # fmt: skip
-        rows.append(row)
-        print(*row, done, f"{time.perf_counter() - started:.1f} s", sep="\t", flush=True)
-    titles = ["method", "errors", "n", "levels", "quantile", "effect held (%)", "slope held (%)"]
-    print("\n" + describe_machine() + f"; {arguments.replications} experiments a row\n")
-    print(format_table(titles, rows))
-
-
-if __name__ == "__main__":
-    main()
+def list_rows() -> Iterator[Row]:
+    """All rows of `quantiles`."""
+    for case in _list_cases():
+        levels = "" if case.share == 0.5 else f", {round(case.share * case.n)} against the rest"
+        data = f"{case.kind}, quantile {case.quantile:g}{levels}"
+        yield Row("quantiles", case.method, data, f"{case.n}", partial(_repeat, case))

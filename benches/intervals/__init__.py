@@ -1,0 +1,1 @@
+"""Simulated experiments of known truth, for every interval that datamill offers."""
