@@ -310,7 +310,7 @@ def test_few_observations_make_a_comparison_of_spreads_rough() -> None:
     few = compare_brown_forsythe(
         (Group("a", np.array([1.0, 2, 4, 9])), Group("b", np.array([1.0, 3, 4, 5]))), 0.95
     )
-    assert "differences that are none" in few.warnings[0]
+    assert "differences that do not exist" in few.warnings[0]
 
 
 def summarize(values: np.ndarray, codes: list[int]) -> str:

@@ -104,7 +104,7 @@ def take_paper_costs(given: str) -> tuple[float, float, float]:
         match = _COST.fullmatch(part)
         if match is None or match[1] not in ("b", "w", "q"):
             raise InputError(
-                f'"{part.strip()}" is none of the paper\'s costs b, w and q',
+                f'"{part.strip()}" is not one of the paper\'s costs b, w and q',
                 where="--costs",
                 remedy="Write b=…,w=…,q=…: a build and the start of an execution in measured operations, "
                 "and how much longer a measurement takes than the operation.",

@@ -209,7 +209,7 @@ def _fit_stream(
         raise InputError(
             "this is datamill's own table, whose rows are of several responses and not all valid: it cannot "
             "be streamed",
-            remedy="Leave --stream out, or write the valid rows of one response to a table of their own.",
+            remedy="Leave --stream out, or write the valid rows of one response to their own table.",
         )
     seen = count_combinations(file, factors, response)
     cells, number_of = code_combinations_seen(

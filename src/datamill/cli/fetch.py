@@ -30,7 +30,7 @@ EXIT_ATTENTION = 2
 #: States of experiments that have ended.
 ENDED = ("completed", "cancelled")
 _COMPLETE_FILE = "complete.json"
-_AGAIN = "Type the command again; if it stays so, tell whoever runs the coordinator."
+_AGAIN = "Type the command again; if it stays so, tell the people who run the coordinator."
 
 
 @click.command()

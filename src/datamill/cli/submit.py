@@ -44,7 +44,7 @@ _MOST_SHOWN = 8
     help="One trial of each package on each architecture before the design, instead of it, or not.",
 )
 @click.option("--redundancy", type=click.IntRange(0, 1000), metavar="K", help="Spare workers that stand by.")
-@click.option("--public", is_flag=True, default=None, help="Let every user of the fleet see it.")
+@click.option("--public", is_flag=True, default=None, help="Show it to every user of the fleet.")
 @click.option("--hold", is_flag=True, help="Wait for datamill release after the debug trials.")
 @click.option("--yes", is_flag=True, help="Submit without asking, however large it is.")
 @click.option("--json", "as_json", is_flag=True, help="Print the plan and the number as JSON.")

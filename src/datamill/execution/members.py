@@ -164,7 +164,7 @@ def check_script(member: Member, path: Path) -> None:
         raise InputError(
             f"{member.name} does not begin with a #! line",
             where=where,
-            remedy="Let its first line be, say, #!/bin/sh.",
+            remedy="Begin it with a line such as #!/bin/sh.",
         )
     if first_line.endswith(b"\r"):
         raise InputError(

@@ -35,7 +35,7 @@ def take_table(tables: Mapping[str, Any], key: str, source: Source) -> Mapping[s
         raise InputError(
             f'"{key}" must be a table',
             where=source.locate(key),
-            remedy=f"Write [{key}] on a line of its own.",
+            remedy=f"Write [{key}] on its own line.",
         )
     return table
 
@@ -141,7 +141,7 @@ def parse_packages(tables: Mapping[str, Any], section: str, source: Source) -> t
             raise InputError(
                 f'two {section}s are called "{name}"',
                 where=source.locate(section, "name", occurrence=index),
-                remedy=f"Give each {section} a name of its own.",
+                remedy=f"Give each {section} its own name.",
             )
         packages[name] = Package(name, "")
         if not isinstance(path, str) or not path:

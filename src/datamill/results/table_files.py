@@ -110,7 +110,7 @@ def _refuse_other_formats(file: Path) -> None:
     if is_text_table(file):
         if mark == _PARQUET:
             raise InputError(
-                "this is a Parquet file", where=str(file), remedy="Let its name end in .parquet."
+                "this is a Parquet file", where=str(file), remedy="Give it a name that ends in .parquet."
             )
         refuse_odd_text(file, first)
     elif mark != _PARQUET:

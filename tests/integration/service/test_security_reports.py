@@ -154,7 +154,7 @@ def test_two_machines_with_one_identity_count_nothing_twice_and_are_stopped() ->
     assert kept["run"]["wall_time_ns"] == 1000
     worker = Worker.objects.get(pk=twin)
     assert worker.state == "drained"
-    assert "state folder of its own" in worker.state_reason
+    assert "its own state folder" in worker.state_reason
     assert Event.objects.filter(kind="worker is two machines", worker_id=twin).count() == 1
     assert find_violations() == []
 

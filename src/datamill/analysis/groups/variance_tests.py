@@ -74,7 +74,7 @@ def compare_brown_forsythe(groups: tuple[Group, ...], confidence: float) -> Grou
     if np.min(sizes) < 10:
         warnings = (
             f"with {int(np.min(sizes))} observations in a group test and interval are rough: the test may "
-            "detect hardly anything, or, of skewed observations, differences that are none",
+            "detect hardly anything, or, of skewed observations, differences that do not exist",
         )
     return GroupTest(name, "F", statistic, df, p, estimates, method, warnings)
 

@@ -176,7 +176,7 @@ def _refuse_change_within_trial(factor: Factor, changed: NDArray[np.bool_], tria
             remedy=f"Compare levels within trials by making the trial a block (--blocks {trial} instead of "
             f"--trial {trial})."
             if trial
-            else "Leave the factor out: it is none of the trial, which is the experiment's unit.",
+            else "Leave the factor out: it varies within trials, and the trial is the experiment's unit.",
         )
 
 

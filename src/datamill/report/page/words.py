@@ -135,7 +135,7 @@ WORDS = (
     Word(
         "false-alarm",
         "false alarm",
-        "A difference that is seen where there is none: here between two groups of builds of one version.",
+        "A difference that is seen though none exists: here between two groups of builds of one version.",
         r"false alarm",
     ),
     Word(

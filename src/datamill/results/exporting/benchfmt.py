@@ -91,7 +91,7 @@ def format_benchfmt(table: pl.DataFrame, factors: Sequence[str], *, source: str)
                 raise InputError(
                     f"trial {row['trial_id']} has two values of {row['response']} in measurement {place[0]}",
                     where=source,
-                    remedy="Give every measurement of a trial a number of its own.",
+                    remedy="Give every measurement of a trial its own number.",
                 )
             held[unit] = format_number(row["value"])
         for (_, iterations), values in by_measurement.items():

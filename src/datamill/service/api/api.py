@@ -112,5 +112,5 @@ def report_unsound(request: HttpRequest, problem: BundleError) -> HttpResponse:
         request,
         500,
         f"the coordinator cannot vouch for this bundle, and does not send it: {problem}",
-        remedy="Tell whoever runs the coordinator: its log has the same sentence.",
+        remedy="Tell the people who run the coordinator: its log has the same sentence.",
     )

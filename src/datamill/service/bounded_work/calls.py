@@ -91,7 +91,7 @@ class Calls:
         if answer.kind == "deep":
             raise BudgetError("this stands too deep in each other to be worked on", remedy=budget.remedy)
         if answer.kind == "defect":
-            raise RuntimeError(f"a function failed in a process of its own:\n{answer.value}")
+            raise RuntimeError(f"a function failed in its own process:\n{answer.value}")
         value: T = answer.value
         return value
 

@@ -71,7 +71,7 @@ class CapturedError(nats.errors.Error):
         """Say which, and what to do."""
         return (
             f"the streams {', '.join(self._names)} keep messages of the fleet, and answer whom workers name: "
-            "delete them, or give the fleet an account of its own"
+            "delete them, or give the fleet its own account"
         )
 
 

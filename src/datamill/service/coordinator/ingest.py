@@ -50,8 +50,7 @@ _AWAITED = (*OPEN_ATTEMPTS, AttemptState.LOST, AttemptState.CANCELLED)
 #: Boots of a worker that are remembered.
 _MOST_BOOTS = 8
 _TWINS = (
-    "two machines use its identity: give one of them a state folder of its own, with a token of its own, "
-    "then resume it"
+    "two machines use its identity: give one of them its own state folder, with its own token, then resume it"
 )
 #: Refusals that another worker may not repeat, and which this one would.
 _LASTING = ("policy", "version", "factor")

@@ -53,7 +53,7 @@ _RULES = {
         SELECT t.id FROM datamill_trial t JOIN datamill_quarantine q ON q.sha256 = t.package_sha256
         JOIN datamill_experiment e ON e.id = t.experiment_id
         WHERE q.lifted_unix_s IS NULL AND t.state = 'planned' AND e.state <> 'cancelled'""",
-    "an attempt was leased and no event tells of it": """
+    "an attempt was leased and no event reports it": """
         SELECT a.key FROM datamill_attempt a WHERE NOT EXISTS (
             SELECT 1 FROM datamill_event v
             WHERE v.worker_id = a.worker_id AND v.attempt = a.key AND v.kind = 'attempt leased')""",

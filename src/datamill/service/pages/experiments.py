@@ -182,7 +182,7 @@ def download_bundle(request: HttpRequest, experiment_id: int) -> HttpResponseBas
         return refuse(request, error, "Too many bundles at once", 429)
     except BundleError as problem:
         # A bundle that would be wrong is not sent.
-        error = InputError(str(problem), remedy="Tell whoever runs this coordinator.")
+        error = InputError(str(problem), remedy="Tell the people who run this coordinator.")
         return refuse(request, error, "The coordinator cannot vouch for this bundle", 500)
 
 

@@ -30,7 +30,7 @@ HARDWARE_WORDS: dict[str, tuple[str, str]] = {
     "machine": ("Machine", "each machine by itself; 100% takes all that may take part"),
 }
 STAGE_WORDS = {
-    "build": ("Build", "set while the package is built; each level needs builds of its own"),
+    "build": ("Build", "set while the package is built; each level needs its own builds"),
     "process": ("Process", "set on the process that run.sh is"),
     "world": ("Surroundings", "files, caches and neighbours of run.sh"),
     "host": ("Kernel", "settings of the machine, restored after each trial"),

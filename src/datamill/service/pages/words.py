@@ -73,7 +73,7 @@ WORDS = (
         "response",
         "response",
         "What is measured, such as the time that run.sh takes.",
-        "A package may report metrics of its own; formulas turn them into responses.",
+        "A package may report its own metrics; formulas turn them into responses.",
     ),
     Word(
         "block",

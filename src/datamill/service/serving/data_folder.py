@@ -58,7 +58,7 @@ class DataFolder:
             return f"sqlite:///{file}"
         if file.exists() and not given.startswith("sqlite"):
             raise InputError(
-                "this folder has a database of its own, coordinator.sqlite3",
+                "this folder has its own database, coordinator.sqlite3",
                 where=str(self.path),
                 remedy="Leave --database out, or name a new folder with --data.",
             )

@@ -84,7 +84,7 @@ def _explain_choice(plan: FleetPlan, worker: Candidate, having: Mapping[tuple[st
         if level is None:
             continue
         if dimension == MACHINE_FACTOR:
-            parts.append("a machine of its own")
+            parts.append("its own machine")
             continue
         alone = having[dimension, level] == 1
         parts.append(f"{dimension} {level}" + (" (it alone)" if alone and len(plan.chosen) > 1 else ""))
