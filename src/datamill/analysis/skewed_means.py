@@ -13,6 +13,8 @@ _COCHRAN = 25.0
 #: L-skewness that normal observations seldom show: in 2% of samples of 20, 5% of 15. Of fewer than 15, where
 #: samples that mislead show less of it, a lower one counts: normal ones have it in 24% of samples of 10.
 _TELLING, _TELLING_OF_FEW, _FEW = 0.25, 0.2, 15
+#: G1 from which on so many are called skewed whatever their L-skewness is: 3% of normal samples of 20 are.
+_EXTREME = 1.0
 #: A range of so many roundings of a value is none.
 _ROUNDINGS = 16.0
 #: With fewer than these nothing can be told of skewness.
@@ -48,15 +50,31 @@ def find_skewness(values: FloatArray, rounding: float = 0.0) -> float:
     return float(biased * math.sqrt(n * (n - 1)) / (n - 2))
 
 
-def find_telling_skewness(values: FloatArray, least: float | None = None) -> float:
-    """Return the L-skewness of observations that have too much of it for Student's interval; else 0.
+def find_telling_skewness(values: FloatArray) -> float:
+    """Return the skewness G1 of observations that have too much of it for Student's interval; else 0.
 
-    It is beyond `least` (by default what normal ones seldom show), and there are fewer than 25 G1² of them.
+    There are fewer than 25 G1² of them, and their L-skewness is beyond what normal ones seldom show; or, of
+    15 and more, G1 before its correction is beyond 1, which finds single extremes among much noise.
     """
     n = values.size
-    if n < _FEWEST or np.ptp(values) <= _ROUNDINGS * np.finfo(np.float64).eps * np.max(np.abs(values)):
+    if n < _FEWEST or not _vary(values):
+        return 0.0
+    skewness = find_skewness(values)
+    least = _TELLING if n >= _FEW else _TELLING_OF_FEW
+    biased = abs(skewness) * (n - 2) / math.sqrt(n * (n - 1))
+    tells = abs(find_l_skewness(values)) > least or (n >= _FEW and biased > _EXTREME)
+    return skewness if tells and n < _COCHRAN * skewness**2 else 0.0
+
+
+def find_heavy_tail(values: FloatArray, least: float) -> float:
+    """Return the L-skewness of observations where it is beyond `least`, and n below 25 G1²; else 0."""
+    if values.size < _FEWEST or not _vary(values):
         return 0.0
     found = find_l_skewness(values)
-    if least is None:
-        least = _TELLING if n >= _FEW else _TELLING_OF_FEW
-    return found if abs(found) > least and n < _COCHRAN * find_skewness(values) ** 2 else 0.0
+    return found if abs(found) > least and values.size < _COCHRAN * find_skewness(values) ** 2 else 0.0
+
+
+def _vary(values: FloatArray) -> bool:
+    """Whether values differ by more than their rounding."""
+    rounding = _ROUNDINGS * np.finfo(np.float64).eps * np.max(np.abs(values))
+    return bool(np.ptp(values) > rounding)

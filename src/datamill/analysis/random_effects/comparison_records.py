@@ -23,7 +23,7 @@ class VersionMean:
     `value` has Student's interval with `df`, `paper` that of EPEW 2006 equation 17; both are of the
     confidence of the comparison, not adjusted. `variance` is that of the mean, and `spread` the standard
     deviation of a unit, in the response's unit. `executions` and `measurements` are those of a build and of
-    an execution on average, `n` counts all measurements. `skewness` is the L-skewness of the units where it
+    an execution on average, `n` counts all measurements. `skewness` is G1 of the units where it
     is too much for Student's interval of so many, else 0.
     """
 

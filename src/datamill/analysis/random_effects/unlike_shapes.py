@@ -18,7 +18,7 @@ def warn_of_shapes(means: Sequence[VersionMean], changes: Sequence[VersionChange
     warnings = []
     if skewed:
         names = ", ".join(
-            f"{mean.version} ({PLURALS[mean.level]} have L-skewness {mean.skewness:.2f})" for mean in skewed
+            f"{mean.version} ({PLURALS[mean.level]} have G1 {mean.skewness:.2g})" for mean in skewed
         )
         warnings.append(
             f"skewed for so few {PLURALS[skewed[0].level]}: {names}. Where another version is not skewed "

@@ -128,7 +128,7 @@ def _list_warnings(
         warnings.append(f"there are {found.top_count} {PLURALS[top]} only: {_presume(top)}")
     elif skewness := find_telling_skewness(list_units(averaged, nested, top)):
         warnings.append(
-            f"means of {PLURALS[top]} are skewed (L-skewness {skewness:.2f}), and {found.top_count} of them "
+            f"means of {PLURALS[top]} are skewed (G1 {skewness:.2g}), and {found.top_count} of them "
             "are few for that: the interval presumes that they are normal, and of so skewed ones intervals "
             "at 95% hold the mean in 84 to 93% of experiments, in 60% where the variance is infinite"
         )

@@ -10,7 +10,7 @@ from scipy.special import ndtr
 
 from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.sequential.rounds import Rounds
-from datamill.analysis.skewed_means import find_telling_skewness
+from datamill.analysis.skewed_means import find_heavy_tail
 from datamill.experiment.records import Experiment
 from datamill.results.decisions import Cause, LookInterval
 
@@ -105,9 +105,7 @@ def _doubt_heavy(rounds: Rounds, cause: Cause, intervals: Sequence[LookInterval]
     fewest = min((interval.rounds for interval in intervals), default=0)
     if cause not in ("changed", "no difference", "precise") or fewest < _SHOWS_RARE:
         return []
-    found = {
-        package: find_telling_skewness(rounds.of_package(package), _HEAVY) for package in rounds.packages
-    }
+    found = {package: find_heavy_tail(rounds.of_package(package), _HEAVY) for package in rounds.packages}
     names = [f"{package} (L-skewness {skewness:.2f})" for package, skewness in found.items() if skewness]
     if not names:
         return []
