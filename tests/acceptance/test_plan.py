@@ -322,7 +322,7 @@ def test_a_pilot_that_was_not_warmed_up_or_not_complete_is_doubted(
         ((*VARIANCES, *COSTS, "--detect", "5%", "--power", "0.01"), "no more than chance"),
         ((*VARIANCES, *COSTS, "--costs", "b=1,w=2"), "says in the paper's units what"),
         ((*VARIANCES, "--costs", "b=1"), "w is missing"),
-        ((*VARIANCES, "--costs", "b=1,x=2"), "none of the paper's costs"),
+        ((*VARIANCES, "--costs", "b=1,x=2"), "not one of the paper's costs"),
         ((*VARIANCES, "--costs", "b=1,w=2", "--time", "1h"), "which is no time here"),
         ((*VARIANCES, *COSTS, "--builds", "9:4"), "is no range"),
         ((*VARIANCES, *COSTS, "--builds", "1"), "at least 2 builds"),

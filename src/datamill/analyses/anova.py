@@ -97,7 +97,7 @@ class Anova(Analysis):
             verbose=verbose,
         )
 
-    def json(self) -> str:
+    def numbers_json(self) -> str:
         """The table with every digit."""
         return format_anova_json(self.observations, self.model, self.checks, self.quantiles, self.changes)
 

@@ -105,7 +105,7 @@ class Compare(Analysis):
             verbose=verbose,
         )
 
-    def json(self) -> str:
+    def numbers_json(self) -> str:
         """The same with every digit."""
         return format_comparison_json(
             self.comparison, self.history, self.notes, self.excluded, self.basis, self.put_aside

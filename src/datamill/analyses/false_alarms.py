@@ -51,7 +51,7 @@ class FalseAlarmStudy(Analysis):
         """The same, with the paper's equations."""
         return format_alarms(self.alarms, verbose=True)
 
-    def json(self) -> str:
+    def numbers_json(self) -> str:
         """The same with every digit."""
         return format_alarms_json(self.alarms)
 

@@ -73,7 +73,7 @@ class RepetitionPlan(Analysis):
         """The same, with the paper's symbols and optimum."""
         return format_plan(self.notes, self.plan, verbose=True)
 
-    def json(self) -> str:
+    def numbers_json(self) -> str:
         """The same with every digit."""
         return format_plan_json(self.notes, self.plan)
 

@@ -81,7 +81,7 @@ class Quantiles(Analysis):
         """Effects by quantile, and the table of ASPLOS 2013 (Table 4)."""
         return format_quantiles(self.observations, self.model)
 
-    def json(self) -> str:
+    def numbers_json(self) -> str:
         """Every quantile with every digit."""
         return format_quantiles_json(self.observations, self.model)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TypedDict
@@ -108,8 +109,22 @@ class Analysis(ABC):
         return self.text()
 
     @abstractmethod
+    def numbers_json(self) -> str:
+        """The numbers of the result as JSON with every digit; an object."""
+
     def json(self) -> str:
-        """The result as JSON with every digit."""
+        """The result as JSON: `schema` (1), `answer` (sentences), the numbers, `warnings`."""
+        numbers = json.loads(self.numbers_json())
+        warnings = (*self.warnings, *numbers.pop("warnings", ()))
+        for name in ("schema", "answer"):
+            numbers.pop(name, None)
+        content = {
+            "schema": 1,
+            "answer": list(self.lead),
+            **numbers,
+            "warnings": list(dict.fromkeys(warnings)),
+        }
+        return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
 
     @abstractmethod
     def drawings(self) -> tuple[Callable[[], Figure], ...]:

@@ -56,7 +56,7 @@ class Summary(Analysis):
         """The table of five numbers."""
         return format_summary(self.notes, self.summary)
 
-    def json(self) -> str:
+    def numbers_json(self) -> str:
         """The same with every digit."""
         return format_summary_json(self.notes, self.summary)
 

@@ -66,7 +66,7 @@ class Tests(Analysis):
         """The answer, then every comparison."""
         return format_tests(self.notes, self.comparison)
 
-    def json(self) -> str:
+    def numbers_json(self) -> str:
         """Every comparison with every digit."""
         return format_tests_json(self.notes, self.comparison)
 

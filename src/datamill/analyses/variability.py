@@ -72,7 +72,7 @@ class Variability(Analysis):
         """The table of design points."""
         return format_variability(self.notes, self.points, self.by_factor)
 
-    def json(self) -> str:
+    def numbers_json(self) -> str:
         """The same with every digit."""
         return format_variability_json(self.notes, self.points, self.by_factor)
 
@@ -111,7 +111,7 @@ class Windows(Analysis):
         """The table of counts."""
         return format_windows(self.notes, self.windows)
 
-    def json(self) -> str:
+    def numbers_json(self) -> str:
         """Every window with every digit."""
         return format_windows_json(self.notes, self.windows)
 

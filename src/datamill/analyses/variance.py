@@ -60,7 +60,7 @@ class Variances(Analysis):
         """The same, with the paper's interval and mean squares."""
         return format_variances(self.versions, self.excluded, self.notes, self.put_aside, verbose=True)
 
-    def json(self) -> str:
+    def numbers_json(self) -> str:
         """The same with every digit."""
         return format_variances_json(self.versions, self.excluded, self.seed, self.notes, self.put_aside)
 

@@ -1,0 +1,62 @@
+"""What the JSON of every verb has in common: a schema, the answer in sentences, and the warnings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from python_verbs import FACTOR_VERBS
+
+import datamill
+
+
+def make_table() -> pl.DataFrame:
+    rng = np.random.default_rng(3)
+    levels = np.repeat(["a", "b"], 24)
+    return pl.DataFrame({"f": levels, "y": rng.normal(10, 1, 48) + 2 * (levels == "b")})
+
+
+def make_versions() -> pl.DataFrame:
+    rng = np.random.default_rng(4)
+    rows = [
+        (version, f"b{build}", execution, 10 + rng.normal())
+        for version in ("old", "new")
+        for build in range(6)
+        for execution in range(3)
+    ]
+    return pl.DataFrame(rows, schema=["version", "build", "execution", "value"], orient="row")
+
+
+def check(content: dict[str, Any]) -> None:
+    names = list(content)
+    assert (names[0], names[1], names[-1]) == ("schema", "answer", "warnings")
+    assert content["schema"] == 1
+    assert content["answer"]
+    for sentence in (*content["answer"], *content["warnings"]):
+        assert isinstance(sentence, str)
+        assert sentence
+    assert len(set(content["warnings"])) == len(content["warnings"])
+
+
+@pytest.mark.parametrize("verb", FACTOR_VERBS, ids=lambda verb: verb.__name__)
+def test_verbs_on_factors_begin_with_schema_and_answer_and_end_with_warnings(
+    verb: Callable[..., Any],
+) -> None:
+    result = verb(make_table(), response="y", factors=["f"])
+    check(json.loads(result.json()))
+    assert json.loads(result.json())["answer"] == list(result.lead)
+
+
+@pytest.mark.parametrize("verb", [datamill.variance, datamill.compare], ids=lambda verb: verb.__name__)
+def test_verbs_on_versions_do_likewise(verb: Callable[..., Any]) -> None:
+    check(json.loads(verb(make_versions()).json()))
+
+
+def test_a_plan_and_its_false_alarms_do_likewise() -> None:
+    costs = "b=10,w=5,q=1"
+    check(json.loads(datamill.plan(make_versions(), half_width="1%", only="old", costs=costs).json()))
+    check(json.loads(datamill.false_alarms(make_versions(), only="old").json()))
