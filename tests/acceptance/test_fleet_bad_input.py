@@ -132,7 +132,7 @@ def test_a_fleet_without_workers_says_how_to_get_some(
 ) -> None:
     make_experiment()
     datamill.environment["XDG_CONFIG_HOME"] = shared_fleet.command.environment["XDG_CONFIG_HOME"]
-    assert_refused(datamill("submit", "."), "the fleet has no workers", "datamill worker join")
+    assert_refused(datamill("submit", ".", "--yes"), "the fleet has no workers", "datamill worker join")
 
 
 def test_a_token_that_is_none_lets_nobody_in(shared_fleet: LocalFleet) -> None:

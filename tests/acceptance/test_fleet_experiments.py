@@ -61,8 +61,10 @@ def test_an_experiment_goes_from_a_file_to_a_report(
     assert "left" in shown.stdout
     assert "right" in shown.stdout
 
-    submitted = datamill("submit", ".")
+    assert_refused(datamill("submit", "."), "nothing was submitted", "8 trials", "--yes")
+    submitted = datamill("submit", ".", "--yes")
     assert submitted.returncode == 0, submitted.stderr
+    assert_refused(datamill("submit", ".", "--yes"), "the same experiment", "it is experiment 1", "--again")
     assert "two-loops: 2 workers" in submitted.stdout
     assert "coverage of machine: 2 of 2 (left, right)" in submitted.stdout
     assert "trials: 8 (4 design points x 2 replicates), after 2 debug trials, no reboots" in submitted.stdout
@@ -106,7 +108,7 @@ def test_an_experiment_goes_from_a_file_to_a_report(
     assert [json.loads(line)["purpose"] for line in listed.stdout.splitlines()] == ["debug"] * 2
 
     # The packages are there already, and have been timed.
-    again = datamill("submit", ".", "--json", "--debug", "never")
+    again = datamill("submit", ".", "--json", "--debug", "never", "--yes", "--again")
     plan = msgspec.json.decode(again.stdout)
     assert (plan["id"], plan["missing_files"], plan["debug_trials"]) == (2, [], 0)
     assert plan["finish_s"] > 0
@@ -120,7 +122,7 @@ def test_whoever_watches_sees_the_coordinator_come_back(
     fleet: LocalFleet, datamill: Command, make_experiment: Callable[..., Path]
 ) -> None:
     make_experiment(text=EXPERIMENT, run="#!/bin/sh\nsleep 1\n", replicates=2)
-    assert datamill("submit", ".", "--debug", "never").returncode == 0
+    assert datamill("submit", ".", "--debug", "never", "--yes").returncode == 0
     watching = datamill.start("watch", "1")
     # Not by a command: the experiment could be over before a busy machine has started it.
     fleet.wait("a trial to end", lambda: fleet.ask("/experiments/1")["trials"].get("counted", 0) > 0)
@@ -139,7 +141,7 @@ def test_a_design_waits_where_a_debug_trial_fails(
     fleet: LocalFleet, datamill: Command, make_experiment: Callable[..., Path]
 ) -> None:
     make_experiment(text=EXPERIMENT, run="#!/bin/sh\necho it is broken >&2\nexit 3\n")
-    assert datamill("submit", ".").returncode == 0
+    assert datamill("submit", ".", "--yes").returncode == 0
 
     fleet.wait("the experiment to be held", lambda: fleet.ask("/experiments/1")["state"] == "held")
     assert " held " in datamill("watch").stdout

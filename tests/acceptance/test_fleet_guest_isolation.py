@@ -72,7 +72,7 @@ def test_a_trial_in_a_guest_goes_from_a_file_over_a_fleet_to_its_record(
     assert has_guests(fleet, "able")
     assert not has_guests(fleet, "unable")
 
-    submitted = datamill("submit", ".")
+    submitted = datamill("submit", ".", "--yes")
     assert submitted.returncode == 0, submitted.stdout + submitted.stderr
     watched = datamill("watch", "1", timeout_s=600)
     assert watched.returncode == 0, watched.stdout + watched.stderr + fleet.read("able")
@@ -105,7 +105,7 @@ def test_a_fleet_without_guests_says_why_it_cannot(
     try:
         started.join("unable")
         make_experiment(text=EXPERIMENT, packages=("a",), setup=SETUP, run=RUN)
-        assert_refused(datamill("submit", "."), "unable", "guest")
+        assert_refused(datamill("submit", ".", "--yes"), "unable", "guest")
     finally:
         started.stop()
 

@@ -173,7 +173,7 @@ def test_a_worker_that_nobody_can_call_enrols_measures_and_reports(
     assert refused is None or refused.returncode != 0
     calls = fleet.count_calls()
     make_experiment(text=TEXT.format(replicates=2))
-    submitted = fleet("submit", ".")
+    submitted = fleet("submit", ".", "--yes")
     assert submitted.returncode == 0, submitted.stderr
     assert fleet("watch", "1").returncode == 0
     fetched = fleet("fetch", "1")
@@ -187,7 +187,7 @@ def test_a_coordinator_out_of_reach_in_mid_experiment_costs_time_and_no_trial(
     make_experiment: Callable[..., Path],
 ) -> None:
     make_experiment(text=TEXT.format(replicates=3), run="#!/bin/sh\nsleep 2\n")
-    submitted = fleet("submit", ".")
+    submitted = fleet("submit", ".", "--yes")
     assert submitted.returncode == 0, submitted.stderr
     fleet.wait("the first trial to count", lambda: fleet.count_trials("counted") > 0)
     run("ip", "-n", fleet.outside, "link", "set", fleet.wire, "down")

@@ -46,7 +46,12 @@ _MOST_SHOWN = 8
 @click.option("--redundancy", type=click.IntRange(0, 1000), metavar="K", help="Spare workers that stand by.")
 @click.option("--public", is_flag=True, default=None, help="Show it to every user of the fleet.")
 @click.option("--hold", is_flag=True, help="Wait for datamill release after the debug trials.")
-@click.option("--yes", is_flag=True, help="Submit without asking, however large it is.")
+@click.option(
+    "--yes", is_flag=True, help="Submit without asking, however large it is. Needed without a terminal."
+)
+@click.option(
+    "--again", is_flag=True, help="Submit it even if the same was submitted just now or is running."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the plan and the number as JSON.")
 @coordinator_options
 def submit(
@@ -57,6 +62,7 @@ def submit(
     public: bool | None,
     hold: bool,
     yes: bool,
+    again: bool,
     as_json: bool,
     url: str | None,
     key: str | None,
@@ -67,7 +73,7 @@ def submit(
     and why, what they cover, how many trials, until when. Only files that the coordinator lacks are sent.
 
     Exit status: 0 when it was submitted, 1 when you answered no, 2 when it cannot be (with what is missing,
-    and what excludes it).
+    and what excludes it), was not confirmed, or is the same as one that you submitted just before.
     """
     console = make_console(stderr=as_json)
     found = read_experiment_file(file)
@@ -91,7 +97,9 @@ def submit(
         print_plan(preview, console)
         if not yes:
             confirm(preview)
-        submitted = send(coordinator, body, preview["missing_files"], archives, files, console)
+        body["options"] = options | {"once": not again}
+        with naming_file(found.path):
+            submitted = send(coordinator, body, preview["missing_files"], archives, files, console)
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(submitted)).decode())
         return
@@ -155,21 +163,24 @@ def pack_files(found: ExperimentFile, folder: Path) -> tuple[list[dict[str, Any]
 
 
 def confirm(preview: Mapping[str, Any]) -> None:
-    """Ask whether to submit, where there is someone to ask.
+    """Ask whether to submit.
 
     Raises:
-        InputError: when there is nobody, and the design is too large to be taken for meant.
+        InputError: when there is nobody to ask.
         SystemExit: when the answer is no.
     """
     if sys.stdin.isatty():
         if not click.confirm("Submit it?", default=True, err=True):
             click.echo("Nothing was submitted.", err=True)
             raise SystemExit(EXIT_NOT_SUBMITTED)
-    elif preview["trials"] > MOST_UNCONFIRMED_TRIALS:
-        raise InputError(
-            f"the design has {preview['trials']:,} trials",
-            remedy="Name fewer levels, or lower a coverage or the replicates; or confirm with --yes.",
-        )
+        return
+    large = preview["trials"] > MOST_UNCONFIRMED_TRIALS
+    raise InputError(
+        f"nothing was submitted: {count_nouns(preview['trials'], 'trial')} would run, and without a terminal "
+        "nobody can be asked whether that is meant",
+        remedy="Confirm with --yes."
+        + (" Or name fewer levels, or lower a coverage or the replicates." if large else ""),
+    )
 
 
 def send(

@@ -499,3 +499,35 @@ def test_upload_digests_are_lower_case_hexadecimal() -> None:
     body["packages"][0]["sha256"] = hashlib.sha256(make_package()).hexdigest().upper()
     status, refused = ada.post("/experiments/plan", body)
     assert (status, refused["where"]) == (422, "packages.0.sha256")
+
+
+@pytest.mark.usefixtures("database")
+def test_what_is_meant_once_is_not_entered_twice() -> None:
+    ada, bob = ApiUser("ada"), ApiUser("bob")
+    join("fast")
+    once = make_submission(ada.user, once=True)
+    status, first = ada.post("/experiments", once)
+    assert status == 200
+    status, refused = ada.post("/experiments", once)
+    assert status == 400
+    assert f"it is experiment {first['id']}" in refused["message"]
+    assert "--again" in refused["remedy"]
+    # Another's, another file, other packages, and one that is not meant once are no repetition.
+    assert bob.post("/experiments", make_submission(bob.user, once=True))[0] == 200
+    assert ada.post("/experiments", once | {"text": f"{TEXT}\n# another"})[0] == 200
+    assert ada.post("/experiments", make_submission(ada.user))[0] == 200
+    content = make_package("# changed")
+    other = describe_file("p1", store(content, ada.user, "p1"), len(content))
+    assert ada.post("/experiments", once | {"packages": [other, once["packages"][1]]})[0] == 200
+    for number in range(1, 10):
+        ada.post(f"/experiments/{number}/cancel")
+    assert ada.post("/experiments", once)[0] == 200, "what was cancelled may be submitted anew"
+
+
+@pytest.mark.usefixtures("database")
+def test_debug_trials_alone_do_not_keep_the_whole_experiment_out() -> None:
+    ada = ApiUser("ada")
+    join("fast")
+    assert ada.post("/experiments", make_submission(ada.user, once=True, debug="only"))[0] == 200
+    assert ada.post("/experiments", make_submission(ada.user, once=True, debug="only"))[0] == 400
+    assert ada.post("/experiments", make_submission(ada.user, once=True))[0] == 200

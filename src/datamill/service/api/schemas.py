@@ -40,13 +40,17 @@ class SubmittedFileIn(Schema):
 
 
 class SubmissionOptionsIn(Schema):
-    """What takes the place of `[fleet]` in the experiment file; absent leaves it as it is."""
+    """What takes the place of `[fleet]` in the experiment file; absent leaves it as it is.
+
+    With `once` it is refused where the same experiment was submitted just now or is still under way.
+    """
 
     reboot: RebootPolicy | None = None
     debug: DebugPolicy | None = None
     redundancy: Annotated[int, Field(ge=0, le=1000)] | None = None
     public: bool | None = None
     hold: bool = False
+    once: bool = False
 
 
 class SubmissionIn(Schema):

@@ -20,6 +20,7 @@ from datamill.results.bundle_head import BundleHead
 from datamill.service.coordinator.events import EventKind, NewEvent, add_events
 from datamill.service.coordinator.experiments import ENTERING, drop_entry
 from datamill.service.coordinator.policies import list_shipped_files
+from datamill.service.coordinator.repeated_submission import check_repetition
 from datamill.service.coordinator.rows import execute, insert_rows, select_rows
 from datamill.service.models import (
     Experiment,
@@ -49,7 +50,8 @@ class NewExperiment:
     """An experiment to be stored.
 
     `experiment` is what `text` says with the submitter's options; `hold` lets the design wait for its owner
-    after the debug trials. `trials` are those of the design where the plan comes without them.
+    after the debug trials. `trials` are those of the design where the plan comes without them. One that is
+    meant `once` is not stored where the same is under way.
     """
 
     owner: User
@@ -59,6 +61,7 @@ class NewExperiment:
     plan: FleetPlan
     hold: bool = False
     trials: Collection[PlannedTrial] | None = None
+    once: bool = False
 
     @property
     def planned(self) -> Collection[PlannedTrial]:
@@ -70,7 +73,8 @@ def create_experiment(new: NewExperiment, now_s: float) -> int:
     """Store an experiment with all its trials at once, and return its number.
 
     Raises:
-        InputError: when a package is in quarantine, a worker left meanwhile, or there is nothing to do.
+        InputError: when a package is in quarantine, a worker left meanwhile, there is nothing to do, or the
+            same was submitted before and this is meant once.
     """
     with transaction.atomic():
         entry = Entry(new, now_s)
@@ -111,6 +115,8 @@ class Entry:
         if not new.planned or not plan.chosen:
             raise InputError("the experiment has no trial that a worker could make", where=asked.name)
         digests = {item.name: item.sha256 for item in new.head.packages}
+        if new.once:
+            check_repetition(new.owner, new.text, asked, new.head, self._now_s)
         _check_packages(new)
         _check_workers(plan)
         debugging = self._state == ExperimentState.DEBUGGING

@@ -65,13 +65,17 @@ class SubmittedFile:
 
 @dataclass(frozen=True, slots=True)
 class SubmissionOptions:
-    """What was typed beside the file, in place of what `[fleet]` says; None leaves that as it is."""
+    """What was typed beside the file, in place of what `[fleet]` says; None leaves that as it is.
+
+    With `once` it is not entered where the same was submitted just now or is still under way.
+    """
 
     reboot: RebootPolicy | None = None
     debug: DebugPolicy | None = None
     redundancy: int | None = None
     public: bool | None = None
     hold: bool = False
+    once: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,7 @@ def submit_experiment(submission: Submission, planned: PlannedSubmission, user: 
         plan=planned.plan,
         hold=submission.options.hold,
         trials=planned.trials,
+        once=submission.options.once,
     )
     return _enter(new, now_s)
 
