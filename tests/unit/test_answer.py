@@ -1,12 +1,14 @@
 """What the answer says of studies whose truth is known."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from answered_study import render_page, write_answer
 from planted_study import Point, plan_study
 
+from datamill.design.records import DesignFactor
 from datamill.report.numbers import format_ceiling
 from datamill.report.records import Answer
 
@@ -188,3 +190,18 @@ def test_a_ratio_of_many_powers_of_ten_is_not_told_as_a_hundred_percent() -> Non
     )
     assert found is not None
     assert found.group(1) in ("1e+12", "9.99e+11")
+
+
+def test_factors_that_chance_drew_are_more_than_one_condition() -> None:
+    levels = {"package": ("a", "b")}
+    experiment, design, table, trials = plan_study(levels, lambda rng, _: add_noise(rng, 100))
+    assert "were compared under one condition only." in say(write_answer(experiment, design, table, trials))
+    drawn = (
+        DesignFactor("aslr", ("on", "off"), 2, build=False, role="nuisance", drawn_from="on, off"),
+        DesignFactor("symbol_seed", ("random",), 1, build=True, role="nuisance"),
+        DesignFactor("locale", ("C",), 1, build=False, role="nuisance"),
+    )
+    design = replace(design, factors=(*design.factors, *drawn))
+    said = say(write_answer(experiment, design, table, trials))
+    assert "one condition only" not in said
+    assert "compared at one combination of the crossed factors, while aslr and symbol_seed were drawn" in said

@@ -24,6 +24,17 @@ def phrase_treatment(factor: DesignFactor, *, nested: bool = False) -> str:
     return f"varied over {', '.join(factor.levels)}"
 
 
+def list_drawn_factors(factors: Sequence[DesignFactor]) -> tuple[str, ...]:
+    """Return the factors whose levels chance draws, for each trial or each build."""
+    return tuple(factor.name for factor in factors if _is_drawn(factor))
+
+
+def _is_drawn(factor: DesignFactor) -> bool:
+    known = FACTORS.get(factor.name)
+    single = factor.levels[0] if len(factor.levels) == 1 else ""
+    return bool(factor.drawn_from) or (known is not None and single in known.drawn)
+
+
 def list_unsettled_factors(factors: Sequence[DesignFactor]) -> tuple[str, ...]:
     """Return the usual hidden factors that a design neither varies nor fixes nor draws at random."""
     names = {factor.name for factor in factors}

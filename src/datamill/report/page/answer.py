@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from datamill.analysis.linear.independence import TREND
 from datamill.analysis.records import Comparison, PackageMean, PairComparison
 from datamill.analysis.response import ResponseAnalysis
@@ -40,10 +42,11 @@ def phrase_answer(
     *,
     doubts: str = "",
     drift: str = "",
+    drawn: Sequence[str] = (),
 ) -> Answer:
     """Put an analysis of the first response into words; `doubts` is the sentence on doubtful trials.
 
-    `drift` says what was found of it, if anything was.
+    `drift` says what was found of it, if anything was; `drawn` are the factors whose levels chance drew.
     """
     details: list[str] = []
     if trials.ended < trials.planned:
@@ -59,7 +62,7 @@ def phrase_answer(
         details += pairs if comparison.best else []
         if not states_means(experiment, trials):
             details += [_phrase_mean(experiment, analysis, mean, scale) for mean in comparison.means]
-        details += [_phrase_cells(pair) for pair in comparison.pairs]
+        details += [_phrase_cells(pair, drawn) for pair in comparison.pairs]
     elif analysis.mean is not None:
         headline = _phrase_mean(experiment, analysis, analysis.mean, scale)
         if not (analysis.missing_packages or states_means(experiment, trials)):
@@ -218,7 +221,14 @@ def _phrase_mean(experiment: Experiment, analysis: ResponseAnalysis, mean: Packa
     return f"Mean {analysis.response.name} of {mean.package}: {shown}, {basis}."
 
 
-def _phrase_cells(pair: PairComparison) -> str:
+def _phrase_cells(pair: PairComparison, drawn: Sequence[str]) -> str:
+    if pair.cells == 1 and drawn:
+        *others, last = drawn
+        names = f"{', '.join(others)} and {last}" if others else last
+        return (
+            f"{pair.package} and {pair.baseline} were compared at one combination of the crossed factors, "
+            f"while {names} {'was' if len(drawn) == 1 else 'were'} drawn at random."
+        )
     if pair.cells == 1:
         return f"{pair.package} and {pair.baseline} were compared under one condition only."
     counts = [(pair.higher_cells, pair.package), (pair.lower_cells, pair.baseline)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from datamill.analysis.answer.experiment_analysis import ExperimentAnalysis
+from datamill.design.nuisance import list_drawn_factors
 from datamill.experiment.records import Experiment
 from datamill.report.numbers import finish_sentence
 from datamill.report.page.answer import count_trials, phrase_answer
@@ -29,6 +30,7 @@ def phrase_experiment(found: ExperimentAnalysis, trials: TrialSummary) -> Answer
         trials,
         doubts=phrase_doubts(first.doubtful, found.design, analysis),
         drift=warn_of_drift(experiment, first.drift, analysis),
+        drawn=list_drawn_factors(found.design.factors),
     )
     if first.machines is not None:
         answer = qualify_by_machines(answer, first.machines, relative=first.levels is not None)
