@@ -9,12 +9,15 @@ from collections.abc import Sequence
 MOST_SHOWN = 3
 #: What a warning speaks of, the worst for the answer first; all others come before the last line's.
 _WORST = (
-    r"conclusion depends|no valid data|cannot be compared|are not compared|is not compared|no answer|"
-    r"does not fit|changed while|drift|had another level|was not effective|may in truth be",
+    r"conclusion depends|no valid data|cannot be compared|not compared|no answer|"
+    r"does not fit|changed meanwhile|drift|had another level|was not effective|may in truth be",
     r"takes? .*for granted|taken for independent|takes for independent|too small|too few|not covered|"
     r"fewer than|aliased|not be told apart",
 )
-_LAST = r"older datamill|were averaged|their mean is over|conclusion is the same|isolation|upper bound"
+_LAST = (
+    r"older datamill|were averaged|their mean is over|conclusion is the same|kept apart from the host|"
+    r"upper bound"
+)
 
 
 def order_warnings(warnings: Sequence[str], packages: Sequence[str] = ()) -> tuple[str, ...]:
