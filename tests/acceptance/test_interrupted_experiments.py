@@ -108,7 +108,8 @@ def test_two_commands_cannot_run_one_experiment(datamill, make_experiment, tmp_p
     process.kill()
     process.communicate()
     assert second.returncode == 2
-    assert "another datamill is running this experiment" in second.stderr
+    assert "another experiment runs on this host" in second.stderr
+    assert f"process {process.pid}" in second.stderr
 
 
 def wait_until(condition, timeout_s: float = 90) -> None:

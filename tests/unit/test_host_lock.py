@@ -68,12 +68,18 @@ def test_whoever_inherits_the_lock_still_holds_the_host() -> None:
     holder, child = start_holder(600)
     holder.kill()
     holder.wait()
-    with pytest.raises(InputError, match="still ending a trial"), lock_host(wait_s=0.1):
+    with (
+        pytest.raises(InputError, match="still ending a trial"),
+        lock_host(wait_s=0.1, worker_wait_s=0.1),
+    ):
         pass
     threading.Timer(0.5, os.kill, (child, signal.SIGKILL)).start()
     started_s = time.monotonic()
-    with lock_host(wait_s=60):
+    told: list[str] = []
+    with lock_host(wait_s=0.1, worker_wait_s=60, tell=told.append):
         assert time.monotonic() - started_s < 50, "as soon as it has ended"
+    assert len(told) == 1
+    assert "worker of a command that was killed" in told[0]
     assert not Path(f"/proc/{child}/exe").exists()
 
 

@@ -12,7 +12,7 @@ import click
 from rich.console import Console
 
 from datamill.cli.bundle_making import make_bundle
-from datamill.cli.console import name_command
+from datamill.cli.console import name_command, tell_waiting
 from datamill.cli.design_text import describe_design
 from datamill.cli.experiment_files import (
     ExperimentFile,
@@ -67,7 +67,7 @@ def check(file: Path, pilot: bool, allow_trials: int) -> None:
     host = read_host_facts(binary)
     if pilot:
         check_constraints(experiment.constraints, host, where=str(found.path))
-        with lock_host() as lock:
+        with lock_host(tell=tell_waiting) as lock:
             run_pilot(found, binary, console, lock)
     factors, trials = size_design(found)
     console.print(describe_design(found, factors, trials, estimate_trial_time(found)))

@@ -47,3 +47,8 @@ def name_command() -> str:
     typed = sys.argv[0]
     on_path = shutil.which("datamill")
     return "datamill" if Path(typed).name != "datamill" or typed == on_path else typed
+
+
+def tell_waiting(sentence: str) -> None:
+    """Say on standard error what is waited for."""
+    CleanConsole(stderr=True, highlight=False, soft_wrap=True).print(sentence, style="dim", markup=False)

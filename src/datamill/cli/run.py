@@ -15,7 +15,7 @@ from rich.text import Text
 
 from datamill.cli.after_screening import read_follow_up
 from datamill.cli.bundle_making import make_bundle
-from datamill.cli.console import make_console, name_command
+from datamill.cli.console import make_console, name_command, tell_waiting
 from datamill.cli.experiment_files import (
     ExperimentFile,
     ask_host,
@@ -121,8 +121,10 @@ def run(
             check_resumable(bundle)
             check_packages(bundle)
             check_state_folder(factor.name for factor in bundle.design.factors)
+            # The host first: where a killed command's worker still ends its trial, which holds the bundle
+            # as well, that is known and waited for.
+            host_lock = locks.enter_context(lock_host(tell=tell_waiting))
             bundle_lock = locks.enter_context(lock_bundle(bundle))
-            host_lock = locks.enter_context(lock_host())
         else:
             found = ask_host(read_question(file, after_screening, console.print), binary)
             check_design_size(found, allow_trials)
@@ -135,7 +137,7 @@ def run(
             folder = out or Path(f"{found.experiment.name}-{datetime.now().astimezone():%Y%m%d-%H%M%S}")
             check_needed_folders(found.experiment, binary, where=str(found.path), bundle=folder)
             # Before there is a bundle: one that was refused its host would only be in the way.
-            host_lock = locks.enter_context(lock_host())
+            host_lock = locks.enter_context(lock_host(tell=tell_waiting))
             bundle = make_bundle(found, folder)
             bundle_lock = locks.enter_context(lock_bundle(bundle))
         check_constraints(

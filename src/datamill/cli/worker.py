@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from datamill.cli.console import make_console
+from datamill.cli.console import make_console, tell_waiting
 from datamill.cli.worker_fleet import join, token
 from datamill.cli.worker_guest import guest_image
 from datamill.cli.worker_image import image
@@ -96,7 +96,7 @@ def noise(seconds: float | None, as_json: bool) -> None:
     """
     arguments = ("--seconds", f"{seconds:g}") if seconds is not None else ()
     # It would disturb an experiment as much as be disturbed by it.
-    with lock_host():
+    with lock_host(tell=tell_waiting):
         told = ask_worker(find_worker(), "noise", *arguments)
     if as_json:
         click.echo(told.decode(), nl=False)

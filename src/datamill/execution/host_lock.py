@@ -9,7 +9,7 @@ import os
 import socket
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -23,30 +23,36 @@ LOCK_VARIABLE = "DATAMILL_HOST_LOCK"
 #: Folders that all users may write, the first of which that a machine has receives the lock.
 _LOCK_FOLDERS = (Path("/run/lock"), Path("/dev/shm"), Path("/tmp"))
 _LOCK_NAME = "datamill-host.lock"
-#: Time that the worker of a killed command gets to end its trial.
-_WAIT_S = 5.0
+#: Time that a command gets to end, that the worker of a killed one gets to end its trial, and after which
+#: its user is told what is waited for.
+_WAIT_S, _WORKER_WAIT_S, _TELL_AFTER_S = 5.0, 60.0, 2.0
 _CREDENTIALS = struct.Struct("3i")
 
 
 @contextmanager
-def lock_host(wait_s: float = _WAIT_S) -> Iterator[tuple[int, ...]]:
+def lock_host(
+    wait_s: float = _WAIT_S,
+    *,
+    worker_wait_s: float = _WORKER_WAIT_S,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Iterator[tuple[int, ...]]:
     """Hold this host for this process and those that inherit the yielded descriptors; a crash releases it.
 
     One is a locked file, by which all workers of a machine take turns, whatever their users, state folders
     and networks. The other is a listening socket under an abstract name, which tells who holds it. The
     kernel takes both away with their last holder. The worker of a killed command holds them until its trial's
-    processes are gone, so this waits for a moment.
+    processes are gone: this waits for it up to `worker_wait_s` and tells, for others up to `wait_s`.
 
     Raises:
         InputError: when another experiment runs here, with its process and command.
     """
     name = name_lock(os.environ.get(STATE_VARIABLE, ""))
-    deadline_s = time.monotonic() + wait_s
+    patience = _Patience(name, wait_s, worker_wait_s, tell)
     with ExitStack() as stack:
         machine = _open_machine_lock()
         if machine is not None:
             stack.callback(os.close, machine)
-            _lock_machine(machine, name, deadline_s)
+            _lock_machine(machine, patience)
         held = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
         while True:
             try:
@@ -55,22 +61,48 @@ def lock_host(wait_s: float = _WAIT_S) -> Iterator[tuple[int, ...]]:
             except OSError as error:
                 if error.errno != errno.EADDRINUSE:
                     raise InputError(f"the lock of this host cannot be taken: {error.strerror}") from None
-                if time.monotonic() >= deadline_s:
-                    raise _refuse(name) from None
-                time.sleep(0.05)
+                patience.wait()
         # Listening records our credentials, by which whoever is refused learns whom it waits for.
         held.listen(socket.SOMAXCONN)
         yield (held.fileno(),) if machine is None else (held.fileno(), machine)
 
 
-def _lock_machine(machine: int, name: str, deadline_s: float) -> None:
+class _Patience:
+    """How long a lock is waited for: longer where its command is dead and only its worker is left."""
+
+    def __init__(self, name: str, wait_s: float, worker_wait_s: float, tell: Callable[[str], None]) -> None:
+        self._name, self._wait_s, self._worker_wait_s, self._tell = name, wait_s, worker_wait_s, tell
+        self._began_s = time.monotonic()
+        self._told = False
+
+    def wait(self) -> None:
+        """Wait for a moment.
+
+        Raises:
+            InputError: when it was long enough, with who holds the lock.
+        """
+        waited_s = time.monotonic() - self._began_s
+        worker_left = False
+        if waited_s >= min(self._wait_s, _TELL_AFTER_S):
+            process, command = _find_holder(self._name)
+            worker_left = bool(process) and not command
+        if waited_s >= (self._worker_wait_s if worker_left else self._wait_s):
+            raise _refuse(self._name)
+        if worker_left and not self._told:
+            self._told = True
+            self._tell(
+                "Waiting for the worker of a command that was killed: it ends its trial and puts this host "
+                f"back as it was (up to {self._worker_wait_s:.0f} s) …"
+            )
+        time.sleep(0.05)
+
+
+def _lock_machine(machine: int, patience: _Patience) -> None:
     while True:
         try:
             fcntl.flock(machine, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            if time.monotonic() >= deadline_s:
-                raise _refuse(name) from None
-            time.sleep(0.05)
+            patience.wait()
         else:
             return
 
