@@ -2,7 +2,7 @@
 
 from synthetic import make_failed_record, make_phase, make_record
 
-from datamill.results.trial_record import Accelerator, FactorFacts, GuestFacts, IsolationFacts
+from datamill.results.trial_record import Accelerator, FactorFacts, Failure, GuestFacts, IsolationFacts
 from datamill.results.validity import (
     count_trials_once,
     explain_exclusion,
@@ -37,6 +37,20 @@ def test_processes_left_behind_are_reported() -> None:
         "left processes behind in 1 trials"
         in list_warnings([make_record("t1", run=make_phase(left_processes=1))])[0]
     )
+
+
+def test_a_trial_whose_time_ran_out_says_so_once() -> None:
+    words = "run.sh exceeded its 1 s and was killed with everything it had started."
+    record = make_record(
+        "t1",
+        outcome="timed_out",
+        failure=Failure("run", "timeout", words, "Raise the limit."),
+        run=make_phase(exit_code=None, signal=9, timed_out=True, left_processes=1),
+        collect=None,
+        metrics={},
+    )
+    assert explain_exclusion(record, count_trials_once([record])) == words
+    assert list_warnings([record]) == (), "what was killed with it was not left behind"
 
 
 def test_a_peak_that_the_launcher_may_have_left_is_said_to_be_a_bound() -> None:

@@ -125,7 +125,7 @@ def list_problems(summary: TrialSummary, table: pl.DataFrame, bundle: Bundle) ->
         "exclusion"
     ]
     if bad:
-        first = f" ({reasons[0]})" if reasons.len() else ""
+        first = f" ({reasons[0].rstrip('.')})" if reasons.len() else ""
         problems.append(
             f"{bad} of {summary.planned} trials failed{first}; what they printed is in {bundle.artifacts}"
             + (

@@ -58,6 +58,8 @@ def explain_exclusion(record: TrialRecord, counted: CountedTrials) -> str:
     if counted.counted[record.trial_id] != record.attempt:
         return f"attempt {counted.counted[record.trial_id]} counts for this trial"
     if record.outcome != "completed":
+        if record.failure is not None and record.failure.kind == "timeout":
+            return record.failure.message  # which says that its time ran out
         if record.failure is not None:
             return f"trial {record.outcome.replace('_', ' ')}: {record.failure.message}"
         return f"trial {record.outcome.replace('_', ' ')}"
@@ -109,7 +111,8 @@ def list_warnings(records: Iterable[TrialRecord], *, used_names: Collection[str]
                 wrong[key].append(factor)
         for notice in record.notices:
             notices[(record.package, notice)] += 1
-        if record.run is not None and record.run.left_processes:
+        # What a trial had started is killed with it when its time is up: that is no finding about the package.
+        if record.run is not None and record.run.left_processes and record.outcome != "timed_out":
             left[record.package] += 1
         if record.run is not None and record.run.peak_memory_bytes <= record.run.peak_memory_floor_bytes:
             small[record.package] += 1
