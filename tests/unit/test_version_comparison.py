@@ -12,10 +12,11 @@ from datamill.analysis.random_effects.comparison import compare_versions
 from datamill.analysis.random_effects.comparison_records import VersionMean
 from datamill.analysis.random_effects.history import find_changes
 from datamill.analysis.random_effects.records import NestedValues
-from datamill.analysis.random_effects.version_means import estimate_version_mean
+from datamill.analysis.random_effects.version_means import estimate_version_mean, list_unit_means
 from datamill.analysis.records import Interval
 from datamill.experiment.errors import InputError
-from datamill.report.figures.compare_figures import draw_changes, draw_history
+from datamill.report.figures.history_figure import draw_history
+from datamill.report.figures.version_figure import draw_changes
 from datamill.report.verbs.compare_answer import phrase_cost, scale_comparison, state_answer
 from datamill.report.verbs.compare_json import format_comparison_json
 from datamill.report.verbs.compare_text import format_comparison
@@ -122,7 +123,7 @@ def test_means_that_are_not_above_zero_have_a_difference_and_no_percentage() -> 
     assert negative.changes[0].verdict == "cannot tell"
     assert "need" in phrase_cost(negative.changes[0], negative)
     assert "not above zero" in negative.warnings[0]
-    draw_changes(negative)
+    assert draw_changes(negative, {"a": np.array([-1.2, -1.0]), "b": np.array([-1.3, -1.1])}).chart
 
 
 def test_more_builds_are_asked_for_where_it_cannot_be_told_and_costs_become_time() -> None:
@@ -241,8 +242,18 @@ def test_json_and_figures_hold_what_the_text_says() -> None:
     assert [item["version"] for item in content["history"]["changes"]] == ["it's v4"]
     assert content["changes"][3]["verdict"] == "changed"
     assert len(content["versions"]) == 8
-    for figure in (draw_changes(comparison), draw_history(comparison, history), draw_history(comparison)):
+    for figure in (draw_history(comparison, history), draw_history(comparison)):
         assert figure.chart["layer"]
+    units = {item.version: list_unit_means(item, "build") for item in versions}
+    figure = draw_changes(comparison, units)
+    observations, changes = figure.chart["hconcat"]
+    points = observations["layer"][0]["data"]["values"]
+    assert [row["value"] for row in points if row["level"] == "it's v4"] == pytest.approx(units["it's v4"])
+    assert all(len(units[item.version]) == 5 for item in versions)
+    drawn = next(layer for layer in changes["layer"] if layer["mark"]["type"] == "point")
+    assert [row["level"] for row in drawn["data"]["values"]] == [f"it's v{at}" for at in range(1, 8)]
+    assert "all 40 builds" in figure.caption
+    assert "95%" in figure.caption
     assert scale_comparison(comparison).unit == "ms"
     assert format_comparison(comparison, history).startswith(
         "latency changes 1 time in 8 versions: at it's v4."

@@ -28,6 +28,7 @@ from datamill.analyses.versions import (
     warn_of_order,
     warn_of_sources,
 )
+from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.random_effects.comparison import compare_versions
 from datamill.analysis.random_effects.comparison_records import (
     VersionAdjustment,
@@ -35,11 +36,13 @@ from datamill.analysis.random_effects.comparison_records import (
     VersionComparison,
 )
 from datamill.analysis.random_effects.history import ChangePoint, VersionHistory, find_changes
+from datamill.analysis.random_effects.version_means import list_unit_means
 from datamill.experiment.errors import InputError
 from datamill.experiment.quantities import parse_share
 from datamill.experiment.records import Direction
-from datamill.report.figures.compare_figures import draw_changes, draw_history
 from datamill.report.figures.figure import Figure
+from datamill.report.figures.history_figure import draw_history
+from datamill.report.figures.version_figure import draw_changes
 from datamill.report.verbs.compare_answer import is_worse_than_threshold, state_answer
 from datamill.report.verbs.compare_json import format_comparison_json
 from datamill.report.verbs.compare_text import format_comparison, list_warnings
@@ -50,6 +53,7 @@ class Compare(Analysis):
     """Versions compared; `history` where they are a series; `basis` says why this one is the baseline.
 
     `excluded` counts rows judged invalid, `put_aside` those that are no observations, by what they are.
+    `units` has the means of each version's builds, or of what stands in for them, in ascending order.
     """
 
     comparison: VersionComparison
@@ -58,6 +62,7 @@ class Compare(Analysis):
     excluded: int
     basis: str
     put_aside: tuple[tuple[str, int], ...]
+    units: Mapping[str, FloatArray]
 
     @property
     def title(self) -> str:
@@ -113,7 +118,7 @@ class Compare(Analysis):
 
     def drawings(self) -> tuple[Callable[[], Figure], ...]:
         """Changes on their intervals and the means of versions; of a series its history first."""
-        changes = partial(draw_changes, self.comparison)
+        changes = partial(draw_changes, self.comparison, self.units)
         means = partial(draw_history, self.comparison, self.history)
         return (means, changes) if self.history is not None else (changes, means)
 
@@ -184,6 +189,10 @@ def compare(
         sum(source.excluded for source in sources),
         "as asked for" if baseline else f"{explain_baseline(sources)}; --baseline names another",
         add_put_aside(sources),
+        {
+            mean.version: list_unit_means(values, mean.level)
+            for mean, values in zip(comparison.means, versions, strict=True)
+        },
     )
 
 

@@ -14,7 +14,7 @@ from datamill.analyses.records import Analysis, Asked, build_groups_question, re
 from datamill.analysis.groups.comparison import compare_groups
 from datamill.analysis.groups.logarithms import find_transform, speak_of_ratios
 from datamill.analysis.groups.multiplicity import Adjustment
-from datamill.analysis.groups.records import Aspect, Assumption, GroupComparison
+from datamill.analysis.groups.records import Aspect, Assumption, GroupComparison, Stratum
 from datamill.analysis.groups.splitting import find_factor, split_groups
 from datamill.report.figures.comparison_figures import draw_comparison
 from datamill.report.figures.figure import Figure
@@ -39,6 +39,7 @@ class Tests(Analysis):
 
     notes: ResponseNotes
     comparison: GroupComparison
+    strata: tuple[Stratum, ...]
 
     @property
     def title(self) -> str:
@@ -71,8 +72,9 @@ class Tests(Analysis):
         return format_tests_json(self.notes, self.comparison)
 
     def drawings(self) -> tuple[Callable[[], Figure], ...]:
-        """Every pair's estimate with its interval."""
-        return (partial(draw_comparison, self.notes.response, self.notes.unit, self.comparison),)
+        """The groups' observations, and every pair's estimate with its interval."""
+        notes = self.notes
+        return (partial(draw_comparison, notes.response, notes.unit, self.comparison, self.strata),)
 
 
 def tests(
@@ -105,8 +107,9 @@ def tests(
     refuse_covariates(observations, tests)
     with locate_errors(read.source):
         chosen = find_factor(observations.cells, factor, read.selected.blocks)
+        strata = split_groups(observations.cells, chosen)
         comparison = compare_groups(
-            split_groups(observations.cells, chosen),
+            strata,
             observations.cells.factors[chosen].name,
             assumption=assume,
             aspect=compare,
@@ -117,4 +120,4 @@ def tests(
     if observations.cells.builds is not None and comparison.combined is not None:
         comparison = replace(comparison, warnings=(*comparison.warnings, _SHARED_BUILDS))
     comparison = speak_of_ratios(comparison, find_transform(observations))
-    return Tests(describe_response(observations), comparison)
+    return Tests(describe_response(observations), comparison, strata)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from scipy.special import ndtri
 
 from datamill.analysis.contrast import find_critical
+from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.random_effects.comparison_records import VersionMean
 from datamill.analysis.random_effects.execution_means import average_executions, is_rounding, list_units
 from datamill.analysis.random_effects.mean_squares import compute_mean_squares, compute_paper_variance
-from datamill.analysis.random_effects.records import NestedValues
+from datamill.analysis.random_effects.records import Level, NestedValues
 from datamill.analysis.records import Interval
 from datamill.analysis.skewed_means import find_telling_skewness
 from datamill.experiment.errors import InputError
@@ -56,3 +58,14 @@ def estimate_version_mean(values: NestedValues, confidence: float) -> VersionMea
         spread=math.sqrt(variance * found.top_count),
         skewness=0.0 if alike else find_telling_skewness(list_units(averaged, values, top.level)),
     )
+
+
+def list_unit_means(values: NestedValues, level: Level) -> FloatArray:
+    """Means of a version's builds or executions, or its measurements, in ascending order."""
+    averaged = average_executions(values)
+    found = {
+        "build": averaged.build_means,
+        "execution": averaged.means,
+        "measurement": values.values - averaged.origin,
+    }[level]
+    return np.sort(found) + averaged.origin

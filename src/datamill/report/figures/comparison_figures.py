@@ -1,25 +1,49 @@
-"""Figure of groups compared: every pair's estimate on its interval."""
+"""Figure of groups compared: their observations, and every pair's estimate on an axis of its own."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
+import numpy as np
 
-from datamill.analysis.groups.records import GroupComparison, GroupEstimate, PairTest
+from datamill.analysis.groups.records import GroupComparison, GroupEstimate, PairTest, Stratum
+from datamill.analysis.records import Interval
 from datamill.experiment.errors import InputError
 from datamill.experiment.phrases import count_nouns
-from datamill.report.figures.figure import Figure, leave_room
+from datamill.report.figures.estimation_panels import (
+    BETWEEN,
+    LEFT,
+    MOST_LEVELS,
+    RIGHT,
+    PlottedLevel,
+    chart_observations,
+    phrase_points,
+    share_points,
+    thin_points,
+)
+from datamill.report.figures.figure import INK, Figure
 from datamill.report.numbers import name_confidence
 from datamill.report.verbs.tests_text import choose_response_scale, list_pairs
 
 #: More pairs than this cannot be read one below the other.
 _MOST_PAIRS = 60
+#: Pixels of each panel: what a narrow page has.
+_WIDTH = LEFT + BETWEEN + RIGHT
+#: Below, where it takes no width.
+_LEGEND = alt.Legend(orient="bottom")
+#: What the two panels do not share.
+_APART = {"scale": {"x": "independent", "y": "independent", "color": "independent", "shape": "independent"}}
 
 
-def draw_comparison(response: str, unit: str, comparison: GroupComparison) -> Figure:
-    """Draw each pair's difference (of spread: ratio) with its interval, against no difference.
+def draw_comparison(
+    response: str, unit: str, comparison: GroupComparison, strata: Sequence[Stratum] = ()
+) -> Figure:
+    """Draw the groups' observations, and each pair's difference (of spread: ratio) against no difference.
+
+    `strata` have the groups; of more than can be read one below the other only the pairs are drawn.
 
     Raises:
         InputError: no pair has an estimate.
@@ -61,9 +85,11 @@ def draw_comparison(response: str, unit: str, comparison: GroupComparison) -> Fi
         else alt.Scale(zero=True, nice=False, padding=12)
     )
     base = alt.Chart(alt.InlineData(values=rows))
-    y = alt.Y("label:N", sort=order, title=None, axis=alt.Axis(labelLimit=360))
+    groups = _list_groups(strata, scale.factor)
+    # Names stand in the rows: beside them they would take the width of a narrow page.
+    y = alt.Y("label:N", sort=order, title=None, axis=None)
     color_scale = alt.Scale(domain=["yes", "no"], range=["#2f7ec1", "#8c8c8c"])
-    color = alt.Stroke("detected:N", title="told apart", scale=color_scale)
+    color = alt.Stroke("detected:N", title="told apart", scale=color_scale, legend=_LEGEND)
     # Told apart without colours as well: what is not told apart is hollow.
     filled = alt.condition("datum.detected == 'yes'", alt.value(1), alt.value(0))
     neutral = 0 if measure == "response" else 1
@@ -78,18 +104,49 @@ def draw_comparison(response: str, unit: str, comparison: GroupComparison) -> Fi
             alt.X("estimate:Q", scale=x_scale),
             y,
             color,
-            fill=alt.Fill("detected:N", title="told apart", scale=color_scale),
+            fill=alt.Fill("detected:N", title="told apart", scale=color_scale, legend=_LEGEND),
             fillOpacity=filled,
             tooltip=["label:N", "estimate:Q", "low:Q", "high:Q", "n:N"],
         ),
+        base.mark_text(align="left", baseline="bottom", dy=-8, limit=_WIDTH, fontSize=13, color=INK).encode(
+            x=alt.value(0), y=y, text="label:N"
+        ),
     ]
-    chart = alt.layer(*layers).properties(width=460, height=alt.Step(26), padding=leave_room(order))
-    return Figure(
-        name="groups-compared",
-        title=f"{response} by {comparison.factor}",
-        caption=_caption(shown, comparison),
-        chart=chart.to_dict(),
-    )
+    pairs = alt.layer(*layers).properties(width=_WIDTH, height=alt.Step(48)).to_dict()
+    caption = _caption(shown, comparison)
+    if groups:
+        level = f"{response}{f' ({scale.unit})' if scale.unit else ''}"
+        above = chart_observations(groups, level, scale.unit, estimate="median", width=_WIDTH)
+        points = phrase_points(sum(len(row.points) for row in groups), comparison.n, "observations")
+        caption = f"above a point is one of {points}, a diamond the median of a group. Below, {caption}"
+        # What stands at the top of a chart only: its data as well.
+        top = {name: pairs.pop(name) for name in ("$schema", "config", "datasets") if name in pairs}
+        pairs = top | {"vconcat": [above, pairs], "spacing": 24, "resolve": _APART}
+    title = f"{response} by {comparison.factor}"
+    return Figure(name="groups-compared", title=title, caption=caption, chart=pairs)
+
+
+def _list_groups(strata: Sequence[Stratum], factor: float) -> list[PlottedLevel]:
+    """A row for each group in each stratum; none where these are too many."""
+    listed = [(stratum, group) for stratum in strata for group in stratum.groups]
+    if len(listed) > MOST_LEVELS:
+        return []
+    most, n = share_points(len(listed)), sum(group.n for _, group in listed)
+    rows = []
+    for stratum, group in listed:
+        where = ", ".join(f"{name} = {level}" for name, level in stratum.levels)
+        values = (np.sort(group.values) + group.origin) * factor
+        middle = float(np.median(values))
+        rows.append(
+            PlottedLevel(
+                level=f"{where}: {group.label}" if where else group.label,
+                n=group.n,
+                points=tuple(thin_points(values, most, n)),
+                estimate=Interval(middle, middle, middle),
+                change=None,
+            )
+        )
+    return rows
 
 
 def _find_edges(estimates: list[GroupEstimate], measure: str) -> tuple[float, float]:
@@ -121,7 +178,7 @@ def _caption(shown: list[tuple[PairTest, GroupEstimate]], comparison: GroupCompa
     levels = sorted({estimate.confidence for _, estimate in shown})
     at = " to ".join(name_confidence(round(level, 4)) for level in dict.fromkeys((levels[0], levels[-1])))
     text = (
-        f"Points are estimates, bars their intervals (level {at}); a bar that crosses the dashed line is "
+        f"points are estimates, bars their intervals (level {at}); a bar that crosses the dashed line is "
         "compatible with no difference. Groups of filled points are told apart, of hollow ones not. "
         f"n = {comparison.n}; {comparison.method}."
     )

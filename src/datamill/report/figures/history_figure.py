@@ -1,4 +1,4 @@
-"""Figures of versions compared: each change on its interval against the threshold, and their history."""
+"""Figure of versions one after the other: their means, and where they change."""
 
 from __future__ import annotations
 
@@ -8,94 +8,17 @@ import altair as alt
 
 from datamill.analysis.random_effects.comparison_records import VersionComparison
 from datamill.analysis.random_effects.history import VersionHistory
-from datamill.report.figures.figure import Figure, leave_room
+from datamill.report.figures.figure import Figure
 from datamill.report.numbers import name_confidence
 from datamill.report.verbs.compare_answer import (
-    name_threshold,
-    name_verdict,
     phrase_basis,
     scale_comparison,
     state_answer,
 )
 
-#: More versions than this cannot be read one below the other.
-_MOST_ROWS = 60
 #: More versions than this need no name each on an axis.
 _MOST_NAMES = 40
-_BLUE, _GREY, _GREEN, _ORANGE = "#2f7ec1", "#8c8c8c", "#3a9459", "#dd7f1e"
-#: Of the verdicts changed, unchanged, cannot tell.
-_SHAPES = ("circle", "square", "diamond")
-
-
-def draw_changes(comparison: VersionComparison) -> Figure:
-    """Draw each version's change with its interval, over the band that is too small to matter.
-
-    In percent of the baseline, or in the response's unit where some change has no percentage.
-    """
-    scale = scale_comparison(comparison)
-    shown = comparison.changes[:_MOST_ROWS]
-    relative = all(change.percent is not None for change in shown)
-    limit = name_threshold(comparison.threshold)
-    rows = []
-    for change in shown:
-        value = change.percent if relative and change.percent is not None else change.difference
-        factor = 1.0 if relative else scale.factor
-        rows.append(
-            {
-                "pair": f"{change.version} − {change.baseline}" if comparison.consecutive else change.version,
-                "estimate": value.estimate * factor,
-                "low": value.low * factor,
-                "high": value.high * factor,
-                "verdict": name_verdict(change.verdict, comparison.threshold),
-            }
-        )
-    verdicts = [name_verdict(name, comparison.threshold) for name in ("changed", "unchanged", "cannot tell")]
-    color = alt.Color(
-        "verdict:N", title=None, scale=alt.Scale(domain=verdicts, range=[_ORANGE, _GREEN, _GREY])
-    )
-    shape = alt.Shape("verdict:N", title=None, scale=alt.Scale(domain=verdicts, range=list(_SHAPES)))
-    unit = "%" if relative else scale.unit
-    base = "the version before" if comparison.consecutive else comparison.changes[0].baseline
-    title = f"change of {comparison.response} against {base}{f' ({unit})' if unit else ''}"
-    y = alt.Y("pair:N", sort=[str(row["pair"]) for row in rows], title=None, axis=alt.Axis(labelLimit=320))
-    x = alt.X("low:Q", title=title, scale=alt.Scale(zero=True, nice=False, padding=12))
-    layers: list[Any] = []
-    if relative:
-        band = {"from": -100 * comparison.threshold, "to": 100 * comparison.threshold}
-        layers.append(
-            alt.Chart(alt.InlineData(values=[band]))
-            .mark_rect(color=_GREEN, opacity=0.14)
-            .encode(alt.X("from:Q", title=title), alt.X2("to:Q"))
-        )
-    marks = alt.Chart(alt.InlineData(values=rows))
-    layers += [
-        alt.Chart(alt.InlineData(values=[{"zero": 0}]))
-        .mark_rule(strokeDash=[4, 3], color="#777")
-        .encode(alt.X("zero:Q", title=title)),
-        marks.mark_rule(strokeWidth=2).encode(x, alt.X2("high:Q"), y, color),
-        marks.mark_point(filled=True, size=60, opacity=1).encode(
-            alt.X("estimate:Q"),
-            y,
-            color,
-            shape,
-            tooltip=["pair:N", "estimate:Q", "low:Q", "high:Q", "verdict:N"],
-        ),
-    ]
-    caption = (
-        f"Points are estimates, bars their {name_confidence(comparison.confidence)} intervals"
-        f"{' (which hold together)' if len(shown) > 1 and comparison.adjustment != 'none' else ''}. "
-    )
-    if relative:
-        caption += (
-            f"The shaded band is ±{limit}, too small to matter: a bar inside it is unchanged, a bar that "
-            "leaves out 0 and is not inside has changed, any other cannot be told yet. "
-        )
-    caption += f"{phrase_basis(comparison)}."
-    if len(comparison.changes) > len(shown):
-        caption += f" {len(comparison.changes) - len(shown)} further versions are not drawn."
-    pairs = [str(row["pair"]) for row in rows]
-    chart = alt.layer(*layers).properties(width=480, height=alt.Step(30), padding=leave_room(pairs))
-    return Figure("version-changes", f"Change of {comparison.response}", caption, chart.to_dict())
+_BLUE, _ORANGE = "#2f7ec1", "#dd7f1e"
 
 
 def draw_history(comparison: VersionComparison, history: VersionHistory | None = None) -> Figure:
