@@ -111,7 +111,7 @@ def list_warnings(records: Iterable[TrialRecord], *, used_names: Collection[str]
                 wrong[key].append(factor)
         for notice in record.notices:
             notices[(record.package, notice)] += 1
-        # What a trial had started is killed with it when its time is up: that is no finding about the package.
+        # What was killed because its time was up is no finding about the package.
         if record.run is not None and record.run.left_processes and record.outcome != "timed_out":
             left[record.package] += 1
         if record.run is not None and record.run.peak_memory_bytes <= record.run.peak_memory_floor_bytes:
