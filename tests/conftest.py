@@ -14,6 +14,9 @@ from stages import STAGES, find_later, list_unused, tell_left
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
+#: With the options `--live-r` and `--freeze-r`.
+pytest_plugins = ["r_answers"]
+
 # Tests play many machines on this one, each with a state folder, and must not wait for one another.
 os.environ.setdefault("DATAMILL_HOST_LOCK", "state-folder")
 

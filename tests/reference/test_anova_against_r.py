@@ -1,13 +1,12 @@
-"""The linear model against R's lm with contr.sum and drop1 (Type III), run live."""
+"""The linear model against R's lm with contr.sum and drop1 (Type III)."""
 
 import csv
-import shutil
-import subprocess
 from itertools import product
 
 import numpy as np
 import polars as pl
 import pytest
+from r_answers import ask_r
 from scipy.stats import f as f_distribution
 
 from datamill.analysis.comparison import compare_packages
@@ -15,10 +14,6 @@ from datamill.analysis.linear.model import fit_linear_model
 from datamill.analysis.model_data.cells import Factor, gather_cells
 from datamill.analysis.model_data.observations import read_columns
 from datamill.analysis.records import LinearModel
-
-pytestmark = pytest.mark.skipif(
-    shutil.which("Rscript") is None, reason="Rscript is not installed (Debian: r-base-core)"
-)
 
 LEVELS = {"a": ("1", "2"), "b": ("1", "2", "3"), "c": ("1", "2", "3", "4")}
 
@@ -49,17 +44,9 @@ def make_table(seed: int, *, balanced: bool, drop_cell: bool = False) -> pl.Data
     return pl.DataFrame(rows)
 
 
-def ask_r(table: pl.DataFrame, formula: str) -> dict[str, list[list[str]]]:
-    answer = subprocess.run(
-        ["Rscript", "--vanilla", "-e", SCRIPT, formula],
-        input=table.write_csv(),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-    )
+def fit_in_r(table: pl.DataFrame, formula: str) -> dict[str, list[list[str]]]:
     rows: dict[str, list[list[str]]] = {"coef": [], "term": [], "error": []}
-    for row in csv.reader(answer.stdout.splitlines()):
+    for row in csv.reader(ask_r(SCRIPT, formula, text=table.write_csv()).splitlines()):
         rows[row[0]].append(row[1:])
     return rows
 
@@ -94,13 +81,13 @@ CASES = [
 def test_type_iii_table_and_mean_agree_with_r(formula: str, order: int, balanced: bool) -> None:
     table = make_table(seed=order, balanced=balanced)
     model = fit_linear_model(read_columns(table, "y", list("abc")).cells, order=order)
-    compare_with_r(model, ask_r(table, f"y ~ {formula}"))
+    compare_with_r(model, fit_in_r(table, f"y ~ {formula}"))
 
 
 def test_coefficients_with_intervals_agree_with_r_where_coding_differs_by_sign_only() -> None:
     table = make_table(seed=9, balanced=False)
     model = fit_linear_model(read_columns(table, "y", list("abc")).cells, order=1)
-    reference = [[float(number) for number in row[:3]] for row in ask_r(table, "y ~ a+b+c")["coef"]]
+    reference = [[float(number) for number in row[:3]] for row in fit_in_r(table, "y ~ a+b+c")["coef"]]
     ours = [(item.value.estimate, item.value.low, item.value.high) for item in model.coefficients]
     # R's contr.sum gives the first of two levels +1, the thesis gives it -1.
     first = ours[0]
@@ -117,7 +104,7 @@ def test_the_last_level_has_the_interval_that_r_gives_when_levels_are_reordered(
     model = fit_linear_model(read_columns(table, "y", list("abc")).cells, order=1)
     last = next(row.effects for row in model.terms if row.term.name == "b")[-1]
     swapped = table.with_columns(pl.col("b").replace({"1": "3", "3": "1"}))
-    reference = [float(number) for number in ask_r(swapped, "y ~ a+b+c")["coef"][2][:3]]
+    reference = [float(number) for number in fit_in_r(swapped, "y ~ a+b+c")["coef"][2][:3]]
     assert last.levels == ("3",)
     assert (last.value.estimate, last.value.low, last.value.high) == pytest.approx(reference, rel=1e-8)
 
@@ -126,16 +113,13 @@ def test_with_a_failed_cell_the_reduced_model_is_the_one_that_r_fits_without_tha
     table = make_table(seed=4, balanced=True, drop_cell=True)
     model = fit_linear_model(read_columns(table, "y", list("abc")).cells, order=3)
     assert model.not_estimable == ("a:b:c",)
-    compare_with_r(model, ask_r(table, "y ~ (a+b+c)^2"))
+    compare_with_r(model, fit_in_r(table, "y ~ (a+b+c)^2"))
 
 
 def test_p_values_agree_with_r_far_into_the_tail() -> None:
     script = 'cat(sprintf("%.15g\\n", pf(c(1e4, 1e6, 1e3), c(1, 4, 2), c(150, 90, 400), lower.tail=FALSE)))'
-    answer = subprocess.run(
-        ["Rscript", "--vanilla", "-e", script], capture_output=True, text=True, check=True, timeout=60
-    )
     ours = f_distribution.sf([1e4, 1e6, 1e3], [1, 4, 2], [150, 90, 400])
-    assert list(ours) == pytest.approx([float(line) for line in answer.stdout.split()], rel=1e-9)
+    assert list(ours) == pytest.approx([float(line) for line in ask_r(script).split()], rel=1e-9)
 
 
 def test_two_packages_without_other_factors_are_compared_as_by_welchs_t_test() -> None:
@@ -145,11 +129,8 @@ def test_two_packages_without_other_factors_are_compared_as_by_welchs_t_test() -
     t <- t.test(b, a)
     cat(sprintf("%.15g\n", c(t$conf.int, t$parameter, t$p.value)))
     """
-    answer = subprocess.run(
-        ["Rscript", "--vanilla", "-e", script], capture_output=True, text=True, check=True, timeout=60
-    )
     codes = np.array([0] * len(first) + [1] * len(second)).reshape(-1, 1)
     cells = gather_cells([Factor("package", ("a", "b"))], codes, np.array(first + second))
     pair = compare_packages(cells, factor=0, baseline="a", direction="higher").pairs[0]
     ours = [pair.difference.low, pair.difference.high, pair.df, pair.p]
-    assert ours == pytest.approx([float(line) for line in answer.stdout.split()], rel=1e-9)
+    assert ours == pytest.approx([float(line) for line in ask_r(script).split()], rel=1e-9)

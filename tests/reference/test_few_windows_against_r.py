@@ -1,63 +1,55 @@
 """Correlations over few windows against R: a perfect order of four is no proof."""
 
-import shutil
-import subprocess
-
 import numpy as np
 import polars as pl
 import pytest
+from r_answers import ask_r
 
 import datamill
 from datamill.analysis.distribution.windows import WindowAnalysis
 
-needs_r = pytest.mark.skipif(
-    shutil.which("Rscript") is None, reason="Rscript is not installed (Debian: r-base-core)"
-)
+SCRIPT = """
+d <- read.csv(file("stdin")); window <- (seq_len(nrow(d)) - 1) %/% 40
+count <- tapply(d$binned, window, sum); cv <- tapply(d$y, window, function(y) sd(y) / mean(y))
+t <- cor.test(count, cv, method = "spearman", exact = TRUE)
+cat(sprintf("%.17g", c(t$estimate, t$p.value)))
+"""
 
 
-def analyze(windows: int, seed: int, *, perfect: bool = False) -> WindowAnalysis:
+def make_table(windows: int, seed: int, *, perfect: bool = False) -> pl.DataFrame:
     """Windows of 40 observations with distinct counts of events; the spread grows with them if perfect."""
     rng = np.random.default_rng(seed)
     counts = np.arange(1, windows + 1) if perfect else rng.permutation(windows) + 1
     spread = 2.0 ** np.arange(windows) / 2**windows if perfect else np.ones(windows)
     values = [10 + spread[at] * rng.normal(size=40) for at in range(windows)]
     events = [(np.arange(40) < count).astype(int) for count in counts]
-    table = pl.DataFrame({"y": np.concatenate(values), "binned": np.concatenate(events)})
+    return pl.DataFrame({"y": np.concatenate(values), "binned": np.concatenate(events)})
+
+
+def analyze(windows: int, seed: int, *, perfect: bool = False) -> WindowAnalysis:
+    table = make_table(windows, seed, perfect=perfect)
     found = datamill.variability(table, response="y", window=40, against="binned")
     assert isinstance(found, datamill.analyses.variability.Windows)
     return found.windows
 
 
-def ask_r(counts: list[float], figures: list[float]) -> tuple[float, float]:
-    spelt = [f"c({', '.join(repr(float(item)) for item in part)})" for part in (counts, figures)]
-    script = f't <- cor.test({spelt[0]}, {spelt[1]}, method = "spearman", exact = TRUE)'
-    answer = subprocess.run(
-        ["Rscript", "--vanilla", "-e", f'{script}; cat(sprintf("%.17g", c(t$estimate, t$p.value)))'],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    rho, p = map(float, answer.stdout.split())
+def correlate_in_r(windows: int, seed: int, *, perfect: bool = False) -> tuple[float, float]:
+    rho, p = map(float, ask_r(SCRIPT, text=make_table(windows, seed, perfect=perfect).write_csv()).split())
     return rho, p
 
 
-@needs_r
 @pytest.mark.parametrize(("windows", "perfect"), [(4, True), (5, False), (7, False), (9, True), (9, False)])
 def test_correlation_and_p_of_few_windows_are_those_of_cor_test(windows: int, *, perfect: bool) -> None:
-    analysis = analyze(windows, windows, perfect=perfect)
-    item = analysis.associations[0]
-    rho, p = ask_r([w.count for w in analysis.windows], [w.cv or 0.0 for w in analysis.windows])
+    item = analyze(windows, windows, perfect=perfect).associations[0]
+    rho, p = correlate_in_r(windows, windows, perfect=perfect)
     assert item.correlation is not None
     assert item.correlation.estimate == pytest.approx(rho)
     assert item.p == pytest.approx(p, rel=1e-9)
 
 
-@needs_r
 def test_p_of_twelve_windows_is_near_the_series_that_cor_test_uses_from_ten_windows_on() -> None:
-    analysis = analyze(12, 12)
-    item = analysis.associations[0]
-    _, p = ask_r([w.count for w in analysis.windows], [w.cv or 0.0 for w in analysis.windows])
+    item = analyze(12, 12).associations[0]
+    _, p = correlate_in_r(12, 12)
     assert item.p == pytest.approx(p, rel=0.02)
 
 

@@ -1,11 +1,9 @@
-"""Quantile regression on any matrix against R's quantreg, run live, and against HiGHS."""
-
-import shutil
-import subprocess
+"""Quantile regression on any matrix against R's quantreg and against HiGHS."""
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from r_answers import ask_r
 from scipy.optimize import linprog
 from scipy.stats import norm
 from scipy.stats import t as t_distribution
@@ -40,32 +38,17 @@ for (tau in as.numeric(commandArgs(TRUE))) for (iid in c(TRUE, FALSE)) for (alph
 """
 
 
-def ask_r(script: str, table: NDArray[np.float64], quantiles: tuple[float, ...]) -> list[list[str]]:
+def ask_quantreg(script: str, table: NDArray[np.float64], quantiles: tuple[float, ...]) -> list[list[str]]:
     rows = "\n".join(" ".join(repr(float(value)) for value in row) for row in table)
-    answer = subprocess.run(
-        ["Rscript", "--vanilla", "-e", script, *map(str, quantiles)],
-        input=rows,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-    )
-    return [line.split() for line in answer.stdout.splitlines()]
-
-
-@pytest.fixture(scope="module")
-def has_quantreg() -> None:
-    if shutil.which("Rscript") is None:
-        pytest.skip("Rscript is not installed (Debian: r-base-core)")
-    if subprocess.run(["Rscript", "-e", "library(quantreg)"], capture_output=True, check=False).returncode:
-        pytest.skip("R's package quantreg is not installed (Debian: r-cran-quantreg)")
+    answer = ask_r(script, *map(str, quantiles), text=rows, packages=("quantreg",))
+    return [line.split() for line in answer.splitlines()]
 
 
 def load_engel() -> NDArray[np.float64]:
     """Food expenditure on household income (Koenker and Bassett 1982), which quantreg brings."""
     script = "library(quantreg); data(engel); write.table(engel, col.names = FALSE, row.names = FALSE)"
-    answer = subprocess.run(["Rscript", "-e", script], capture_output=True, text=True, check=True)
-    table = np.array([line.split() for line in answer.stdout.splitlines()], dtype=float)
+    answer = ask_r(script, packages=("quantreg",))
+    table = np.array([line.split() for line in answer.splitlines()], dtype=float)
     return np.column_stack([np.ones(len(table)), table])
 
 
@@ -96,7 +79,7 @@ def compare_fits(table: NDArray[np.float64]) -> None:
     coefficients, objective, certified, not_unique, _ = fits
     assert certified.all()
     compared = 0
-    for method, *numbers in ask_r(FITS, table, QUANTILES):
+    for method, *numbers in ask_quantreg(FITS, table, QUANTILES):
         tau, loss, *theirs = map(float, numbers)
         t = QUANTILES.index(tau)
         assert objective[t] <= loss * (1 + 1e-12)
@@ -107,12 +90,10 @@ def compare_fits(table: NDArray[np.float64]) -> None:
     assert compared > 0
 
 
-@pytest.mark.usefixtures("has_quantreg")
 def test_the_engel_data_have_the_coefficients_of_quantreg() -> None:
     compare_fits(load_engel())
 
 
-@pytest.mark.usefixtures("has_quantreg")
 def test_badly_scaled_covariates_have_the_coefficients_of_quantreg() -> None:
     compare_fits(make_table(1, 3000))
 
@@ -137,7 +118,7 @@ def estimate_densities(
 def compare_limits(table: NDArray[np.float64], quantiles: tuple[float, ...]) -> None:
     matrix, values = table[:, :-1], np.ascontiguousarray(table[:, -1])
     rows, columns = matrix.shape
-    answers = ask_r(LIMITS, table, quantiles)
+    answers = ask_quantreg(LIMITS, table, quantiles)
     assert len(answers) == 4 * len(quantiles)
     for iid, *numbers in answers:
         tau, alpha, *limits = map(float, numbers)
@@ -149,12 +130,10 @@ def compare_limits(table: NDArray[np.float64], quantiles: tuple[float, ...]) -> 
         assert ours == pytest.approx(limits, rel=1e-7)
 
 
-@pytest.mark.usefixtures("has_quantreg")
 def test_the_engel_data_have_the_rank_intervals_of_quantreg() -> None:
     compare_limits(load_engel(), (0.1, 0.25, 0.5, 0.75, 0.9))
 
 
-@pytest.mark.usefixtures("has_quantreg")
 def test_badly_scaled_covariates_have_the_rank_intervals_of_quantreg() -> None:
     # Not the median: with a two-level column its rank statistic stays the same over several bases, and which
     # of them R interpolates from depends on the path of its simplex.

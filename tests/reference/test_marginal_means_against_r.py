@@ -1,4 +1,4 @@
-"""Means by level and the change between levels against R's emmeans, run live.
+"""Means by level and the change between levels against R's emmeans.
 
 Where cells vary each by itself the reference is a generalised least squares fit with a variance for each
 cell and Satterthwaite's degrees of freedom (nlme, emmeans); where one error is pooled, a linear model.
@@ -6,12 +6,11 @@ cell and Satterthwaite's degrees of freedom (nlme, emmeans); where one error is 
 
 import csv
 import io
-import subprocess
 from functools import cache
 
 import numpy as np
 import pytest
-from r_packages import require_r
+from r_answers import ask_r
 
 from datamill.analysis.contrast import PooledError
 from datamill.analysis.level_changes import find_largest_changes
@@ -48,11 +47,6 @@ write("adjusted", as.data.frame(confint(emmeans(c, ~ b))))
 """
 
 
-@pytest.fixture(autouse=True)
-def emmeans() -> None:
-    require_r("emmeans", "nlme")
-
-
 def make_cells(*, one: bool = False) -> Cells:
     """Cells of unlike size and spread; of each its first observation alone if `one`."""
     codes, values = list_observations()
@@ -78,30 +72,25 @@ def list_sizes() -> list[float]:
 
 
 @cache
-def ask_r() -> dict[tuple[str, str], list[float]]:
+def ask_emmeans() -> dict[tuple[str, str], list[float]]:
     """Estimate, standard error, degrees of freedom and interval by table and name."""
     codes, values = list_observations()
     rows = "".join(
         f"{LEVELS[0][a]},{LEVELS[1][b]},{value!r},{size!r}\n"
         for (a, b), value, size in zip(codes, values.tolist(), list_sizes(), strict=True)
     )
-    done = subprocess.run(
-        ["Rscript", "--vanilla", "-e", SCRIPT],
-        input=f"a,b,y,x\n{rows}",
-        text=True,
-        capture_output=True,
-        check=True,
-    )
+    # Satterthwaite's degrees of freedom come from numerical derivatives: 2e-5 apart with another BLAS.
+    answer = ask_r(SCRIPT, text=f"a,b,y,x\n{rows}", packages=("emmeans", "nlme"), tolerance=1e-3)
     return {
         (kind, name): [float(number) for number in numbers]
-        for kind, name, *numbers in csv.reader(io.StringIO(done.stdout))
+        for kind, name, *numbers in csv.reader(io.StringIO(answer))
     }
 
 
 def test_means_by_level_have_the_estimates_and_intervals_of_emmeans() -> None:
     """The fit in R is iterative, and its degrees of freedom are numerical derivatives."""
     for mean in estimate_level_means(make_cells(), factor=0, group_factor=None):
-        estimate, _, _, low, high = ask_r()["own", mean.level]
+        estimate, _, _, low, high = ask_emmeans()["own", mean.level]
         assert mean.value.estimate == pytest.approx(estimate, rel=1e-9)
         width = mean.value.high - mean.value.low
         assert width == pytest.approx(high - low, rel=1e-3)
@@ -109,11 +98,11 @@ def test_means_by_level_have_the_estimates_and_intervals_of_emmeans() -> None:
 
 
 def test_means_with_a_pooled_error_have_the_intervals_of_emmeans() -> None:
-    variance, df, *_ = ask_r()["error", "sigma2"]
+    variance, df, *_ = ask_emmeans()["error", "sigma2"]
     error = PooledError(variance, round(df))
     found = estimate_level_means(make_cells(one=True), factor=0, group_factor=None, fallback=(error,))
     for mean in found:
-        estimate, _, _, low, high = ask_r()["pooled", mean.level]
+        estimate, _, _, low, high = ask_emmeans()["pooled", mean.level]
         assert [mean.value.estimate, mean.value.low, mean.value.high] == pytest.approx(
             [estimate, low, high], rel=1e-9
         )
@@ -124,7 +113,7 @@ def test_the_largest_change_has_the_bonferroni_interval_of_emmeans() -> None:
         make_cells(), factor=0, group_factor=None, direction="lower", confidence=0.95, alpha=0.01
     )
     assert (change.pair.package, change.pair.baseline) == ("p", "r")
-    estimate, _, _, low, high = ask_r()["pairs", "p - r"]
+    estimate, _, _, low, high = ask_emmeans()["pairs", "p - r"]
     assert change.pair.difference.estimate == pytest.approx(estimate, rel=1e-9)
     assert change.pair.difference.low == pytest.approx(low, rel=1e-3)
     assert change.pair.difference.high == pytest.approx(high, rel=1e-3)
@@ -141,5 +130,5 @@ def test_adjusted_means_beside_a_covariate_are_those_of_emmeans() -> None:
     found = {mean.levels[0]: mean.value for row in model.terms for mean in row.means}
     assert sorted(found) == ["p", "q", "r", "x", "y"]
     for level, value in found.items():
-        estimate, _, _, low, high = ask_r()["adjusted", level]
+        estimate, _, _, low, high = ask_emmeans()["adjusted", level]
         assert [value.estimate, value.low, value.high] == pytest.approx([estimate, low, high], rel=1e-9)

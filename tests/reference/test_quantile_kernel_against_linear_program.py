@@ -1,12 +1,11 @@
 """The cell kernel of quantile regression against HiGHS' linear programs and R's quantreg."""
 
 import json
-import subprocess
 from itertools import product
 
 import numpy as np
 import pytest
-from r_packages import require_r
+from r_answers import ask_r
 from scipy.optimize import linprog
 from scipy.sparse import csr_matrix, eye, hstack
 
@@ -87,19 +86,11 @@ def test_some_solutions_are_unique_and_some_are_not() -> None:
 
 @pytest.mark.parametrize("shape", ["balanced", "ties", "unbalanced", "heavy"])
 def test_the_objective_is_that_of_rs_simplex(shape: str) -> None:
-    require_r("quantreg")
     cells, values = draw(shape)
     matrix = DESIGN[cells]
     table = "\n".join(",".join(map(repr, row)) for row in np.column_stack([matrix, values]).tolist())
-    answer = subprocess.run(
-        ["Rscript", "--vanilla", "-e", SCRIPT],
-        input=table,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-    )
-    theirs = [json.loads("[" + ",".join(line.split()) + "]") for line in answer.stdout.splitlines()]
+    answer = ask_r(SCRIPT, text=table, packages=("quantreg",))
+    theirs = [json.loads("[" + ",".join(line.split()) + "]") for line in answer.splitlines()]
     fit = fit_cells(cells, values, DESIGN, QUANTILES)
     for row in range(len(QUANTILES)):
         assert fit.objective[row] == pytest.approx(theirs[row][0], rel=1e-10)

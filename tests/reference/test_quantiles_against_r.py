@@ -1,25 +1,18 @@
-"""Quantile regression against R's quantreg, run live: coefficients, objective, and every kind of error."""
+"""Quantile regression against R's quantreg: coefficients, objective, and every kind of error."""
 
 import csv
 import io
-import subprocess
 from functools import cache
 from itertools import product
 
 import numpy as np
 import polars as pl
 import pytest
-from r_packages import require_r
+from r_answers import ask_r
 
 from datamill.analysis.model_data.question import ModelData, Question, select_model_data
 from datamill.analysis.quantile.model import fit_quantiles
 from datamill.analysis.quantile.records import QuantileFit
-
-
-@pytest.fixture(autouse=True)
-def quantreg() -> None:
-    require_r("quantreg")
-
 
 #: Quantiles at which no design here has a flat bottom.
 QUANTILES = (0.1037, 0.4981, 0.8973)
@@ -59,17 +52,11 @@ for (tau in as.numeric(strsplit(arguments[3], ",")[[1]])) {
 """
 
 
-def ask_r(table: pl.DataFrame | None, formula: str) -> tuple[str, dict[tuple[str, float], np.ndarray]]:
-    answer = subprocess.run(
-        ["Rscript", "--vanilla", "-e", SCRIPT, "engel" if table is None else "table", formula,
-         ",".join(map(str, QUANTILES))],
-        input="" if table is None else table.write_csv(),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-    )  # fmt: skip
-    head, _, tail = answer.stdout.partition("ANSWERS\n")
+def ask_quantreg(table: pl.DataFrame | None, formula: str) -> tuple[str, dict[tuple[str, float], np.ndarray]]:
+    source, text = ("engel", "") if table is None else ("table", table.write_csv())
+    quantiles = ",".join(map(str, QUANTILES))
+    answer = ask_r(SCRIPT, source, formula, quantiles, text=text, packages=("quantreg",))
+    head, _, tail = answer.partition("ANSWERS\n")
     found = {}
     for row in csv.reader(tail.splitlines()):
         numbers = np.array([float(number) for number in row[1:]])
@@ -113,7 +100,7 @@ CASES = {
 @cache
 def solve_case(case: str) -> tuple[ModelData, dict[tuple[str, float], np.ndarray]]:
     table, formula = CASES[case]
-    head, answers = ask_r(table, formula)
+    head, answers = ask_quantreg(table, formula)
     if table is None:
         table = pl.read_csv(io.StringIO(head))
     return select_model_data(table, Question(formula=formula)), answers

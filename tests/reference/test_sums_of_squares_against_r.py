@@ -1,26 +1,19 @@
-"""Types I, II and III, covariates, blocks and diagnostics against R (lm, car, cooks.distance), run live."""
+"""Types I, II and III, covariates, blocks and diagnostics against R (lm, car, cooks.distance)."""
 
 import csv
 import io
-import subprocess
 from functools import cache
 
 import numpy as np
 import polars as pl
 import pytest
-from r_packages import require_r
+from r_answers import ask_r
 
 from datamill.analysis.linear.assumptions import check_assumptions
 from datamill.analysis.linear.influential import measure_cook
 from datamill.analysis.linear.model import fit_linear_model
 from datamill.analysis.model_data.question import ModelData, Question, select_model_data
 from datamill.analysis.records import AssumptionChecks, LinearModel, SquaresType
-
-
-@pytest.fixture(autouse=True)
-def car() -> None:
-    require_r("car")
-
 
 SCRIPT = r"""
 suppressMessages(library(car))
@@ -70,17 +63,10 @@ def make_text() -> str:
 
 
 @cache
-def ask_r(formula: str) -> dict[str, list[list[str]]]:
-    answer = subprocess.run(
-        ["Rscript", "--vanilla", "-e", SCRIPT, formula],
-        input=make_text(),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-    )
+def fit_in_r(formula: str) -> dict[str, list[list[str]]]:
+    answer = ask_r(SCRIPT, formula, text=make_text(), packages=("car",))
     rows: dict[str, list[list[str]]] = {}
-    for row in csv.reader(answer.stdout.splitlines()):
+    for row in csv.reader(answer.splitlines()):
         rows.setdefault(row[0], []).append(row[1:])
     return rows
 
@@ -124,7 +110,9 @@ CASES = {
 def test_each_type_agrees_with_r_for_factors_covariates_and_blocks(case: str, squares: SquaresType) -> None:
     ours, blocks, formula = CASES[case]
     _, model = fit(ours, squares, blocks)
-    reference = {tuple(sorted(row[0].split(":"))): read_numbers(row[1:]) for row in ask_r(formula)[squares]}
+    reference = {
+        tuple(sorted(row[0].split(":"))): read_numbers(row[1:]) for row in fit_in_r(formula)[squares]
+    }
     assert len(reference) == len(model.terms)
     for row in model.terms:
         df, sum_sq, f, p = reference[tuple(sorted(row.term.name.split(":")))]
@@ -133,7 +121,7 @@ def test_each_type_agrees_with_r_for_factors_covariates_and_blocks(case: str, sq
         assert row.f == pytest.approx(f, rel=1e-7)
         assert row.p == pytest.approx(p, rel=1e-5)
         assert row.block == (row.term.name in blocks)
-    sse, df, r_squared = read_numbers(ask_r(formula)["error"][0])
+    sse, df, r_squared = read_numbers(fit_in_r(formula)["error"][0])
     assert model.error_ss == pytest.approx(sse, rel=1e-10)
     assert model.error_df == df
     assert model.r_squared == pytest.approx(r_squared, rel=1e-10)
@@ -143,7 +131,7 @@ def test_each_type_agrees_with_r_for_factors_covariates_and_blocks(case: str, sq
 def test_mean_slopes_and_their_intervals_agree_with_r(case: str) -> None:
     ours, blocks, formula = CASES[case]
     _, model = fit(ours, blocks=blocks)
-    reference = {row[0]: read_numbers(row[1:]) for row in ask_r(formula)["coef"]}
+    reference = {row[0]: read_numbers(row[1:]) for row in fit_in_r(formula)["coef"]}
     mean = reference["(Intercept)"]
     assert (model.mean.estimate, model.mean.low, model.mean.high) == pytest.approx(
         (mean[0], mean[2], mean[3]), rel=1e-10
@@ -164,7 +152,7 @@ def test_cooks_distances_shapiro_wilk_neighbours_and_the_trend_agree_with_r(case
     ours, blocks, formula = CASES[case]
     data, model = fit(ours, blocks=blocks)
     cells = data.observations.cells
-    reference = ask_r(formula)
+    reference = fit_in_r(formula)
     cook = measure_cook(cells, model, slice(None))
     assert cook == pytest.approx(read_numbers(reference["cook"][0]), rel=1e-6, abs=1e-12)
     checks = check(ours, blocks)
@@ -189,14 +177,10 @@ def test_the_spread_is_compared_as_by_car_levene_test_about_medians() -> None:
     t <- leveneTest(d$y, interaction(d$a, d$b), center = median)
     cat(sprintf("%.17g\\n", c(t[1, "F value"], t[1, "Pr(>F)"])))
     """
-    answer = subprocess.run(
-        ["Rscript", "--vanilla", "-e", script], input=make_text(), capture_output=True, text=True, check=True
-    )
+    answer = ask_r(script, text=make_text(), packages=("car",))
     spread = check_assumptions(data.observations.cells, model).checks[0]
     assert spread.assumption == "equal variances"
-    assert [spread.statistic, spread.p] == pytest.approx(
-        [float(line) for line in answer.stdout.split()], rel=1e-8
-    )
+    assert [spread.statistic, spread.p] == pytest.approx([float(line) for line in answer.split()], rel=1e-8)
 
 
 def test_anderson_darling_of_many_residuals_agrees_with_the_formula_in_r() -> None:
@@ -213,14 +197,7 @@ def test_anderson_darling_of_many_residuals_agrees_with_the_formula_in_r() -> No
       if (AA < 0.6) exp(0.9177 - 4.279 * AA - 1.38 * AA^2) else exp(1.2937 - 5.709 * AA + 0.0186 * AA^2)
     cat(sprintf("%.17g\\n", c(A, p)))
     """
-    answer = subprocess.run(
-        ["Rscript", "--vanilla", "-e", script],
-        input=table.write_csv(),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-    )
+    answer = ask_r(script, text=table.write_csv())
     data = select_model_data(table, Question("y", ("g",)))
     model = fit_linear_model(data.observations.cells, order=1)
     normal = next(
@@ -229,6 +206,4 @@ def test_anderson_darling_of_many_residuals_agrees_with_the_formula_in_r() -> No
         if item.assumption == "normal errors"
     )
     assert "Anderson-Darling" in normal.method
-    assert [normal.statistic, normal.p] == pytest.approx(
-        [float(line) for line in answer.stdout.split()], rel=1e-8
-    )
+    assert [normal.statistic, normal.p] == pytest.approx([float(line) for line in answer.split()], rel=1e-8)

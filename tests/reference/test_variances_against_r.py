@@ -1,11 +1,9 @@
-"""Variance components against R, run live: restricted maximum likelihood by lme4, mean squares by aov."""
-
-import subprocess
+"""Variance components against R: restricted maximum likelihood by lme4, mean squares by aov."""
 
 import numpy as np
 import polars as pl
 import pytest
-from r_packages import require_r
+from r_answers import ask_r
 
 from datamill.analysis.random_effects.execution_means import average_executions
 from datamill.analysis.random_effects.nesting import NestingColumns, gather_nested
@@ -37,19 +35,12 @@ cat(sprintf("%.17g", sapply(s, function(x) x[[1]][["Mean Sq"]])), sep = ",")
 """
 
 
-def ask_r(script: str, table: pl.DataFrame) -> list[list[float]]:
+def fit_in_r(script: str, table: pl.DataFrame, *packages: str) -> list[list[float]]:
     """Numbers of each line that R prints."""
-    answer = subprocess.run(
-        ["Rscript", "--vanilla", "-e", script],
-        input=table.write_csv(),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-    )
+    answer = ask_r(script, text=table.write_csv(), packages=packages)
     return [
         [float(item) if item.strip() != "NA" else float("nan") for item in line.rstrip(",").split(",")]
-        for line in answer.stdout.splitlines()
+        for line in answer.splitlines()
     ]
 
 
@@ -90,14 +81,13 @@ def make_cases() -> list[pl.DataFrame]:
 def answers() -> list[list[float]]:
     """What lme4 finds of each case: three variances, the mean and its variance, the criterion."""
     tables = [table.with_columns(case=pl.lit(case)) for case, table in enumerate(make_cases())]
-    found = ask_r(LMER, pl.concat(tables))
+    found = fit_in_r(LMER, pl.concat(tables), "lme4")
     assert len(found) == len(tables)
     return found
 
 
 @pytest.mark.parametrize("case", range(len(INSIDE)))
 def test_restricted_maximum_likelihood_agrees_with_lme4(case: int, answers: list[list[float]]) -> None:
-    require_r("lme4")
     build, execution, residual, mean, variance, criterion = answers[case]
     nested = gather(make_cases()[case])
     fit = fit_reml(average_executions(nested))
@@ -112,7 +102,6 @@ def test_restricted_maximum_likelihood_agrees_with_lme4(case: int, answers: list
 
 
 def test_variances_on_the_boundary_are_zero_as_in_lme4(answers: list[list[float]]) -> None:
-    require_r("lme4")
     zeros = 0
     for case in range(len(INSIDE), len(INSIDE) + len(BOUNDARY)):
         build, execution, residual, *_ = answers[case]
@@ -125,7 +114,6 @@ def test_variances_on_the_boundary_are_zero_as_in_lme4(answers: list[list[float]
 
 
 def test_two_levels_agree_with_lme4_when_each_build_has_one_execution(answers: list[list[float]]) -> None:
-    require_r("lme4")
     build, _, residual, *_ = answers[-2]
     fit = fit_reml(average_executions(gather(make_cases()[-2])))
     assert fit.components["build"] == pytest.approx(build, rel=1e-5)
@@ -134,9 +122,8 @@ def test_two_levels_agree_with_lme4_when_each_build_has_one_execution(answers: l
 
 
 def test_mean_squares_of_balanced_data_agree_with_aov() -> None:
-    require_r()
     table = make_table(3, (2.0, 1.5, 1.0))
-    ((builds, executions, measurements),) = ask_r(AOV, table)
+    ((builds, executions, measurements),) = fit_in_r(AOV, table)
     squares = estimate_variances(gather(table)).mean_squares
     # aov's mean squares count measurements: n times S²_B, and m n times S²_V.
     assert squares["build"] * 30 == pytest.approx(builds, rel=1e-10)
@@ -147,7 +134,6 @@ def test_mean_squares_of_balanced_data_agree_with_aov() -> None:
 def test_balanced_variances_inside_the_boundary_are_the_same_by_mean_squares_and_by_lme4(
     answers: list[list[float]],
 ) -> None:
-    require_r("lme4")
     build, execution, residual, mean, variance, _ = answers[-1]
     estimate = estimate_variances(gather(make_cases()[-1]))
     found = [estimate.components[level] for level in ("build", "execution", "measurement")]

@@ -1,16 +1,12 @@
 """Comparisons of versions against R: t.test and Fieller's ratio on build means."""
 
-import shutil
-
 import numpy as np
 import pytest
 from nested_draws import draw_version
-from test_groups_against_r import ask_r, spell
+from test_groups_against_r import compute_in_r, spell
 
 from datamill.analysis.random_effects.comparison import compare_versions
 from datamill.analysis.random_effects.records import NestedValues
-
-pytestmark = pytest.mark.skipif(shutil.which("Rscript") is None, reason="Rscript is not installed")
 
 
 def average_builds(values: NestedValues) -> np.ndarray:
@@ -27,7 +23,7 @@ def test_difference_and_p_are_those_of_the_welch_test_on_build_means() -> None:
     rng = np.random.default_rng(11)
     old = draw_version(rng, "old", (7, 3, 4))
     new = draw_version(rng, "new", (12, 2, 5), mean=103.0, spreads=(0.8, 0.5, 1.0))
-    expected = ask_r(
+    expected = compute_in_r(
         f"""
         test <- t.test({spell(average_builds(new))}, {spell(average_builds(old))}, conf.level = 0.9)
         out <- list(p = test$p.value, interval = test$conf.int, df = test$parameter,
@@ -46,7 +42,7 @@ def test_the_ratios_bounds_solve_fiellers_equation_in_r() -> None:
     old = draw_version(rng, "old", (6, 3, 4))
     new = draw_version(rng, "new", (9, 3, 4), mean=104.0)
     # The bounds are the ratios r at which Welch's statistic of new − r old reaches its critical value.
-    expected = ask_r(
+    expected = compute_in_r(
         f"""
         a <- {spell(average_builds(new))}; b <- {spell(average_builds(old))}
         df <- t.test(a, b)$parameter
@@ -70,7 +66,7 @@ def test_p_values_of_several_versions_are_adjusted_as_in_r() -> None:
         f"t.test({spell(average_builds(item))}, {spell(average_builds(versions[0]))})$p.value"
         for item in versions[1:]
     )
-    expected = ask_r(
+    expected = compute_in_r(
         f"p <- c({tests}); out <- list(holm = p.adjust(p, 'holm'), bonferroni = p.adjust(p, 'bonferroni'))"
     )
     for adjustment in ("holm", "bonferroni"):
