@@ -12,7 +12,7 @@ _FEW = 10
 
 
 def warn_of_shapes(means: Sequence[VersionMean], changes: Sequence[VersionChange]) -> list[str]:
-    """Say which versions are too skewed for their number of units, and which changes rest on few units."""
+    """Say which versions are too skewed for their number of units, and which verdicts rest on few units."""
     units = {mean.version: mean.units for mean in means}
     skewed = [mean for mean in means if mean.skewness and mean.units >= _FEW]
     warnings = []
@@ -25,13 +25,13 @@ def warn_of_shapes(means: Sequence[VersionMean], changes: Sequence[VersionChange
             "alike, intervals of their difference at 95% hold in 80 to 93% of experiments, in as few as 60% "
             "where the variance is infinite; where all are alike, they hold as stated"
         )
-    few = [change for change in changes if change.detected and not change.common_builds]
+    few = [change for change in changes if (change.detected or change.within) and not change.common_builds]
     few = [change for change in few if min(units[change.version], units[change.baseline]) < _FEW]
     if few:
         least = min(min(units[change.version], units[change.baseline]) for change in few)
         warnings.append(
-            f"a change that rests on {least} {PLURALS[means[0].level]} presumes means that are normal, or of "
-            "one shape in both versions: where one version alone is skewed, equal ones of five builds seem "
-            "to differ in 8 to 22% of experiments at 95%, where it is slow in one build of ten in half"
+            f"a verdict that rests on {least} {PLURALS[means[0].level]} presumes means that are normal, or "
+            "of one shape in both versions: where one version alone is skewed, equal ones of five builds "
+            "seem to differ in 8 to 22% of experiments at 95%, where it is slow in one build of ten in half"
         )
     return warnings
