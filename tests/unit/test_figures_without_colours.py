@@ -158,7 +158,10 @@ def test_a_ratio_whose_interval_reaches_to_zero_has_its_bar_to_the_edge() -> Non
     assert estimates[0].value.low == 0
     assert "Bars of 1 pair end at the edge" in figure.caption
     assert "NaN" not in render_svg(figure)
-    (domain,) = {tuple(part["encoding"]["x"]["scale"]["domain"]) for part in figure.chart["layer"]}
+    ratios = figure.chart["vconcat"][1]["layer"]
+    (domain,) = {
+        tuple(part["encoding"]["x"]["scale"]["domain"]) for part in ratios if part["mark"]["type"] != "text"
+    }
     (row,) = (
         row for rows in figure.chart["datasets"].values() for row in rows if row.get("label") == "b / a"
     )
