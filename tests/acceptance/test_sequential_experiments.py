@@ -61,7 +61,9 @@ def test_a_planted_change_is_found_and_ends_the_experiment_early(
     assert "a is better than b: the wall_time of b differs from a's by +" in result.stdout
     assert "sequential interval" in result.stdout
     said = " ".join(result.stdout.split())
-    assert re.search(r"Warning: It stopped after \d+ rounds: if runs are slow only now and then", said)
+    # A busy machine may take sixty trials, of both packages, and more: then enough rounds are there.
+    early = decisions[-1]["trials"] < 60
+    assert bool(re.search(r"Warning: It stopped after \d+ rounds: if runs are slow only", said)) == early
     assert "have not run" not in result.stdout
     page = (tmp_path / "bundle" / "report.html").read_text()
     assert "Why it stopped" in page
