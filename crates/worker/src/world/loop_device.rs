@@ -4,7 +4,10 @@ use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
+/// How long the kernel may take to detach a device.
+const PATIENCE: Duration = Duration::from_secs(1);
 const LOOP_CLR_FD: libc::Ioctl = 0x4C01 as libc::Ioctl;
 const LOOP_CTL_GET_FREE: libc::Ioctl = 0x4C82 as libc::Ioctl;
 const LOOP_CONFIGURE: libc::Ioctl = 0x4C0A as libc::Ioctl;
@@ -114,7 +117,7 @@ pub fn detach_abandoned() -> Vec<String> {
             continue;
         }
         drop(file);
-        if image_of(&name, &known).as_ref() != Some(&image) {
+        if is_soon_gone(|| image_of(&name, &known).as_ref() != Some(&image)) {
             told.push(format!(
                 "root_filesystem: {} is detached from the deleted image {image}.",
                 device.display()
@@ -122,6 +125,20 @@ pub fn detach_abandoned() -> Vec<String> {
         }
     }
     told
+}
+
+/// Whether a device is detached within a second: the kernel does it behind our back, later on a busy machine.
+fn is_soon_gone(is_gone: impl Fn() -> bool) -> bool {
+    let begun = Instant::now();
+    loop {
+        if is_gone() {
+            return true;
+        }
+        if begun.elapsed() > PATIENCE {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// Where the image of a trial was that a loop device is attached to; images are deleted as they are made.
