@@ -20,9 +20,7 @@ define need-rust
 	echo 'Rust 1.88 or later is needed (rustc and cargo); see https://rustup.rs.' >&2; exit 2; fi
 endef
 
-# Tests wait a third of their time for other processes: three for two processors.
-PROCESSES ?= $(shell processors=$$(nproc); echo $$((processors < 4 ? (processors * 3 + 1) / 2 : 6)))
-PYTEST := $(BIN)/pytest --numprocesses $(PROCESSES) --no-loadscope-reorder
+PYTEST := $(BIN)/pytest --numprocesses auto --maxprocesses 4 --no-loadscope-reorder
 
 STUDY := build/xz-vs-bzip2$(if $(FULL),-full)
 PREPARE_OPTIONS = $(if $(FULL),--full) $(if $(XZ),--xz '$(XZ)') $(if $(BZIP2),--bzip2 '$(BZIP2)') \
