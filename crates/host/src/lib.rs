@@ -101,6 +101,15 @@ fn kernel_names() -> KernelNames {
     }
 }
 
+/// The kernel's version, its first two numbers; 0 for what its release does not begin with.
+pub fn kernel_version() -> (u32, u32) {
+    let release = kernel_names().release;
+    let mut numbers = release
+        .split(|character: char| !character.is_ascii_digit())
+        .map_while(|number| number.parse::<u32>().ok());
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+}
+
 fn text(field: &[c_char]) -> String {
     // SAFETY: the kernel terminates every field of utsname.
     unsafe { CStr::from_ptr(field.as_ptr()) }

@@ -23,6 +23,9 @@ pub trait Bounds {
     /// When to look again after so much time where nothing reports; absent where everything does.
     fn interval(&self, elapsed: Duration) -> Option<Duration>;
 
+    /// Whether nothing but a look in time keeps the family from taking the whole machine.
+    fn depends_on_looks(&self) -> bool;
+
     /// Looks whether a bound was reached, and then for good.
     fn is_reached(&self) -> bool;
 

@@ -192,7 +192,7 @@ pub fn launch(request: Launch<'_>) -> Result<Measured, LaunchError> {
     };
 
     // Put back only after the family has ended: until then it may leave no processor to this thread.
-    let _own_priority = OwnPriority::above(request.settings.policy);
+    let mut own_priority = OwnPriority::above(request.settings.policy);
     let orphans = Orphans::listen().map_err(prepare)?;
     lower_own_peak();
     let own_peak_before = own_peak_bytes();
@@ -206,6 +206,10 @@ pub fn launch(request: Launch<'_>) -> Result<Measured, LaunchError> {
             step,
             error: io::Error::from_raw_os_error(plan.errno),
         });
+    }
+    // Only now: the program would have inherited it.
+    if request.bounds.is_some_and(Bounds::depends_on_looks) {
+        own_priority.above_ordinary();
     }
     // Only now: before the child had its own table, closing these would have closed the child's.
     drop((stdin, stdout_write, stderr_write));

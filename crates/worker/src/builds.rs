@@ -132,6 +132,7 @@ fn make_build(
     };
     let network = assignment.spec.needs.network;
     let report = enclose(kind, network, assignment.interrupt, || {
+        assignment.resources.bound_namespaces(kind);
         match enter_world(kind, &request) {
             Err(WorldError::Impossible(reason)) => BuildReport::Impossible(reason),
             Err(WorldError::NoDiskLayer(reason)) => BuildReport::NoDiskLayer(reason),

@@ -365,6 +365,7 @@ fn perform_with_build(
     let facts = build.as_ref().map(|build| build.facts.clone());
     let network = assignment.spec.needs.network;
     let report = enclose(kind, network, assignment.interrupt, || {
+        assignment.resources.bound_namespaces(kind);
         match enter_world(kind, &request) {
             Err(WorldError::Impossible(reason) | WorldError::NoDiskLayer(reason)) => {
                 TrialReport::Impossible(reason)

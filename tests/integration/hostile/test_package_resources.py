@@ -89,6 +89,10 @@ while got < 600 << 20:
 """
 
 
+#: Runs a command on a machine that shows no control groups.
+WITHOUT_GROUPS = ["unshare", "--mount", "sh", "-c", 'umount -l -R /sys/fs/cgroup; exec "$@"', "sh"]
+
+
 @pytest.fixture(params=["confined", "overlay", "user_namespace", "plain"])
 def host(request: pytest.FixtureRequest, tmp_path: Path) -> PackageHost:
     return PackageHost(tmp_path, request.param)
@@ -223,14 +227,29 @@ def test_a_killed_worker_leaves_nothing_to_the_next(host: PackageHost) -> None:
 
 
 @pytest.mark.parametrize(
-    ("attack", "kind"), [(FORK_BOMB, "process_limit"), (MEMORY, "memory_limit")], ids=["bomb", "memory"]
+    ("attack", "kind"),
+    [(FORK_BOMB, "process_limit"), (DAEMONS, "process_limit"), (MEMORY, "memory_limit")],
+    ids=["bomb", "daemons", "memory"],
 )
 def test_a_machine_without_control_groups_keeps_limits_too(host: PackageHost, attack: str, kind: str) -> None:
-    without = ["unshare", "--mount", "sh", "-c", 'umount -l -R /sys/fs/cgroup; exec "$@"', "sh"]
-    record = host.run(attack, through=without)
+    record = host.run(attack, through=WITHOUT_GROUPS)
     assert record.resources is not None
     assert (record.resources.means, record.resources.reason != "") == ("rlimits", True)
     expect_end(host, record, kind)
+
+
+def test_process_numbers_end_where_nothing_else_bounds_them(host: PackageHost) -> None:
+    """Before the worker has a processor to look, the kernel refuses: also root, whom no other limit binds."""
+    if host.isolation == "plain":
+        pytest.skip("a plain world has the machine's process numbers")
+    if tuple(int(part) for part in os.uname().release.split(".")[:2]) < (6, 14):
+        pytest.skip("before Linux 6.14 the bound of process numbers is the whole machine's")
+    numbers = Path("/proc/sys/kernel/pid_max")
+    before = numbers.read_text()
+    record = host.run(f"cat {numbers}", through=WITHOUT_GROUPS)
+    assert record.outcome == "completed", record.failure
+    assert int(host.read_output("run.out")) == 2 * 400 + 300
+    assert numbers.read_text() == before
 
 
 @pytest.mark.usefixtures("whole_machine")

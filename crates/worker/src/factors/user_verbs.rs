@@ -209,6 +209,7 @@ impl EnclosedVerbs {
             needs.network,
             &deaf,
             || -> Result<String, String> {
+                shared.bound_namespaces(self.kind);
                 let no_world = |cause: String| {
                     format!("its `{verb}` cannot be run in a world of its own: {cause}")
                 };

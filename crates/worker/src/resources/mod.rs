@@ -8,6 +8,7 @@ mod amounts;
 mod group;
 mod hierarchy;
 mod members;
+mod process_numbers;
 mod reached;
 mod reports;
 mod script_bounds;
@@ -15,7 +16,7 @@ mod watching;
 
 use std::cell::Cell;
 
-use datamill_protocol::{ResourceFacts, ResourceMeans, TrialLimits};
+use datamill_protocol::{IsolationKind, ResourceFacts, ResourceMeans, TrialLimits};
 
 pub use amounts::files_in_world;
 pub use group::Members;
@@ -25,6 +26,7 @@ pub use script_bounds::ScriptBounds;
 use amounts::{Amounts, choose_amounts};
 use group::{Design, Group};
 use hierarchy::{Hierarchies, find_hierarchies};
+use process_numbers::bound_process_numbers;
 use reports::{Counts, Reports};
 use watching::Watch;
 
@@ -96,6 +98,15 @@ impl Resources {
         }
     }
 
+    /// Bounds the namespaces that this process has just entered for such a world, where no control group
+    /// does: without a processor for its looks the worker would see too late how many processes there are.
+    pub fn bound_namespaces(&self, kind: IsolationKind) {
+        let is_shared = matches!(kind, IsolationKind::Plain | IsolationKind::Guest);
+        if matches!(self.keeping, Keeping::Watch { .. }) && !is_shared {
+            bound_process_numbers(most_refused(self.amounts.processes));
+        }
+    }
+
     /// Most bytes of files in the trial's private world.
     pub fn world_bytes(&self) -> u64 {
         self.amounts.world_bytes
@@ -149,6 +160,12 @@ impl Resources {
         }
         reached
     }
+}
+
+/// Processes beyond which the kernel refuses more, where it only refuses: who is refused tries again for
+/// ever, and it is a look at the machine, which must find too many, that ends the trial.
+fn most_refused(processes: u64) -> u64 {
+    processes.saturating_mul(2)
 }
 
 /// The bounds of a script in a world: of the disk it may fill `disk_bytes`, 0 for what is good for it.

@@ -9,7 +9,7 @@ use datamill_probe::{Alarm, Bounds, Ceiling};
 
 use super::group::Members;
 use super::watching::{DiskWatch, LOOK_EVERY};
-use super::{Keeping, Reached, Resources};
+use super::{Keeping, Reached, Resources, most_refused};
 
 /// Time after which refused processes are looked for, where the kernel does not report them.
 const FIRST_LOOK: Duration = Duration::from_millis(100);
@@ -51,9 +51,8 @@ impl<'a> ScriptBounds<'a> {
                 resource: libc::RLIMIT_DATA as i32,
                 value: resources.amounts.memory_bytes,
             });
-            // Counted for all processes of the user, and not for root. Twice as many: who is only refused
-            // more tries again for ever, and it is the look at the machine that ends the trial.
-            let most = resources.amounts.processes.saturating_mul(2);
+            // Counted for all processes of the user, and not for root.
+            let most = most_refused(resources.amounts.processes);
             ceilings.push(Ceiling {
                 resource: libc::RLIMIT_NPROC as i32,
                 value: most.saturating_add(own_tasks()),
@@ -110,6 +109,10 @@ impl Bounds for ScriptBounds<'_> {
             (Some(_), None) => Some((elapsed / 8).clamp(FIRST_LOOK, LAST_LOOKS)),
             _ => Some(LOOK_EVERY),
         }
+    }
+
+    fn depends_on_looks(&self) -> bool {
+        matches!(self.resources.keeping, Keeping::Watch { .. })
     }
 
     fn is_reached(&self) -> bool {

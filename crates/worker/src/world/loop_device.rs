@@ -186,13 +186,13 @@ mod tests {
             "/x/bundle/.work/scratch/world/datamill-trial-image"
         ));
         assert!(is_ours("/mnt/t7/datamill-trial-image"));
-        assert!(is_ours("/state/fleet/work/t1.1/scratch/image"));
+        assert!(is_ours("/state/fleet/t1.1/scratch/image"));
         for other in [
             "/scratch/alice/image",
             "/scratch/image",
             "/x/bundle/.work/scratch/world/image",
             "/state/fleet/files/image",
-            "/state/fleet-2/work/t1.1/scratch/image",
+            "/state/fleet-2/t1.1/scratch/image",
             "/x/datamill-trial-image/disk",
             "datamill-trial-image-2",
             "",

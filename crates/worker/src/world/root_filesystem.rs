@@ -6,6 +6,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use datamill_host::kernel_version;
 use datamill_protocol::Phase;
 use rustix::fs::{FallocateFlags, fallocate, statvfs, syncfs};
 use rustix::io::Errno;
@@ -71,7 +72,7 @@ impl RootFilesystem {
         {
             return Some("there are no loop devices".to_owned());
         }
-        kernel_is_older().then(|| {
+        (kernel_version() < OLDEST_KERNEL).then(|| {
             format!(
                 "loop devices that clear themselves need Linux {}.{}",
                 OLDEST_KERNEL.0, OLDEST_KERNEL.1
@@ -238,18 +239,6 @@ fn kernel_knows(kind: &str) -> bool {
     let modules = Path::new("/lib/modules").join(release).join("modules.dep");
     let file = format!("/{kind}.ko");
     fs::read_to_string(modules).is_ok_and(|text| text.contains(&file))
-}
-
-fn kernel_is_older() -> bool {
-    let release = rustix::system::uname()
-        .release()
-        .to_string_lossy()
-        .into_owned();
-    let mut numbers = release
-        .split(|character: char| !character.is_ascii_digit())
-        .map_while(|number| number.parse::<u32>().ok());
-    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    version < OLDEST_KERNEL
 }
 
 /// Bytes of the files of a tree, rounded up to blocks as most file systems do.
