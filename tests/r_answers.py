@@ -147,7 +147,7 @@ class Source:
         if missing := find_missing(*packages):
             (pytest.fail if self.freeze else pytest.skip)(missing)
         live = run_r(script, arguments, text)
-        differs = "there is none" if frozen is None else find_difference(frozen, live, tolerance)
+        differs = "there is no frozen answer" if frozen is None else find_difference(frozen, live, tolerance)
         if differs and self.freeze:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(f"# {name_versions(packages)}\n{live}")

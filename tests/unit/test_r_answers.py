@@ -109,7 +109,7 @@ def test_an_answer_that_r_no_longer_gives_fails_and_names_file_and_command(
 
 def test_an_answer_of_r_that_nobody_froze_fails(tmp_path: Path, fake_r: FakeR) -> None:
     fake_r.say("1.5")
-    with pytest.raises(Failed, match="there is none"):
+    with pytest.raises(Failed, match="there is no frozen answer"):
         ask(tmp_path / "frozen", live=True)
 
 

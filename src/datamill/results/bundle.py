@@ -229,7 +229,7 @@ class Bundle:
         """Return the tidy table of these records; nothing is written.
 
         Raises:
-            InputError: when a record tells of a trial that the design does not plan.
+            InputError: when a record is of a trial that the design does not plan.
         """
         with pause_garbage_collection():
             return build_table(self.experiment, self.design, records)
@@ -240,7 +240,7 @@ class Bundle:
         Beyond `MOST_CSV_ROWS` rows there is no `table.csv`, unless `always_csv`.
 
         Raises:
-            InputError: when a record tells of a trial that the design does not plan.
+            InputError: when a record is of a trial that the design does not plan.
             OSError: when the disk is full or the folder cannot be written; the old tables stay.
         """
         table = self.build_table(records)

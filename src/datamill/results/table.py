@@ -77,7 +77,7 @@ def build_table(experiment: Experiment, design: Design, records: Sequence[TrialR
     Within a response, rows follow the order in which records arrived; nothing is averaged or dropped.
 
     Raises:
-        InputError: when a record tells of a trial that the design does not plan.
+        InputError: when a record is of a trial that the design does not plan.
     """
     planned = {trial.trial_id: trial for trial in design.trials}
     for record in records:

@@ -46,7 +46,7 @@ class QuantileEvidence:
 
 
 def view_quantiles(fitted: TailQuantiles | None, analysis: ResponseAnalysis) -> QuantileEvidence | None:
-    """Put quantiles beside the means into words, a figure and a table; None where there are none."""
+    """Put quantiles beside the means into words, a figure and a table; None without a fit."""
     if fitted is None:
         return None
     found, observations = fitted.model, analysis.observations
