@@ -17,10 +17,8 @@ from markdown import describe_machine, format_table
 
 from datamill.design.records import Design, PlannedTrial
 from datamill.design.trials import build_design
-from datamill.experiment.parse import parse_experiment
-from datamill.results.bundle import BUNDLE_FORMAT, BundleHead, create_bundle, open_bundle
-from datamill.results.log import append_records
-from datamill.results.trial_record import (
+from datamill.experiment.file.parse import parse_experiment
+from datamill.protocol.trial import (
     ArchiveFacts,
     BuildFacts,
     CompilerFacts,
@@ -32,6 +30,8 @@ from datamill.results.trial_record import (
     TrialRecord,
     WorkerFacts,
 )
+from datamill.results.bundles.bundle import BUNDLE_FORMAT, BundleHead, create_bundle, open_bundle
+from datamill.results.trials.log import append_records
 
 TARGET_S = 5.0
 STUDY = Path(__file__).resolve().parent.parent / "studies" / "xz-vs-bzip2" / "experiment.toml"

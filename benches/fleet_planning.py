@@ -23,9 +23,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from integration.service.databases import serve_postgres, use_database
 from integration.service.played_fleet import enrol
 
-from datamill.design.fleet_plan import plan_fleet
-from datamill.experiment.parse import parse_experiment
-from datamill.results.bundle import BUNDLE_FORMAT, BundleHead, BundlePackage
+from datamill.design.fleet.fleet_plan import plan_fleet
+from datamill.experiment.file.parse import parse_experiment
+from datamill.results.bundles.bundle import BUNDLE_FORMAT, BundleHead, BundlePackage
 from datamill.service.coordinator.hardware import describe_candidate
 from datamill.service.coordinator.submission import NewExperiment, create_experiment
 from datamill.service.models import Trial, Worker

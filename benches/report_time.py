@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from synthetic import fit_record, make_bundle_folder, make_phase, make_record
 
-from datamill.results.log import append_records
+from datamill.results.trials.log import append_records
 
 TARGET_S = 3.0
 EXPERIMENT = """

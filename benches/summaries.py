@@ -11,7 +11,7 @@ import polars as pl
 from anova import make_table, measure, spell
 from markdown import describe_machine, format_table
 
-from datamill.analyses.summary import summary
+from datamill.verbs.summary import summary
 
 #: The factors that groups are made of, from none to all of the table's.
 GROUPINGS: tuple[tuple[str, ...], ...] = (

@@ -26,9 +26,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "refer
 
 from test_worker_choice_against_glpk import write_lp
 
+from datamill.design.fleet.worker_choice import choose_workers, write_program
 from datamill.design.trials import build_design
-from datamill.design.worker_choice import choose_workers, write_program
-from datamill.experiment.parse import parse_experiment
+from datamill.experiment.file.parse import parse_experiment
 
 TARGET_S = 1.0
 #: Seconds after which a peer is stopped.

@@ -7,10 +7,10 @@ import polars as pl
 from datamill.analysis.answer.experiment_analysis import analyze_experiment
 from datamill.design.records import Design
 from datamill.experiment.records import Experiment
-from datamill.report.page.experiment_answer import phrase_experiment
-from datamill.report.page.experiment_page import ReportPage, render_report
+from datamill.report.experiment.experiment_answer import phrase_experiment
+from datamill.report.experiment.experiment_page import ReportPage, render_report
 from datamill.report.records import Answer
-from datamill.results.trial_summary import TrialSummary
+from datamill.results.bundles.trial_summary import TrialSummary
 
 
 def write_report(

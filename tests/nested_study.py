@@ -17,7 +17,7 @@ from datamill.experiment.records import (
     Replication,
     Response,
 )
-from datamill.results.trial_summary import Machine, TrialSummary
+from datamill.results.bundles.trial_summary import Machine, TrialSummary
 
 Study = tuple[Experiment, Design, pl.DataFrame, TrialSummary]
 

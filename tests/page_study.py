@@ -9,7 +9,7 @@ import polars as pl
 
 from datamill.design.records import Design, DesignFactor, PlannedTrial
 from datamill.experiment.records import Constraints, Experiment, FactorChoice, Limits, Package, Response
-from datamill.results.trial_summary import Machine, TrialSummary
+from datamill.results.bundles.trial_summary import Machine, TrialSummary
 
 Study = tuple[Experiment, Design, pl.DataFrame, TrialSummary]
 LEVELS = {"package": ("xz", "bzip2"), "optimization": ("-O0", "-O1", "-O2"), "aslr": ("on", "off")}

@@ -18,7 +18,7 @@ from datamill.experiment.records import (
     Package,
     Response,
 )
-from datamill.results.trial_summary import Machine, TrialSummary
+from datamill.results.bundles.trial_summary import Machine, TrialSummary
 
 Study = tuple[Experiment, Design, pl.DataFrame, TrialSummary]
 Point = Mapping[str, str]

@@ -8,10 +8,8 @@ from typing import Any
 import msgspec
 
 from datamill.design.trials import build_design
-from datamill.experiment.parse import parse_experiment
-from datamill.results.bundle import BUNDLE_FORMAT, Bundle, BundleHead, BundlePackage, create_bundle
-from datamill.results.record_checks import list_set_levels
-from datamill.results.trial_record import (
+from datamill.experiment.file.parse import parse_experiment
+from datamill.protocol.trial import (
     BuildFacts,
     CompilerFacts,
     CounterFacts,
@@ -24,6 +22,8 @@ from datamill.results.trial_record import (
     TrialSpec,
     WorkerFacts,
 )
+from datamill.results.bundles.bundle import BUNDLE_FORMAT, Bundle, BundleHead, BundlePackage, create_bundle
+from datamill.results.trials.record_checks import list_set_levels
 
 EXPERIMENT = """
 [experiment]

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from datamill.analysis.blocks import fit_blocks
-from datamill.analysis.comparison import compare_packages
-from datamill.analysis.level_changes import find_largest_changes
-from datamill.analysis.level_means import estimate_level_means, include_spread_of_blocks
-from datamill.analysis.linear.assumptions import check_assumptions
+from datamill.analysis.assumptions.check import check_assumptions
+from datamill.analysis.contrasts.blocks import fit_blocks
+from datamill.analysis.levels.level_changes import find_largest_changes
+from datamill.analysis.levels.level_means import estimate_level_means, include_spread_of_blocks
+from datamill.analysis.levels.packages import compare_packages
 from datamill.analysis.linear.model import fit_linear_model
 from datamill.analysis.model_data.cells import Factor, gather_cells
 from datamill.analysis.model_data.coding import list_formula_terms

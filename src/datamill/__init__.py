@@ -29,17 +29,17 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from datamill.analyses.anova import anova
-    from datamill.analyses.answer import answer
-    from datamill.analyses.compare import compare
-    from datamill.analyses.false_alarms import false_alarms
-    from datamill.analyses.plan import plan
-    from datamill.analyses.quantiles import quantiles
-    from datamill.analyses.summary import summary
-    from datamill.analyses.tests import tests
-    from datamill.analyses.variability import variability
-    from datamill.analyses.variance import variance
     from datamill.experiment.errors import InputError
+    from datamill.verbs.anova import anova
+    from datamill.verbs.answer import answer
+    from datamill.verbs.compare import compare
+    from datamill.verbs.false_alarms import false_alarms
+    from datamill.verbs.plan import plan
+    from datamill.verbs.quantiles import quantiles
+    from datamill.verbs.summary import summary
+    from datamill.verbs.tests import tests
+    from datamill.verbs.variability import variability
+    from datamill.verbs.variance import variance
 
 
 def __dir__() -> list[str]:
@@ -55,5 +55,5 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         from importlib import import_module
 
-        return getattr(import_module(f"datamill.analyses.{name}"), name)
+        return getattr(import_module(f"datamill.verbs.{name}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

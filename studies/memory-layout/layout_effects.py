@@ -17,7 +17,7 @@ import polars as pl
 from study_tables import read_trials
 
 import datamill
-from datamill.analyses.variability import Variability
+from datamill.verbs.variability import Variability
 
 RESPONSE = "wall_time"
 #: Factors of the study with their low and high level: an effect is half the change from low to high.

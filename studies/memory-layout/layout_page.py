@@ -22,7 +22,7 @@ from datamill.analysis.distribution.boxes import summarize_box
 from datamill.report.figures.charts import Box, chart_boxes, choose_mark
 from datamill.report.figures.figure import Figure
 from datamill.report.page.analysis_page import Section, render_analysis_page
-from datamill.report.page.tables import TableView
+from datamill.report.tables.table_view import TableView
 
 
 def render_page(title: str, occasions: Sequence[Occasion]) -> str:

@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 from datamill.execution.worker import find_worker, read_offers
-from datamill.experiment.factors import FACTORS
-from datamill.experiment.offers import FactorOffer
-from datamill.results.log import read_log
+from datamill.experiment.factors.catalogue import FACTORS
+from datamill.protocol.offers import FactorOffer
+from datamill.results.trials.log import read_log
 
 from .conftest import Command, assert_refused
 

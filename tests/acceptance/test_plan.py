@@ -10,7 +10,7 @@ from synthetic import fit_record, make_bundle_folder, make_phase, make_record
 
 import datamill
 from datamill.cli.main import main
-from datamill.results.trial_record import BuildFacts, CompilerFacts
+from datamill.protocol.trial import BuildFacts, CompilerFacts
 
 COSTS = ("--build-time", "30s", "--execution-time", "0.5s", "--measurement-time", "2ms")
 VARIANCES = ("--variances", "0.04,0.01,0.2", "--mean", "10")

@@ -15,8 +15,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from datamill.execution.shipped_packages import list_shipped_packages
 from datamill.experiment.units import check_unit
+from datamill.packing.shipped_packages import list_shipped_packages
 
 from .conftest import assert_refused
 

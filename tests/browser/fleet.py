@@ -33,10 +33,10 @@ MACHINES = (
 
 def make_inventory(machine: tuple[Any, ...], now: float) -> Any:
     """What the worker of a machine tells of it."""
-    from datamill.experiment.factors import FACTORS
-    from datamill.experiment.offers import FactorOffer, MissingLevel
-    from datamill.results.trial_record import SCHEMA_VERSION, HostFacts
-    from datamill.service.messages import FLEET_SCHEMA_VERSION, CacheFacts, CompilerVersion, Inventory
+    from datamill.experiment.factors.catalogue import FACTORS
+    from datamill.protocol.fleet import FLEET_SCHEMA_VERSION, CacheFacts, CompilerVersion, Inventory
+    from datamill.protocol.offers import FactorOffer, MissingLevel
+    from datamill.protocol.trial import SCHEMA_VERSION, HostFacts
 
     name, arch, model, khz, cores, memory, distribution, kernel, compiler, counters, _ = machine
     offers = []
@@ -105,9 +105,9 @@ def store(content: bytes, name: str, kind: str, owner: Any) -> str:
 
 def fill() -> None:
     """Make users, machines, packages and experiments in every state."""
+    from datamill.protocol.fleet import EnrolmentRequest, Policy
     from datamill.service.accounts import make_user
     from datamill.service.coordinator.enrolment import enrol_worker, make_token
-    from datamill.service.messages import EnrolmentRequest, Policy
     from datamill.service.models import Quarantine, Worker, WorkerState
 
     now = time.time()

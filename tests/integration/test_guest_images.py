@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from datamill.cli.worker_image import image
+from datamill.cli.machine.worker_image import image
 from datamill.guests import (
     Guest,
     GuestUnavailableError,

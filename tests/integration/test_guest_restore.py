@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import pytest
 
 from datamill.guests import Guest, GuestError, make_spec, write_spec
-from datamill.results.trial_record import Needs
+from datamill.protocol.trial import Needs
 
 SWAP_BYTES = 8 << 20
 #: The guest's kernel starts with the other level of each; the test checks that.

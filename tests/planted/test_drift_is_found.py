@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datamill.analysis.blocks import fit_blocks
-from datamill.analysis.comparison import compare_packages
+from datamill.analysis.contrasts.blocks import fit_blocks
 from datamill.analysis.drift.find import find_drift
 from datamill.analysis.drift.records import RunOrder
+from datamill.analysis.levels.packages import compare_packages
 from datamill.analysis.model_data.cells import Factor, gather_cells
 
 EXPERIMENTS = 200

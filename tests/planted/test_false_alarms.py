@@ -11,7 +11,7 @@ from answered_study import write_answer
 from planted_study import plan_study
 from scipy.stats import binom
 
-from datamill.analysis.influence import rank_terms
+from datamill.analysis.answer.influence import rank_terms
 from datamill.analysis.linear.model import fit_linear_model
 from datamill.analysis.model_data.cells import Factor, gather_cells
 

@@ -9,12 +9,12 @@ from scipy.stats import binom
 from datamill.analysis.distribution.summary import summarize_distributions
 from datamill.analysis.distribution.variability_intervals import bound_cv_vangel
 from datamill.analysis.groups.comparison import compare_groups
-from datamill.analysis.groups.mean_tests import compare_games_howell, compare_welch
+from datamill.analysis.groups.means.mean_tests import compare_games_howell, compare_welch
+from datamill.analysis.groups.means.variance_tests import compare_variances
 from datamill.analysis.groups.permutation import permute_two_groups
-from datamill.analysis.groups.rank_tests import compare_kruskal_wallis, compare_mann_whitney
+from datamill.analysis.groups.ranks.rank_tests import compare_kruskal_wallis, compare_mann_whitney
+from datamill.analysis.groups.ranks.stratified_ranks import compare_van_elteren
 from datamill.analysis.groups.records import Group, GroupTest, Stratum
-from datamill.analysis.groups.stratified_ranks import compare_van_elteren
-from datamill.analysis.groups.variance_tests import compare_variances
 from datamill.analysis.model_data.cells import Factor, gather_cells
 from datamill.analysis.model_data.observations import Observations
 

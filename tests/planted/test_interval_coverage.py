@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from datamill.analysis.comparison import compare_packages
-from datamill.analysis.contrast import PooledError
-from datamill.analysis.level_changes import LevelChange, find_largest_changes
-from datamill.analysis.level_means import estimate_level_means
-from datamill.analysis.linear.assumptions import check_assumptions
+from datamill.analysis.assumptions.check import check_assumptions
+from datamill.analysis.contrasts.contrast import PooledError
+from datamill.analysis.levels.level_changes import LevelChange, find_largest_changes
+from datamill.analysis.levels.level_means import estimate_level_means
+from datamill.analysis.levels.packages import compare_packages
 from datamill.analysis.linear.model import fit_linear_model
 from datamill.analysis.model_data.cells import Cells, Factor, gather_cells
 from datamill.analysis.records import Comparison

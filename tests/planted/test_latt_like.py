@@ -11,7 +11,7 @@ from datamill.analysis.model_data.question import ModelData, Question, select_mo
 from datamill.analysis.quantile.model import fit_quantiles
 from datamill.analysis.quantile.records import QuantileFit
 from datamill.analysis.records import Interval
-from datamill.report.verbs.quantile_answer import state_quantiles
+from datamill.report.quantiles.answer import state_quantiles
 
 LEVELS = {
     "sched": ("BFS", "CFS"),

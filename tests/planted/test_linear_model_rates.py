@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from datamill.analysis.comparison import compare_packages
-from datamill.analysis.linear.assumptions import check_assumptions
+from datamill.analysis.assumptions.check import check_assumptions
+from datamill.analysis.levels.packages import compare_packages
 from datamill.analysis.linear.model import fit_linear_model
 from datamill.analysis.model_data.cells import Cells, Factor, FloatArray, gather_cells
 from datamill.analysis.model_data.coding import list_formula_terms

@@ -8,7 +8,7 @@ import pytest
 from nested_study import make_nested_study
 from scipy.stats import binom, t
 
-from datamill.analysis.response import ResponseAnalysis, analyze_response
+from datamill.analysis.answer.response import ResponseAnalysis, analyze_response
 
 ALPHA = 0.05
 

@@ -8,17 +8,17 @@ import pytest
 from scipy.stats import t as student
 from scipy.stats import ttest_ind
 
-from datamill.analysis.random_effects.assurance import count_assured, draw_variances, share_enough
-from datamill.analysis.random_effects.comparison import compare_versions
-from datamill.analysis.random_effects.false_alarms import simulate_false_alarms
-from datamill.analysis.random_effects.plan_records import PlanBasis, PlanBounds, PlanGoal, SquareDraw
-from datamill.analysis.random_effects.planner import Planner
-from datamill.analysis.random_effects.planning import plan_repetitions, take_basis
-from datamill.analysis.random_effects.power import find_noncentrality
 from datamill.analysis.random_effects.records import Level, NestedValues
 from datamill.analysis.random_effects.variance import estimate_variances
+from datamill.analysis.repetition.assurance import count_assured, draw_variances, share_enough
+from datamill.analysis.repetition.plan import plan_repetitions, take_basis
+from datamill.analysis.repetition.planner import Planner
+from datamill.analysis.repetition.power import find_noncentrality
+from datamill.analysis.repetition.records import PlanBasis, PlanBounds, PlanGoal, SquareDraw
+from datamill.analysis.versions.compare import compare_versions
+from datamill.analysis.versions.false_alarms import simulate_false_alarms
 from datamill.experiment.errors import InputError
-from datamill.results.costs import RepetitionCosts
+from datamill.results.judgement.costs import RepetitionCosts
 
 BUILD, EXECUTION, MEASUREMENT = 0.04, 0.01, 0.2
 BASIS = PlanBasis({"build": BUILD, "execution": EXECUTION, "measurement": MEASUREMENT}, {}, 10.0, {})

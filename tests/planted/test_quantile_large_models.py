@@ -13,11 +13,11 @@ from datamill.analysis.model_data.formula import list_factorial_terms
 from datamill.analysis.model_data.matrix import build_model_matrix
 from datamill.analysis.model_data.observations import Observations
 from datamill.analysis.model_data.question import ModelData
-from datamill.analysis.quantile import counts
-from datamill.analysis.quantile.draws import draw_targets, sort_cells
+from datamill.analysis.quantile.errors import counts
+from datamill.analysis.quantile.errors.draws import draw_targets, sort_cells
+from datamill.analysis.quantile.errors.smooth import smooth_counts, solve_smooth
 from datamill.analysis.quantile.fit import QuantileProblem
 from datamill.analysis.quantile.model import fit_quantiles
-from datamill.analysis.quantile.smooth import smooth_counts, solve_smooth
 
 
 def make_data(

@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datamill.analysis.blocks import fit_blocks
-from datamill.analysis.lenth import estimate_pseudo_error, find_pseudo_critical, judge_effects
+from datamill.analysis.answer.screening import Screening, find_observed_aliases, screen_factors
+from datamill.analysis.contrasts.blocks import fit_blocks
+from datamill.analysis.contrasts.lenth import estimate_pseudo_error, find_pseudo_critical, judge_effects
 from datamill.analysis.model_data.cells import Factor, gather_cells
-from datamill.analysis.screening import Screening, find_observed_aliases, screen_factors
-from datamill.design.fractional import find_fraction
-from datamill.design.plackett_burman import build_folded_plackett_burman, build_plackett_burman
+from datamill.design.points.fractional import find_fraction
+from datamill.design.points.plackett_burman import build_folded_plackett_burman, build_plackett_burman
 
 FOLDED = build_folded_plackett_burman(11)
 FRACTION = find_fraction(7, 4).list_signs()

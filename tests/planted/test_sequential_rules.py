@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, nct, norm, t
 
+from datamill.analysis.distribution.skewed_means import find_heavy_tail
 from datamill.analysis.sequential.boundaries import (
     find_anytime_critical,
     find_stopped_critical,
@@ -15,9 +16,8 @@ from datamill.analysis.sequential.boundaries import (
 from datamill.analysis.sequential.doubts import measure_dependence
 from datamill.analysis.sequential.look import decide_look
 from datamill.analysis.sequential.rounds import Rounds
-from datamill.analysis.skewed_means import find_heavy_tail
 from datamill.design.batches import FEWEST_ROUNDS
-from datamill.experiment.parse import parse_experiment
+from datamill.experiment.file.parse import parse_experiment
 
 Draw = Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from datamill.analysis.random_effects.comparison import compare_versions
 from datamill.analysis.random_effects.records import NestedValues
 from datamill.analysis.random_effects.variance import estimate_variances
-from datamill.analysis.random_effects.version_means import estimate_version_mean
+from datamill.analysis.versions.compare import compare_versions
+from datamill.analysis.versions.means import estimate_version_mean
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 

@@ -10,12 +10,12 @@ import pytest
 from fleet_study import SECONDS, make_fleet_study
 from planted_study import Study
 
-from datamill.analysis.machines import (
+from datamill.analysis.answer.machines import (
     compare_machine_by_machine,
     judge_equal_means,
     relate_to_machines,
 )
-from datamill.analysis.response import ResponseAnalysis, analyze_response
+from datamill.analysis.answer.response import ResponseAnalysis, analyze_response
 
 
 def analyze(study: Study) -> ResponseAnalysis:

@@ -13,9 +13,9 @@ from scipy.stats import binom
 
 from datamill.analysis.distribution.summary import summarize_distributions
 from datamill.analysis.distribution.variability import Variability, measure_variability
-from datamill.analysis.groups.rank_tests import compare_mann_whitney
+from datamill.analysis.groups.means.variance_tests import compare_brown_forsythe
+from datamill.analysis.groups.ranks.rank_tests import compare_mann_whitney
 from datamill.analysis.groups.records import Group
-from datamill.analysis.groups.variance_tests import compare_brown_forsythe
 from datamill.analysis.model_data.cells import Cells, Factor, gather_cells
 from datamill.analysis.model_data.observations import Observations
 

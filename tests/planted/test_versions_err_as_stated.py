@@ -5,10 +5,10 @@ import pytest
 from nested_draws import draw_version, take_one_build
 from scipy.stats import binom
 
-from datamill.analysis.random_effects.comparison import compare_versions
-from datamill.analysis.random_effects.comparison_records import VersionChange
-from datamill.analysis.random_effects.history import VersionHistory, find_changes
-from datamill.analysis.random_effects.version_means import estimate_version_mean
+from datamill.analysis.versions.compare import compare_versions
+from datamill.analysis.versions.history import VersionHistory, find_changes
+from datamill.analysis.versions.means import estimate_version_mean
+from datamill.analysis.versions.records import VersionChange
 
 ALPHA = 0.05
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from datamill.analysis.comparison import compare_packages
 from datamill.analysis.distribution.boxes import summarize_box
+from datamill.analysis.levels.packages import compare_packages
 from datamill.analysis.linear.model import fit_linear_model
 from datamill.analysis.model_data.cells import Factor, gather_cells, order_levels
 from datamill.analysis.model_data.observations import read_columns

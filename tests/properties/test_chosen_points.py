@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datamill.design.aliases import find_aliases
-from datamill.design.covering import build_covering_array
-from datamill.design.d_optimal import code_contrasts, find_optimal_design, rate_design
-from datamill.design.fractional import find_fraction
-from datamill.design.plackett_burman import (
+from datamill.design.points.aliases import find_aliases
+from datamill.design.points.covering import build_covering_array
+from datamill.design.points.d_optimal import code_contrasts, find_optimal_design, rate_design
+from datamill.design.points.fractional import find_fraction
+from datamill.design.points.plackett_burman import (
     build_folded_plackett_burman,
     build_hadamard,
     build_plackett_burman,

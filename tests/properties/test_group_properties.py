@@ -10,13 +10,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
+from datamill.analysis.contrasts.multiplicity import adjust_p_values
 from datamill.analysis.distribution.shapes import bin_observations, find_boxes, find_steps
 from datamill.analysis.distribution.summary import summarize_distributions
 from datamill.analysis.distribution.variability import adjust_skewness, measure_variability
 from datamill.analysis.groups.comparison import compare_groups
-from datamill.analysis.groups.multiplicity import adjust_p_values
-from datamill.analysis.groups.pairwise_differences import _select_one, select_differences
-from datamill.analysis.groups.rank_sums import find_tails
+from datamill.analysis.groups.ranks.pairwise_differences import _select_one, select_differences
+from datamill.analysis.groups.ranks.rank_sums import find_tails
 from datamill.analysis.groups.records import Assumption, Group, GroupComparison, Stratum
 from datamill.analysis.model_data.cells import Factor, gather_cells
 from datamill.analysis.model_data.observations import Observations
@@ -111,7 +111,7 @@ def test_differences_narrowed_down_are_those_of_the_full_list(
     low, high = np.sort(first), np.sort(second)
     rank = data.draw(st.integers(1, low.size * high.size))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("datamill.analysis.groups.pairwise_differences._MOST_LISTED", 3)
+        patch.setattr("datamill.analysis.groups.ranks.pairwise_differences._MOST_LISTED", 3)
         narrowed = _select_one(low, high, rank)
     assert narrowed == select_differences(low, high, (rank,))[0]
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datamill.analysis.linear.assumptions import check_assumptions
+from datamill.analysis.assumptions.check import check_assumptions
 from datamill.analysis.linear.model import fit_linear_model
 from datamill.analysis.model_data.cells import Factor, FloatArray, gather_cells
 from datamill.analysis.model_data.coding import list_formula_terms

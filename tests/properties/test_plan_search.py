@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import t as student
 
-from datamill.analysis.random_effects.plan_search import NestedCosts, find_cheapest, find_narrowest
+from datamill.analysis.repetition.search import NestedCosts, find_cheapest, find_narrowest
 
 MOST = (14, 12, 25)
 amount = st.one_of(st.just(0.0), st.floats(0.001, 100.0))

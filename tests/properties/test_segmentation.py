@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datamill.analysis.random_effects.segmentation import cut_series, find_needed_penalty
+from datamill.analysis.versions.segmentation import cut_series, find_needed_penalty
 
 SERIES = st.lists(
     st.tuples(st.floats(-10, 10, width=32), st.floats(0.125, 5, width=32)), min_size=3, max_size=8

@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 import datamill
+from datamill.analysis.quantile.errors.ranks import restore_decimals
 from datamill.analysis.quantile.inference import DrawnInference
-from datamill.analysis.quantile.ranks import restore_decimals
 
 OFFSETS = [1_000_000, 12_345_678]
 

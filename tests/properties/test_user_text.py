@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from datamill.experiment.errors import InputError
-from datamill.experiment.parse import parse_experiment
+from datamill.experiment.file.parse import parse_experiment
 
 #: Calls and bytes for each character of a text, and those that any text takes.
 CALLS, BYTES = 40, 1000

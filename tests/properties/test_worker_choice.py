@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from datamill.design import worker_choice
-from datamill.design.worker_choice import NO_LEVEL, choose_workers, write_program
+from datamill.design.fleet import worker_choice
+from datamill.design.fleet.worker_choice import NO_LEVEL, choose_workers, write_program
 
 
 @st.composite

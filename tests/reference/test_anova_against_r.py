@@ -9,7 +9,7 @@ import pytest
 from r_answers import ask_r
 from scipy.stats import f as f_distribution
 
-from datamill.analysis.comparison import compare_packages
+from datamill.analysis.levels.packages import compare_packages
 from datamill.analysis.linear.model import fit_linear_model
 from datamill.analysis.model_data.cells import Factor, gather_cells
 from datamill.analysis.model_data.observations import read_columns

@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
-from datamill.design.aliases import find_aliases
-from datamill.design.d_optimal import find_optimal_design
-from datamill.design.fractional import find_fraction
-from datamill.design.plackett_burman import build_folded_plackett_burman, build_plackett_burman
+from datamill.design.points.aliases import find_aliases
+from datamill.design.points.d_optimal import find_optimal_design
+from datamill.design.points.fractional import find_fraction
+from datamill.design.points.plackett_burman import build_folded_plackett_burman, build_plackett_burman
 
 #: Factors, resolution asked for, points, resolution, words of length 3 to 6, of the minimum-aberration design
 #: among the smallest: from the catalogue of R's package FrF2 2.3-4 (Chen, Sun and Wu 1993; Xu 2009).

@@ -29,7 +29,7 @@ def make_table(windows: int, seed: int, *, perfect: bool = False) -> pl.DataFram
 def analyze(windows: int, seed: int, *, perfect: bool = False) -> WindowAnalysis:
     table = make_table(windows, seed, perfect=perfect)
     found = datamill.variability(table, response="y", window=40, against="binned")
-    assert isinstance(found, datamill.analyses.variability.Windows)
+    assert isinstance(found, datamill.verbs.variability.Windows)
     return found.windows
 
 

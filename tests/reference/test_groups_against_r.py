@@ -9,10 +9,11 @@ import pytest
 from r_answers import ask_r
 from scipy.special import stdtr
 
+from datamill.analysis.contrasts.multiplicity import adjust_p_values
 from datamill.analysis.distribution.shapes import find_steps
 from datamill.analysis.distribution.summary import summarize_distributions
 from datamill.analysis.distribution.variability import adjust_skewness
-from datamill.analysis.groups.mean_tests import (
+from datamill.analysis.groups.means.mean_tests import (
     compare_games_howell,
     compare_one_way,
     compare_student,
@@ -20,11 +21,10 @@ from datamill.analysis.groups.mean_tests import (
     compare_welch,
     compare_welch_anova,
 )
-from datamill.analysis.groups.multiplicity import adjust_p_values
-from datamill.analysis.groups.rank_tests import compare_kruskal_wallis, compare_mann_whitney
+from datamill.analysis.groups.means.studentized_range import find_range_quantile, find_range_tail
+from datamill.analysis.groups.means.variance_tests import compare_brown_forsythe, compare_variances
+from datamill.analysis.groups.ranks.rank_tests import compare_kruskal_wallis, compare_mann_whitney
 from datamill.analysis.groups.records import Group, GroupTest
-from datamill.analysis.groups.studentized_range import find_range_quantile, find_range_tail
-from datamill.analysis.groups.variance_tests import compare_brown_forsythe, compare_variances
 from datamill.analysis.model_data.cells import Factor, gather_cells
 from datamill.analysis.model_data.observations import Observations
 from datamill.cli.main import main

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from r_answers import ask_r
 
-from datamill.analysis.contrast import PooledError
-from datamill.analysis.level_changes import find_largest_changes
-from datamill.analysis.level_means import estimate_level_means
+from datamill.analysis.contrasts.contrast import PooledError
+from datamill.analysis.levels.level_changes import find_largest_changes
+from datamill.analysis.levels.level_means import estimate_level_means
 from datamill.analysis.linear.model import fit_linear_model
 from datamill.analysis.model_data.cells import Cells, Factor, gather_cells
 from datamill.analysis.model_data.coding import list_formula_terms

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 from r_answers import ask_r
 
-from datamill.analysis.linear.assumptions import check_assumptions
-from datamill.analysis.linear.influential import measure_cook
+from datamill.analysis.assumptions.check import check_assumptions
+from datamill.analysis.assumptions.influential import measure_cook
 from datamill.analysis.linear.model import fit_linear_model
 from datamill.analysis.model_data.question import ModelData, Question, select_model_data
 from datamill.analysis.records import AssumptionChecks, LinearModel, SquaresType

@@ -18,13 +18,13 @@ from datamill.analysis.distribution.variability_intervals import (
     choose_drawn_size,
     find_tail_shape,
 )
+from datamill.analysis.groups.means.variance_tests import compare_brown_forsythe
 from datamill.analysis.groups.records import Group
-from datamill.analysis.groups.variance_tests import compare_brown_forsythe
 from datamill.analysis.model_data.cells import Factor, gather_cells
-from datamill.report.figures.variability_figures import draw_variability
-from datamill.report.verbs.tests_text import ResponseNotes
-from datamill.report.verbs.variability_json import format_variability_json
-from datamill.report.verbs.variability_text import format_variability
+from datamill.report.tests.text import ResponseNotes
+from datamill.report.variability.figures import draw_variability
+from datamill.report.variability.json import format_variability_json
+from datamill.report.variability.text import format_variability
 
 NOTES = ResponseNotes("latency", "s")
 

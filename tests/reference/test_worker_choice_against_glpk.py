@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from datamill.design.worker_choice import choose_workers
+from datamill.design.fleet.worker_choice import choose_workers
 
 GLPSOL = shutil.which("glpsol")
 needs_glpk = pytest.mark.skipif(GLPSOL is None, reason="glpsol (Debian: glpk-utils) is not installed")

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from datamill.service.messages import Inventory, Policy
+from datamill.protocol.fleet import Inventory, Policy
 from simulation.tables import FAILED, OPEN, AttemptRow, Read, Tables, WorkerRow, read_policy
 
 #: What names an attempt, wherever it stands in a report.

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from datamill.design.fleet_records import Candidate, FleetPlan
+from datamill.design.fleet.fleet_records import Candidate, FleetPlan
 from datamill.design.records import Design, DesignFactor, PlannedTrial
-from datamill.experiment.parse import parse_experiment
+from datamill.experiment.file.parse import parse_experiment
 from datamill.experiment.records import Experiment
-from datamill.results.bundle import BUNDLE_FORMAT, BundleFactor, BundleHead, BundlePackage
+from datamill.results.bundles.bundle import BUNDLE_FORMAT, BundleFactor, BundleHead, BundlePackage
 from simulation.made_records import OPTIMIZATIONS
 from simulation.packages import SimulatedPackage
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from datamill.service.messages import Orders, Policy, Session
+from datamill.protocol.fleet import Orders, Policy, Session
 from simulation.broker import Broker
 from simulation.coordinator_process import CoordinatorProcess
 from simulation.hostile import Attacker

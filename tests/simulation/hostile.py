@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from datamill.results.trial_record import WorkerFacts
-from datamill.service.messages import Lease, Orders, Policy, Session
+from datamill.protocol.fleet import Lease, Orders, Policy, Session
+from datamill.protocol.trial import WorkerFacts
 from simulation.broker import Broker
 from simulation.machine import Machine
 from simulation.made_records import (

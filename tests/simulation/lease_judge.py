@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
-from datamill.results.trial_record import SCHEMA_VERSION
-from datamill.service.messages import ArtifactFile, Lease
+from datamill.protocol.fleet import ArtifactFile, Lease
+from datamill.protocol.trial import SCHEMA_VERSION
 from simulation.experiments import BACKGROUND_LOAD, NO_LOAD
 from simulation.plans import ExpectedTrial, Plan
 

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import msgspec
 
 from datamill.experiment.errors import InputError
-from datamill.results.trial_record import HostFacts
-from datamill.service.messages import ArtifactFile, Policy, Session
+from datamill.protocol.fleet import ArtifactFile, Policy, Session
+from datamill.protocol.trial import HostFacts
 from simulation.agent import Agent, AgentEndedError, Patience, PowerCutError, RebootAskedError, Waiting
 from simulation.broker import Broker
 from simulation.disk import Disk

@@ -8,8 +8,15 @@ from typing import Any
 import msgspec
 from synthetic import make_phase
 
-from datamill.experiment.offers import FactorOffer
-from datamill.results.trial_record import (
+from datamill.protocol.fleet import (
+    FLEET_SCHEMA_VERSION,
+    CacheFacts,
+    CompilerVersion,
+    Inventory,
+    Lease,
+)
+from datamill.protocol.offers import FactorOffer
+from datamill.protocol.trial import (
     SCHEMA_VERSION,
     ArchiveFacts,
     BuildFacts,
@@ -20,13 +27,6 @@ from datamill.results.trial_record import (
     IsolationFacts,
     TrialRecord,
     WorkerFacts,
-)
-from datamill.service.messages import (
-    FLEET_SCHEMA_VERSION,
-    CacheFacts,
-    CompilerVersion,
-    Inventory,
-    Lease,
 )
 
 OPTIMIZATIONS = ("-O0", "-O2")

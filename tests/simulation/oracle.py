@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from datamill.service.messages import ArtifactFile, Inventory, Lease, Orders, Policy
+from datamill.protocol.fleet import ArtifactFile, Inventory, Lease, Orders, Policy
 from simulation.account_judge import check_account
 from simulation.cause_judge import CauseJudge
 from simulation.experiments import Submitted

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 
 from datamill.experiment.records import PackageNeeds
-from datamill.service.messages import Policy
+from datamill.protocol.fleet import Policy
 from simulation.plans import Plan
 from simulation.tables import FAILED, OPEN, Tables, TrialRow, describe_hardware, read_policy
 

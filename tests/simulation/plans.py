@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 
-from datamill.design.fleet_records import Candidate
+from datamill.design.fleet.fleet_records import Candidate
 from datamill.design.records import PlannedTrial
 from simulation.experiments import BACKGROUND_LOAD, NO_LOAD, Submitted
 

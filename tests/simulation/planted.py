@@ -35,8 +35,8 @@ def late_records_count() -> None:
 @plant
 def leases_go_to_two() -> None:
     """Orders of one worker carry another's lease."""
+    from datamill.protocol.fleet import Orders
     from datamill.service.coordinator.orders import UnsentOrders
-    from datamill.service.messages import Orders
     from datamill.service.serving import coordinator_loop
 
     list_unsent = coordinator_loop.list_unsent_orders
@@ -77,7 +77,7 @@ def spool_is_dropped_before_its_receipt() -> None:
 @plant
 def records_are_written_anew() -> None:
     """A record is stored as Python writes it, not as it came."""
-    from datamill.results.trial_record import TrialRecord
+    from datamill.protocol.trial import TrialRecord
     from datamill.service.coordinator import ledger
 
     count = ledger.Ledger.count

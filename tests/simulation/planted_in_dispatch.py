@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from datamill.service.messages import Lease
+from datamill.protocol.fleet import Lease
 from simulation.planting import plant
 
 
@@ -136,8 +136,8 @@ def trials_move_to_other_hardware() -> None:
 @plant
 def owners_are_not_asked() -> None:
     """Trials move to machines whose owners forbid them."""
+    from datamill.protocol.fleet import Policy
     from datamill.service.coordinator import moves
-    from datamill.service.messages import Policy
 
     moves.read_policy = lambda _worker: Policy(reboot=True)
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from datamill.service.messages import Inventory, Policy
+from datamill.protocol.fleet import Inventory, Policy
 
 Read = Callable[..., list[tuple[Any, ...]]]
 

@@ -43,6 +43,17 @@ _VERBS = {
 }
 
 
+#: The folders in which their modules lie; `analyze` is one itself.
+_ROOMS = {
+    **dict.fromkeys(("new", "packages", "check", "run", "report"), "experiment"),
+    **dict.fromkeys(("plan", "compare"), "analyze"),
+    **dict.fromkeys(("import", "export"), "exchange"),
+    **dict.fromkeys(("submit", "watch", "fetch", "cancel", "release", "trials", "workers"), "fleet"),
+    **dict.fromkeys(("factors", "worker"), "machine"),
+    "serve": "coordinator",
+}
+
+
 #: Verbs of `analyze`, which users type without it.
 _NESTED = dict.fromkeys(("anova", "quantiles", "tests", "variability", "variance", "summary"), "analyze")
 
@@ -52,6 +63,7 @@ _NESTED = dict.fromkeys(("anova", "quantiles", "tests", "variability", "variance
     verbs=_VERBS,
     nested=_NESTED,
     package="datamill.cli",
+    rooms=_ROOMS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="datamill")

@@ -18,8 +18,9 @@ _EXAMPLES = {"import": "results.json", "compare": "old.csv new.csv"}
 class VerbGroup(click.Group):
     """Imports a verb when it is used, and offers the nearest one for a verb that it does not know.
 
-    `verbs` has each with its line in the help; `package` is where their modules are: `new` need not
-    wait for the statistics of `analyze`. `nested` names verbs that stand in groups of their own, each
+    `verbs` has each with its line in the help; `package` is where their modules are, and
+    `rooms` says in which folders of it: `new` need not wait for the statistics of `analyze`.
+    `nested` names verbs that stand in groups of their own, each
     with its group: whoever leaves out the group is told the whole command.
     """
 
@@ -28,6 +29,7 @@ class VerbGroup(click.Group):
         *arguments: Any,
         verbs: Mapping[str, str],
         package: str,
+        rooms: Mapping[str, str] | None = None,
         nested: Mapping[str, str] | None = None,
         **options: Any,
     ) -> None:
@@ -35,6 +37,7 @@ class VerbGroup(click.Group):
         self._verbs = verbs
         self._nested = nested or {}
         self._package = package
+        self._rooms = rooms or {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Return the verbs in the order of use."""
@@ -46,7 +49,8 @@ class VerbGroup(click.Group):
             return None
         # `import` is a word of Python's, so that no module can bear its name.
         name = f"{cmd_name}_" if cmd_name == "import" else cmd_name
-        command = getattr(import_module(f"{self._package}.{name}"), name)
+        room = f".{self._rooms[cmd_name]}" if cmd_name in self._rooms else ""
+        command = getattr(import_module(f"{self._package}{room}.{name}"), name)
         assert isinstance(command, click.Command)
         return command
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from datamill.design.coverage import derive_seed, rank_by_seed
 from datamill.design.records import DesignFactor, PlannedTrial
-from datamill.experiment.factors import FACTORS
+from datamill.design.seeds import derive_seed, rank_by_seed
+from datamill.experiment.factors.catalogue import FACTORS
 from datamill.experiment.records import Experiment
 
 #: Executions of each package with one measurement, beside those of the question: what an execution costs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from datamill.design.records import DesignFactor
-from datamill.experiment.factors import FACTORS, USUAL_FACTORS
+from datamill.experiment.factors.catalogue import FACTORS, USUAL_FACTORS
 
 
 def phrase_treatment(factor: DesignFactor, *, nested: bool = False) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from datamill.design.coverage import rank_by_seed
 from datamill.design.records import PlannedTrial
+from datamill.design.seeds import rank_by_seed
 from datamill.experiment.records import Experiment
 
 #: The nuisance condition shared by all trials of an experiment that runs here, in one go.

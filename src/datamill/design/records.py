@@ -120,3 +120,12 @@ class Design:
     def combinations(self) -> int:
         """Number of combinations of levels, design points or not."""
         return math.prod(len(factor.levels) for factor in self.crossed)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSize:
+    """How large a design over all machines is: points, replicates of each, and trials in all."""
+
+    points: int
+    replicates: int
+    trials: int

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from datamill.design.coverage import derive_seed
 from datamill.design.machines import MACHINE_FACTOR
 from datamill.design.nesting import derive_build_seed
 from datamill.design.records import DesignFactor, PlannedTrial
-from datamill.experiment.factors import FACTORS
+from datamill.design.seeds import derive_seed
+from datamill.experiment.factors.catalogue import FACTORS
 from datamill.experiment.records import Experiment, Replication
 
 

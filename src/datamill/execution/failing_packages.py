@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from datamill.design.records import PlannedTrial
-from datamill.results.trial_record import TrialRecord
-from datamill.results.validity import wants_another_attempt
+from datamill.protocol.trial import TrialRecord
+from datamill.results.judgement.validity import wants_another_attempt
 
 #: Trials of a package, its first ones, that must have failed alike.
 ENOUGH_FAILURES = 3

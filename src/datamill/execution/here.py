@@ -14,12 +14,12 @@ from datamill.design.trials import name_build
 from datamill.execution.failing_packages import FailingPackages, StoppedPackage
 from datamill.execution.worker import WorkerError, WorkerKilledError
 from datamill.experiment.errors import InputError
-from datamill.results.bundle import Bundle
-from datamill.results.doubts import judge_disturbances
-from datamill.results.responses import check_response_names, list_wanted_responses
-from datamill.results.trial_record import TrialRecord, TrialSpec
-from datamill.results.trial_spec import specify_trial
-from datamill.results.validity import count_trials_once, wants_another_attempt
+from datamill.protocol.trial import TrialRecord, TrialSpec
+from datamill.results.bundles.bundle import Bundle
+from datamill.results.bundles.trial_spec import specify_trial
+from datamill.results.judgement.doubts import judge_disturbances
+from datamill.results.judgement.validity import count_trials_once, wants_another_attempt
+from datamill.results.trials.responses import check_response_names, list_wanted_responses
 
 #: Attempts at a trial that fails for reasons of the host, over all runs of the experiment.
 MOST_ATTEMPTS = 3

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import msgspec
 
-from datamill.execution.packages import PackageFacts
 from datamill.execution.worker import ask_worker
 from datamill.experiment.errors import InputError
 from datamill.experiment.records import Experiment, Package
+from datamill.packing.packages import PackageFacts
 
 #: No variable of a package is longer, and no `env` larger.
 _MOST_ENV_BYTES = 1 << 20

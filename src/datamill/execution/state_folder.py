@@ -9,7 +9,7 @@ from pathlib import Path
 
 from datamill.execution.host_lock import STATE_VARIABLE
 from datamill.experiment.errors import InputError
-from datamill.experiment.factors import FACTORS
+from datamill.experiment.factors.catalogue import FACTORS
 
 
 def find_state_folder(environment: Mapping[str, str], *, is_root: bool) -> Path:

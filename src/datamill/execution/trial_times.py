@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import mean
 
 from datamill.design.records import PlannedTrial
-from datamill.results.trial_record import TrialRecord
+from datamill.protocol.trial import TrialRecord
 
 
 @dataclass(frozen=True, slots=True)

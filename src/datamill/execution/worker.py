@@ -13,9 +13,9 @@ from pathlib import Path
 import msgspec
 
 from datamill.experiment.errors import InputError
-from datamill.experiment.offers import FactorOffer
-from datamill.results.log import decode_record
-from datamill.results.trial_record import HostFacts, TrialRecord, TrialSpec
+from datamill.protocol.offers import FactorOffer
+from datamill.protocol.trial import HostFacts, TrialRecord, TrialSpec
+from datamill.results.trials.log import decode_record
 
 WORKER_NAME = "datamill-worker"
 #: Names another worker binary than the one beside the command.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from datamill.results.trial_record import (
+from datamill.protocol.trial import (
     NO_NEEDS,
     SCHEMA_VERSION,
     Needs,

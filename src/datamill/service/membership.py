@@ -7,6 +7,7 @@ import time
 from django.contrib.auth.models import User
 
 from datamill.experiment.errors import InputError
+from datamill.protocol.fleet import Credential, CredentialRequest, Enrolment, EnrolmentRequest
 from datamill.service.accounts import AccountEventKind, DeniedError, record_account_event
 from datamill.service.broker.access import (
     get_broker_access,
@@ -18,7 +19,6 @@ from datamill.service.broker.keys import is_signed
 from datamill.service.coordinator.credentials import note_credential
 from datamill.service.coordinator.enrolment import enrol_worker, make_token
 from datamill.service.coordinator.members import remove_worker
-from datamill.service.messages import Credential, CredentialRequest, Enrolment, EnrolmentRequest
 from datamill.service.models import Worker, WorkerState
 from datamill.service.serving.writer import run_as_writer
 

@@ -12,7 +12,7 @@ import msgspec
 
 from datamill.execution.worker import find_worker
 from datamill.guests.isolation_image import IMAGE_FOLDER, make_isolation_image
-from datamill.results.trial_record import SCHEMA_VERSION, PackageSpec, TrialLimits, TrialRecord, TrialSpec
+from datamill.protocol.trial import SCHEMA_VERSION, PackageSpec, TrialLimits, TrialRecord, TrialSpec
 
 #: Every package of these tests collects this way.
 COLLECT = """#!/bin/sh

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from datamill.execution.worker import find_worker
-from datamill.results.trial_record import (
+from datamill.protocol.trial import (
     NO_NEEDS,
     SCHEMA_VERSION,
     Needs,

@@ -15,9 +15,9 @@ from integration.hostile.routes import BEFORE_DJANGO, ROUTES, Place, Right, fill
 from integration.service.api_users import ApiUser, make_submission
 from integration.service.fleets import bring, digest, join, list_leases, make_record, say, tell_record
 
+from datamill.protocol.fleet import ArtifactFile
 from datamill.service.coordinator.step import step
 from datamill.service.front_door import guesses
-from datamill.service.messages import ArtifactFile
 from datamill.service.models import ApiKey, EnrolmentToken
 from datamill.service.serving import asgi
 

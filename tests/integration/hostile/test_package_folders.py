@@ -13,7 +13,7 @@ import pytest
 from integration.hostile.package_trials import PackageHost
 
 from datamill.execution.worker import find_worker
-from datamill.results.trial_record import Needs
+from datamill.protocol.trial import Needs
 
 KINDS = ("confined", "user_namespace", "overlay")
 #: A user that no machine has.

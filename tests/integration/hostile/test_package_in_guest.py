@@ -16,7 +16,7 @@ from integration.hostile.guest_trials import MOST_S, GuestHost, make_guest_host
 
 from datamill.guests import GuestUnavailableError
 from datamill.guests.emulator import find_emulator
-from datamill.results.trial_record import SCHEMA_VERSION
+from datamill.protocol.trial import SCHEMA_VERSION
 
 SECRET = "the-owners-secret-6b1f"
 #: What the machine's kernel is set to; a package tries to change it.

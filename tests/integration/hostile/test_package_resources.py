@@ -16,7 +16,7 @@ from integration.hostile.package_trials import (
     list_groups,
 )
 
-from datamill.results.trial_record import TrialRecord
+from datamill.protocol.trial import TrialRecord
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="overlays need root")
 

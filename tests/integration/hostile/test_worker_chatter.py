@@ -19,11 +19,11 @@ from integration.service.fleets import (
     tell_record,
 )
 
+from datamill.protocol.fleet import Goodbye, Policy, Session
 from datamill.service.coordinator.chatter import MOST_TOLD
 from datamill.service.coordinator.enrolment import MOST_POLICY_BYTES
 from datamill.service.coordinator.ingest import ReceivedReport, ingest_reports
 from datamill.service.coordinator.refusals import MOST_TOLD as MOST_REFUSED
-from datamill.service.messages import Goodbye, Policy, Session
 from datamill.service.models import Event, Worker
 
 REPORTS = 3 * MOST_TOLD

@@ -12,31 +12,11 @@ from typing import Any
 import msgspec
 from django.contrib.auth.models import User
 
-from datamill.design.fleet_records import Candidate, FleetPlan
+from datamill.design.fleet.fleet_records import Candidate, FleetPlan
 from datamill.design.records import Design, DesignFactor, PlannedTrial
-from datamill.experiment.offers import FactorOffer
-from datamill.experiment.parse import parse_experiment
+from datamill.experiment.file.parse import parse_experiment
 from datamill.experiment.records import Experiment, FleetChoice
-from datamill.results.bundle import BundleHead, BundlePackage
-from datamill.results.trial_record import (
-    SCHEMA_VERSION,
-    BuildFacts,
-    CompilerFacts,
-    Failure,
-    HostFacts,
-    IsolationFacts,
-    PhaseFacts,
-    TrialRecord,
-    WorkerFacts,
-)
-from datamill.service.coordinator.dispatch import lease_trials
-from datamill.service.coordinator.enrolment import EnrolledWorker, enrol_worker, make_token
-from datamill.service.coordinator.hardware import describe_candidate
-from datamill.service.coordinator.ingest import Ingested, ReceivedReport, ingest_reports
-from datamill.service.coordinator.orders import list_unsent_orders, mark_orders_sent
-from datamill.service.coordinator.step import step
-from datamill.service.coordinator.submission import NewExperiment, create_experiment
-from datamill.service.messages import (
+from datamill.protocol.fleet import (
     FLEET_SCHEMA_VERSION,
     ArtifactFile,
     CacheFacts,
@@ -54,6 +34,26 @@ from datamill.service.messages import (
     Taken,
     WorkerReport,
 )
+from datamill.protocol.offers import FactorOffer
+from datamill.protocol.trial import (
+    SCHEMA_VERSION,
+    BuildFacts,
+    CompilerFacts,
+    Failure,
+    HostFacts,
+    IsolationFacts,
+    PhaseFacts,
+    TrialRecord,
+    WorkerFacts,
+)
+from datamill.results.bundles.bundle import BundleHead, BundlePackage
+from datamill.service.coordinator.dispatch import lease_trials
+from datamill.service.coordinator.enrolment import EnrolledWorker, enrol_worker, make_token
+from datamill.service.coordinator.hardware import describe_candidate
+from datamill.service.coordinator.ingest import Ingested, ReceivedReport, ingest_reports
+from datamill.service.coordinator.orders import list_unsent_orders, mark_orders_sent
+from datamill.service.coordinator.step import step
+from datamill.service.coordinator.submission import NewExperiment, create_experiment
 from datamill.service.models import Attempt, FileHolder, StoredFile, Worker, WorkerState
 
 #: When tests begin.

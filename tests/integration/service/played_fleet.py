@@ -37,15 +37,15 @@ from simulation.made_records import (
     make_lease_record,
 )
 
-from datamill.design.fleet_records import Candidate, FleetPlan
+from datamill.design.fleet.fleet_records import Candidate, FleetPlan
 from datamill.design.records import Design, DesignFactor, PlannedTrial
-from datamill.experiment.parse import parse_experiment
-from datamill.results.bundle import BUNDLE_FORMAT, BundleHead, BundlePackage
-from datamill.results.trial_record import WorkerFacts
+from datamill.experiment.file.parse import parse_experiment
+from datamill.protocol.fleet import EnrolmentRequest, Lease, Orders, Policy
+from datamill.protocol.trial import WorkerFacts
+from datamill.results.bundles.bundle import BUNDLE_FORMAT, BundleHead, BundlePackage
 from datamill.service.broker.keys import Keys
 from datamill.service.coordinator.enrolment import enrol_worker, make_token
 from datamill.service.coordinator.submission import NewExperiment, create_experiment
-from datamill.service.messages import EnrolmentRequest, Lease, Orders, Policy
 from datamill.service.models import Worker
 
 PACKAGE = "ab" * 32

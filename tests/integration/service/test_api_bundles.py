@@ -27,16 +27,16 @@ from integration.service.fleets import (
     tell_record,
 )
 
-from datamill.cli.fetch import check_bundle, fetch, unpack
+from datamill.cli.fleet.fetch import check_bundle, fetch, unpack
 from datamill.experiment.errors import InputError
-from datamill.results.bundle import Bundle, open_bundle
-from datamill.results.log_lines import read_seal
-from datamill.results.trial_record import TrialRecord
+from datamill.protocol.fleet import ArtifactFile, Lease
+from datamill.protocol.trial import TrialRecord
+from datamill.results.bundles.bundle import Bundle, open_bundle
+from datamill.results.trials.log_lines import read_seal
 from datamill.service.coordinator.deadlines import expire_leases
 from datamill.service.coordinator.members import remove_worker
 from datamill.service.coordinator.step import step
 from datamill.service.files.store import name_stored_file
-from datamill.service.messages import ArtifactFile, Lease
 from datamill.service.models import Attempt, Trial
 
 
@@ -272,7 +272,7 @@ class FetchedOver:
 
 def type_fetch(fleet: Fleet, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
     """Type `datamill fetch`; return its status and what it printed, as one line."""
-    monkeypatch.setattr("datamill.cli.fetch.connect", lambda *_: FetchedOver(fleet))
+    monkeypatch.setattr("datamill.cli.fleet.fetch.connect", lambda *_: FetchedOver(fleet))
     monkeypatch.setenv("COLUMNS", "300")
     result = CliRunner().invoke(fetch, [str(fleet.number), "--out", str(folder)])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception

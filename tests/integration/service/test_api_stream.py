@@ -9,10 +9,10 @@ from django.conf import settings
 from integration.service.api_users import ApiUser, make_submission
 from integration.service.fleets import START_S, join, list_leases, say, tell_record
 
-from datamill.cli.event_stream import StreamEvent, parse_events
+from datamill.cli.coordinator.event_stream import StreamEvent, parse_events
+from datamill.protocol.fleet import Output
 from datamill.service.coordinator.experiments import cancel_experiment
 from datamill.service.coordinator.step import step
-from datamill.service.messages import Output
 from datamill.service.watching import feed
 from datamill.service.watching.changes import Cursor, parse_cursor
 

@@ -13,9 +13,9 @@ from integration.service.api_users import ApiUser
 from integration.service.brokers import make_keys
 from integration.service.fleets import make_inventory
 
+from datamill.protocol.fleet import Enrolment, EnrolmentRequest, Policy
 from datamill.service.broker.access import BrokerAccess, set_broker_access
 from datamill.service.broker.keys import make_seed, public_key
-from datamill.service.messages import Enrolment, EnrolmentRequest, Policy
 from datamill.service.models import EnrolmentToken, Event, Worker
 
 removals: list[str] = []

@@ -26,8 +26,9 @@ from integration.service.fleets import (
 )
 
 from datamill.experiment.errors import InputError
-from datamill.experiment.parse import parse_experiment
-from datamill.results.trial_record import TrialRecord
+from datamill.experiment.file.parse import parse_experiment
+from datamill.protocol.fleet import ArtifactFile, Lease, Output, Taken
+from datamill.protocol.trial import TrialRecord
 from datamill.service.coordinator import experiments
 from datamill.service.coordinator.experiments import (
     cancel_experiment,
@@ -37,7 +38,6 @@ from datamill.service.coordinator.experiments import (
 from datamill.service.coordinator.invariants import find_violations
 from datamill.service.coordinator.step import step
 from datamill.service.coordinator.submission import Entry, NewExperiment, create_experiment
-from datamill.service.messages import ArtifactFile, Lease, Output, Taken
 from datamill.service.models import Event, Experiment, OutputPiece, Quarantine, Trial, Worker
 
 ADA = "ada"

@@ -15,11 +15,11 @@ from integration.service.fleets import (
     tell_record,
 )
 
+from datamill.protocol.fleet import GaveUp, Goodbye, Hello, Lease, Policy, Session, Taken
 from datamill.service.coordinator.deadlines import expire_leases
 from datamill.service.coordinator.invariants import find_violations
 from datamill.service.coordinator.members import drain_worker, move_trials, resume_worker
 from datamill.service.coordinator.step import step
-from datamill.service.messages import GaveUp, Goodbye, Hello, Lease, Policy, Session, Taken
 from datamill.service.models import Event, Trial, Worker
 
 NUMBERS = {"first": 1, "second": 2, "third": 3}

@@ -18,7 +18,8 @@ from integration.service.fleets import (
 )
 
 from datamill.experiment.errors import InputError
-from datamill.experiment.offers import FactorOffer
+from datamill.protocol.fleet import GaveUp, Lease, Policy, Taken
+from datamill.protocol.offers import FactorOffer
 from datamill.service.coordinator.experiments import release_experiment
 from datamill.service.coordinator.health import judge_packages, judge_workers, lift_quarantine
 from datamill.service.coordinator.invariants import find_violations
@@ -30,7 +31,6 @@ from datamill.service.coordinator.members import (
     resume_worker,
 )
 from datamill.service.coordinator.step import step
-from datamill.service.messages import GaveUp, Lease, Policy, Taken
 from datamill.service.models import Event, Experiment, Quarantine, Trial, Worker
 
 

@@ -27,6 +27,7 @@ from integration.service.fleets import (
 from nightly import choose_count
 
 from datamill.experiment.errors import InputError
+from datamill.protocol.fleet import ArtifactFile, GaveUp, Lease, Refused, Taken
 from datamill.service.coordinator.experiments import cancel_experiment, release_experiment
 from datamill.service.coordinator.health import lift_quarantine
 from datamill.service.coordinator.ingest import ReceivedReport, ingest_reports
@@ -34,7 +35,6 @@ from datamill.service.coordinator.invariants import find_violations
 from datamill.service.coordinator.members import GIVE_UP_AFTER_S, drain_worker, remove_worker, resume_worker
 from datamill.service.coordinator.orders import mark_all_orders_unsent
 from datamill.service.coordinator.step import step
-from datamill.service.messages import ArtifactFile, GaveUp, Lease, Refused, Taken
 from datamill.service.models import Attempt, Event, Experiment, Quarantine, Trial, Worker
 
 BUILD = ArtifactFile("build.tar.gz", digest("a build"), 9)

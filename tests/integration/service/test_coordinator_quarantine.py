@@ -19,18 +19,18 @@ from integration.service.fleets import (
     tell_record,
 )
 
-from datamill.design.fleet_records import FleetPlan
+from datamill.design.fleet.fleet_records import FleetPlan
 from datamill.experiment.errors import InputError
-from datamill.experiment.parse import parse_experiment
+from datamill.experiment.file.parse import parse_experiment
 from datamill.experiment.records import FleetChoice
-from datamill.results.bundle import BundleFactor, BundleHead, BundlePackage
+from datamill.protocol.fleet import GaveUp, Lease, Taken
+from datamill.results.bundles.bundle import BundleFactor, BundleHead, BundlePackage
 from datamill.service.coordinator.dispatch import lease_trials
 from datamill.service.coordinator.experiments import cancel_experiment, hold_experiment, release_experiment
 from datamill.service.coordinator.health import judge_packages, lift_quarantine
 from datamill.service.coordinator.invariants import find_violations
 from datamill.service.coordinator.step import step
 from datamill.service.coordinator.submission import NewExperiment, create_experiment
-from datamill.service.messages import GaveUp, Lease, Taken
 from datamill.service.models import Experiment, Quarantine, Trial
 
 TEXT = """

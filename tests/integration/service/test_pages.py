@@ -15,7 +15,7 @@ from django.http import QueryDict
 from django.test import Client
 
 from datamill.experiment.errors import InputError
-from datamill.experiment.parse import parse_experiment
+from datamill.experiment.file.parse import parse_experiment
 from datamill.experiment.responses import BUILT_IN_UNITS
 from datamill.service.models import Event, StoredFile
 from datamill.service.pages.experiment_form import format_experiment, read_constraints, read_form

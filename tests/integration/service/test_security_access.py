@@ -15,10 +15,10 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from integration.service.api_users import ApiUser, make_package, make_submission, store
 from integration.service.fleets import bring, digest, join, list_leases, make_record, say, tell_record
 
+from datamill.protocol.fleet import ArtifactFile
 from datamill.service.accounts import make_user
 from datamill.service.coordinator.step import step
 from datamill.service.front_door import guesses
-from datamill.service.messages import ArtifactFile
 from datamill.service.models import Artifact, Event, Quarantine, Worker
 from datamill.service.pages import login
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from datamill.service.messages import Lease
+from datamill.protocol.fleet import Lease
 from simulation.agent.endings import PowerCutError
 from simulation.made_records import encode_content
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from datamill.service.messages import Lease, Orders, Session
+from datamill.protocol.fleet import Lease, Orders, Session
 from simulation.agent.durable import Durable, Journal, Seen
 from simulation.agent.endings import AgentEndedError, Patience, RebootAskedError, Waiting
 from simulation.agent.recovery import recover

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING
 
-from datamill.service.messages import Lease
+from datamill.protocol.fleet import Lease
 
 if TYPE_CHECKING:
     from simulation.machine import Machine

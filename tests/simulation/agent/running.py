@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from datamill.results.trial_record import WorkerFacts
-from datamill.service.messages import ArtifactFile, Lease
+from datamill.protocol.fleet import ArtifactFile, Lease
+from datamill.protocol.trial import WorkerFacts
 from simulation.agent.durable import Durable
 from simulation.agent.endings import PowerCutError, Waiting
 from simulation.agent.wording import tell

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from datamill.analysis.response import ResponseAnalysis, analyze_response
+from datamill.analysis.answer.response import ResponseAnalysis, analyze_response
 from datamill.design.records import Design
 from datamill.experiment.errors import InputError
 from datamill.experiment.records import Experiment, Response

@@ -9,19 +9,24 @@ import polars as pl
 
 from datamill.analysis.answer.doubtful_trials import DoubtfulTrials, leave_out_doubtful
 from datamill.analysis.answer.levels_of_repetition import LevelsOfRepetition, share_out_uncertainty
-from datamill.analysis.answer.tail_quantiles import TailQuantiles, fit_tail_quantiles
-from datamill.analysis.drift.find import find_drift
-from datamill.analysis.drift.records import Drift
-from datamill.analysis.drift.select import select_run_order
-from datamill.analysis.machines import (
+from datamill.analysis.answer.machines import (
     MachineByMachine,
     RelativeStudy,
     compare_machine_by_machine,
     relate_to_machines,
 )
-from datamill.analysis.response import ResponseAnalysis, analyze_response
-from datamill.analysis.screening import Screening, find_observed_aliases, list_screened, screen_response
-from datamill.design.aliases import AliasStructure
+from datamill.analysis.answer.response import ResponseAnalysis, analyze_response
+from datamill.analysis.answer.screening import (
+    Screening,
+    find_observed_aliases,
+    list_screened,
+    screen_response,
+)
+from datamill.analysis.answer.tail_quantiles import TailQuantiles, fit_tail_quantiles
+from datamill.analysis.drift.find import find_drift
+from datamill.analysis.drift.records import Drift
+from datamill.analysis.drift.select import select_run_order
+from datamill.design.points.aliases import AliasStructure
 from datamill.design.records import Design
 from datamill.experiment.errors import InputError
 from datamill.experiment.records import Experiment, Response

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from datamill.analysis.random_effects.nesting import NestingColumns, gather_nested
-from datamill.analysis.random_effects.version_variances import VersionVariances, analyze_version
+from datamill.analysis.versions.variances import VersionVariances, analyze_version
 from datamill.design.records import Design
 from datamill.experiment.errors import InputError
 from datamill.experiment.records import Experiment, Response

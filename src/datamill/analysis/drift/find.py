@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from datamill.analysis.contrasts.multiplicity import adjust_holm
 from datamill.analysis.drift.records import Drift, RunOrder, Stretch, Trend
 from datamill.analysis.drift.stretch import DRAWS, find_stretch
 from datamill.analysis.drift.trend import test_trend
-from datamill.analysis.influence import adjust_holm
 from datamill.analysis.model_data.cells import FloatArray
 
 #: Fewer degrees of freedom within design points than this say nothing about drift.

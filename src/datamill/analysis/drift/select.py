@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from datamill.analysis.drift.records import RunOrder
-from datamill.results.validity import REFERENCE_REASON
+from datamill.results.judgement.validity import REFERENCE_REASON
 
 
 def select_run_order(

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.stats import shapiro
 
+from datamill.analysis.groups.means.variance_tests import compare_brown_forsythe
 from datamill.analysis.groups.records import Aspect, Assumption, Group, Stratum
 from datamill.analysis.groups.splitting import name_levels
-from datamill.analysis.groups.variance_tests import compare_brown_forsythe
 
 #: A group is called not normal, or two spreads unequal, only where the data leave little doubt.
 _DOUBT = 0.001

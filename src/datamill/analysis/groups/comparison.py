@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from datamill.analysis.contrasts.multiplicity import Adjustment, adjust_p_values
 from datamill.analysis.groups.assumption_doubts import doubt_assumption
-from datamill.analysis.groups.mean_tests import (
+from datamill.analysis.groups.means.mean_tests import (
     compare_games_howell,
     compare_one_way,
     compare_student,
@@ -16,9 +17,11 @@ from datamill.analysis.groups.mean_tests import (
     compare_welch,
     compare_welch_anova,
 )
-from datamill.analysis.groups.multiplicity import Adjustment, adjust_p_values
+from datamill.analysis.groups.means.stratified_means import compare_mean_over_strata
+from datamill.analysis.groups.means.variance_tests import compare_brown_forsythe, compare_variances
 from datamill.analysis.groups.permutation import permute_groups, permute_two_groups
-from datamill.analysis.groups.rank_tests import compare_kruskal_wallis, compare_mann_whitney
+from datamill.analysis.groups.ranks.rank_tests import compare_kruskal_wallis, compare_mann_whitney
+from datamill.analysis.groups.ranks.stratified_ranks import compare_van_elteren
 from datamill.analysis.groups.records import (
     Aspect,
     Assumption,
@@ -30,9 +33,6 @@ from datamill.analysis.groups.records import (
     StratumResult,
 )
 from datamill.analysis.groups.splitting import name_levels
-from datamill.analysis.groups.stratified_means import compare_mean_over_strata
-from datamill.analysis.groups.stratified_ranks import compare_van_elteren
-from datamill.analysis.groups.variance_tests import compare_brown_forsythe, compare_variances
 from datamill.experiment.errors import InputError
 
 #: Why an assumption and an aspect lead to their tests.

@@ -1,1 +1,1 @@
-"""Least squares: effects on the mean, and whether its assumptions hold."""
+"""Least squares: effects on the mean."""

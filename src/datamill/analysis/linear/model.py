@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import fdtrc, stdtrit
 
-from datamill.analysis.contrast import NO_VARIATION
-from datamill.analysis.influence import adjust_holm
+from datamill.analysis.contrasts.contrast import NO_VARIATION
+from datamill.analysis.contrasts.multiplicity import adjust_holm
 from datamill.analysis.linear.aliases import ALIASED_REMEDY, find_aliased, name_aliased
 from datamill.analysis.linear.effect_shares import share_effects
 from datamill.analysis.linear.reduction import Reduction, centre_covariates, reduce_observations

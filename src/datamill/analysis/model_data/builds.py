@@ -55,3 +55,18 @@ def group_by_builds(
         return None
     levels = {f"{place}": column.astype(np.int64) for place, column in enumerate(codes)}
     return number_rows(pl.DataFrame({**levels, "build": builds})).astype(np.uint32)
+
+
+def find_shared_builds(of_row: CellArray, builds: IntArray | None) -> IntArray | None:
+    """The number of each observation's build, where builds have observations in several cells, one in each.
+
+    `of_row` (n) is the cell and `builds` (n) the build of each observation. None where that is not so: then
+    observations of different cells are independent, or those of one cell are not of different builds.
+    """
+    if builds is None:
+        return None
+    cells = int(of_row.max()) + 1
+    pairs = np.unique(builds * cells + of_row.astype(np.int64))
+    if len(pairs) < builds.size or np.bincount(pairs % cells).max() < 2:
+        return None
+    return np.unique(builds, return_inverse=True)[1] if np.bincount(pairs // cells).max() > 1 else None

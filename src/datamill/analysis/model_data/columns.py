@@ -13,8 +13,8 @@ from datamill._native import number_texts, relabel
 from datamill.analysis.model_data.cells import CellArray, CodeArray, Factor, FloatArray, order_levels
 from datamill.analysis.model_data.formula import Variable
 from datamill.experiment.errors import InputError
-from datamill.results.level_orders import list_categories
-from datamill.results.lost_digits import may_lose_digits, report_lost_digits
+from datamill.results.tables.level_orders import list_categories
+from datamill.results.tables.lost_digits import may_lose_digits, report_lost_digits
 
 #: Column that numbers rows before some are chosen; no file has a column of this name.
 ROW = "\0row"

@@ -10,14 +10,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from datamill.analysis.model_data.builds import group_by_builds, number_builds
+from datamill.analysis.model_data.builds import find_shared_builds, group_by_builds, number_builds
 from datamill.analysis.model_data.cells import CellArray, Cells, Factor, FloatArray, IntArray, gather_cells
 from datamill.analysis.model_data.columns import ROW, Lines, encode_factors, read_numbers, read_variable
 from datamill.analysis.model_data.formula import Variable
-from datamill.analysis.shared_builds import find_shared_builds
 from datamill.experiment.errors import InputError
 from datamill.experiment.suggestions import suggest_name
-from datamill.results.table import CONTEXT_PREFIX, TABLE_SCHEMA, count_put_aside, leave_out_put_aside
+from datamill.results.tables.table import CONTEXT_PREFIX, TABLE_SCHEMA, count_put_aside, leave_out_put_aside
 
 
 @dataclass(frozen=True, slots=True, eq=False)

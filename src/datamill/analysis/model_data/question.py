@@ -23,7 +23,7 @@ from datamill.analysis.model_data.observations import (
 )
 from datamill.analysis.model_data.unit_columns import refuse_mixed_units
 from datamill.experiment.errors import InputError
-from datamill.results.row_validity import is_tidy, read_validity
+from datamill.results.tables.row_validity import is_tidy, read_validity
 
 
 @dataclass(frozen=True, slots=True)

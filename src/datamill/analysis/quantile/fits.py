@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from datamill.analysis.influence import adjust_holm
+from datamill.analysis.contrasts.multiplicity import adjust_holm
 from datamill.analysis.model_data.cells import Factor, FloatArray
 from datamill.analysis.model_data.coding import Term, code_combinations
 from datamill.analysis.model_data.matrix import ModelMatrix

@@ -9,7 +9,7 @@ import numpy as np
 
 from datamill.analysis.linear.reduction import centre_covariates
 from datamill.analysis.model_data.question import ModelData
-from datamill.analysis.quantile.errors import ErrorEngine, choose_errors
+from datamill.analysis.quantile.errors.choose import ErrorEngine, choose_errors
 from datamill.analysis.quantile.fit import QuantileProblem
 from datamill.analysis.quantile.fits import check_quantiles, count_crossings, is_saturated, spell_fits
 from datamill.analysis.quantile.records import QuantileModel

@@ -22,6 +22,7 @@ from datamill.analysis.model_data.coding import list_formula_terms
 from datamill.analysis.model_data.formula import list_factorial_terms
 from datamill.analysis.model_data.matrix import ModelMatrix
 from datamill.analysis.model_data.observations import Observations
+from datamill.analysis.quantile.errors.sandwich import choose_bandwidth, estimate_nid_covariance
 from datamill.analysis.quantile.fit import QuantileProblem, Solutions
 from datamill.analysis.quantile.fits import (
     check_quantiles,
@@ -31,7 +32,6 @@ from datamill.analysis.quantile.fits import (
 )
 from datamill.analysis.quantile.inference import CovarianceInference
 from datamill.analysis.quantile.records import QuantileModel
-from datamill.analysis.quantile.sandwich import choose_bandwidth, estimate_nid_covariance
 from datamill.analysis.quantile.terms import drop_hidden_terms, refuse_unusable_factors
 from datamill.analysis.quantile.warnings import name_window, warn_of_streamed
 from datamill.experiment.errors import InputError

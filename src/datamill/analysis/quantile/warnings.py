@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from datamill.analysis.model_data.observations import Observations
-from datamill.analysis.quantile.errors import (
+from datamill.analysis.quantile.errors.choose import (
     ErrorEngine,
     are_trials_nested,
     choose_block_length,

@@ -17,8 +17,8 @@ from datamill.analysis.model_data.observations import list_tidy_factors
 from datamill.analysis.random_effects.records import NestedValues
 from datamill.experiment.errors import InputError
 from datamill.experiment.suggestions import suggest_name
-from datamill.results.row_validity import is_tidy, read_validity
-from datamill.results.table import count_put_aside, leave_out_put_aside
+from datamill.results.tables.row_validity import is_tidy, read_validity
+from datamill.results.tables.table import count_put_aside, leave_out_put_aside
 
 #: Degrees of freedom need squares of variances, which beyond these are no floating-point numbers.
 _SMALLEST, _LARGEST = 1e-70, 1e70

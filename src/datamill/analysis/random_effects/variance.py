@@ -16,7 +16,8 @@ from typing import Literal
 import numpy as np
 from scipy.stats import norm
 
-from datamill.analysis.contrast import find_critical
+from datamill.analysis.contrasts.contrast import find_critical
+from datamill.analysis.distribution.skewed_means import find_telling_skewness
 from datamill.analysis.random_effects.execution_means import ExecutionMeans, average_executions, list_units
 from datamill.analysis.random_effects.mean_squares import (
     NestedSquares,
@@ -28,7 +29,6 @@ from datamill.analysis.random_effects.records import PLURALS, Level, NestedValue
 from datamill.analysis.random_effects.reml import fit_reml
 from datamill.analysis.random_effects.shares import bound_shares
 from datamill.analysis.records import Interval
-from datamill.analysis.skewed_means import find_telling_skewness
 from datamill.experiment.errors import InputError
 
 #: Unweighted means of builds and mean squares; or restricted maximum likelihood.

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import ndtr
 
+from datamill.analysis.distribution.skewed_means import find_heavy_tail
 from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.sequential.rounds import Rounds
-from datamill.analysis.skewed_means import find_heavy_tail
 from datamill.experiment.records import Experiment
-from datamill.results.decisions import Cause, LookInterval
+from datamill.results.bundles.decisions import Cause, LookInterval
 
 #: Rounds from which runs that are slow one time in ten have hardly all been missed (0.9^30 is 4%).
 _SHOWS_RARE = 30

@@ -7,15 +7,15 @@ import math
 import numpy as np
 from scipy.special import stdtrit
 
-from datamill.analysis.fieller import bound_ratio
+from datamill.analysis.contrasts.fieller import bound_ratio
+from datamill.analysis.distribution.skewed_means import find_skewness
 from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.sequential.boundaries import (
     find_anytime_critical,
     find_stopped_critical,
     widen_for_skewness,
 )
-from datamill.analysis.skewed_means import find_skewness
-from datamill.results.decisions import LookInterval
+from datamill.results.bundles.decisions import LookInterval
 
 #: Departures from equality that rounding explains.
 _ROUNDING = 1e-12

@@ -16,7 +16,7 @@ from datamill.design.batches import FEWEST_ROUNDS, phrase_rule
 from datamill.experiment.errors import InputError
 from datamill.experiment.quantities import format_duration
 from datamill.experiment.records import Experiment, StoppingRule
-from datamill.results.decisions import DECISION_SCHEMA, Cause, Decision, LookInterval
+from datamill.results.bundles.decisions import DECISION_SCHEMA, Cause, Decision, LookInterval
 
 #: Level of the narrower interval at most: below, `power` asks for nothing.
 _MOST_ALPHA = 0.5

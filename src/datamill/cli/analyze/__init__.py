@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from datamill.cli.analyze.working import KEY, Working
 from datamill.cli.signals import leave_to_kernel
+from datamill.cli.tables.working import KEY, Working
 from datamill.cli.verbs import VerbGroup
 
 _VERBS = {

@@ -8,11 +8,11 @@ from typing import get_args
 
 import click
 
-from datamill.analyses import summary as analysis
-from datamill.analyses.records import Asked
-from datamill.analyses.summary import Kind
-from datamill.cli.analyze.data import confidence_option, data_options
-from datamill.cli.analyze.output import output_options, put_out, refuse_bad_files
+from datamill.cli.tables.data import confidence_option, data_options
+from datamill.cli.tables.output import output_options, put_out, refuse_bad_files
+from datamill.verbs import summary as analysis
+from datamill.verbs.analyses.records import Asked
+from datamill.verbs.summary import Kind
 
 
 @click.command(short_help="Five-number summaries, box plots, distributions.")

@@ -7,13 +7,13 @@ from typing import get_args
 
 import click
 
-from datamill.analyses import variance as analysis
-from datamill.analyses.nested_data import AskedNested
 from datamill.analysis.random_effects.variance import VarianceMethod
-from datamill.cli.analyze.data import confidence_option, seed_option
-from datamill.cli.analyze.output import output_options, put_out, refuse_bad_files
-from datamill.cli.nested_options import nested_options
+from datamill.cli.tables.data import confidence_option, seed_option
+from datamill.cli.tables.nested_options import nested_options
+from datamill.cli.tables.output import output_options, put_out, refuse_bad_files
 from datamill.cli.verbs import DataArgument
+from datamill.verbs import variance as analysis
+from datamill.verbs.inputs.nested_data import AskedNested
 
 
 @click.command(short_help="Where uncertainty comes from: builds, executions or measurements.")

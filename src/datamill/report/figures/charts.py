@@ -8,7 +8,7 @@ from typing import Any
 
 from datamill.analysis.distribution.boxes import BoxSummary
 from datamill.report.figures.figure import INK
-from datamill.report.short_names import apply_short_names
+from datamill.report.words.short_names import apply_short_names
 
 Chart = dict[str, Any]
 

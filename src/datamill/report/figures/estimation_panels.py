@@ -12,8 +12,8 @@ from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.records import Interval
 from datamill.report.figures.charts import choose_mark
 from datamill.report.figures.figure import INK
-from datamill.report.numbers import format_count
-from datamill.report.short_names import apply_short_names
+from datamill.report.words.numbers import format_count
+from datamill.report.words.short_names import apply_short_names
 
 #: Observations that are drawn one by one; of more, so many evenly by rank.
 MOST_POINTS = 200

@@ -12,7 +12,7 @@ from typing import Any
 import vl_convert
 
 from datamill.experiment.errors import InputError
-from datamill.report.short_names import apply_short_names, shorten_chart
+from datamill.report.words.short_names import apply_short_names, shorten_chart
 
 #: Endings of files that a figure can be written to.
 FIGURE_SUFFIXES = (".svg", ".png", ".pdf", ".html", ".json")

@@ -1,1 +1,1 @@
-"""Pages: of an experiment, and of a single analysis."""
+"""What all pages have in common, and the page of a single analysis."""

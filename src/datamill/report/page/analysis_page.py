@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from datamill.report.figures.figure import Figure
 from datamill.report.figures.views import FigureView, start_view
-from datamill.report.numbers import finish_sentence
 from datamill.report.page.frame import fill_template
-from datamill.report.page.tables import TableView
-from datamill.report.page.words import choose_words
+from datamill.report.tables.table_view import TableView
+from datamill.report.words.explained import choose_words
+from datamill.report.words.numbers import finish_sentence
 
 
 @dataclass(frozen=True, slots=True)

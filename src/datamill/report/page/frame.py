@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 
 from datamill import __version__
 from datamill.report.figures.vega_runtime import load_vega_runtime
-from datamill.report.term_names import spell_terms_of_design
+from datamill.report.words.term_names import spell_terms_of_design
 
 #: Short words with a hyphen, such as the level `-g`, that a browser would break behind it.
 _HYPHENED = re.compile(r"(?<!\S)\S*-\S*")

@@ -11,8 +11,8 @@ from urllib.parse import quote
 import polars as pl
 
 from datamill.experiment.errors import InputError
-from datamill.results.foreign.benchfmt import RESPONSE_KEY, UNIT_KEY, find_imported_name
-from datamill.results.table import CONTEXT_PREFIX, TABLE_SCHEMA, count_put_aside
+from datamill.results.foreign.formats.benchfmt import RESPONSE_KEY, UNIT_KEY, find_imported_name
+from datamill.results.tables.table import CONTEXT_PREFIX, TABLE_SCHEMA, count_put_aside
 
 #: Keys that the testing package itself writes, without a prefix.
 _MACHINE = ("goos", "goarch", "cpu")

@@ -7,8 +7,8 @@ from pathlib import Path
 import polars as pl
 
 from datamill.experiment.errors import InputError
-from datamill.results.table import CONTEXT_PREFIX, TABLE_SCHEMA
-from datamill.results.table_files import is_text_table
+from datamill.results.tables.table import CONTEXT_PREFIX, TABLE_SCHEMA
+from datamill.results.tables.table_files import is_text_table
 
 _ITERATIONS = f"{CONTEXT_PREFIX}iterations"
 _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"

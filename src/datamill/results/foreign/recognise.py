@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from datamill.experiment.errors import InputError
 from datamill.experiment.suggestions import suggest_name
-from datamill.results.foreign.asv import ASV
-from datamill.results.foreign.asv_text import ASV_TEXT
-from datamill.results.foreign.benchfmt import BENCHFMT
 from datamill.results.foreign.content import Content, refuse_broken_json
-from datamill.results.foreign.criterion import CARGO_CRITERION, CRITERION
-from datamill.results.foreign.google_benchmark import GOOGLE_BENCHMARK
-from datamill.results.foreign.hyperfine import HYPERFINE
-from datamill.results.foreign.jmh import JMH
-from datamill.results.foreign.pyperf import PYPERF
-from datamill.results.foreign.rebench import REBENCH
+from datamill.results.foreign.formats.asv import ASV
+from datamill.results.foreign.formats.asv_text import ASV_TEXT
+from datamill.results.foreign.formats.benchfmt import BENCHFMT
+from datamill.results.foreign.formats.criterion import CARGO_CRITERION, CRITERION
+from datamill.results.foreign.formats.google_benchmark import GOOGLE_BENCHMARK
+from datamill.results.foreign.formats.hyperfine import HYPERFINE
+from datamill.results.foreign.formats.jmh import JMH
+from datamill.results.foreign.formats.pyperf import PYPERF
+from datamill.results.foreign.formats.rebench import REBENCH
 from datamill.results.foreign.records import ForeignFormat
 
 #: All formats, in the order in which they are tried; no content is claimed by two.

@@ -12,7 +12,7 @@ import polars as pl
 
 from datamill.results.foreign.records import Execution, ForeignResults, Series
 from datamill.results.foreign.units import Conversion, find_conversion
-from datamill.results.table import CONTEXT_PREFIX, TABLE_SCHEMA
+from datamill.results.tables.table import CONTEXT_PREFIX, TABLE_SCHEMA
 
 #: Begins the column of a parameter whose own name the tidy table uses for something else.
 FACTOR_PREFIX = "factor."

@@ -71,7 +71,7 @@ def answer_experiment(experiment: Experiment, user: User) -> FleetAnswer:
 def answer_folder(folder: str) -> FleetAnswer:
     """Answer the question of a bundle in a folder; runs in a process of its own."""
     # Statistics take a second to load, and memory that the coordinator need not have.
-    from datamill.analyses.answer import answer
+    from datamill.verbs.answer import answer
 
     found = answer(folder)
     return FleetAnswer(found.answer, found.json())

@@ -33,7 +33,7 @@ from datamill.service.bounded_work.places import taking_turn
 from datamill.service.bundles.export import prepare_bundle
 from datamill.service.bundles.tar_stream import send_pieces
 from datamill.service.coordinator.experiments import cancel_experiment, release_experiment
-from datamill.service.coordinator.questions import decode_planned_trial
+from datamill.service.coordinator.leases import decode_planned_trial
 from datamill.service.models import (
     Attempt,
     Event,

@@ -13,6 +13,7 @@ from ninja import Path, Router
 from ninja.errors import AuthenticationError
 
 from datamill.experiment.errors import InputError
+from datamill.protocol.fleet import CredentialRequest, EnrolmentRequest
 from datamill.service.accounts import find_own_worker, find_user, find_worker_by_name
 from datamill.service.api.credentials import note_unknown_secret
 from datamill.service.api.schemas import Problem, WorkerDetail, WorkerOut
@@ -20,7 +21,6 @@ from datamill.service.coordinator.enrolment import is_token, refuse_unknown_toke
 from datamill.service.coordinator.members import drain_worker, resume_worker
 from datamill.service.files.rights import find_worker_of_key
 from datamill.service.membership import dismiss_machine, enrol_machine, renew_credential
-from datamill.service.messages import CredentialRequest, EnrolmentRequest
 from datamill.service.models import Attempt, Worker, WorkerState
 from datamill.service.progress import name_state
 from datamill.service.serving.writer import run_as_writer

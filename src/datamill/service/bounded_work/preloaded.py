@@ -8,10 +8,10 @@ import os
 from datamill.service.bounded_work.child import leave_session, stand_back
 
 _MODULES = [
-    "datamill.design.fleet_plan",
-    "datamill.execution.packages",
-    "datamill.execution.user_factors",
-    "datamill.results.table",
+    "datamill.design.fleet.fleet_plan",
+    "datamill.packing.packages",
+    "datamill.packing.user_factors",
+    "datamill.results.tables.table",
     "datamill.service.submissions.planned_apart",
 ]
 #: These read the tables of a coordinator, which has set Django up.

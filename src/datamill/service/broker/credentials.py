@@ -13,8 +13,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from datamill.protocol.fleet import jobs_subject, results_subject, status_subject
 from datamill.service.broker.keys import Keys, public_key, sign
-from datamill.service.messages import jobs_subject, results_subject, status_subject
 
 #: Life of a worker's credential, in seconds.
 LIFE_S = 7 * 86400.0

@@ -19,13 +19,13 @@ import nats.errors
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
+from datamill.protocol.fleet import jobs_subject
 from datamill.service.broker.arrivals import Arrivals
 from datamill.service.broker.connections import find_crowds
 from datamill.service.broker.credentials import sign_coordinator
 from datamill.service.broker.keys import Keys, sign
 from datamill.service.broker.streams import find_streams
 from datamill.service.coordinator.orders import UnsentOrders
-from datamill.service.messages import jobs_subject
 
 log = logging.getLogger("datamill.broker")
 

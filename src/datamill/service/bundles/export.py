@@ -17,7 +17,7 @@ from typing import IO, Any
 import msgspec
 from django.db import connection
 
-from datamill.results.bundle_head import BundleFactor, BundleHead, BundlePackage
+from datamill.results.bundles.bundle_head import BundleFactor, BundleHead, BundlePackage
 from datamill.service.bundles.design import write_design
 from datamill.service.bundles.logs import ROWS, BundleError, BundleLogs, write_logs
 from datamill.service.bundles.tar_stream import ArchiveMember, write_archive

@@ -8,9 +8,9 @@ from typing import IO
 import msgspec
 
 from datamill.experiment.errors import InputError
-from datamill.results.log import decode_record
-from datamill.results.log_lines import NO_LINE, seal_record
-from datamill.results.trial_record import TrialRecord
+from datamill.protocol.trial import TrialRecord
+from datamill.results.trials.log import decode_record
+from datamill.results.trials.log_lines import NO_LINE, seal_record
 from datamill.service.models import Attempt, AttemptState, Experiment, TrialPurpose
 from datamill.service.progress import name_state
 from datamill.service.watching.reading import Rests
@@ -43,7 +43,8 @@ def write_logs(experiment: Experiment, logs: BundleLogs) -> None:
     """Write the record of each attempt into the log, or where it can never count.
 
     In the log are the records that count, and of other attempts those that did not complete and that came
-    before: so whoever reads the log finds that the same attempts count, by the rule of `results/validity.py`.
+    before: so whoever reads the log finds that the same attempts count, by the rule of
+    `results/judgement/validity.py`.
     """
     mine = Attempt.objects.filter(trial__experiment=experiment)
     counting = dict(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from datamill.protocol.fleet import ArtifactFile
 from datamill.service.coordinator.rows import insert_rows, select_rows
-from datamill.service.messages import ArtifactFile
 from datamill.service.models import Artifact, TrialPurpose
 
 #: Name of the artifact that a build is.

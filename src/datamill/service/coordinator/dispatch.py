@@ -10,8 +10,7 @@ from django.db import transaction
 
 from datamill.service.coordinator.events import EventKind, NewEvent, add_events
 from datamill.service.coordinator.experiments import hold_experiment, list_cancelling_experiments
-from datamill.service.coordinator.quarantines import find_quarantine, list_quarantined
-from datamill.service.coordinator.questions import (
+from datamill.service.coordinator.leases import (
     LeasedTrial,
     Question,
     decode_planned_trial,
@@ -19,6 +18,7 @@ from datamill.service.coordinator.questions import (
     list_files,
     load_questions,
 )
+from datamill.service.coordinator.quarantines import find_quarantine, list_quarantined
 from datamill.service.coordinator.rows import execute_for, insert_rows, select_rows
 from datamill.service.models import Attempt, Experiment
 

@@ -14,11 +14,11 @@ from django.db import transaction
 from django.db.models import Q
 
 from datamill.experiment.errors import InputError
-from datamill.results.trial_record import READ_VERSIONS
+from datamill.protocol.fleet import READ_FLEET_VERSIONS, EnrolmentRequest, Inventory
+from datamill.protocol.trial import READ_VERSIONS
 from datamill.service.coordinator.events import EventKind, NewEvent, add_events, clean_text
 from datamill.service.coordinator.hardware import check_numbers, digest_hardware, list_hardware_levels
 from datamill.service.kept_secrets import hash_secret
-from datamill.service.messages import READ_FLEET_VERSIONS, EnrolmentRequest, Inventory
 from datamill.service.models import EnrolmentToken, Worker, WorkerState
 
 #: Difference of clocks that is told, in seconds.

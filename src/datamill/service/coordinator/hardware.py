@@ -7,12 +7,12 @@ from collections.abc import Mapping
 
 import msgspec
 
-from datamill.design.fleet_records import Candidate
+from datamill.design.fleet.fleet_records import Candidate
 from datamill.experiment.errors import InputError
-from datamill.experiment.offers import FactorOffer
 from datamill.experiment.records import HardwareDimension
+from datamill.protocol.fleet import Inventory, Policy
+from datamill.protocol.offers import FactorOffer
 from datamill.service.coordinator.events import clean_text
-from datamill.service.messages import Inventory, Policy
 from datamill.service.models import Worker
 
 _MIB = 1 << 20

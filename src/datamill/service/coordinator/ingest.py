@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 import msgspec
 from django.db import DatabaseError, InterfaceError, OperationalError, transaction
 
-from datamill.results.trial_record import TrialRecord
+from datamill.protocol.trial import TrialRecord
 from datamill.service.coordinator.artifacts import ArtifactBook
 from datamill.service.coordinator.chatter import limit_chatter
 from datamill.service.coordinator.enrolment import MOST_POLICY_BYTES, describe_clock
 from datamill.service.coordinator.events import EventKind, NewEvent, add_events, clean_text
+from datamill.service.coordinator.leases import decode_planned_trial
 from datamill.service.coordinator.ledger import AttemptEntry, Ledger, WorkerEntry
 from datamill.service.coordinator.machines import MachineBook
-from datamill.service.coordinator.questions import decode_planned_trial
 from datamill.service.coordinator.record_checks import explain_host_failure, find_fault
 from datamill.service.coordinator.refusals import RefusalBook
 from datamill.service.coordinator.report_forms import (

@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from datamill.protocol.fleet import Session
 from datamill.service.coordinator.credentials import has_void_credential, void_credentials
 from datamill.service.coordinator.events import EventKind, NewEvent, add_events, clean_text
 from datamill.service.coordinator.moves import MovePlanner, describe_move
 from datamill.service.coordinator.paces import CountedTrial, add_to_paces
 from datamill.service.coordinator.rows import execute, execute_for, select_rows, update_rows
-from datamill.service.messages import Session
 from datamill.service.models import (
     OPEN_ATTEMPTS,
     Attempt,

@@ -10,12 +10,12 @@ import msgspec
 
 from datamill.experiment.errors import InputError
 from datamill.experiment.records import HardwareDimension
+from datamill.protocol.fleet import Inventory, Policy
 from datamill.service.coordinator.enrolment import check_versions
 from datamill.service.coordinator.events import EventKind, NewEvent
 from datamill.service.coordinator.hardware import check_numbers, digest_hardware, list_hardware_levels
 from datamill.service.coordinator.ledger import Ledger, WorkerEntry
 from datamill.service.coordinator.rows import select_rows, update_rows
-from datamill.service.messages import Inventory, Policy
 from datamill.service.models import Worker
 
 _INVENTORY = msgspec.json.Decoder(Inventory)

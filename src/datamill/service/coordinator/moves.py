@@ -14,6 +14,7 @@ from datamill.service.coordinator.hardware import (
     read_inventory,
     read_policy,
 )
+from datamill.service.coordinator.leases import load_questions
 from datamill.service.coordinator.policies import (
     find_isolation_objection,
     find_needs_objection,
@@ -21,7 +22,6 @@ from datamill.service.coordinator.policies import (
     list_all_needs,
     list_shipped_files,
 )
-from datamill.service.coordinator.questions import load_questions
 from datamill.service.models import Experiment, Spare, Worker, WorkerState
 
 #: Equivalent workers among which the trials of one are divided.

@@ -10,9 +10,10 @@ from typing import Any
 import msgspec
 from django.db import transaction
 
+from datamill.protocol.fleet import FLEET_SCHEMA_VERSION, FileNeed, Orders
 from datamill.service.coordinator.artifacts import BUILD_FILE
 from datamill.service.coordinator.credentials import is_half_over
-from datamill.service.coordinator.questions import (
+from datamill.service.coordinator.leases import (
     LeasedTrial,
     build_lease,
     decode_planned_trial,
@@ -20,7 +21,6 @@ from datamill.service.coordinator.questions import (
     load_questions,
 )
 from datamill.service.coordinator.rows import execute, execute_for, select_rows, update_rows
-from datamill.service.messages import FLEET_SCHEMA_VERSION, FileNeed, Orders
 from datamill.service.models import AttemptState, Worker, WorkerState
 
 _ENCODER = msgspec.json.Encoder()

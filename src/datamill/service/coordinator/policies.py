@@ -7,10 +7,10 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from datamill.experiment.records import Experiment, Isolation
-from datamill.results.bundle_head import BundleHead
-from datamill.results.trial_record import IsolationKind, Needs
-from datamill.results.trial_spec import list_needs
-from datamill.service.messages import Policy
+from datamill.protocol.fleet import Policy
+from datamill.protocol.trial import IsolationKind, Needs
+from datamill.results.bundles.bundle_head import BundleHead
+from datamill.results.bundles.trial_spec import list_needs
 
 
 class ShippedFile(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from datamill.results.bundle_head import BundleHead
+from datamill.results.bundles.bundle_head import BundleHead
 from datamill.service.coordinator.policies import list_shipped_files
 from datamill.service.coordinator.rows import select_rows
 from datamill.service.models import ENDED_TRIALS, Experiment

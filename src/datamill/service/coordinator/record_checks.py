@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from datamill.design.records import PlannedTrial
-from datamill.results.record_checks import find_impossible, find_misfit
-from datamill.results.trial_record import READ_VERSIONS, TrialRecord
-from datamill.results.validity import wants_another_attempt
+from datamill.protocol.trial import READ_VERSIONS, TrialRecord
+from datamill.results.judgement.validity import wants_another_attempt
+from datamill.results.trials.record_checks import find_impossible, find_misfit
 from datamill.service.models import TrialPurpose
 
 

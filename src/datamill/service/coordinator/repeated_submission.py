@@ -9,7 +9,7 @@ from django.db.models import Q
 from datamill.experiment.errors import InputError
 from datamill.experiment.quantities import format_duration
 from datamill.experiment.records import Experiment as Asked
-from datamill.results.bundle_head import BundleHead
+from datamill.results.bundles.bundle_head import BundleHead
 from datamill.service.coordinator.experiments import ENTERING
 from datamill.service.models import OPEN_EXPERIMENTS, Experiment, ExperimentState, Trial, TrialPurpose
 

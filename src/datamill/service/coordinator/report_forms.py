@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from datamill.service.messages import READ_REPORT_VERSIONS, ArtifactFile, Policy, RefusalReason, Session
+from datamill.protocol.fleet import READ_REPORT_VERSIONS, ArtifactFile, Policy, RefusalReason, Session
 
 #: Bytes of the largest report that is looked at: the broker lets none pass that is larger.
 MOST_REPORT_BYTES = 8 << 20

@@ -13,7 +13,7 @@ import msgspec
 from django.contrib.auth.models import User
 from django.db.models import Count, Sum
 
-from datamill.results.bundle_head import BundleHead
+from datamill.results.bundles.bundle_head import BundleHead
 from datamill.service.accounts import find_user_of_key, is_admin, list_visible_experiments
 from datamill.service.coordinator.orders import list_lease_files
 from datamill.service.files.store import name_holder, name_stored_file

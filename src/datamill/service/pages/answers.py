@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET
 
 from datamill.experiment.errors import InputError
-from datamill.report.warning_order import MOST_SHOWN
+from datamill.report.words.warning_order import MOST_SHOWN
 from datamill.service.accounts import find_experiment, find_user
 from datamill.service.answers.answering import answer_experiment
 from datamill.service.bounded_work.turns import BusyError, GoneError

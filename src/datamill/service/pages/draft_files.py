@@ -8,9 +8,9 @@ import msgspec
 from django.contrib.auth.models import User
 
 from datamill.experiment.errors import InputError
-from datamill.experiment.parse import parse_experiment
+from datamill.experiment.file.parse import parse_experiment
 from datamill.experiment.records import Experiment as Question
-from datamill.results.bundle_head import BundleHead
+from datamill.results.bundles.bundle_head import BundleHead
 from datamill.service.files.rights import list_unusable_files
 from datamill.service.models import Experiment, StoredFile
 from datamill.service.pages.experiment_form import ExperimentForm, FormData

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from datamill.experiment.errors import InputError
-from datamill.experiment.parse import parse_experiment
+from datamill.experiment.file.parse import parse_experiment
+from datamill.experiment.file.toml_text import format_toml
 from datamill.experiment.records import Constraints
 from datamill.experiment.responses import BUILT_IN_UNITS
-from datamill.experiment.toml_text import format_toml
 from datamill.service.pages.stored_packages import ChosenPackage, parse_chosen
 
 #: Fields of each step, by which a step knows what to carry along for the others.

@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from datamill.experiment.errors import InputError
-from datamill.experiment.parse import parse_experiment
+from datamill.experiment.file.parse import parse_experiment
 from datamill.service.accounts import (
     find_experiment,
     find_own_experiment,

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from django.contrib.auth.models import User
 
-from datamill.design.eligibility import find_unmet_constraint
-from datamill.design.fleet_records import Candidate
-from datamill.experiment.factors import BACKGROUND_LOAD, FACTORS
+from datamill.design.fleet.eligibility import find_unmet_constraint
+from datamill.design.fleet.fleet_records import Candidate
+from datamill.experiment.factors.catalogue import BACKGROUND_LOAD, FACTORS
 from datamill.experiment.records import Constraints
 from datamill.service.coordinator.hardware import describe_candidate, read_policy
 from datamill.service.models import Worker, WorkerState

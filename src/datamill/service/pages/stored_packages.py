@@ -17,12 +17,12 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import Q
 
-from datamill.execution.packages import PackageFacts
-from datamill.execution.user_factors import UserFactor
 from datamill.experiment.errors import InputError
-from datamill.experiment.fields import NAME
+from datamill.experiment.file.fields import NAME
 from datamill.experiment.quantities import format_size
 from datamill.experiment.records import Limits
+from datamill.packing.packages import PackageFacts
+from datamill.packing.user_factors import UserFactor
 from datamill.service.accounts import AccountEventKind, record_account_event
 from datamill.service.bounded_work.calls import call_bounded
 from datamill.service.files.rights import FileUser, count_unclaimed, list_unusable_files

@@ -7,9 +7,9 @@ from typing import get_args
 
 from datamill.design.machines import MACHINE_FACTOR
 from datamill.experiment.errors import InputError
-from datamill.results.log import decode_record
-from datamill.results.trial_record import Failure, Phase, TrialRecord
-from datamill.service.coordinator.questions import decode_planned_trial
+from datamill.protocol.trial import Failure, Phase, TrialRecord
+from datamill.results.trials.log import decode_record
+from datamill.service.coordinator.leases import decode_planned_trial
 from datamill.service.models import Artifact, Attempt, OutputPiece, Trial
 from datamill.service.progress import name_state
 

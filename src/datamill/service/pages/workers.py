@@ -14,7 +14,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
-from datamill.experiment.offers import explain_unavailable
+from datamill.experiment.factors.offers import explain_unavailable
 from datamill.experiment.quantities import format_duration
 from datamill.service.accounts import (
     NotFoundError,

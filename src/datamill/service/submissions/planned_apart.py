@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from datamill.design.fleet_records import Candidate, FleetPlan
-from datamill.execution.packages import PackageFacts, inspect_package
-from datamill.execution.user_factors import UserFactor, read_user_factor
+from datamill.design.fleet.fleet_records import Candidate, FleetPlan
 from datamill.experiment.errors import InputError
 from datamill.experiment.records import Experiment, Limits
+from datamill.packing.packages import PackageFacts, inspect_package
+from datamill.packing.user_factors import UserFactor, read_user_factor
 from datamill.service.bounded_work.child import Budget
 from datamill.service.submissions.stored_trials import write_trials
 
@@ -36,7 +36,7 @@ def plan_apart(
         InputError: as `plan_fleet` does.
     """
     # Here: the process that leases trials does not load what solves integer programs.
-    from datamill.design.fleet_plan import plan_fleet
+    from datamill.design.fleet.fleet_plan import plan_fleet
 
     plan = plan_fleet(
         experiment,

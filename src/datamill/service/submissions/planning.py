@@ -11,15 +11,15 @@ from typing import Literal, TypeVar
 from django.conf import settings
 from django.contrib.auth.models import User
 
-from datamill.design.fleet_records import Candidate, FleetPlan, Ineligible
-from datamill.design.reboots import settle_reboots, varies_reboots
-from datamill.execution.user_factors import check_factor_names
+from datamill.design.fleet.fleet_records import Candidate, FleetPlan, Ineligible
+from datamill.design.fleet.reboots import settle_reboots, varies_reboots
 from datamill.experiment.errors import InputError
-from datamill.experiment.offers import withdraw_build_policy
-from datamill.experiment.parse import parse_experiment
+from datamill.experiment.factors.offers import withdraw_build_policy
+from datamill.experiment.file.parse import parse_experiment
 from datamill.experiment.phrases import list_first
 from datamill.experiment.quantities import format_size
 from datamill.experiment.records import DebugPolicy, Experiment, RebootPolicy
+from datamill.results.tables.factor_names import check_factor_names
 from datamill.service.bounded_work.calls import BudgetError, call_bounded
 from datamill.service.bounded_work.child import Budget
 from datamill.service.coordinator.hardware import (

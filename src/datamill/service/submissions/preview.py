@@ -8,7 +8,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from datamill.design.fleet_records import Candidate, FleetPlan, find_level
+from datamill.design.fleet.fleet_records import Candidate, FleetPlan, find_level
 from datamill.design.machines import MACHINE_FACTOR
 from datamill.design.nuisance import phrase_treatment
 from datamill.design.records import DesignFactor

@@ -7,9 +7,9 @@ import time
 from django.contrib.auth.models import User
 
 from datamill import __version__
-from datamill.execution.user_factors import UserFactor
 from datamill.experiment.errors import InputError
-from datamill.results.bundle_head import BUNDLE_FORMAT, BundleFactor, BundleHead, BundlePackage
+from datamill.packing.user_factors import UserFactor
+from datamill.results.bundles.bundle_head import BUNDLE_FORMAT, BundleFactor, BundleHead, BundlePackage
 from datamill.service.bounded_work.calls import call_bounded
 from datamill.service.bounded_work.departures import find_departure
 from datamill.service.bounded_work.turns import GoneError

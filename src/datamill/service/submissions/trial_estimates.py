@@ -9,7 +9,7 @@ import msgspec
 from django.db.models import Max, Sum
 
 from datamill.experiment.records import Experiment as Question
-from datamill.results.bundle_head import BundleHead
+from datamill.results.bundles.bundle_head import BundleHead
 from datamill.service.models import (
     ENDED_TRIALS,
     OPEN_EXPERIMENTS,

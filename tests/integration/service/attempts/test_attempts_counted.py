@@ -24,17 +24,17 @@ from integration.service.fleets import (
     tell_record,
 )
 
-from datamill.service.coordinator.deadlines import expire_leases
-from datamill.service.coordinator.dispatch import lease_trials
-from datamill.service.coordinator.ingest import ReceivedReport, ingest_reports
-from datamill.service.coordinator.invariants import find_violations
-from datamill.service.coordinator.step import step
-from datamill.service.messages import (
+from datamill.protocol.fleet import (
     GaveUp,
     RecordReport,
     Refused,
     Taken,
 )
+from datamill.service.coordinator.deadlines import expire_leases
+from datamill.service.coordinator.dispatch import lease_trials
+from datamill.service.coordinator.ingest import ReceivedReport, ingest_reports
+from datamill.service.coordinator.invariants import find_violations
+from datamill.service.coordinator.step import step
 from datamill.service.models import Attempt, Event, Trial, Worker
 
 

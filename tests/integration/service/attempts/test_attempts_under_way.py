@@ -18,13 +18,13 @@ from integration.service.fleets import (
     tell_record,
 )
 
+from datamill.protocol.fleet import (
+    Taken,
+)
 from datamill.service.coordinator.deadlines import expire_leases
 from datamill.service.coordinator.dispatch import lease_trials
 from datamill.service.coordinator.ingest import ingest_reports
 from datamill.service.coordinator.invariants import find_violations
-from datamill.service.messages import (
-    Taken,
-)
 from datamill.service.models import Worker
 
 

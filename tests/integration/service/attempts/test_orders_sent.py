@@ -16,14 +16,14 @@ from integration.service.fleets import (
     submit,
 )
 
-from datamill.service.coordinator.deadlines import expire_leases
-from datamill.service.coordinator.dispatch import lease_trials
-from datamill.service.coordinator.orders import list_unsent_orders, mark_all_orders_unsent, mark_orders_sent
-from datamill.service.messages import (
+from datamill.protocol.fleet import (
     GaveUp,
     Orders,
     Session,
 )
+from datamill.service.coordinator.deadlines import expire_leases
+from datamill.service.coordinator.dispatch import lease_trials
+from datamill.service.coordinator.orders import list_unsent_orders, mark_all_orders_unsent, mark_orders_sent
 
 
 @pytest.mark.usefixtures("memory_database")

@@ -19,14 +19,14 @@ from integration.service.fleets import (
     tell_record,
 )
 
-from datamill.service.coordinator.dispatch import lease_trials
-from datamill.service.coordinator.ingest import ReceivedReport, ingest_reports
-from datamill.service.coordinator.invariants import find_violations
-from datamill.service.messages import (
+from datamill.protocol.fleet import (
     ArtifactFile,
     GaveUp,
     Taken,
 )
+from datamill.service.coordinator.dispatch import lease_trials
+from datamill.service.coordinator.ingest import ReceivedReport, ingest_reports
+from datamill.service.coordinator.invariants import find_violations
 from datamill.service.models import Artifact, Attempt, Event, Worker
 
 

@@ -1,0 +1,434 @@
+"""Everything that is inferred about one response of an experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from datamill.analysis.answer.influence import rank_terms
+from datamill.analysis.assumptions.check import check_assumptions
+from datamill.analysis.contrasts.blocks import BlockFit, fit_blocks
+from datamill.analysis.contrasts.contrast import (
+    PooledError,
+    bound_contrast,
+    estimate_contrast,
+    has_replicates,
+    use_own_errors,
+    use_pooled_errors,
+)
+from datamill.analysis.contrasts.shared_builds import gather_shared_builds
+from datamill.analysis.levels.level_changes import LevelChange, find_largest_changes
+from datamill.analysis.levels.level_means import (
+    LevelMean,
+    estimate_level_means,
+    include_spread_of_blocks,
+)
+from datamill.analysis.levels.missing_levels import find_missing_levels, phrase_missing_levels
+from datamill.analysis.levels.packages import compare_packages
+from datamill.analysis.linear.model import fit_linear_model
+from datamill.analysis.model_data.cells import Cells, Factor, gather_cells
+from datamill.analysis.model_data.coding import Term, list_terms
+from datamill.analysis.model_data.observations import Observations, select_response
+from datamill.analysis.records import AssumptionChecks, Comparison, Influence, LinearModel, PackageMean
+from datamill.design.machines import MACHINE_FACTOR
+from datamill.design.records import Design
+from datamill.experiment.errors import InputError
+from datamill.experiment.records import Experiment, Response
+
+#: The column of the tidy table that names blocks.
+_BLOCK = "block"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockedModel:
+    """A model with an additive effect of blocks, and the cells (with the block as last factor) behind it."""
+
+    model: LinearModel
+    cells: Cells
+    fit: BlockFit
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResponseAnalysis:
+    """One response: its observations and what they tell.
+
+    What the data do not allow is None, and `warnings` say why. `package_factor` is the index of
+    the package among the cells' factors, None when a single one has valid data; `mean` is that
+    package's, None with several. `blocked` is the model with blocks, where trials were run in some; then
+    differences are those within blocks. `missing_packages` were to be compared and have no valid data.
+    `level_means` and `changes` are of the other factors, by package; `package_means` and `package_change` of
+    the packages.
+    """
+
+    response: Response
+    observations: Observations
+    package_factor: int | None
+    model: LinearModel | None
+    comparison: Comparison | None
+    influence: Influence | None
+    checks: AssumptionChecks | None
+    level_means: tuple[LevelMean, ...]
+    changes: tuple[LevelChange, ...]
+    mean: PackageMean | None
+    missing_packages: tuple[str, ...]
+    confidence: float
+    alpha: float
+    warnings: tuple[str, ...]
+    blocked: BlockedModel | None = None
+    package_means: tuple[LevelMean, ...] = ()
+    package_change: LevelChange | None = None
+
+    @property
+    def unit(self) -> str:
+        """Unit of the response, as the experiment gives it or else the table."""
+        return self.response.unit or self.observations.unit
+
+
+def analyze_response(
+    experiment: Experiment, design: Design, table: pl.DataFrame, response: Response
+) -> ResponseAnalysis:
+    """Fit the model, compare the packages, rank the factors and check the assumptions.
+
+    Factors are those of the design, and the machine when there are several, that have more than
+    one level with data. The order of interactions is the experiment's, or less where there are
+    too few observations for it.
+
+    Raises:
+        InputError: the response has no valid row, or a factor's column is missing.
+    """
+    # A package of that name that is no factor has one level; whatever varies in the data is a factor.
+    levels = {factor.name: factor.levels for factor in design.crossed}
+    valid = table.filter((pl.col("response") == response.name) & pl.col("valid"))
+    names = [name for name in levels if name not in valid.columns or valid[name].n_unique() > 1]
+    # On a fleet the worker is the machine under another name.
+    for extra in ("package",) if MACHINE_FACTOR in levels else ("package", "worker"):
+        if extra not in names and extra in valid.columns and valid[extra].n_unique() > 1:
+            names.append(extra)
+    levels.setdefault("package", tuple(package.name for package in experiment.packages))
+    observations = select_response(table, response.name, names, levels=levels)
+    cells = observations.cells
+    warnings = _phrase_measurements(observations, planned=experiment.replication is not None)
+    planned = dict(levels)
+    if experiment.packages:
+        planned["package"] = tuple(package.name for package in experiment.packages)
+    missing = find_missing_levels(valid, planned)
+    warnings += phrase_missing_levels(missing, planned)
+    model = _fit_what_is_possible(cells, experiment, warnings)
+    package_factor = names.index("package") if "package" in names else None
+    fallback = _find_fallback(cells, package_factor, model, experiment)
+    blocked = None
+    if model is not None and _wants_blocks(experiment, valid):
+        blocked = _fit_within_blocks(table, response, names, levels, cells, model, warnings)
+    blocks = None if blocked is None else blocked.fit
+    comparison = None
+    if package_factor is not None:
+        chosen = design.points // len(levels["package"]) if design.construction else 0
+        comparison = _compare(cells, package_factor, experiment, response, fallback, blocks, chosen, warnings)
+    influence, checks = None, None
+    if model is not None:
+        influence = rank_terms(cells, model, group_factor=package_factor, fallback=fallback, blocks=blocks)
+        if blocked is None:
+            checks = check_assumptions(cells, model, when=observations.order)
+        else:
+            influence = _share_within_blocks(influence, blocked.model)
+            in_cells = float(np.min(cells.counts))
+            checks = check_assumptions(
+                blocked.cells, blocked.model, when=observations.order, in_cells=in_cells
+            )
+    mean = None
+    if package_factor is None:
+        present = valid["package"].drop_nulls() if "package" in valid.columns else None
+        name = str(present[0]) if present is not None and present.len() else next(iter(levels["package"]), "")
+        mean = _estimate_mean(cells, name, experiment, fallback, warnings)
+    means: list[LevelMean] = []
+    changes: list[LevelChange] = []
+    for index in range(len(cells.factors)):
+        if index != package_factor:
+            found = _compare_levels(cells, index, package_factor, experiment, response, fallback, blocked)
+            means += found[0]
+            changes += found[1]
+    packages: tuple[tuple[LevelMean, ...], tuple[LevelChange, ...]] = ((), ())
+    if package_factor is not None and comparison is not None:
+        packages = _compare_levels(cells, package_factor, None, experiment, response, fallback, blocked)
+    if comparison is not None and packages[0]:
+        # The comparison's means are those of the packages as levels, which blocks make uncertain.
+        bounded = {mean.level: mean.value for mean in packages[0]}
+        comparison = replace(
+            comparison,
+            means=tuple(
+                replace(mean, value=bounded.get(mean.package, mean.value)) for mean in comparison.means
+            ),
+        )
+    for part in (model, comparison, influence, checks):
+        if part is not None:
+            warnings += [warning for warning in part.warnings if warning not in warnings]
+    return ResponseAnalysis(
+        response=response,
+        observations=observations,
+        package_factor=package_factor,
+        model=model,
+        comparison=comparison,
+        influence=influence,
+        checks=checks,
+        level_means=tuple(means),
+        changes=tuple(changes),
+        mean=mean,
+        missing_packages=missing.get("package", ()),
+        confidence=experiment.confidence,
+        alpha=experiment.alpha,
+        warnings=tuple(warnings),
+        blocked=blocked,
+        package_means=packages[0],
+        package_change=next(iter(packages[1]), None),
+    )
+
+
+def _compare_levels(
+    cells: Cells,
+    factor: int,
+    group_factor: int | None,
+    experiment: Experiment,
+    response: Response,
+    fallback: tuple[PooledError, ...],
+    blocked: BlockedModel | None,
+) -> tuple[tuple[LevelMean, ...], tuple[LevelChange, ...]]:
+    """Means of a factor's levels, and the largest change between them, of each group."""
+    blocks = None if blocked is None else blocked.fit
+    means = estimate_level_means(
+        cells,
+        factor=factor,
+        group_factor=group_factor,
+        confidence=experiment.confidence,
+        fallback=fallback,
+        blocks=blocks,
+    )
+    if blocked is not None:
+        means = include_spread_of_blocks(
+            blocked.cells,
+            means,
+            factor=factor,
+            group_factor=group_factor,
+            blocks=[len(cells.factors)],
+            confidence=experiment.confidence,
+        )
+    changes = find_largest_changes(
+        cells,
+        factor=factor,
+        group_factor=group_factor,
+        direction=response.direction,
+        confidence=experiment.confidence,
+        alpha=experiment.alpha,
+        fallback=fallback,
+        blocks=blocks,
+    )
+    return means, changes
+
+
+def _phrase_measurements(observations: Observations, *, planned: bool) -> list[str]:
+    """What became of repetition within observations, unless the experiment planned it so."""
+    warnings = []
+    if observations.averaged and not planned:
+        warnings.append(
+            f"{observations.averaged} trials have several measurements each, which were averaged: "
+            "measurements inside one execution are not replicates"
+        )
+    if observations.averaged_builds and not planned:
+        warnings.append(
+            f"{observations.averaged_builds} builds have several executions each, which were averaged: "
+            "executions of one build are not replicates, so that n counts builds"
+        )
+    if observations.partly_valid:
+        warnings.append(
+            f"{observations.partly_valid} trials have invalid measurements beside valid ones: "
+            "their mean is over the valid ones"
+        )
+    return warnings
+
+
+def _estimate_mean(
+    cells: Cells,
+    name: str,
+    experiment: Experiment,
+    fallback: tuple[PooledError, ...],
+    warnings: list[str],
+) -> PackageMean | None:
+    weights = np.full(cells.counts.size, 1.0 / cells.counts.size)
+    errors = use_own_errors(cells)
+    if not has_replicates(cells):
+        if not fallback:
+            warnings.append("the mean has no interval: there are no replicates and no model")
+            return None
+        errors = use_pooled_errors(np.zeros(cells.counts.size, dtype=np.int64), fallback)
+        warnings.append("some design points have one observation only: the variance is the model's error")
+    mean = estimate_contrast(cells, weights, errors)
+    return PackageMean(name, cells.n, bound_contrast(mean, experiment.confidence), mean.df)
+
+
+def _fit_what_is_possible(cells: Cells, experiment: Experiment, warnings: list[str]) -> LinearModel | None:
+    if not cells.factors:
+        return None
+    if not np.any(cells.values):
+        warnings.append(f"all {cells.n} observations are the same value, {cells.origin:g}")
+        return None
+    wanted = min(experiment.interaction_order, len(cells.factors))
+    message = ""
+    for order in range(wanted, 0, -1):
+        try:
+            model = fit_linear_model(
+                cells,
+                order=order,
+                confidence=experiment.confidence,
+                alpha=experiment.alpha,
+                # Lost trials, not the design, made factors change together: the others stay balanced.
+                leave_out_aliased=True,
+            )
+        except InputError as error:
+            message = error.message
+            continue
+        if order < wanted:
+            warnings.append(
+                f"interactions of more than {order} factor(s) are left out: {cells.n} observations "
+                "are too few for them"
+            )
+        return model
+    warnings.append(f"no model was fitted: {message}")
+    return None
+
+
+def _wants_blocks(experiment: Experiment, valid: pl.DataFrame) -> bool:
+    """Whether trials were run in blocks, and in more than one of a machine."""
+    asked = (
+        experiment.block != "none" or experiment.order == "interleaved" or experiment.fleet.reboot == "block"
+    )
+    # A machine with a single block is told apart as it is.
+    machines = valid[MACHINE_FACTOR].n_unique() if MACHINE_FACTOR in valid.columns else 1
+    return asked and _BLOCK in valid.columns and valid[_BLOCK].n_unique() > machines
+
+
+def _fit_within_blocks(
+    table: pl.DataFrame,
+    response: Response,
+    names: Sequence[str],
+    levels: Mapping[str, Sequence[str]],
+    cells: Cells,
+    model: LinearModel,
+    warnings: list[str],
+) -> BlockedModel | None:
+    """The model with an additive effect of blocks; None with a warning where the data do not allow it."""
+    try:
+        if not has_replicates(cells):
+            raise InputError("some design points have one observation only")
+        if gather_shared_builds(cells) is not None:
+            raise InputError("design points have builds in common")
+        if cells.builds is not None:
+            raise InputError("design points share builds, whose differences are the error of packages")
+        by_block = select_response(table, response.name, (*names, _BLOCK), levels=levels).cells
+        codes = by_block.codes[by_block.of_row]
+        if by_block.n != cells.n or np.any(codes[:, :-1] != cells.codes[cells.of_row]):
+            raise InputError("what stands for one observation was measured in several blocks")
+        block = by_block.factors[-1]
+        machines = codes[:, names.index(MACHINE_FACTOR)] if MACHINE_FACTOR in names else None
+        term = Term(_BLOCK, (len(names),), len(block.levels) - 1)
+        return BlockedModel(
+            fit_linear_model(
+                by_block,
+                terms=(term, *list_terms(cells.factors, model.order)),
+                blocks=(_BLOCK,),
+                confidence=model.confidence,
+                alpha=model.alpha,
+                leave_out_aliased=True,
+            ),
+            by_block,
+            fit_blocks(cells, codes[:, -1], block.levels, groups=machines),
+        )
+    except InputError as problem:
+        warnings.append(
+            f"blocks are left out, so that differences between them are part of the error: {problem.message}"
+        )
+        return None
+
+
+def _share_within_blocks(influence: Influence, model: LinearModel) -> Influence:
+    """The same terms, with their shares of the variation from the model with blocks."""
+    sums = {row.term.name: row.sum_sq for row in model.terms}
+    terms = [
+        replace(
+            item,
+            share=sums[item.term.name] / model.total_ss,
+            partial=sums[item.term.name] / (sums[item.term.name] + model.error_ss),
+        )
+        if sums.get(item.term.name, 0.0) > 0
+        else item
+        for item in influence.terms
+    ]
+    return replace(influence, terms=tuple(sorted(terms, key=lambda item: -item.share)))
+
+
+def _find_fallback(
+    cells: Cells, package_factor: int | None, model: LinearModel | None, experiment: Experiment
+) -> tuple[PooledError, ...]:
+    """Error of a model of each package by itself, since packages differ in their spread."""
+    if package_factor is None:
+        return () if model is None else (PooledError(model.error_ms, model.error_df),)
+    errors = []
+    for code in range(len(cells.factors[package_factor].levels)):
+        part = _take_level(cells, package_factor, code)
+        own = _fit_what_is_possible(part, experiment, [])
+        if own is not None:
+            errors.append(PooledError(own.error_ms, own.error_df))
+        elif part.n > 1 and not np.any(part.values):
+            errors.append(PooledError(0.0, part.n - 1))
+        else:
+            return ()
+    return tuple(errors)
+
+
+def _take_level(cells: Cells, factor: int, code: int) -> Cells:
+    """Cells at one level of a factor, without it and without factors that do not vary there."""
+    rows = cells.codes[cells.of_row]
+    chosen = rows[:, factor] == code
+    codes = rows[chosen]
+    kept, columns = [], []
+    for index, item in enumerate(cells.factors):
+        seen, compact = np.unique(codes[:, index], return_inverse=True)
+        if index != factor and seen.size > 1:
+            kept.append(Factor(item.name, tuple(item.levels[int(level)] for level in seen)))
+            columns.append(compact.reshape(-1))
+    matrix = np.stack(columns, axis=1) if columns else np.zeros((codes.shape[0], 0), dtype=np.int64)
+    return gather_cells(kept, matrix, cells.values[chosen] + cells.origin)
+
+
+def _compare(
+    cells: Cells,
+    package_factor: int,
+    experiment: Experiment,
+    response: Response,
+    fallback: tuple[PooledError, ...],
+    blocks: BlockFit | None,
+    planned: int,
+    warnings: list[str],
+) -> Comparison | None:
+    packages = cells.factors[package_factor].levels
+    first = experiment.packages[0].name if experiment.packages else packages[0]
+    baseline = experiment.baseline or first
+    if baseline not in packages:
+        warnings.append(f"the baseline {baseline} has no valid data; {packages[0]} stands in for it")
+        baseline = packages[0]
+    try:
+        return compare_packages(
+            cells,
+            factor=package_factor,
+            baseline=baseline,
+            direction=response.direction,
+            confidence=experiment.confidence,
+            alpha=experiment.alpha,
+            fallback=fallback,
+            blocks=blocks,
+            planned=planned,
+        )
+    except InputError as problem:
+        warnings.append(f"the packages cannot be compared yet: {problem.message}")
+        return None

@@ -1,0 +1,1 @@
+"""Planned comparisons of means: their errors, intervals, blocks, and how many there are."""

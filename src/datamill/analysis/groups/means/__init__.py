@@ -1,0 +1,1 @@
+"""Groups compared by means and spreads, with normal observations assumed."""

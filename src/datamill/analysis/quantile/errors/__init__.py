@@ -1,0 +1,1 @@
+"""How sure the coefficients of a quantile model are, by several methods."""

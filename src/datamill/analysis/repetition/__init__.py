@@ -1,0 +1,1 @@
+"""How many builds, executions and measurements to make, from a pilot's variances."""

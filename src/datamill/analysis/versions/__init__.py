@@ -1,0 +1,1 @@
+"""Versions of a program compared: changes, histories, variances, false alarms."""

@@ -1,0 +1,154 @@
+"""`datamill compare`: has performance changed between versions?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import get_args
+
+import click
+
+from datamill.analysis.versions.records import VersionAdjustment
+from datamill.cli.tables.data import confidence_option, seed_option
+from datamill.cli.tables.nested_options import nested_options
+from datamill.cli.tables.output import output_options, put_out, refuse_bad_files
+from datamill.cli.verbs import DataArgument
+from datamill.experiment.errors import InputError
+from datamill.experiment.quantities import parse_share
+from datamill.experiment.records import Direction
+from datamill.verbs import compare as analysis
+from datamill.verbs.inputs.nested_data import AskedNested
+
+_EXIT_WORSE = 1
+
+
+@click.command(short_help="Has performance changed between versions?")
+@click.argument(
+    "files",
+    metavar="A [B …]",
+    cls=DataArgument,
+    nargs=-1,
+    required=True,
+    type=click.Path(path_type=Path),
+)
+@nested_options
+@click.option("--baseline", metavar="NAME", default="", help="Version to compare with [the first].")
+@click.option(
+    "--series",
+    is_flag=True,
+    help="Versions in their order: compare each with the one before, and find where the series changes.",
+)
+@click.option(
+    "--threshold",
+    metavar="SHARE",
+    default="1%",
+    show_default=True,
+    help="Relative change that is too small to matter, such as 1% or 0.01.",
+)
+@confidence_option
+@click.option(
+    "--alpha",
+    type=click.FloatRange(0, 0.5, min_open=True),
+    metavar="ALPHA",
+    help="1 − LEVEL, said the other way: verdicts rest on the intervals.",
+)
+@click.option(
+    "--adjust",
+    type=click.Choice(get_args(VersionAdjustment)),
+    default="bonferroni",
+    show_default=True,
+    help="How several comparisons are accounted for.",
+)
+@click.option(
+    "--direction",
+    type=click.Choice(get_args(Direction)),
+    help="Which way is better [that of the bundle's experiment].",
+)
+@click.option(
+    "--where",
+    "conditions",
+    metavar="FACTOR=LEVEL",
+    multiple=True,
+    help="Keep these rows only; may be given several times.",
+)
+@click.option(
+    "--check",
+    type=click.Choice(["worse"]),
+    help="Exit with status 1 when a version changed for the worse by more than the threshold.",
+)
+@seed_option
+@output_options("Draw the changes, or with --series the history")
+def compare(
+    files: Sequence[Path],
+    asked: AskedNested,
+    baseline: str,
+    series: bool,
+    threshold: str,
+    confidence: float | None,
+    alpha: float | None,
+    adjust: VersionAdjustment,
+    direction: Direction | None,
+    conditions: Sequence[str],
+    check: str | None,
+    seed: int,
+    figure_file: Path | None,
+    html_file: Path | None,
+    as_json: bool,
+) -> None:
+    """Compare versions by their means over builds: changed, unchanged, or too early to tell.
+
+    A, B, … are bundles, whose packages are versions, or .csv or .parquet tables with one row for each
+    measurement and columns version, build, execution, measurement, value; a file without versions is one,
+    named after the file. Builds are the independent observations, never measurements.
+
+    A version is unchanged where the whole interval of its change lies within ±SHARE, changed where the
+    interval otherwise leaves out 0. Else it cannot be told yet, and the output says how many builds
+    would tell. The exit status is 0 whatever the verdict, unless --check is given.
+
+    \b
+      datamill compare old.csv new.csv
+      datamill compare my-bundle/ --baseline gcc-12 --threshold 2% --check worse
+      datamill compare nightly.csv --series --figure history.svg
+    """  # noqa: D301 - click needs the backspace itself
+    refuse_bad_files(figure_file, html_file)
+    result = analysis.compare(
+        *files,
+        baseline=baseline,
+        series=series,
+        threshold=parse_share(threshold, where="--threshold"),
+        confidence=confidence,
+        alpha=alpha,
+        adjust=adjust,
+        direction=direction,
+        where=_parse_conditions(conditions),
+        seed=seed,
+        **asked,
+    )
+    if check and result.comparison.direction is None:
+        raise InputError(
+            f"nobody said whether higher or lower {result.comparison.response} is worse",
+            where="--check",
+            remedy="Say which is better: --direction lower or --direction higher.",
+        )
+    put_out(result, figure_file=figure_file, html_file=html_file, as_json=as_json)
+    if check and result.worse:
+        click.echo(f"datamill: worse by more than {threshold}: {', '.join(result.worse)}", err=True)
+        click.get_current_context().exit(_EXIT_WORSE)
+
+
+def _parse_conditions(conditions: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for condition in conditions:
+        name, equals, level = (part.strip() for part in condition.partition("="))
+        if not (name and equals and level):
+            raise InputError(
+                f'"{condition}" is no condition',
+                where="--where",
+                remedy="Write FACTOR=LEVEL, such as aslr=on.",
+            )
+        if name in found:
+            raise InputError(
+                f"{name} is given twice", where="--where", remedy="One level of a factor can be chosen."
+            )
+        found[name] = level
+    return found

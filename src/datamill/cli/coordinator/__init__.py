@@ -1,0 +1,1 @@
+"""Running a coordinator, and how other verbs reach one."""

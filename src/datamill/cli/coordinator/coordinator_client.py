@@ -1,0 +1,240 @@
+"""The coordinator as the client verbs see it: what they ask, and what became of it in sentences."""
+
+from __future__ import annotations
+
+import ipaddress
+import ssl
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from datamill.cli.coordinator.coordinator_settings import (
+    CA_VARIABLE,
+    KEY_VARIABLE,
+    read_settings,
+)
+from datamill.client_settings import ClientSettings, name_settings_file
+from datamill.experiment.errors import InputError
+
+_CONNECT_TIMEOUT_S = 10.0
+#: Large designs take the coordinator a while to plan.
+_READ_TIMEOUT_S = 600.0
+_PIECE_BYTES = 1 << 20
+
+
+class UnreachableError(InputError):
+    """The coordinator does not answer: trying again later may help."""
+
+
+class MissingFilesError(InputError):
+    """The coordinator lacks files of the experiment; `missing` are their SHA-256."""
+
+    def __init__(self, message: str, missing: list[str]) -> None:
+        super().__init__(message)
+        self.missing = missing
+
+
+class CoordinatorClient:
+    """Asks the coordinator; whatever goes wrong is an `InputError` that says what to do."""
+
+    def __init__(self, settings: ClientSettings) -> None:
+        self._settings = settings
+        self._client = httpx.Client(
+            base_url=settings.url,
+            headers={"Authorization": f"Bearer {settings.api_key}"},
+            verify=_make_context(settings),
+            timeout=httpx.Timeout(_READ_TIMEOUT_S, connect=_CONNECT_TIMEOUT_S),
+            # A proxy knows nothing of this machine's own addresses.
+            trust_env=not _is_loopback(settings.url),
+        )
+
+    def __enter__(self) -> CoordinatorClient:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the connection."""
+        self._client.close()
+
+    def get(self, path: str, **parameters: str | int) -> Any:
+        """Return what is at a path below `/api`."""
+        with self._explain():
+            return _read_answer(self._client.get(f"/api{path}", params=parameters))
+
+    def post(self, path: str, body: Any = None) -> Any:
+        """Ask for something to be done at a path below `/api`, and return the answer.
+
+        Raises:
+            MissingFilesError: when an experiment's files have to be uploaded first.
+        """
+        with self._explain():
+            return _read_answer(self._client.post(f"/api{path}", json=body))
+
+    def upload(
+        self, file: Path, sha256: str, *, kind: str, name: str, tell: Callable[[int], None] = lambda _: None
+    ) -> None:
+        """Bring a file into the coordinator's store, from where an earlier upload stopped.
+
+        `tell` hears of the bytes that are there.
+        """
+        size = file.stat().st_size
+        with self._explain(), file.open("rb") as handle:
+            start = self._find_offset(sha256)
+            if start is None:
+                tell(size)
+                return
+            # What is there whole and is no file yet had another digest.
+            start = start if start < size else 0
+            handle.seek(start)
+            tell(start)
+            headers = {"Content-Length": str(size - start)}
+            if start:
+                headers["Content-Range"] = f"bytes {start}-{size - 1}/{size}"
+            _read_answer(
+                self._client.put(
+                    f"/files/{sha256}",
+                    params={"kind": kind, "name": name},
+                    content=_read_pieces(handle, tell),
+                    headers=headers,
+                )
+            )
+
+    def _find_offset(self, sha256: str) -> int | None:
+        """Return how much of a file the coordinator has, None when it has all of it."""
+        answer = self._client.head(f"/files/{sha256}")
+        if answer.status_code == httpx.codes.OK:
+            return None
+        if answer.status_code != httpx.codes.NOT_FOUND:
+            _read_answer(answer)
+        told = answer.headers.get("Upload-Offset", "0")
+        return int(told) if told.isdigit() else 0
+
+    @contextmanager
+    def stream(self, path: str, **headers: str) -> Iterator[httpx.Response]:
+        """Yield an answer below `/api` that is read while it comes."""
+        # Between two events there is at least a sign of life.
+        timeout = httpx.Timeout(60.0, connect=_CONNECT_TIMEOUT_S)
+        with (
+            self._explain(),
+            self._client.stream("GET", f"/api{path}", headers=headers, timeout=timeout) as answer,
+        ):
+            if answer.status_code >= httpx.codes.BAD_REQUEST:
+                answer.read()
+                _read_answer(answer)
+            yield answer
+
+    @contextmanager
+    def _explain(self) -> Iterator[None]:
+        """Turn what may go wrong on the way into sentences."""
+        url = self._settings.url
+        try:
+            yield
+        except httpx.ConnectTimeout:
+            raise UnreachableError(
+                f"no answer within {_CONNECT_TIMEOUT_S:g} s",
+                where=url,
+                remedy="Is the coordinator running, and is a firewall between you?",
+            ) from None
+        except httpx.TransportError as error:
+            raise _explain_transport(error, url) from None
+        except httpx.InvalidURL as error:
+            raise InputError(f"this is not an address: {error}", where=url) from None
+
+
+def _is_loopback(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _make_context(settings: ClientSettings) -> ssl.SSLContext | bool:
+    if settings.ca_pem is None:
+        return True
+    try:
+        return ssl.create_default_context(cadata=settings.ca_pem)
+    except ssl.SSLError as error:
+        raise InputError(
+            f"the coordinator's certificate authority cannot be read: {error}",
+            where=str(name_settings_file()),
+            remedy="Copy the settings from the coordinator again.",
+        ) from None
+
+
+def _read_pieces(handle: IO[bytes], tell: Callable[[int], None]) -> Iterator[bytes]:
+    while piece := handle.read(_PIECE_BYTES):
+        yield piece
+        tell(handle.tell())
+
+
+def _explain_transport(error: httpx.TransportError, url: str) -> InputError:
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return InputError(
+                f"the coordinator's certificate is not the one that was expected: {cause.verify_message}",
+                where=url,
+                remedy="Copy the settings from the coordinator again, or name the file of its authority in "
+                f"{CA_VARIABLE} (it is at {url}/ca.pem). If it did not change, someone else answers.",
+            )
+        cause = cause.__cause__ or cause.__context__
+    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+        return InputError(
+            f"the coordinator's certificate is not the one that was expected: {error}", where=url
+        )
+    if "WRONG_VERSION_NUMBER" in str(error) or "RECORD_LAYER_FAILURE" in str(error):
+        return InputError("there is no TLS at this address", where=url, remedy="It may begin with http://.")
+    if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError) and url.startswith("http://"):
+        return UnreachableError(
+            f"the connection broke: {error or type(error).__name__}",
+            where=url,
+            remedy="Try again; if it always happens, the address may begin with https://.",
+        )
+    return UnreachableError(
+        f"the coordinator cannot be reached: {error or type(error).__name__}",
+        where=url,
+        remedy="Is it running (datamill serve), and is the address right?",
+    )
+
+
+def _read_answer(answer: httpx.Response) -> Any:
+    """Return an answer's content.
+
+    Raises:
+        InputError: when the coordinator refused, with its message.
+    """
+    try:
+        content = answer.json() if answer.content else None
+        if answer.is_success:
+            return content
+    except ValueError:
+        content = None
+    if not isinstance(content, dict) or "message" not in content:
+        raise InputError(
+            f"the answer is {answer.status_code} {answer.reason_phrase}, and cannot be read",
+            where=str(answer.request.url),
+            remedy="Is this the address of a datamill coordinator?",
+        )
+    if content.get("missing_files"):
+        raise MissingFilesError(content["message"], list(content["missing_files"]))
+    if answer.status_code == httpx.codes.UNAUTHORIZED:
+        raise InputError(
+            "the coordinator does not know this key",
+            where=f"{answer.request.url.scheme}://{answer.request.url.netloc.decode()}",
+            remedy=f"Give a key that is valid there with --key or {KEY_VARIABLE}.",
+        )
+    raise InputError(content["message"], where=content.get("where", ""), remedy=content.get("remedy", ""))
+
+
+def connect(url: str | None, key: str | None) -> CoordinatorClient:
+    """Return the coordinator that was named, or that of the user's settings.
+
+    Raises:
+        InputError: when it is not known which that is.
+    """
+    return CoordinatorClient(read_settings(url, key))

@@ -1,0 +1,1 @@
+"""Tables from other tools, and for them."""

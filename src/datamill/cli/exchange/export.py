@@ -1,0 +1,200 @@
+"""`datamill export`: a bundle or table for another tool or a paper."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from io import BytesIO
+from pathlib import Path
+
+import click
+import polars as pl
+
+from datamill.cli.analyze.quantiles import parse_quantiles
+from datamill.cli.verbs import DataArgument
+from datamill.experiment.errors import InputError
+from datamill.report.tables.markup import format_latex, format_markdown
+from datamill.report.tables.point_table import PrintedTable, show_rows, summarize_points
+from datamill.results.bundles.bundle import open_bundle, replace_file
+from datamill.results.exporting.benchfmt import format_benchfmt, list_level_columns
+from datamill.results.exporting.types import refuse_unspoken_types, restore_plain_types, restore_tidy_types
+from datamill.results.tables.row_validity import is_tidy
+from datamill.results.tables.table_files import is_text_table, read_table_file
+
+_MARKUP: dict[str, Callable[[PrintedTable], str]] = {"latex": format_latex, "markdown": format_markdown}
+
+
+@click.command(short_help="Write a bundle or table for another tool or a paper.")
+@click.argument("data", metavar="DATA", cls=DataArgument, type=click.Path(path_type=Path))
+@click.option(
+    "--to",
+    "form",
+    type=click.Choice(["csv", "parquet", "benchfmt", "latex", "markdown"]),
+    required=True,
+    help="The format.",
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FILE", help="Where to write it [standard output]."
+)
+@click.option("--force", is_flag=True, help="Overwrite FILE.")
+@click.option("--response", "responses", metavar="NAME", multiple=True, help="Only this response [all].")
+@click.option(
+    "--quantiles",
+    metavar="Q,…",
+    default="",
+    help="latex and markdown: also these quantiles with their intervals, such as 0.5,0.9, or ranges "
+    "FROM:TO:STEP.",
+)
+@click.option(
+    "--median", is_flag=True, help="latex and markdown: also the median; the same as --quantiles 0.5."
+)
+@click.option("--rows", is_flag=True, help="latex and markdown: the rows as they are, instead of means.")
+@click.option(
+    "--confidence",
+    type=click.FloatRange(0.5, 1, min_open=True, max_open=True),
+    metavar="LEVEL",
+    default=0.95,
+    show_default=True,
+    help="Level of the intervals.",
+)
+def export(
+    data: Path,
+    form: str,
+    out: Path | None,
+    force: bool,
+    responses: tuple[str, ...],
+    quantiles: str,
+    median: bool,
+    rows: bool,
+    confidence: float,
+) -> None:
+    """Write DATA, the folder of a bundle or a .csv or .parquet table, in another format.
+
+    csv and parquet hold every row and digit. benchfmt is what go test -bench prints and benchstat
+    compares: the valid observations of a tidy table, a PASS after each trial. latex (with the
+    package booktabs) and markdown hold, for each response of a tidy table, the mean at each design
+    point with its interval and n, and with --median or --quantiles these as well; of any other table
+    the rows, rounded to 4 figures.
+
+    \b
+      datamill export my-bundle --to benchfmt --out new.txt
+      datamill export table.csv --to latex --response wall_time_s --quantiles 0.5,0.9
+    """  # noqa: D301 - click needs the backspace itself
+    wanted = [*([0.5] if median else []), *parse_quantiles(quantiles)]
+    if wanted and (form not in _MARKUP or rows):
+        raise InputError(
+            f"{'--median' if median else '--quantiles'} is for tables of design points",
+            where="--rows" if rows else f"--to {form}",
+            remedy="Leave it out, or write --to latex or --to markdown without --rows.",
+        )
+    table, source, tidy = _read_table(data)
+    if wanted and not tidy:
+        raise InputError(
+            "medians and quantiles by design point need a tidy table: columns trial_id, response, value and "
+            "valid",
+            where=source,
+            remedy="Export a bundle's folder; of this table, datamill analyze quantiles shows quantiles.",
+        )
+    if responses:
+        table = _choose_responses(table, responses, tidy, source)
+    notes: tuple[str, ...] = ()
+    if form != "parquet":
+        refuse_unspoken_types(table, source=source)
+    if form == "csv":
+        content = table.write_csv().encode()
+    elif form == "parquet":
+        content = _encode_parquet(table, out)
+    elif form == "benchfmt":
+        if not tidy:
+            raise InputError(
+                "this is not a tidy table: no columns trial_id, response, value and valid",
+                where=source,
+                remedy="Export the table of a bundle, or one that datamill import made.",
+            )
+        written = format_benchfmt(table, list_level_columns(table), source=source)
+        content, notes = written.text.encode(), written.notes
+    else:
+        tables = [show_rows(table)] if rows or not tidy else _summarize(table, confidence, wanted, source)
+        content = "\n".join(_MARKUP[form](item) for item in tables).encode()
+    _deliver(content, out, force, data)
+    for note in notes:
+        click.echo(f"Note: {note}.", err=True)
+
+
+def _read_table(data: Path) -> tuple[pl.DataFrame, str, bool]:
+    """Return the table with its types, its name for messages, and whether it is tidy."""
+    if data.is_dir():
+        bundle = open_bundle(data)
+        table, file = bundle.read_table(), bundle.table_file
+    else:
+        table, file = read_table_file(data), data
+    tidy = is_tidy(table)
+    if tidy:
+        table = restore_tidy_types(table, source=str(file))
+    elif is_text_table(file):
+        table = restore_plain_types(table)
+    if table.height == 0:
+        raise InputError("the table has no rows", where=str(file), remedy="Give a table with observations.")
+    return table, str(file), tidy
+
+
+def _choose_responses(
+    table: pl.DataFrame, responses: tuple[str, ...], tidy: bool, source: str
+) -> pl.DataFrame:
+    if not tidy:
+        raise InputError(
+            "--response chooses rows of a tidy table, and this is none: no columns trial_id, response, value "
+            "and valid",
+            where=source,
+            remedy="Leave --response out: all rows are written.",
+        )
+    known = table["response"].unique(maintain_order=True).drop_nulls().to_list()
+    for name in responses:
+        if name not in known:
+            raise InputError(
+                f'there is no response "{name}"',
+                where=source,
+                remedy=f"The responses are: {', '.join(known)}.",
+            )
+    return table.filter(pl.col("response").is_in(list(responses)))
+
+
+def _summarize(
+    table: pl.DataFrame, confidence: float, quantiles: Sequence[float], source: str
+) -> list[PrintedTable]:
+    """A table of means, and of quantiles where these are wanted, for each response that has a valid row."""
+    usable = table.filter("valid")["response"].unique(maintain_order=True).to_list()
+    if not usable:
+        raise InputError("no row is valid", where=source, remedy="The column exclusion says why.")
+    return [
+        summarize_points(table, name, confidence=confidence, quantiles=quantiles, source=source)
+        for name in usable
+    ]
+
+
+def _encode_parquet(table: pl.DataFrame, out: Path | None) -> bytes:
+    if out is None:
+        raise InputError("Parquet is not text", remedy="Name a file with --out.")
+    buffer = BytesIO()
+    table.write_parquet(buffer)
+    return buffer.getvalue()
+
+
+def _deliver(content: bytes, out: Path | None, force: bool, data: Path) -> None:
+    if out is None or out == Path("-"):
+        sys.stdout.buffer.write(content)
+        return
+    if not out.parent.is_dir():
+        raise InputError("there is no such folder", where=str(out.parent), remedy="Make it first.")
+    if out.is_dir():
+        raise InputError("this is a folder", where=str(out), remedy="Name a file in it.")
+    if out.exists() and out.resolve() == data.resolve():
+        raise InputError("this file is itself to be exported", where=str(out), remedy="Choose another.")
+    if out.exists() and not force:
+        raise InputError(
+            "the file exists already",
+            where=str(out),
+            remedy="Choose another with --out, or overwrite it with --force.",
+        )
+    replace_file(out, content)
+    click.echo(f"Written: {out}", err=True)

@@ -1,0 +1,298 @@
+"""`datamill import`: result files of other tools become tidy tables."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+
+import click
+import msgspec
+import polars as pl
+
+from datamill.cli.console import name_command
+from datamill.cli.verbs import DataArgument
+from datamill.experiment.errors import InputError
+from datamill.experiment.phrases import count_nouns
+from datamill.results.bundles.bundle import replace_file
+from datamill.results.foreign.files import STANDARD_INPUT
+from datamill.results.foreign.importing import Imported, count_exclusions, import_files
+from datamill.results.foreign.recognise import FORMATS
+from datamill.results.foreign.table import FACTOR_PREFIX, list_factors
+from datamill.results.foreign.units import find_conversion
+
+_FORMAT_LIST = "\n".join(f"  {item.name:18}{item.title}" for item in FORMATS)
+#: Levels of a factor that the summary spells out.
+_MOST_LEVELS = 6
+
+
+@click.command(
+    name="import",
+    short_help="Make a table of the results of another tool.",
+    epilog="\b\nFormats, recognised from the content:\n" + _FORMAT_LIST,
+)
+@click.argument(
+    "files",
+    metavar="FILE…",
+    cls=DataArgument,
+    nargs=-1,
+    required=True,
+    type=click.Path(path_type=Path),
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="TABLE",
+    help="Where to write the table: a .csv or .parquet file, or - for CSV on standard output [FILE's name, "
+    "or imported for several, with .csv, in this folder].",
+)
+@click.option("--format", "forced", metavar="NAME", default="", help="Read as this format [recognised].")
+@click.option(
+    "--benchmark",
+    "patterns",
+    metavar="PATTERN",
+    multiple=True,
+    help="Take only benchmarks of this name; * stands for anything. May be given several times.",
+)
+@click.option(
+    "--independent",
+    is_flag=True,
+    help="State that measurements inside one process are independent: each counts as a replicate.",
+)
+@click.option("--force", is_flag=True, help="Overwrite TABLE.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+def import_(
+    files: tuple[Path, ...],
+    out: Path | None,
+    forced: str,
+    patterns: tuple[str, ...],
+    independent: bool,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Make one tidy table of result FILEs of other tools, for datamill analyze and datamill export.
+
+    The table has one row for each observation: its benchmark and parameters, the response with unit
+    and value, and the process that it comes from (trial_id). Times become seconds and sizes bytes,
+    by moving the decimal point. Several measurements inside one process (repetitions, iterations)
+    are not replicates, and datamill averages them; --independent states otherwise. Several FILEs
+    are told apart by the column file. Nothing is dropped: warm-ups, failures and aggregates are
+    rows with a reason in the column exclusion. FILE - is standard input.
+
+    \b
+      datamill import results.json
+      datamill import before.json after.json --out both.parquet
+      for i in 1 2 3 4 5; do go test -bench .; done | datamill import - --out sort.csv
+      datamill import target/criterion
+    """  # noqa: D301 - click needs the backspace itself
+    target = None if out == Path("-") else out or _choose_target(files)
+    if target is not None:
+        _refuse_target(target, files, force)
+    imported = import_files(files, forced=forced, patterns=patterns, independent=independent)
+    if target is None:
+        click.echo(imported.table.write_csv(), nl=False)
+    else:
+        replace_file(target, _encode_table(imported.table, target))
+    summary = summarize_import(imported, target, independent=independent)
+    text = msgspec.json.encode(summary).decode() if as_json else format_summary(summary)
+    click.echo(text, err=target is None)
+
+
+def _choose_target(files: tuple[Path, ...]) -> Path:
+    known = len(files) == 1 and files[0] != STANDARD_INPUT
+    stem = files[0].resolve().name.partition(".")[0] if known else "imported"
+    target = Path(f"{stem or 'imported'}.csv")
+    # A CSV file of another tool in this folder is not overwritten by its own table.
+    is_taken = any(target.resolve() == file.resolve() for file in files)
+    return target.with_stem(f"{target.stem}-table") if is_taken else target
+
+
+def _refuse_target(target: Path, files: tuple[Path, ...], force: bool) -> None:
+    if target.suffix.lower() not in (".csv", ".parquet"):
+        raise InputError(
+            "the name of the table says neither .csv nor .parquet",
+            where=str(target),
+            remedy="End the name in one of the two.",
+        )
+    if any(target.resolve() == file.resolve() for file in files):
+        raise InputError(
+            "this file is itself to be imported", where=str(target), remedy="Choose another with --out."
+        )
+    if not target.parent.is_dir():
+        raise InputError("there is no such folder", where=str(target.parent), remedy="Make it first.")
+    if target.is_dir():
+        raise InputError("this is a folder", where=str(target), remedy="Name a file in it.")
+    if target.exists() and not force:
+        raise InputError(
+            "the file exists already",
+            where=str(target),
+            remedy="Choose another with --out, or overwrite it with --force.",
+        )
+
+
+def _encode_table(table: pl.DataFrame, target: Path) -> bytes:
+    buffer = BytesIO()
+    if target.suffix.lower() == ".csv":
+        table.write_csv(buffer)
+    else:
+        table.write_parquet(buffer)
+    return buffer.getvalue()
+
+
+class ResponseSummary(msgspec.Struct, frozen=True):
+    """A response of the table: its units, its usable values, and the processes that they come from."""
+
+    name: str
+    units: tuple[str, ...]
+    values: int
+    executions: int
+    reported_units: tuple[str, ...]
+
+
+class FileSummary(msgspec.Struct, frozen=True):
+    """A file that was imported, as which format, and what is to be said about it."""
+
+    path: str
+    label: str
+    format: str
+    notes: tuple[str, ...]
+
+
+class ImportSummary(msgspec.Struct, frozen=True):
+    """What was imported; `left_out` counts excluded rows by their reason."""
+
+    files: tuple[FileSummary, ...]
+    rows: int
+    benchmarks: tuple[str, ...]
+    factors: dict[str, tuple[str, ...]]
+    responses: tuple[ResponseSummary, ...]
+    left_out: dict[str, int]
+    table: str | None
+    notes: tuple[str, ...]
+    next: str
+
+
+def summarize_import(imported: Imported, target: Path | None, *, independent: bool) -> ImportSummary:
+    """Say what an imported table holds, what was left out, and what to type next."""
+    table = imported.table
+    valid = table.filter("valid")
+    names = ("file", "benchmark", *list_factors(table))
+    factors = {name: tuple(valid[name].drop_nulls().unique(maintain_order=True)) for name in names}
+    responses = tuple(
+        _summarize_response(valid.filter(pl.col("response") == name), name)
+        for name in table["response"].unique(maintain_order=True)
+    )
+    varied = [name for name in names if valid[name].n_unique() > 1]
+    notes = []
+    unshared = [name for name in list_factors(table) if 0 < valid[name].null_count() < valid.height]
+    if unshared:
+        notes.append(
+            f"not every benchmark has {', '.join(unshared)}: choose benchmarks with --benchmark, or factors "
+            "with --factors"
+        )
+    if not independent and any(item.values > item.executions for item in responses):
+        notes.append(
+            "several measurements inside one process count as one replicate; repeat the process, or state "
+            "with --independent that they are independent"
+        )
+    notes += [
+        f"the parameter {name.removeprefix(FACTOR_PREFIX)} is the column {name}, because the table uses that "
+        "name itself"
+        for name in list_factors(table)
+        if name.startswith(FACTOR_PREFIX)
+    ]
+    notes += [
+        f"{item.name} is in several units: {', '.join(unit or 'none' for unit in item.units)}; choose "
+        "benchmarks with --benchmark"
+        for item in responses
+        if len(item.units) > 1
+    ]
+    usable = [item.name for item in responses if item.values and len(item.units) == 1]
+    following, note = "", ""
+    if target and usable:
+        rows = valid.filter(pl.col("response") == usable[0])
+        following, note = _suggest_analysis(target, usable[0], rows, names)
+        notes += [note] if note else []
+    return ImportSummary(
+        files=tuple(FileSummary(item.path, item.label, item.title, item.notes) for item in imported.files),
+        rows=table.height,
+        benchmarks=factors["benchmark"],
+        factors={name: levels for name, levels in factors.items() if name in varied},
+        responses=responses,
+        left_out=dict(count_exclusions(table)),
+        table=None if target is None else str(target),
+        notes=tuple(notes),
+        next=following,
+    )
+
+
+def _summarize_response(rows: pl.DataFrame, name: str) -> ResponseSummary:
+    reported = rows["context.reported_unit"].unique(maintain_order=True).to_list()
+    units = rows["unit"].unique(maintain_order=True).to_list()
+    return ResponseSummary(
+        name, tuple(units), rows.height, rows["trial_id"].n_unique(), tuple(sorted(reported))
+    )
+
+
+def _suggest_analysis(
+    target: Path, response: str, rows: pl.DataFrame, names: Sequence[str]
+) -> tuple[str, str]:
+    """A command that can answer about the valid rows of a response, and why it is not `anova`, if so."""
+    factors: list[str] = []
+    points = 1
+    for name in names:
+        levels = rows[name].n_unique()
+        if levels == 1 or rows[name].null_count():
+            continue
+        # What says the same as the factors before it, or they as it, cannot be told from them.
+        found = rows.select(*factors, name).n_unique()
+        if found > max(points, levels) or not factors:
+            factors.append(name)
+            points = found
+    words = [name_command(), "analyze", "summary", str(target), "--response", response]
+    chosen = ["--factors", ",".join(factors)] if factors else []
+    product = math.prod(rows[name].n_unique() for name in factors)
+    note = ""
+    if factors and points < product:
+        note = (
+            f"only {points} of the {product} combinations of {', '.join(factors)} were measured: choose "
+            "benchmarks with --benchmark, or factors with --factors"
+        )
+    elif factors and rows.select("trial_id", *factors).n_unique() <= points:
+        note = (
+            f"each combination of {', '.join(factors)} was measured in one process only, so that chance "
+            "cannot be told from an effect: measure in several processes (for Go, run go test several times "
+            "instead of -count), or state with --independent that measurements inside one are independent"
+        )
+    if factors and not note:
+        words[2] = "anova"
+    return shlex.join([*words, *chosen]), note
+
+
+def format_summary(summary: ImportSummary) -> str:
+    """Return the summary as lines for people."""
+    lines = [f"{item.path}: {item.format}" for item in summary.files]
+    lines.append(count_nouns(summary.rows, "row"))
+    for name, levels in summary.factors.items():
+        shown = ", ".join(levels[:_MOST_LEVELS])
+        more = f" and {len(levels) - _MOST_LEVELS} more" if len(levels) > _MOST_LEVELS else ""
+        lines.append(f"  factor {name}: {shown}{more}")
+    for item in summary.responses:
+        units = ", ".join(unit for unit in item.units if unit)
+        unit = f" in {units}" if units else ""
+        changed = [name for name in item.reported_units if not find_conversion(name).is_none]
+        origin = f" (reported in {', '.join(changed)})" if changed else ""
+        values, executions = count_nouns(item.values, "value"), count_nouns(item.executions, "execution")
+        lines.append(f"  response {item.name}{unit}{origin}: {values} of {executions}")
+    lines += [
+        f"  not used: {count_nouns(count, 'row')}: {reason}" for reason, count in summary.left_out.items()
+    ]
+    lines += [f"Note ({item.path}): {note}." for item in summary.files for note in item.notes]
+    lines += [f"Note: {note}." for note in summary.notes]
+    if summary.table is not None:
+        lines.append(f"Table: {summary.table}")
+    if summary.next:
+        lines.append(f"Next: {summary.next}")
+    return "\n".join(lines)

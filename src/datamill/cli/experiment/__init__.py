@@ -1,0 +1,1 @@
+"""Verbs for experiments on this machine, from a new one to its report."""

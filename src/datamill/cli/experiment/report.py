@@ -1,0 +1,31 @@
+"""`datamill report`: the report of a bundle, made anew."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from datamill.cli.console import make_console
+from datamill.report.figures.views import start_drawing
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--csv", "always_csv", is_flag=True, help="Write table.csv even when it is very large.")
+@click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON, with every digit.")
+def report(folder: Path, always_csv: bool, as_json: bool) -> None:
+    """Rebuild table and report of the bundle in DIR, finished or not, and print the answer."""
+    # Threads that share matrices as small as a design's take longer to meet than to multiply.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    start_drawing()
+    # What takes a second to load comes after the process that draws was started, not before.
+    from datamill.cli.experiment.reporting import report_bundle, write_report
+    from datamill.results.bundles.bundle import open_bundle
+
+    bundle = open_bundle(folder)
+    if as_json:
+        click.echo(write_report(bundle, bundle.read_records(), always_csv=always_csv).json())
+        return
+    report_bundle(bundle, bundle.read_records(), make_console(), always_csv=always_csv)

@@ -1,0 +1,1 @@
+"""Verbs for experiments on a fleet and its machines."""

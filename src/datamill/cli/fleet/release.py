@@ -1,0 +1,18 @@
+"""`datamill release`: the design of an experiment may run that waits for a person."""
+
+from __future__ import annotations
+
+import click
+
+from datamill.cli.coordinator.coordinator_client import connect
+from datamill.cli.coordinator.coordinator_settings import coordinator_options
+
+
+@click.command()
+@click.argument("number", metavar="ID", type=click.IntRange(min=1))
+@coordinator_options
+def release(number: int, url: str | None, key: str | None) -> None:
+    """Let the design of experiment ID run, which waits for someone to look at its debug trials."""
+    with connect(url, key) as coordinator:
+        experiment = coordinator.post(f"/experiments/{number}/release")
+    click.echo(f"experiment {number} ({experiment['name']}): {experiment['state']}")

@@ -1,0 +1,71 @@
+"""`datamill trials`: the trials of an experiment on the fleet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+import msgspec
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from datamill.cli.console import make_table_console
+from datamill.cli.coordinator.coordinator_client import CoordinatorClient, connect
+from datamill.cli.coordinator.coordinator_settings import coordinator_options
+
+#: Debug trials, and builds made for other workers, are done and never count.
+_STATES = ("waiting", "planned", "leased", "counted", "done", "given_up", "cancelled")
+_STYLES = {"counted": "green", "done": "blue", "leased": "cyan", "given_up": "red", "cancelled": "dim"}
+
+
+@click.command()
+@click.argument("number", metavar="ID", type=click.IntRange(min=1))
+@click.option("--state", type=click.Choice(_STATES), help="Only those in this state.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+@coordinator_options
+def trials(number: int, state: str | None, as_json: bool, url: str | None, key: str | None) -> None:
+    """List the trials of experiment ID: where each is to run, how far it is, and what went wrong.
+
+    A trial of the design ends counted; a debug trial, or a build for other workers, is done.
+    """
+    with connect(url, key) as coordinator:
+        found = list_trials(coordinator, number, state)
+        if as_json:
+            for trial in found:
+                click.echo(msgspec.json.encode(trial).decode())
+            return
+        table = Table(box=box.SIMPLE, pad_edge=False)
+        for header in ("trial", "worker", "package", "levels", "state", "attempts", "outcome"):
+            table.add_column(header, no_wrap=header != "levels", overflow="fold")
+        table.add_column("what went wrong", overflow="fold")
+        for trial in found:
+            levels = "  ".join(
+                f"{name}={level}"
+                for name, level in trial["levels"].items()
+                if name not in ("package", "machine")
+            )
+            table.add_row(
+                Text(trial["trial_id"]),
+                Text(trial["worker"]),
+                Text(trial["package"]),
+                Text(levels),
+                Text(trial["state"].replace("_", " "), style=_STYLES.get(trial["state"], "")),
+                Text(str(trial["attempts"])),
+                Text(trial["outcome"].replace("_", " ")),
+                Text(trial["failure"]),
+            )
+        make_table_console().print(table)
+
+
+def list_trials(coordinator: CoordinatorClient, number: int, state: str | None) -> Iterator[dict[str, Any]]:
+    """Yield trials in their order, a page at a time."""
+    after: int | None = 0
+    while after is not None:
+        parameters: dict[str, str | int] = {"after": after}
+        if state is not None:
+            parameters["state"] = state
+        page = coordinator.get(f"/experiments/{number}/trials", **parameters)
+        yield from page["trials"]
+        after = page["next"]

@@ -1,0 +1,117 @@
+"""What all verbs of `analyze` put out: text or JSON, a figure, a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from datamill.cli.tables.working import KEY
+from datamill.experiment.errors import InputError
+from datamill.report.figures.figure import (
+    FIGURE_SUFFIXES,
+    Figure,
+    refuse_suffix,
+    shorten_figure,
+    title_chart,
+    write_figure,
+)
+from datamill.report.words.short_names import use_short_names
+from datamill.verbs.analyses.records import Analysis
+
+#: Where a call keeps whether everything is to be printed.
+_VERBOSE = "datamill.verbose"
+
+
+def _keep_verbose(context: click.Context, _option: click.Parameter, given: bool) -> None:
+    context.meta[_VERBOSE] = given
+
+
+def output_options(figure_help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add `--figure`, `--html` and `--json`; the verb gets `figure_file`, `html_file` and `as_json`."""
+    options = [
+        click.option(
+            "--figure",
+            "figure_file",
+            type=click.Path(path_type=Path, dir_okay=False),
+            metavar="FILE",
+            help=f"{figure_help}: .svg, .png, .pdf, .html or .json.",
+        ),
+        click.option(
+            "--html",
+            "html_file",
+            type=click.Path(path_type=Path, dir_okay=False),
+            metavar="FILE",
+            help="Also write a page with the answer, the numbers and interactive figures; it needs nothing "
+            "but itself.",
+        ),
+        click.option("--json", "as_json", is_flag=True, help="Print JSON with every digit."),
+        click.option(
+            "--verbose",
+            is_flag=True,
+            expose_value=False,
+            callback=_keep_verbose,
+            help="Also print what specialists look for, such as other authors' rules, and every warning.",
+        ),
+    ]
+
+    def add_options(verb: Callable[..., None]) -> Callable[..., None]:
+        for option in reversed(options):
+            verb = option(verb)
+        return verb
+
+    return add_options
+
+
+def refuse_bad_files(figure_file: Path | None, html_file: Path | None) -> None:
+    """Refuse names of files that cannot be written, before anything is computed.
+
+    Raises:
+        InputError: a name has an ending that is not understood, or its folder does not exist.
+    """
+    if figure_file is not None:
+        refuse_suffix(figure_file, FIGURE_SUFFIXES, "a figure")
+    if html_file is not None:
+        refuse_suffix(html_file, (".html", ".htm"), "a page")
+    for file in (figure_file, html_file):
+        if file is not None and not file.parent.is_dir():
+            raise InputError("there is no such folder", where=str(file.parent), remedy="Make it first.")
+
+
+def put_out(
+    analysis: Analysis,
+    *,
+    figure_file: Path | None,
+    html_file: Path | None,
+    as_json: bool,
+    draw: Callable[[], Figure] | None = None,
+) -> None:
+    """Write the figure (the first of the analysis, unless `draw` makes another) and the page, and print."""
+    if figure_file is not None:
+        with use_short_names(analysis.label_groups()):
+            figure = shorten_figure(draw() if draw is not None else _choose_figure(analysis))
+            write_titled(figure, figure_file)
+    if html_file is not None:
+        html_file.write_text(analysis.page(), encoding="utf-8")
+    working = click.get_current_context().meta.get(KEY)
+    if working is not None:
+        working.stop()
+    verbose = bool(click.get_current_context().meta.get(_VERBOSE))
+    click.echo(analysis.json() if as_json else analysis.show(verbose=verbose))
+
+
+def _choose_figure(analysis: Analysis) -> Figure:
+    drawings = analysis.drawings()
+    if not drawings:
+        raise InputError("there is nothing to draw", remedy="The text says why; leave out --figure.")
+    return drawings[0]()
+
+
+def write_titled(figure: Figure, file: Path) -> None:
+    """Write a figure with title and caption: on a page these stand beside it, a file has to say them itself.
+
+    Raises:
+        InputError: as `write_figure`.
+    """
+    write_figure(title_chart(figure), file)

@@ -1,0 +1,1 @@
+"""An experiment from its file to its report, without a screen."""

@@ -1,0 +1,94 @@
+"""What may disappoint in an experiment that is sound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from datamill.conduct.needed_metrics import list_needed_metrics
+from datamill.conduct.read_files import ExperimentFile
+from datamill.design.nesting import is_drawn_build
+from datamill.design.points.factorial import find_missing_error
+from datamill.design.records import DesignFactor
+from datamill.experiment.factors.catalogue import BACKGROUND_LOAD, NO_LOAD
+from datamill.experiment.factors.offers import explain_unavailable
+from datamill.experiment.records import Experiment
+from datamill.experiment.responses import BUILT_IN_UNITS
+
+
+def list_replication_doubts(experiment: Experiment, factors: Sequence[DesignFactor]) -> list[str]:
+    """Return what nested replication may fail to show, one sentence each."""
+    nested = experiment.replication
+    if nested is None:
+        return []
+    doubts = []
+    if nested.builds > 1 and not any(is_drawn_build(factor) for factor in factors):
+        doubts.append(
+            f"nothing is drawn for the {nested.builds} builds of a package: a compiler that always does the "
+            "same makes them all alike. Write randomise_builds = true."
+        )
+    if nested.builds == 1 and nested.randomise_builds:
+        doubts.append("randomise_builds draws one build only: chance in compilation needs several builds.")
+    return doubts
+
+
+def list_unchecked_metrics(experiment: Experiment) -> list[str]:
+    """Return a sentence about names in formulas that only a trial can show to be right, if there are some."""
+    names = list(dict.fromkeys(name for _, name in list_needed_metrics(experiment)))
+    if not names:
+        return []
+    which, are = ("it", "is a metric") if len(names) == 1 else ("them", "are metrics")
+    return [
+        f"{' and '.join(names)} {are} that packages must report, which is not checked here: check --pilot, "
+        f"or the first trial of run, shows whether they report {which}."
+    ]
+
+
+def list_lost_factors(read: ExperimentFile, found: ExperimentFile) -> list[str]:
+    """Return which factors of the policy are not available here and why, one sentence each."""
+    kept = {choice.name for choice in found.experiment.nuisance}
+    lost = [choice.name for choice in read.experiment.nuisance if choice.name not in kept]
+    # What only a screening names was not asked for by anyone.
+    whatever = "" if read.experiment.design.kind == "screening" else ", whatever [nuisance] says"
+    return [f"{name} is left as it is{whatever}: {explain_unavailable(found.offers[name])}." for name in lost]
+
+
+def list_idle_factors(found: ExperimentFile, factors: tuple[DesignFactor, ...]) -> list[str]:
+    """Return which factors change nothing in some or all trials, one sentence each."""
+    idle = []
+    unbuilt = [package.name for package in found.packages if not package.has_setup]
+    built = [factor.name for factor in factors if factor.build and factor.name != "package"]
+    if unbuilt and built:
+        idle.append(
+            f"{' and '.join(built)} {'changes' if len(built) == 1 else 'change'} nothing for "
+            f"{' and '.join(unbuilt)}, which {'has' if len(unbuilt) == 1 else 'have'} no setup.sh: trials "
+            "there are alike at all levels."
+        )
+    levels = {factor.name: factor.levels for factor in factors}
+    if len(levels.get("session", ())) > 1 and NO_LOAD in levels.get(BACKGROUND_LOAD, ()):
+        idle.append(
+            f"session changes nothing where {BACKGROUND_LOAD} is {NO_LOAD}: trials there are alike at all of "
+            "its levels."
+        )
+    return idle
+
+
+def list_doubts(experiment: Experiment, factors: tuple[DesignFactor, ...], trials: int) -> list[str]:
+    """Return what is allowed and yet may disappoint, one sentence each."""
+    doubts = list_replication_doubts(experiment, factors)
+    kind = experiment.design.kind
+    if kind == "screening" and experiment.replicates == 1:
+        doubts.append(
+            "one replicate shows no error: effects are judged by Lenth's method, as if most of them were "
+            "nothing. replicates = 2 is better."
+        )
+    if few := find_missing_error(experiment, factors, trials):
+        doubts.append(few)
+    needed = {name: response for response, name in list_needed_metrics(experiment)}
+    for name, response in needed.items():
+        for near in get_close_matches(name, BUILT_IN_UNITS, n=1, cutoff=0.75):
+            doubts.append(
+                f'response "{response}" needs "{name}", which packages must report, unless the built-in '
+                f'"{near}" is meant.'
+            )
+    return doubts

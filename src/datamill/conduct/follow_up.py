@@ -1,0 +1,172 @@
+"""`datamill run --after-screening`: from a screening to the full factorial experiment over its survivors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from datamill.conduct.read_files import ExperimentFile, read_experiment_file
+from datamill.execution.here import list_pending_trials
+from datamill.experiment.errors import InputError
+from datamill.experiment.factors.catalogue import BACKGROUND_LOAD, NO_LOAD
+from datamill.experiment.file.parse import parse_experiment
+from datamill.experiment.file.source import Source
+from datamill.experiment.file.toml_text import format_toml
+from datamill.results.bundles.bundle import Bundle, open_bundle
+from datamill.results.tables.table import build_table
+
+#: Keys of `[experiment]` that say which points a design has.
+_DESIGN_KEYS = ("design", "resolution", "max_points", "strength")
+_SUFFIX = "-after-screening"
+_LONGEST_NAME = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What becomes of a factor that was screened, and why: it varies, or is held at its first level.
+
+    The first level is the low one, unless that alone has no valid trial.
+    """
+
+    factor: str
+    levels: tuple[str, str]
+    survives: bool
+    reason: str
+
+    def phrase(self) -> str:
+        """The decision in a line."""
+        done = f"varied over {', '.join(self.levels)}" if self.survives else f"fixed at {self.levels[0]}"
+        return f"{self.factor}: {done} ({self.reason})"
+
+
+def read_follow_up(folder: Path, file: Path | None) -> tuple[ExperimentFile, tuple[str, ...]]:
+    """Return the experiment that follows a screening, and what was decided, line by line.
+
+    Its packages and question are the screening's, or those of `file`. What survived is crossed, each at its
+    two levels; the other factors that were screened are fixed at the low one, or at the one that
+    worked. What `file` names itself stays as it says.
+
+    Raises:
+        InputError: when the folder is no screening, or one that has not ended or says nothing yet.
+    """
+    bundle = open_bundle(folder)
+    decisions, warnings = decide_factors(bundle)
+    found = read_experiment_file(bundle.folder if file is None else file)
+    tables = Source(str(found.path), found.text).parse()
+    lines = [f"After the screening in {folder}:"]
+    named = {*tables.get("factors", {}), *tables.get("nuisance", {})}
+    if file is None:
+        _forget_screening(tables, decisions)
+    else:
+        kept = [item for item in decisions if item.factor in named]
+        lines += [f"  {item.factor}: as {found.path} says ({item.reason})" for item in kept]
+        decisions = tuple(item for item in decisions if item.factor not in named)
+    for key in _DESIGN_KEYS:
+        if tables["experiment"].get("design") == "screening" or file is None:
+            tables["experiment"].pop(key, None)
+    loads = _apply_decisions(tables, decisions)
+    lines += [f"  {item.phrase()}" for item in decisions]
+    if not any(item.survives for item in decisions):
+        lines.append("  Nothing that was screened is varied: no factor was detected.")
+    lines += [f"  Warning: {warning}." for warning in warnings]
+    comments = "".join(f"# {line}\n" for line in lines)
+    text = f"{comments}\n{format_toml(tables)}"
+    experiment = parse_experiment(text, name=f"{found.path}, after the screening")
+    return (
+        replace(found, text=text, experiment=experiment, loads=found.loads if loads else ()),
+        tuple(lines),
+    )
+
+
+def decide_factors(bundle: Bundle) -> tuple[tuple[Decision, ...], tuple[str, ...]]:
+    """Return what becomes of each factor of a screening, the strongest effects first, and what to beware of.
+
+    Raises:
+        InputError: when the bundle is no screening, has trials to run, or no valid observation.
+    """
+    # Statistics take a second to load, which other uses of `run` need not wait for.
+    from datamill.analysis.answer.response import analyze_response
+    from datamill.analysis.answer.screening import find_observed_aliases, list_screened, screen_response
+    from datamill.report.screening.section import list_screening_warnings, phrase_decision
+
+    where = str(bundle.folder)
+    if bundle.experiment.design.kind != "screening":
+        raise InputError(
+            "this experiment is no screening",
+            where=where,
+            remedy='Run one with design = "screening" first, and name its bundle.',
+        )
+    records = bundle.read_records()
+    waiting = len(list_pending_trials(bundle, records))
+    if waiting:
+        raise InputError(
+            f"the screening has not ended: {waiting} of {len(bundle.design.trials)} trials have not run",
+            where=where,
+            remedy=f"Continue it with datamill run --resume {bundle.folder}.",
+        )
+    table = build_table(bundle.experiment, bundle.design, records)
+    response = bundle.experiment.responses[0]
+    valid = table.filter((pl.col("response") == response.name) & pl.col("valid"))
+    if valid.height == 0:
+        raise InputError(f"no trial of the screening gave a valid {response.name}", where=where)
+    analysis = analyze_response(bundle.experiment, bundle.design, table, response)
+    screening = screen_response(bundle.design, analysis)
+    if not screening.effects:
+        raise InputError(
+            f"the screening says nothing of what moves {response.name}: {' '.join(screening.warnings)}",
+            where=where,
+            remedy="Run it with replicates = 2 or more.",
+        )
+    screened = list_screened(bundle.design)
+    levels = {
+        factor.name: (factor.levels[0], factor.levels[1])
+        for factor in bundle.design.crossed
+        if factor.name in screened
+    }
+    order = dict.fromkeys([effect.factor for effect in screening.effects] + list(screened))
+    decisions = []
+    for name in order:
+        measured = [level for level in levels[name] if level in valid[name].cast(pl.String).to_list()]
+        reason = phrase_decision(name, screening)
+        if len(measured) == 1:
+            # The other level gave nothing to go on with, whichever it is.
+            other = next(level for level in levels[name] if level != measured[0])
+            levels[name] = (measured[0], other)
+            reason = f"no valid trial had {other}"
+        decisions.append(Decision(name, levels[name], name in screening.survivors, reason))
+    structure = find_observed_aliases(analysis.observations.cells, screened)
+    warnings = list_screening_warnings(bundle.design, analysis, screening, structure)
+    return tuple(decisions), warnings
+
+
+def _forget_screening(tables: dict[str, Any], decisions: Sequence[Decision]) -> None:
+    """Take out of the screening's tables what is decided anew, and give the experiment a name of its own."""
+    head = tables["experiment"]
+    head["name"] = head["name"][: _LONGEST_NAME - len(_SUFFIX)] + _SUFFIX
+    for section in ("factors", "nuisance"):
+        for decision in decisions:
+            tables.get(section, {}).pop(decision.factor, None)
+    if tables.get("nuisance", {}).get("policy") == "vary":
+        tables["nuisance"].pop("policy")
+
+
+def _apply_decisions(tables: dict[str, Any], decisions: Sequence[Decision]) -> bool:
+    """Write decisions into `[factors]` and `[nuisance]`; tell whether background loads still have a part."""
+    loads = True
+    for item in decisions:
+        if item.survives:
+            tables.setdefault("factors", {})[item.factor] = list(item.levels)
+        elif item.factor == BACKGROUND_LOAD and item.levels[0] == NO_LOAD:
+            # Without any load there is none to pack, and no session of one.
+            loads = False
+            tables.pop("load", None)
+        else:
+            tables.setdefault("nuisance", {})[item.factor] = {"fix": item.levels[0]}
+    if not loads:
+        for section in ("factors", "nuisance"):
+            tables.get(section, {}).pop("session", None)
+    return loads

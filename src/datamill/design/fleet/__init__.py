@@ -1,0 +1,1 @@
+"""A design over several machines: who may run what, and who does."""

@@ -1,0 +1,72 @@
+"""What is chosen for an experiment on a fleet: which workers, and the design over them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from datamill.design.machines import MACHINE_FACTOR
+from datamill.design.records import Design, PlanSize
+from datamill.experiment.factors.offers import Offers
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A worker that might take part.
+
+    `hardware` has its level in each hardware dimension; `offers` what it has of each factor, less what its
+    owner forbids; `free_s` is the time from now until its trials of other experiments are done.
+    `memory_bytes`, `clock_khz` (0: unknown) and `cores` are exact, for constraints.
+    """
+
+    worker_id: str
+    name: str
+    hardware: Mapping[str, str]
+    offers: Offers
+    memory_bytes: int
+    cores: int
+    clock_khz: int = 0
+    counters: bool = False
+    reboot: bool = False
+    free_s: float = 0.0
+
+
+def find_level(dimension: str, worker: Candidate) -> str | None:
+    """Return a worker's level in a hardware dimension, None when it has none; a machine is its own level."""
+    if dimension == MACHINE_FACTOR:
+        return worker.name
+    return worker.hardware.get(dimension)
+
+
+@dataclass(frozen=True, slots=True)
+class Ineligible:
+    """A worker that cannot take part, and why: one sentence."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class FleetPlan:
+    """Workers and trials of an experiment.
+
+    `design` has the factor `machine` (levels: names of `chosen`), of role "factor" where there are several.
+    `spares` stand by. `coverage` says for each covered dimension which levels are chosen out of which.
+    `finish_s` is the estimated time from now until the last trial ends, None when a trial was never timed.
+    A plan that is only looked at has a design without its trials; `counted` then says how large it is.
+    """
+
+    design: Design
+    chosen: tuple[Candidate, ...]
+    spares: tuple[Candidate, ...]
+    ineligible: tuple[Ineligible, ...]
+    coverage: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
+    finish_s: float | None = None
+    warnings: tuple[str, ...] = ()
+    counted: PlanSize | None = None
+
+    @property
+    def size(self) -> PlanSize:
+        """How large the design is."""
+        design = self.design
+        return self.counted or PlanSize(design.points, design.replicates, len(design.trials))

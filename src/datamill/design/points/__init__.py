@@ -1,0 +1,1 @@
+"""Which combinations of levels a design has: all, a fraction, a screening, a covering array."""

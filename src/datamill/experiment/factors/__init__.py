@@ -1,0 +1,1 @@
+"""Factors: the catalogue, their levels, and what a host offers of them."""

@@ -1,0 +1,1 @@
+"""Packages, background loads and factors, as folders and archives."""

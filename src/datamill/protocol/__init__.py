@@ -1,0 +1,1 @@
+"""The contract of the crate `protocol`, as records: trials, fleet, offers, noise."""

@@ -1,0 +1,1 @@
+"""A linear model in text, JSON and figures."""

@@ -1,0 +1,1 @@
+"""Changes between levels of a factor, in words, tables, JSON and a figure."""

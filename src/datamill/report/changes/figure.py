@@ -1,0 +1,136 @@
+"""The picture of a change: every observation with the means, and beside it what lies between the means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from datamill.analysis.distribution.summary import split_cells
+from datamill.analysis.levels.level_changes import LevelChange
+from datamill.analysis.levels.level_means import LevelMean, is_complete
+from datamill.analysis.model_data.cells import Cells, FloatArray, gather_cells
+from datamill.analysis.records import Interval, PairComparison
+from datamill.report.figures.estimation_panels import (
+    BETWEEN,
+    MOST_LEVELS,
+    PlottedLevel,
+    chart_changes,
+    chart_observations,
+    phrase_points,
+    share_points,
+    thin_points,
+)
+from datamill.report.figures.figure import Figure
+from datamill.report.words.numbers import Scale, name_confidence
+from datamill.report.words.short_names import apply_short_names
+
+#: Changes beyond this, in percent, are drawn in the unit of the response instead.
+_LARGEST_PERCENT = 2000.0
+#: The factor whose levels have a figure each.
+_PACKAGE = "package"
+
+
+def draw_change(
+    cells: Cells,
+    change: LevelChange,
+    means: Sequence[LevelMean],
+    *,
+    response: str,
+    units: str,
+    scale: Scale,
+    confidence: float,
+) -> Figure:
+    """Draw the observations at each level of a factor, and each level's change against one of them.
+
+    `means` are those of the factor's levels in the same group; `units` says what an observation stands for
+    ("trials", "builds"). The change is in percent, or in the scale's unit where a ratio is not bounded.
+    """
+    relative = all(_is_modest(step.ratio) for step in change.steps)
+    steps = {step.package: step for step in change.steps}
+    base = change.steps[0].baseline
+    base_shown = apply_short_names(base)
+    by_level = _split_observations(cells, change)
+    own = [mean for mean in means if mean.factor == change.factor and mean.group == change.group]
+    shown = own[:MOST_LEVELS]
+    most = share_points(len(shown))
+    rows = [
+        PlottedLevel(
+            mean.level,
+            mean.n,
+            tuple(value * scale.factor for value in thin_points(by_level[mean.level], most, change.n)),
+            _scale(mean.value, scale.factor),
+            _find_change(steps.get(mean.level), scale, relative=relative),
+            reference=mean.level == base,
+        )
+        for mean in shown
+    ]
+    drawn = sum(len(row.points) for row in rows)
+    level = name_confidence(confidence)
+    unit = f" ({scale.unit})" if scale.unit else ""
+    of_change = "%" if relative else scale.unit
+    title = f"{response}{unit}"
+    beside = f"change from {base_shown}{f' ({of_change})' if of_change else ''}"
+    group = "" if change.group == "all" else f" of {change.group}"
+    what = phrase_points(drawn, change.n, units)
+    together = ", which hold for all pairs of levels together" if change.levels > 2 else ""
+    caption = (
+        f"on the left a point is one of {what}, a diamond the mean of a level over the combinations of all "
+        f"other factors, a bar its {level} interval. On the right stand the changes from {base} with their "
+        f"{level} intervals{together}: a bar that reaches the line at zero is compatible with no change."
+    )
+    if len(own) > len(shown):
+        caption += f" {len(own) - len(shown)} further levels are not drawn."
+    chart: dict[str, Any] = {
+        "hconcat": [
+            chart_observations(rows, title, scale.unit),
+            chart_changes(rows, base, beside, of_change),
+        ],
+        "spacing": BETWEEN,
+        "bounds": "flush",
+        "config": {"view": {"stroke": None}},
+    }
+    return Figure(f"change-{change.factor}", f"{response}{group} by {change.factor}", caption, chart)
+
+
+def _is_modest(ratio: Any) -> bool:
+    bounded = ratio is not None and ratio.low is not None and ratio.high is not None
+    return bool(bounded) and 100 * (ratio.high - 1) <= _LARGEST_PERCENT
+
+
+def _split_observations(cells: Cells, change: LevelChange) -> dict[str, FloatArray]:
+    """Observations by level, ordered by size, that the means of the change are of."""
+    names = [factor.name for factor in cells.factors]
+    kept = [names.index(change.factor), *(names.index(name) for name in change.over)]
+    factors = [cells.factors[index] for index in kept]
+    # Without what the means are not over, such as blocks that were taken out.
+    points = gather_cells(factors, cells.codes[cells.of_row][:, kept], cells.values + cells.origin)
+    member = np.ones(points.counts.size, dtype=bool)
+    if change.group != "all" and _PACKAGE in change.over:
+        # A group is a level of the package; nothing else is told apart here.
+        index = 1 + change.over.index(_PACKAGE)
+        member = points.codes[:, index] == factors[index].levels.index(change.group)
+    chosen = is_complete(points, member, 0)[points.of_row]
+    codes = points.codes[points.of_row[chosen]][:, [0]]
+    merged = gather_cells(factors[:1], codes, points.values[chosen] + points.origin)
+    parts = split_cells(merged)
+    return {
+        merged.factors[0].levels[int(code)]: np.sort(part) + merged.origin
+        for code, part in zip(merged.codes[:, 0], parts, strict=True)
+    }
+
+
+def _scale(value: Interval, factor: float) -> Interval:
+    return Interval(value.estimate * factor, value.low * factor, value.high * factor)
+
+
+def _find_change(step: PairComparison | None, scale: Scale, *, relative: bool) -> Interval | None:
+    if step is None:
+        return None
+    if relative:
+        assert step.ratio is not None
+        assert step.ratio.low is not None
+        assert step.ratio.high is not None
+        return Interval(*(100 * (end - 1) for end in (step.ratio.estimate, step.ratio.low, step.ratio.high)))
+    return _scale(step.difference, scale.factor)

@@ -1,0 +1,90 @@
+"""By how much one mean departs from another, in words that are the same everywhere."""
+
+from __future__ import annotations
+
+from datamill.analysis.answer.response import ResponseAnalysis
+from datamill.analysis.records import Interval, PairComparison
+from datamill.report.words.numbers import (
+    Scale,
+    count_decimals,
+    format_fixed,
+    format_interval,
+    format_percent,
+    name_confidence,
+)
+
+#: Below this, percentages lower are all but 100 and a ratio says more.
+_TINY_RATIO = 0.01
+#: From here on a speed is told in times rather than in percent.
+_TIMES_AS_FAST = 2
+_HUGE = 1e6
+_TIMES = ("s", "ms", "us", "µs", "ns", "min", "h")
+
+
+def is_time(analysis: ResponseAnalysis) -> bool:
+    """Whether a response is a time that is better when it is shorter."""
+    return analysis.response.direction == "lower" and is_unit_of_time(analysis.unit)
+
+
+def is_unit_of_time(unit: str) -> bool:
+    """Whether a unit is one of time."""
+    return unit in _TIMES
+
+
+def phrase_gap(pair: PairComparison, winner: str, scale: Scale, level: float, *, fast: bool = False) -> str:
+    """By how much the winner's mean departs from the loser's, up to the name of the loser.
+
+    With `fast`, a time of half or less is told by how many times as fast it is.
+    """
+    ratio = take_ratio(pair, winner)
+    if fast and ratio is not None and ratio.estimate <= 1 / _TIMES_AS_FAST:
+        speed = Interval(1 / ratio.estimate, 1 / ratio.high, 1 / ratio.low)
+        ends = (speed.low, speed.estimate, speed.high)
+        decimals = count_decimals((speed.high - speed.low) / 2)
+        low, estimate, high = (
+            f"{value:.3g}" if speed.estimate > _HUGE else format_fixed(value, decimals) for value in ends
+        )
+        return f"{estimate} times ({name_confidence(level)} interval {low} to {high}) as fast as"
+    if ratio is None:
+        difference = pair.difference if winner == pair.package else _negate(pair.difference)
+        word = "higher" if difference.estimate > 0 else "lower"
+        shown = difference if difference.estimate > 0 else _negate(difference)
+        return f"{format_interval(shown, scale, level)} {word} than"
+    if ratio.estimate >= 2:
+        decimals = count_decimals((ratio.high - ratio.low) / 2)
+        return (
+            f"{format_fixed(ratio.estimate, decimals)} times ({name_confidence(level)} interval "
+            f"{format_fixed(ratio.low, decimals)} to {format_fixed(ratio.high, decimals)})"
+        )
+    if ratio.estimate >= 1:
+        gap = Interval(*(100 * (value - 1) for value in (ratio.estimate, ratio.low, ratio.high)))
+        return f"{format_percent(gap, level)} higher than"
+    if ratio.estimate < _TINY_RATIO:
+        bounds = f"{ratio.low:.3g} to {ratio.high:.3g}"
+        return f"{ratio.estimate:.3g} times ({name_confidence(level)} interval {bounds})"
+    gap = Interval(*(100 * (1 - value) for value in (ratio.estimate, ratio.high, ratio.low)))
+    return f"{format_percent(gap, level)} lower than"
+
+
+def take_ratio(pair: PairComparison, winner: str) -> Interval | None:
+    """Ratio of the winner's mean to the loser's, where it is bounded and positive."""
+    if pair.ratio is None or pair.ratio.low is None or pair.ratio.high is None or pair.ratio.low <= 0:
+        return None
+    if winner == pair.package:
+        return Interval(pair.ratio.estimate, pair.ratio.low, pair.ratio.high)
+    return Interval(1 / pair.ratio.estimate, 1 / pair.ratio.high, 1 / pair.ratio.low)
+
+
+def phrase_bounds(pair: PairComparison, scale: Scale, level: float) -> str:
+    """By how much a package may depart from the baseline, where the data do not tell them apart."""
+    if pair.ratio is not None and pair.ratio.low is not None and pair.ratio.high is not None:
+        gap = Interval(
+            100 * (pair.ratio.estimate - 1), 100 * (pair.ratio.low - 1), 100 * (pair.ratio.high - 1)
+        )
+        return f"{pair.package} departs from {pair.baseline} by {format_percent(gap, level, signed=True)}"
+    shown = f"their difference is {format_interval(pair.difference, scale, level)}"
+    return f"{shown}; {pair.ratio.note}" if pair.ratio is not None and pair.ratio.note else shown
+
+
+def _negate(value: Interval) -> Interval:
+    return Interval(-value.estimate, -value.high, -value.low)

@@ -1,0 +1,87 @@
+"""The table of means by level: a row for each, with the change against one and the same level."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from datamill.analysis.levels.level_changes import LevelChange
+from datamill.analysis.levels.level_means import LevelMean
+from datamill.analysis.records import Interval, PairComparison
+from datamill.report.changes.by_factor import Wording
+from datamill.report.tables.table_view import TableView
+from datamill.report.words.numbers import count_decimals, format_count, format_fixed, format_signed
+
+#: From this ratio on a change is told in times rather than in percent.
+_IN_TIMES = 10.0
+
+
+def tabulate_changes(
+    means: Sequence[LevelMean], changes: Sequence[LevelChange], wording: Wording
+) -> TableView:
+    """Means in the scale's unit, and changes in percent and in the unit; `=` marks what is compared with.
+
+    Rows come in the order of the means; the group (a package) has a column where there are several.
+    """
+    several = len({mean.group for mean in means}) > 1
+    by_factor = {(item.factor, item.group): item for item in changes}
+    rows, last = [], ""
+    for mean in means:
+        change = by_factor.get((mean.factor, mean.group))
+        name = "" if mean.factor == last else mean.factor
+        last = mean.factor
+        group = (mean.group if mean.group != "all" else "",) if several else ()
+        rows.append(
+            (
+                name,
+                mean.level,
+                *group,
+                format_count(mean.n),
+                _spell(mean.value, wording.scale.factor),
+                *_spell_step(change, mean.level, wording),
+            )
+        )
+    unit = f" ({wording.scale.unit})" if wording.scale.unit else ""
+    headers = (
+        "factor",
+        "level",
+        *(("package",) if several else ()),
+        "n",
+        "mean",
+        "change",
+        f"difference{unit}",
+    )
+    return TableView(headers, tuple(rows), text_columns=3 if several else 2)
+
+
+def _spell(value: Interval, factor: float, unit: str = "", *, signed: bool = False) -> str:
+    decimals = count_decimals((value.high - value.low) / 2 * factor)
+    spell = format_signed if signed else format_fixed
+    estimate, low, high = (
+        spell(number * factor, decimals) for number in (value.estimate, value.low, value.high)
+    )
+    if value.low == value.high:
+        return f"{estimate}{unit}"
+    return f"{estimate}{unit} ({low} to {high})"
+
+
+def _spell_step(change: LevelChange | None, level: str, wording: Wording) -> tuple[str, str]:
+    if change is None or not change.steps:
+        return "", ""
+    base = change.steps[0].baseline
+    if level == base:
+        return "=", "="
+    step = next((item for item in change.steps if item.package == level), None)
+    if step is None:
+        return "", ""
+    return _spell_ratio(step), _spell(step.difference, wording.scale.factor, signed=True)
+
+
+def _spell_ratio(step: PairComparison) -> str:
+    """A ratio as a change in percent, or as so many times where it is large."""
+    ratio = step.ratio
+    if ratio is None or ratio.low is None or ratio.high is None:
+        return "–"
+    if ratio.estimate >= _IN_TIMES:
+        return _spell(Interval(ratio.estimate, ratio.low, ratio.high), 1.0, " times")
+    percent = Interval(*(100 * (end - 1) for end in (ratio.estimate, ratio.low, ratio.high)))
+    return _spell(percent, 1.0, "%", signed=True)

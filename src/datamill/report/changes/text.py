@@ -1,0 +1,55 @@
+"""Means by level and the changes between them, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from datamill.analysis.levels.level_changes import LevelChange
+from datamill.analysis.levels.level_means import LevelMean
+from datamill.analysis.records import LinearModel
+from datamill.report.changes.by_factor import Wording
+from datamill.report.changes.table import tabulate_changes
+from datamill.report.tables.layout import lay_out_table, wrap
+from datamill.report.words.numbers import count_decimals, format_fixed, name_confidence
+
+#: Levels that a terminal shows; JSON and the report have all.
+_MOST_ROWS = 40
+
+
+def format_changes(means: Sequence[LevelMean], changes: Sequence[LevelChange], wording: Wording) -> list[str]:
+    """A row for each level: its mean, and the change against the level that it is compared with."""
+    table = tabulate_changes(means, changes, wording)
+    unit = f" ({wording.scale.unit})" if wording.scale.unit else ""
+    rows = [table.headers, *table.rows[:_MOST_ROWS]]
+    lines = [
+        f"Means of {wording.response} by level{unit}, with {name_confidence(wording.confidence)} intervals:",
+        *lay_out_table(rows, left=table.text_columns),
+    ]
+    if len(table.rows) > _MOST_ROWS:
+        lines += wrap(f"{len(table.rows) - _MOST_ROWS} further rows are left out; --json has all.")
+    return lines
+
+
+def format_adjusted_means(model: LinearModel, response: str, unit: str) -> list[str]:
+    """A row for each level with the model's own mean, where means of observations are no answer."""
+    rows: list[tuple[str, ...]] = []
+    for row in model.effects_of_interest:
+        for at, mean in enumerate(row.means):
+            value = mean.value
+            decimals = count_decimals((value.high - value.low) / 2)
+            estimate, low, high = (
+                format_fixed(number, decimals) for number in (value.estimate, value.low, value.high)
+            )
+            rows.append(("" if at else row.term.name, mean.levels[0], f"{estimate} ({low} to {high})"))
+    if not rows:
+        return []
+    where = ", ".join(f"{item.name} = {item.mean:.6g}" for item in model.covariates)
+    lines = wrap(
+        f"Adjusted means of {response} by level{f' ({unit})' if unit else ''}, with "
+        f"{name_confidence(model.confidence)} intervals{f', at {where}' if where else ''}; levels of other "
+        "factors have the same weight:"
+    )
+    lines += lay_out_table([("factor", "level", "mean"), *rows[:_MOST_ROWS]], left=2)
+    if len(rows) > _MOST_ROWS:
+        lines += wrap(f"{len(rows) - _MOST_ROWS} further rows are left out; --json has all.")
+    return ["", *lines]

@@ -1,0 +1,1 @@
+"""Versions compared, in text, JSON and figures."""

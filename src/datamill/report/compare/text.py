@@ -1,0 +1,187 @@
+"""Versions compared, as plain text: the verdicts, then every mean and every difference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from datamill.analysis.records import Interval
+from datamill.analysis.versions.history import VersionHistory
+from datamill.analysis.versions.records import VersionChange, VersionComparison, VersionMean
+from datamill.report.compare.answer import (
+    describe_nesting,
+    judge_direction,
+    name_single_unit,
+    name_threshold,
+    name_verdict,
+    phrase_basis,
+    scale_comparison,
+    state_answer,
+)
+from datamill.report.tables.layout import lay_out_table, wrap
+from datamill.report.tables.left_out_text import list_left_out
+from datamill.report.words.numbers import (
+    Scale,
+    count_decimals,
+    format_fixed,
+    format_p,
+    format_to_error,
+    name_confidence,
+)
+
+#: More rows than this are for --json.
+_MOST_ROWS = 60
+
+
+def format_comparison(
+    comparison: VersionComparison,
+    history: VersionHistory | None = None,
+    notes: Sequence[str] = (),
+    excluded: int = 0,
+    basis: str = "",
+    put_aside: Sequence[tuple[str, int]] = (),
+    *,
+    verbose: bool = False,
+) -> str:
+    """Lay out a comparison of versions for a terminal of 100 columns; the first lines are the answer.
+
+    `notes` are warnings about the data besides those of the comparison, `excluded` counts invalid rows,
+    `put_aside` those that are no observations, by what they are, and `basis` says why the baseline is the
+    one it is. `verbose` adds the paper's interval and rule.
+    """
+    scale = scale_comparison(comparison)
+    lines: list[str] = []
+    for sentence in state_answer(comparison, history):
+        lines += wrap(sentence)
+    unit = f" ({scale.unit})" if scale.unit else ""
+    lines += ["", f"Mean {comparison.response}{unit} of each version"]
+    lines += _lay_out_means(comparison, scale, verbose=verbose)
+    lines += ["", *wrap(_name_changes(comparison, basis))]
+    lines += _lay_out_changes(comparison, scale, verbose=verbose)
+    joint = ""
+    if len(comparison.changes) > 1 and comparison.adjustment != "none":
+        joint = "; those of changes hold together"
+    better = "nobody said which way is better"
+    if comparison.direction is not None:
+        better = f"{comparison.direction} is better"
+    lines += [
+        "",
+        *wrap(
+            f"{phrase_basis(comparison)}; {name_confidence(comparison.confidence)} intervals{joint}; "
+            f"{better}; a change within ±{name_threshold(comparison.threshold)} is too small to matter.",
+            "  ",
+        ),
+        *wrap(f"Method: {comparison.method}.", "  "),
+    ]
+    if verbose:
+        lines += wrap(
+            "The paper's rule (EPEW 2006): changed where the asymptotic intervals of equation 17 do not "
+            "overlap; it misses changes that the interval of the difference shows.",
+            "  ",
+        )
+    if history is not None:
+        lines += wrap(f"Series: {history.method}.", "  ")
+    lines += list_left_out(excluded, put_aside)
+    for warning in list_warnings(comparison, history, notes):
+        lines += wrap(f"Warning: {warning}.", "  ")
+    return "\n".join(lines)
+
+
+def list_warnings(
+    comparison: VersionComparison, history: VersionHistory | None, notes: Sequence[str]
+) -> tuple[str, ...]:
+    """What limits the answer, each once."""
+    beside = () if history is None else history.warnings
+    return tuple(dict.fromkeys((*comparison.warnings, *notes, *beside)))
+
+
+def _name_changes(comparison: VersionComparison, basis: str) -> str:
+    if comparison.consecutive:
+        return "Each version against the one before"
+    return f"Each version against {comparison.changes[0].baseline}{f' ({basis})' if basis else ''}"
+
+
+def _lay_out_means(comparison: VersionComparison, scale: Scale, *, verbose: bool) -> list[str]:
+    level = name_confidence(comparison.confidence)
+    rows: list[tuple[str, ...]] = [
+        ("version", "n", "mean", f"{level} interval", "equation 17", "spread of", "% of mean")
+    ]
+    rows += [_spell_mean(mean, scale) for mean in comparison.means[:_MOST_ROWS]]
+    if not verbose:
+        rows = [(*row[:4], *row[5:]) for row in rows]
+    of_paper = " Equation 17: the paper's asymptotic interval." if verbose else ""
+    meaning = wrap(
+        f"n: builds × executions of each × measurements in each execution.{of_paper} Spread: standard "
+        "deviation of the means of builds, or of what is named instead."
+    )
+    return [*_lay_out(rows, len(comparison.means)), *meaning]
+
+
+def _spell_mean(mean: VersionMean, scale: Scale) -> tuple[str, ...]:
+    error = (mean.value.high - mean.value.low) / 2 * scale.factor
+    spread = mean.spread * scale.factor
+    share = f"{100 * mean.spread / abs(mean.value.estimate):.2g}%" if mean.value.estimate else ""
+    return (
+        mean.version,
+        describe_nesting(mean),
+        _spell(mean.value.estimate * scale.factor, error),
+        _spell_ends(mean.value, scale.factor, error),
+        _spell_ends(mean.paper, scale.factor, error),
+        f"{mean.level}s",
+        share if spread else "0",
+    )
+
+
+def _lay_out_changes(comparison: VersionComparison, scale: Scale, *, verbose: bool) -> list[str]:
+    unit = f" ({scale.unit})" if scale.unit else ""
+    rows: list[tuple[str, ...]] = [
+        ("version", "against", f"difference{unit}", "change", "interval", "p", "paper's rule", "verdict")
+    ]
+    for change in comparison.changes[:_MOST_ROWS]:
+        rows.append(_spell_change(change, comparison, scale))
+    if not verbose:
+        rows = [(*row[:6], row[7]) for row in rows]
+    return _lay_out(rows, len(comparison.changes))
+
+
+def _spell_change(change: VersionChange, comparison: VersionComparison, scale: Scale) -> tuple[str, ...]:
+    error = (change.difference.high - change.difference.low) / 2 * scale.factor
+    percent = change.percent
+    shown, ends = "–", "–"
+    if percent is not None:
+        wide = (percent.high - percent.low) / 2
+        shown = f"{_spell(percent.estimate, wide, signed=True)}%"
+        ends = f"{_spell(percent.low, wide, signed=True)} to {_spell(percent.high, wide, signed=True)}%"
+    better = judge_direction(change, comparison.direction) if change.detected else ""
+    verdict = name_verdict(change.verdict, comparison.threshold)
+    single = name_single_unit(change, comparison)
+    return (
+        change.version,
+        change.baseline,
+        _spell(change.difference.estimate * scale.factor, error, signed=True),
+        shown,
+        "–" if change.p is None else ends,
+        "–" if change.p is None else format_p(change.p),
+        "changed" if change.paper_detects else "–",
+        f"{verdict}{f', {better}' if better else ''}{f' (one {single})' if single else ''}",
+    )
+
+
+def _spell(value: float, error: float, *, signed: bool = False) -> str:
+    if error == 0:
+        sign = "+" if signed and value > 0 else ""
+        return f"{sign}{format_fixed(value, count_decimals(abs(value), 5))}"
+    return format_to_error(value, error, signed=signed)
+
+
+def _spell_ends(value: Interval, factor: float, error: float) -> str:
+    if value.low == value.high:
+        return "–"
+    return f"{_spell(value.low * factor, error)} to {_spell(value.high * factor, error)}"
+
+
+def _lay_out(rows: Sequence[tuple[str, ...]], total: int) -> list[str]:
+    """A table, its first row a header; the first column and the last are words."""
+    last = max(len(row[-1]) for row in rows)
+    rest = total - (len(rows) - 1)
+    more = [f"… and {rest} further rows; --json has them all."] if rest > 0 else []
+    return [*lay_out_table([(*row[:-1], row[-1].ljust(last)) for row in rows], left=1), *more]

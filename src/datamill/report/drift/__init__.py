@@ -1,0 +1,1 @@
+"""Drift on the page."""

@@ -1,0 +1,212 @@
+"""What several machines say together and each by itself, on the page and in the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from datamill.analysis.answer.machines import Agreement, MachineByMachine, OneMachine
+from datamill.analysis.records import PairComparison
+from datamill.experiment.records import Response
+from datamill.report.records import Answer
+from datamill.report.tables.table_view import TableView
+from datamill.report.words.numbers import (
+    Scale,
+    choose_scale,
+    count_decimals,
+    format_count,
+    format_fixed,
+    format_p,
+    format_signed,
+    name_confidence,
+)
+
+#: Machines that a sentence names.
+_MOST_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class MachinesView:
+    """What the page shows of so many machines; `relative` says that other figures are relative to them."""
+
+    sentences: tuple[str, ...]
+    table: TableView
+    note: str
+    relative: bool
+    count: int
+
+
+def qualify_by_machines(answer: Answer, found: MachineByMachine, *, relative: bool) -> Answer:
+    """Return the answer as one over several machines: whether they agree, and what each says by itself."""
+    count = len(found.machines)
+    headline = f"On the average of {count} machines, {_lower(answer.headline)}"
+    details = phrase_machines(found)
+    opposed = _list_opposed(found)
+    if opposed:
+        details = (headline, *details)
+        headline = f"Which is better depends on the machine: {'; '.join(opposed)}."
+    method = "machines are fixed effects"
+    if relative:
+        method += ", and values are relative to the level of their machine, so that each counts alike"
+    return replace(
+        answer,
+        headline=headline,
+        details=(*details, *answer.details),
+        method=f"{answer.method}; {method}",
+    )
+
+
+def _lower(sentence: str) -> str:
+    """Return a sentence as it stands behind a comma; names of packages stay as they are."""
+    for word in ("The ", "There ", "Mean "):
+        if sentence.startswith(word):
+            return sentence[0].lower() + sentence[1:]
+    return sentence
+
+
+def phrase_machines(found: MachineByMachine) -> tuple[str, ...]:
+    """Say whether machines agree on each pair of packages, and what each machine shows by itself."""
+    sentences = []
+    for agreement in found.agreements:
+        sentences.append(_phrase_agreement(agreement, found))
+        sentences += _phrase_verdicts(agreement.package, agreement.baseline, found)
+    return tuple(sentences)
+
+
+def _phrase_agreement(agreement: Agreement, found: MachineByMachine) -> str:
+    names = f"{agreement.package} against {agreement.baseline}"
+    if agreement.p is None or agreement.lowest is None or agreement.highest is None:
+        return f"Whether the machines agree on {names} cannot be said: too few give a ratio with its error."
+    low, high = (f"{_spell_change(ratio)} on {name}" for name, ratio in (agreement.lowest, agreement.highest))
+    if agreement.p < found.alpha:
+        return (
+            f"The machines do not agree on {names} (p = {format_p(agreement.p)}): the departure goes from "
+            f"{low} to {high}, and the average does not speak for each of them."
+        )
+    return (
+        f"No disagreement between the machines was found on {names} (p = {format_p(agreement.p)}): the "
+        f"departure goes from {low} to {high}."
+    )
+
+
+def _spell_change(ratio: float) -> str:
+    change = 100 * (ratio - 1)
+    return f"{format_signed(change, count_decimals(abs(change), 3))}%"
+
+
+def _phrase_verdicts(package: str, baseline: str, found: MachineByMachine) -> list[str]:
+    """Which machines by themselves show which package to be better."""
+    winners, silent = _sort_machines(package, baseline, found)
+    parts = [f"{winner} is better on {_spell_names(names)}" for winner, names in winners.items() if names]
+    if not parts:
+        return [f"No machine by itself tells {package} and {baseline} apart."]
+    text = f"By itself, {'; '.join(parts)}"
+    if silent:
+        text += f"; {_spell_names(silent)} {'does' if len(silent) == 1 else 'do'} not tell them apart"
+    return [f"{text} (adjusted for {len(found.machines)} machines)."]
+
+
+def _sort_machines(
+    package: str, baseline: str, found: MachineByMachine
+) -> tuple[dict[str, list[str]], list[str]]:
+    winners: dict[str, list[str]] = {package: [], baseline: []}
+    silent = []
+    for machine in found.machines:
+        pair = _find_pair(machine, package, baseline)
+        if pair is not None and pair.verdict in ("better", "worse"):
+            winners[package if pair.verdict == "better" else baseline].append(machine.name)
+        else:
+            silent.append(machine.name)
+    return winners, silent
+
+
+def _list_opposed(found: MachineByMachine) -> list[str]:
+    """The better package and its machines, where machines show the opposite of each other."""
+    for agreement in found.agreements:
+        winners, _ = _sort_machines(agreement.package, agreement.baseline, found)
+        if all(winners.values()):
+            return [f"{name} on {_spell_names(names)}" for name, names in winners.items()]
+    return []
+
+
+def _find_pair(machine: OneMachine, package: str, baseline: str) -> PairComparison | None:
+    comparison = None if machine.analysis is None else machine.analysis.comparison
+    if comparison is None:
+        return None
+    return next((it for it in comparison.pairs if (it.package, it.baseline) == (package, baseline)), None)
+
+
+def _spell_names(names: list[str]) -> str:
+    if len(names) > _MOST_NAMED + 1:
+        return f"{', '.join(names[:_MOST_NAMED])} and {len(names) - _MOST_NAMED} more machines"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def view_machines(
+    found: MachineByMachine, response: Response, levels: Mapping[str, float] | None
+) -> MachinesView:
+    """Return the table of machines: means in the response's own unit, and each machine's own comparison.
+
+    `levels` are those that other figures are relative to, None where they are not.
+    """
+    rows = []
+    for machine in found.machines:
+        rows += _list_rows(machine, response, None if levels is None else levels.get(machine.name))
+    some = next((it.analysis for it in found.machines if it.analysis is not None), None)
+    level = name_confidence(found.confidence if some is None else some.confidence)
+    headers = ("machine", "package", "n", "mean", "against", "departure (interval)", "by itself")
+    note = (
+        f"Means are in {response.name}'s own unit. Intervals are {level} ones and verdicts are for alpha = "
+        f"{found.alpha / len(found.machines):.2g}, adjusted for {len(found.machines)} machines. Whether "
+        "machines agree is judged by Welch's test on the logarithms of their ratios."
+    )
+    if levels is not None:
+        note += (
+            " All other figures of this response are relative to the machine: 100% is its mean over "
+            "all combinations of the other factors, so that fast and slow machines count alike."
+        )
+    return MachinesView(
+        sentences=phrase_machines(found),
+        table=TableView(headers, tuple(rows), 2),
+        note=note,
+        relative=levels is not None,
+        count=len(found.machines),
+    )
+
+
+def _list_rows(machine: OneMachine, response: Response, level: float | None) -> list[tuple[str, ...]]:
+    analysis = machine.analysis
+    if analysis is None or analysis.comparison is None:
+        shown = "–" if level is None else _spell_mean(level, response.unit)
+        return [(machine.name, "", "–", shown, "", "–", machine.problem or "no comparison")]
+    pairs = {pair.package: pair for pair in analysis.comparison.pairs}
+    rows: list[tuple[str, ...]] = []
+    for item in analysis.comparison.means:
+        mean = item.value.estimate
+        row = (machine.name, item.package, format_count(item.n), _spell_mean(mean, response.unit))
+        pair = pairs.get(item.package)
+        if pair is None:
+            rows.append((*row, "", "", ""))
+        else:
+            scale = choose_scale(response.unit, mean)
+            rows.append((*row, pair.baseline, _spell_departure(pair, scale), pair.verdict))
+    return rows
+
+
+def _spell_mean(value: float, unit: str) -> str:
+    scale = choose_scale(unit, value)
+    size = value * scale.factor
+    return f"{format_fixed(size, count_decimals(abs(size), 4))} {scale.unit}".strip()
+
+
+def _spell_departure(pair: PairComparison, scale: Scale) -> str:
+    """A departure from the baseline with its interval: in percent, or else in the response's unit."""
+    ratio, unit = pair.ratio, "%"
+    if ratio is not None and ratio.low is not None and ratio.high is not None:
+        values = [100 * (value - 1) for value in (ratio.estimate, ratio.low, ratio.high)]
+    else:
+        difference, unit = pair.difference, f" {scale.unit}".rstrip()
+        values = [number * scale.factor for number in (difference.estimate, difference.low, difference.high)]
+    decimals = count_decimals((values[2] - values[1]) / 2)
+    middle, low, high = (format_signed(value, decimals) for value in values)
+    return f"{middle}{unit} ({low} to {high})"

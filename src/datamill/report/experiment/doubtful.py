@@ -1,0 +1,100 @@
+"""Trials that may have been disturbed: how many, and whether the conclusion holds without them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from datamill.analysis.answer.doubtful_trials import DoubtfulTrials
+from datamill.analysis.answer.response import ResponseAnalysis
+from datamill.design.records import Design
+from datamill.report.changes.mattered import list_influential_factors
+from datamill.report.experiment.answer import phrase_pair, scale_response
+from datamill.report.tables.table_view import TableView
+from datamill.report.words.numbers import format_count
+
+
+def phrase_doubts(found: DoubtfulTrials | None, design: Design, analysis: ResponseAnalysis) -> str:
+    """Say how many trials of an analysis are doubtful and what becomes of it without them; empty for none.
+
+    `analysis` is that of all valid observations. The conclusion is the verdict on each pair of
+    packages and which factors mattered.
+    """
+    if found is None:
+        return ""
+    counts = f"{format_count(found.doubtful)} of {format_count(found.trials)} trials may have been disturbed"
+    if found.host:
+        # So few are left that the answer without them says nothing.
+        return f"{counts}: {_say_what_to_do(design)}"
+    if found.without is None:
+        return f"{counts}; without them there is no answer: {found.problem}"
+    changed = _phrase_changes(analysis, found.without)
+    if not changed:
+        return f"{counts}; without them the conclusion is the same"
+    return f"{counts}, and the conclusion depends on them: without them, {'; '.join(changed)}"
+
+
+def _say_what_to_do(design: Design) -> str:
+    if any(factor.name == "machine" for factor in design.factors):
+        return (
+            "the machines were not quiet. datamill worker noise shows on each what disturbs it; end that, "
+            "and submit the experiment again"
+        )
+    return (
+        "this host was not quiet. datamill worker noise shows what disturbs it; end that, and repeat the "
+        "trials with datamill run --resume and --repeat-doubtful"
+    )
+
+
+def _phrase_changes(analysis: ResponseAnalysis, without: ResponseAnalysis) -> list[str]:
+    """Return what is concluded otherwise without doubtful trials, a phrase each."""
+    changes = []
+    before, after = analysis.comparison, without.comparison
+    if before is not None and after is None:
+        changes.append("the packages cannot be compared")
+    if before is not None and after is not None:
+        verdicts = {(pair.package, pair.baseline): pair.verdict for pair in before.pairs}
+        changes += [
+            phrase_pair(pair, without, scale_response(without)).rstrip(".")
+            for pair in after.pairs
+            if verdicts.get((pair.package, pair.baseline)) != pair.verdict
+        ]
+    (found, _), (found_without, _) = list_influential_factors(analysis), list_influential_factors(without)
+    gained = [name for name in found_without if name not in found]
+    lost = [name for name in found if name not in found_without]
+    if gained:
+        changes.append(f"{', '.join(gained)} mattered as well")
+    if lost:
+        # What is not shown any more need not be wrong.
+        changes.append(f"nothing shows that {', '.join(lost)} mattered (which fewer trials may not show)")
+    return changes
+
+
+def tabulate_doubts(table: pl.DataFrame, responses: Sequence[str]) -> TableView | None:
+    """Trials by the rule that they broke, with the first example; None when no rule was broken.
+
+    An attempt that another one stands in for is in no figure, and so not here.
+    """
+    trials = (
+        table.filter(
+            pl.col("response").is_in(list(responses)) & pl.col("valid") & pl.col("doubt").is_not_null()
+        )
+        .unique("trial_id", keep="first", maintain_order=True)
+        .select("trial_id", pl.col("doubt").cast(pl.String).str.split("; "))
+        .explode("doubt")
+        .with_columns(pl.col("doubt").str.splitn(": ", 2).struct.rename_fields(["rule", "seen"]))
+        .unnest("doubt")
+    )
+    if trials.height == 0:
+        return None
+    rules = (
+        trials.group_by("rule", maintain_order=True)
+        .agg(pl.len().alias("trials"), pl.first("trial_id"), pl.first("seen"))
+        .sort("trials", descending=True, maintain_order=True)
+    )
+    rows = tuple(
+        (str(rule), f"{seen} ({trial})", format_count(int(count)))
+        for rule, count, trial, seen in rules.iter_rows()
+    )
+    return TableView(("rule", "first seen", "trials"), rows, text_columns=2)

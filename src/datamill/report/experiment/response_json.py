@@ -1,0 +1,137 @@
+"""What an experiment says of one response, as values of JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from datamill.analysis.answer.experiment_analysis import ResponseAnswer
+from datamill.analysis.answer.machines import MachineByMachine
+from datamill.analysis.answer.response import ResponseAnalysis
+from datamill.analysis.levels.level_changes import LevelChange
+from datamill.analysis.records import PackageMean, PairComparison, TermInfluence
+from datamill.report.changes.json import spell_change, spell_pair
+from datamill.report.tables.interval_json import spell_interval, spell_known
+
+
+def spell_response(answer: ResponseAnswer) -> dict[str, Any]:
+    """Write what the data say of a response.
+
+    Keys: `response`, `unit` (of all figures here), `direction`, `n`, `units` (what n counts), `confidence`,
+    `alpha`, `method`; `packages` (package, n, mean, df); `comparisons` of each package with the baseline
+    (package, baseline, difference, ratio, df, p, verdict, and in how many of `combinations` of the other
+    factors it is `higher` or `lower`), and `best`, the best package against each other one; `changes` of
+    factors as in the analysis of variance's JSON; `terms`, the most influential first (term, share and
+    partial share of the sum of squares, p, detected, levels, largest, largest_percent); `checks`, `trust` and
+    `advice` on the model's assumptions; `machines`, each by itself, and `agreement` between them, with
+    `machine_levels` that all else is in percent of, or null; `missing_packages`; `warnings`.
+    """
+    analysis = answer.analysis
+    comparison, checks = analysis.comparison, analysis.checks
+    means = () if comparison is None else comparison.means
+    if comparison is None and analysis.mean is not None:
+        means = (analysis.mean,)
+    model = analysis.model if analysis.blocked is None else analysis.blocked.model
+    return {
+        "response": analysis.response.name,
+        "unit": analysis.unit,
+        "direction": analysis.response.direction,
+        "n": analysis.observations.cells.n,
+        "units": analysis.observations.units,
+        "confidence": analysis.confidence,
+        "alpha": analysis.alpha,
+        "method": comparison.method if comparison is not None else "" if model is None else model.method,
+        "packages": [_spell_mean(mean) for mean in means],
+        "comparisons": [] if comparison is None else [_spell_comparison(pair) for pair in comparison.pairs],
+        "best": [] if comparison is None else [_spell_comparison(pair) for pair in comparison.best],
+        "changes": [_spell_change(change, analysis) for change in _list_changes(analysis)],
+        "terms": []
+        if analysis.influence is None
+        else [_spell_term(item) for item in analysis.influence.terms],
+        "checks": [] if checks is None else [asdict(check) for check in checks.checks],
+        "trust": None if checks is None else checks.trust,
+        "advice": "" if checks is None else checks.advice,
+        **_spell_machines(answer.machines),
+        "machine_levels": None if answer.levels is None else dict(answer.levels),
+        "missing_packages": list(analysis.missing_packages),
+        "warnings": list(analysis.warnings),
+    }
+
+
+def _list_changes(analysis: ResponseAnalysis) -> tuple[LevelChange, ...]:
+    """Changes between packages first, then those of the other factors."""
+    of_packages = () if analysis.package_change is None else (analysis.package_change,)
+    return (*of_packages, *analysis.changes)
+
+
+def _spell_change(change: LevelChange, analysis: ResponseAnalysis) -> dict[str, Any]:
+    return spell_change(change, (*analysis.package_means, *analysis.level_means))
+
+
+def _spell_mean(mean: PackageMean) -> dict[str, Any]:
+    return {"package": mean.package, "n": mean.n, "mean": spell_interval(mean.value), "df": mean.df}
+
+
+def _spell_comparison(pair: PairComparison) -> dict[str, Any]:
+    written = spell_pair(pair)
+    del written["level"], written["against"]
+    return {
+        "package": pair.package,
+        "baseline": pair.baseline,
+        **written,
+        "df": pair.df,
+        "combinations": pair.cells,
+        "higher": pair.higher_cells,
+        "lower": pair.lower_cells,
+    }
+
+
+def _spell_term(item: TermInfluence) -> dict[str, Any]:
+    return {
+        "term": item.term.name,
+        "share": item.share,
+        "partial": item.partial,
+        "p": item.p,
+        "detected": item.detected,
+        "levels": list(item.levels),
+        "largest": spell_interval(item.largest),
+        "largest_percent": spell_known(item.largest_percent),
+    }
+
+
+def _spell_machines(found: MachineByMachine | None) -> dict[str, Any]:
+    if found is None:
+        return {"machines": [], "agreement": []}
+    return {
+        "machines": [
+            {
+                "machine": machine.name,
+                "problem": machine.problem,
+                "packages": []
+                if machine.analysis is None or machine.analysis.comparison is None
+                else [_spell_mean(mean) for mean in machine.analysis.comparison.means],
+                "comparisons": []
+                if machine.analysis is None or machine.analysis.comparison is None
+                else [_spell_comparison(pair) for pair in machine.analysis.comparison.pairs],
+            }
+            for machine in found.machines
+        ],
+        "agreement": [
+            {
+                "package": item.package,
+                "baseline": item.baseline,
+                "p": item.p,
+                "lowest": None
+                if item.lowest is None
+                else {"machine": item.lowest[0], "ratio": item.lowest[1]},
+                "highest": None
+                if item.highest is None
+                else {"machine": item.highest[0], "ratio": item.highest[1]},
+            }
+            for item in found.agreements
+        ],
+    }
+
+
+def _spell_extreme(found: tuple[str, float] | None) -> dict[str, str | float] | None:
+    return None if found is None else {"machine": found[0], "ratio": found[1]}

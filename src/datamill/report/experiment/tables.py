@@ -1,0 +1,291 @@
+"""Tables of the report page, as text cells ready to print."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from datamill.analysis.answer.machines import RELATIVE_UNIT
+from datamill.analysis.answer.response import ResponseAnalysis
+from datamill.analysis.levels.level_changes import rank_changes
+from datamill.analysis.model_data.coding import Term
+from datamill.analysis.records import Interval, LinearModel, TermInfluence
+from datamill.design.machines import MACHINE_FACTOR
+from datamill.design.nuisance import phrase_treatment
+from datamill.design.records import Design
+from datamill.experiment.quantities import format_size
+from datamill.experiment.records import Experiment
+from datamill.report.anova.scale import name_square
+from datamill.report.anova.sections import format_square
+from datamill.report.experiment.figures import summarize_groups
+from datamill.report.tables.table_view import TableView
+from datamill.report.words.numbers import (
+    Scale,
+    count_decimals,
+    format_count,
+    format_fixed,
+    format_p,
+    format_share,
+    format_signed,
+    name_confidence,
+)
+from datamill.results.bundles.trial_summary import TrialSummary
+from datamill.results.judgement.validity import CALIBRATION_REASON, REFERENCE_REASON, WARM_UP
+from datamill.results.tables.table import leave_out_put_aside
+
+#: Reasons for exclusion that the page lists.
+_MOST_REASONS = 20
+
+
+def _spell_interval(value: Interval, factor: float, decimals: int) -> tuple[str, str]:
+    low, high = (format_fixed(number * factor, decimals) for number in (value.low, value.high))
+    return format_fixed(value.estimate * factor, decimals), f"{low} to {high}"
+
+
+def _spell_departure(percent: Interval | None, departure: Interval, scale: Scale) -> str:
+    """A departure in percent, or in the response's unit where percentages make no sense."""
+    value, factor, unit = (percent, 1.0, "%") if percent is not None else (departure, scale.factor, "")
+    unit = unit or f" {scale.unit}".rstrip()
+    decimals = count_decimals((value.high - value.low) / 2 * factor)
+    estimate, low, high = (
+        format_signed(number * factor, decimals) for number in (value.estimate, value.low, value.high)
+    )
+    return f"{estimate}{unit} ({low} to {high})"
+
+
+def tabulate_packages(analysis: ResponseAnalysis, scale: Scale) -> TableView:
+    """Mean with interval, and five-number summary, of each package."""
+    means = {}
+    if analysis.comparison is not None:
+        means = {mean.package: mean for mean in analysis.comparison.means}
+    elif analysis.mean is not None:
+        means = {f"all {analysis.observations.units}": analysis.mean}
+    unit = f" ({scale.unit})" if scale.unit else ""
+    rows = []
+    for name, box in summarize_groups(analysis):
+        spread = (box.high_quartile - box.low_quartile) * scale.factor
+        decimals = count_decimals(spread)
+        mean, bounds, n = "–", "–", box.n
+        if name in means:
+            found = means[name]
+            fine = count_decimals((found.value.high - found.value.low) / 2 * scale.factor)
+            (mean, bounds), n = _spell_interval(found.value, scale.factor, fine), found.n
+            # Values that never varied have no interval, however it is computed.
+            bounds = "–" if found.value.low == found.value.high else bounds
+        quartiles = [
+            format_fixed(value * scale.factor, decimals)
+            for value in (box.low_quartile, box.median, box.high_quartile)
+        ]
+        rows.append((name, format_count(n), mean, bounds, *quartiles))
+    headers = (
+        "package" if analysis.package_factor is not None else "",
+        "n",
+        f"mean{unit}",
+        f"{name_confidence(analysis.confidence)} interval",
+        "lower quartile",
+        "median",
+        "upper quartile",
+    )
+    return TableView(headers, tuple(rows))
+
+
+def tabulate_terms(analysis: ResponseAnalysis, scale: Scale) -> TableView | None:
+    """Factors and interactions by share of the variation, each with its largest change between two levels.
+
+    An interaction has what it adds to the separate effects of its factors, where that is largest.
+    """
+    if analysis.model is None or analysis.influence is None:
+        return None
+    model = analysis.model if analysis.blocked is None else analysis.blocked.model
+    rows, strong = [], []
+    for index, item in enumerate(analysis.influence.terms):
+        if analysis.response.unit == RELATIVE_UNIT and _name_term(item.term, model) == MACHINE_FACTOR:
+            taken_out = f"{MACHINE_FACTOR} (taken out: values are relative to it)"
+            rows.append((taken_out, format_share(item.share), "", "", ""))
+            continue
+        if item.detected:
+            strong.append(index)
+        rows.append(
+            (
+                _name_term(item.term, model),
+                format_share(item.share),
+                format_p(item.p),
+                *_spell_largest(item, analysis, scale),
+            )
+        )
+    for row in (row for row in model.terms if row.block):
+        label = f"{_name_term(row.term, model)} (order of the run)"
+        rows.append((label, format_share(row.sum_sq / model.total_ss), "", "", ""))
+    rows.append(("what chance leaves (error)", format_share(model.error_ss / model.total_ss), "", "", ""))
+    headers = (
+        "factor",
+        "share of variation",
+        "p (Welch, Holm)",
+        f"largest change ({name_confidence(model.confidence)} interval)",
+        "at",
+    )
+    return TableView(headers, tuple(rows), strong=tuple(strong))
+
+
+def _spell_largest(item: TermInfluence, analysis: ResponseAnalysis, scale: Scale) -> tuple[str, str]:
+    """The largest change that a term is answerable for, and where."""
+    if len(item.term.factors) > 1:
+        if item.p is None:
+            return "–", ""
+        beyond = _spell_departure(item.largest_percent, item.largest, scale)
+        return f"{beyond} beyond separate effects", ", ".join(item.levels)
+    name = analysis.observations.cells.factors[item.term.factors[0]].name
+    of_package = (analysis.package_change,) if analysis.package_change is not None else ()
+    own = [change for change in (*of_package, *analysis.changes) if change.factor == name]
+    if not own:
+        return "–", ""
+    largest = rank_changes(own)[0]
+    pair, ratio = largest.pair, largest.pair.ratio
+    percent = None
+    if ratio is not None and ratio.low is not None and ratio.high is not None:
+        percent = Interval(*(100 * (end - 1) for end in (ratio.estimate, ratio.low, ratio.high)))
+    who = f" ({largest.group})" if len(own) > 1 else ""
+    shown = "–" if pair.p is None else _spell_departure(percent, pair.difference, scale)
+    return shown, f"{pair.package} against {pair.baseline}{who}"
+
+
+def tabulate_anova(analysis: ResponseAnalysis, scale: Scale) -> TableView | None:
+    """The classical analysis of variance, in the order of the model's terms; squares in the scale's unit."""
+    model = analysis.model if analysis.blocked is None else analysis.blocked.model
+    if model is None:
+        return None
+    square = scale.factor**2
+    unit = f" in {name_square(scale.unit)}" if scale.unit else ""
+    rows = [
+        (
+            _name_term(row.term, model),
+            format_square(row.sum_sq * square),
+            str(row.term.df),
+            format_square(row.mean_sq * square),
+            "–" if row.f is None else f"{row.f:.4g}",
+            format_p(row.p),
+            f"{row.sum_sq / (row.sum_sq + model.error_ss):.3f}" if row.sum_sq + model.error_ss else "–",
+        )
+        for row in model.terms
+    ]
+    error = (
+        format_square(model.error_ss * square),
+        str(model.error_df),
+        format_square(model.error_ms * square),
+    )
+    rows.append(("error", *error, "", "", ""))
+    rows.append(("total", format_square(model.total_ss * square), str(model.n - 1), "", "", "", ""))
+    headers = ("factor", f"sum of squares{unit}", "df", f"mean square{unit}", "F", "p", "partial η²")
+    return TableView(headers, tuple(rows))
+
+
+def _name_term(term: Term, model: LinearModel) -> str:
+    return " × ".join(model.factors[index].name for index in term.factors)
+
+
+def tabulate_trials(trials: TrialSummary) -> TableView:
+    """Counts of trials by outcome."""
+    counts = (
+        ("needed" if trials.not_needed else "planned", trials.planned),
+        ("completed", trials.completed),
+        ("of these excluded", trials.excluded),
+        ("failed", trials.failed),
+        ("timed out", trials.timed_out),
+        ("lost", trials.lost),
+        ("not yet run", max(0, trials.planned - trials.ended)),
+        *([("planned, not needed", trials.not_needed)] if trials.not_needed else []),
+    )
+    return TableView(("outcome", "trials"), tuple((name, format_count(count)) for name, count in counts))
+
+
+def tabulate_exclusions(table: pl.DataFrame, responses: Sequence[str]) -> TableView | None:
+    """Observations left out, by response and reason, but for those put aside as planned; None without any."""
+    reasons = (
+        leave_out_put_aside(table)
+        .filter(pl.col("response").is_in(list(responses)) & ~pl.col("valid"))
+        .group_by("response", pl.col("exclusion").fill_null("no reason given"))
+        .len()
+        .sort(["len", "response", "exclusion"], descending=[True, False, False])
+    )
+    if reasons.height == 0:
+        return None
+    rows = [
+        (str(response), str(reason), format_count(int(count)))
+        for response, reason, count in reasons.head(_MOST_REASONS).iter_rows()
+    ]
+    if reasons.height > _MOST_REASONS:
+        rest = int(reasons["len"][_MOST_REASONS:].sum())
+        rows.append(("", f"{reasons.height - _MOST_REASONS} further reasons", format_count(rest)))
+    return TableView(("response", "reason", "observations"), tuple(rows), text_columns=2)
+
+
+def list_put_aside(table: pl.DataFrame, responses: Sequence[str]) -> tuple[str, ...]:
+    """What is no part of the answers because that is the plan, such as `1,000 measurements to warm up`."""
+    rows = table.filter(pl.col("response").is_in(list(responses)) & ~pl.col("valid"))
+    # Without any exclusion the column has no type.
+    reason = pl.col("exclusion").cast(pl.String)
+    warm_up = reason.str.starts_with(f"{WARM_UP}:")
+
+    def count_trials(text: str) -> int:
+        return rows.filter(reason == text)["trial_id"].n_unique()
+
+    counts = (
+        (rows.filter(warm_up).height, "measurements to warm up"),
+        (count_trials(CALIBRATION_REASON), "trials that show what a measurement costs"),
+        (count_trials(REFERENCE_REASON), "reference trials"),
+    )
+    return tuple(f"{format_count(count)} {words}" for count, words in counts if count)
+
+
+def tabulate_factors(design: Design) -> TableView:
+    """Factors with their levels in the design and how many there were to choose from."""
+    rows = tuple(
+        (
+            factor.name,
+            ", ".join(factor.levels),
+            "varied" if len(factor.levels) > 1 else "fixed",
+            "yes" if factor.build else "no",
+            f"{len(factor.levels)} of {factor.available}",
+        )
+        for factor in design.crossed
+    )
+    return TableView(
+        ("factor", "levels", "in this experiment", "new build", "levels used"), rows, text_columns=4
+    )
+
+
+def tabulate_nuisances(design: Design) -> TableView | None:
+    """Hidden factors that were fixed or drawn, with the levels; None when there are none."""
+    rows = tuple(
+        (factor.name, phrase_treatment(factor, nested=design.nested))
+        for factor in design.factors
+        if factor.role == "nuisance"
+    )
+    return TableView(("hidden factor", "in this experiment"), rows, text_columns=2) if rows else None
+
+
+def tabulate_machines(trials: TrialSummary) -> TableView:
+    """Machines that ran trials."""
+    rows = tuple(
+        (
+            machine.worker,
+            machine.cpu_model,
+            machine.arch,
+            machine.kernel,
+            str(machine.cores),
+            format_size(machine.memory_bytes),
+        )
+        for machine in trials.machines
+    )
+    headers = ("machine", "processor", "architecture", "kernel", "cores", "memory")
+    return TableView(headers, rows, text_columns=4)
+
+
+def tabulate_responses(experiment: Experiment) -> TableView:
+    """Responses with unit, formula and direction."""
+    rows = tuple(
+        (response.name, response.unit, response.formula, f"{response.direction} is better")
+        for response in experiment.responses
+    )
+    return TableView(("response", "unit", "formula", "direction"), rows, text_columns=4)

@@ -1,0 +1,1 @@
+"""Plans of repetition and false alarms, in text, JSON and figures."""

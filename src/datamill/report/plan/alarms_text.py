@@ -1,0 +1,116 @@
+"""False alarms by the number of builds as plain text (EPEW 2006, Figure 2)."""
+
+from __future__ import annotations
+
+from datamill.analysis.versions.false_alarms import FEW_PAIRS, AlarmRate, AlarmRow, FalseAlarms
+from datamill.report.tables.layout import wrap
+from datamill.report.words.numbers import count_decimals, format_count, name_confidence
+
+_TITLES = ("builds", "intervals part", "Welch", "intervals part", "Welch")
+
+
+def format_alarms(alarms: FalseAlarms, *, verbose: bool = False) -> str:
+    """Lay out the percentages for a terminal of 100 columns; it begins with the answer.
+
+    `verbose` names the equations of the paper that the intervals are by.
+    """
+    lines = wrap(phrase_alarms(alarms))
+    lines += ["", f"False alarms in percent, {name_confidence(0.95)} intervals of the simulation", ""]
+    lines += _lay_out(alarms)
+    if any(not row.disjoint for row in alarms.rows):
+        lines.append("* drawn with replacement: the two groups may share builds")
+    lines.append("")
+    for text in explain_alarms(alarms, verbose=verbose):
+        lines += wrap(text, "  ")
+    for warning in alarms.warnings:
+        lines += wrap(f"Warning: {warning}.", "  ")
+    return "\n".join(lines)
+
+
+def phrase_alarms(alarms: FalseAlarms) -> str:
+    """One sentence: how often a version seems to differ from itself with one build and with many."""
+    rows = [row for row in alarms.rows if row.disjoint] or list(alarms.rows)
+    first, last = rows[0], rows[-1]
+    parts = []
+    if first.builds == 1 and first.overlap is not None:
+        one = f"one build of each{_note_pairs(first)}"
+        parts.append(f"in {_percent(first.overlap)} of the comparisons with {one}")
+    if last.welch is not None:
+        each = f"{last.builds} of each{_note_pairs(last)}"
+        many = f"in {_percent(last.welch)} with {each} by Welch's test of build means"
+        if last.welch_executions is not None:
+            many += f", or {_percent(last.welch_executions)} if executions are taken as independent"
+        parts.append(many)
+    if not parts:
+        return f"How often {alarms.version} seems to differ from itself cannot be told from these data."
+    return (
+        f"{alarms.response} of {alarms.version} seems to differ from itself {', and '.join(parts)}; "
+        f"{100 * alarms.alpha:.3g}% would be right."
+    )
+
+
+def _note_pairs(row: AlarmRow) -> str:
+    """How few distinct pairs of groups there are, where that is all that the comparisons repeat."""
+    if row.pairs >= FEW_PAIRS:
+        return ""
+    return f" (only {format_count(row.pairs)} distinct pair{'' if row.pairs == 1 else 's'})"
+
+
+def explain_alarms(alarms: FalseAlarms, *, verbose: bool = False) -> tuple[str, ...]:
+    """What the columns mean, what they should be, and how groups were drawn."""
+    rule = "; with builds the paper's equation 17, with one build its two-level model" if verbose else ""
+    return (
+        f"n = {format_count(alarms.n)} observations in {format_count(alarms.executions)} executions of "
+        f"{alarms.builds} builds; {format_count(alarms.comparisons)} comparisons a row, seed {alarms.seed}. "
+        f"Method: {alarms.method}.",
+        f"Intervals part: two {name_confidence(alarms.confidence)} intervals do not overlap (the "
+        f"paper's rule{rule}). Of exact intervals {100 * alarms.nominal_overlap:.2g}% would part: the rule "
+        f"is cautious. Welch: p below {alarms.alpha:.3g}; {100 * alarms.alpha:.3g}% would be right.",
+        "Executions only: the same builds, their executions taken as independent observations, which they "
+        "are not where builds differ.",
+        "Without replacement all builds of a comparison differ, as those of two new versions would, so that "
+        "each row is what to expect of such a pair. All comparisons are of the same builds all the same: "
+        "their intervals tell how exact the simulation is, not how other builds would fare.",
+    )
+
+
+def _lay_out(alarms: FalseAlarms) -> list[str]:
+    rows = [("", "builds", "", "executions only", ""), _TITLES]
+    rows += [_spell_row(row) for row in alarms.rows]
+    widths = [max(len(row[index]) for row in rows[1:]) for index in range(5)]
+    lines = []
+    for at, row in enumerate(rows):
+        if at == 0:
+            left = widths[1] + 3 + widths[2]
+            lines.append(
+                f"{'':{widths[0]}}   {row[1]:^{left}}   {row[3]:^{widths[3] + 3 + widths[4]}}".rstrip()
+            )
+        else:
+            lines.append("   ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)))
+    return [*lines[:2], "-" * max(map(len, lines)), *lines[2:]]
+
+
+def _spell_row(row: AlarmRow) -> tuple[str, str, str, str, str]:
+    return (
+        f"{row.builds}{'' if row.disjoint else '*'}",
+        _spell(row.overlap),
+        _spell(row.welch),
+        _spell(row.overlap_executions),
+        _spell(row.welch_executions),
+    )
+
+
+def _spell(rate: AlarmRate | None) -> str:
+    if rate is None:
+        return "-"
+    decimals = min(3, count_decimals(100 * (rate.high - rate.low) / 2, 1))
+    estimate, low, high = (f"{100 * value:.{decimals}f}" for value in (rate.estimate, rate.low, rate.high))
+    return f"{estimate} ({low} to {high})"
+
+
+def _percent(rate: AlarmRate) -> str:
+    decimals = min(3, count_decimals(100 * (rate.high - rate.low) / 2, 1))
+    return (
+        f"{100 * rate.estimate:.{decimals}f}% (95% interval {100 * rate.low:.{decimals}f}% "
+        f"to {100 * rate.high:.{decimals}f}%)"
+    )

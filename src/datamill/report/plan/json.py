@@ -1,0 +1,90 @@
+"""A plan of repetitions as JSON with every digit."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from datamill.analysis.random_effects.records import LEVELS
+from datamill.analysis.repetition.records import Plan, PlannedRepetition
+from datamill.report.plan.text import PlanNotes, list_replication
+
+
+def format_plan_json(notes: PlanNotes, plan: Plan) -> str:
+    """Write a plan as a JSON object; times in seconds if `timed`, else in measured operations."""
+    basis, goal, costs, optimum = plan.basis, plan.goal, plan.costs, plan.optimum
+    content: dict[str, Any] = {
+        "response": notes.response,
+        "unit": notes.unit,
+        "version": notes.version,
+        "excluded": notes.excluded,
+        "put_aside": dict(notes.put_aside),
+        "timed": notes.timed,
+        "goal": {
+            "kind": goal.kind,
+            "value": goal.value,
+            "confidence": goal.confidence,
+            "alpha": goal.alpha if goal.kind == "detect" else None,
+            "power": goal.power if goal.kind == "detect" else None,
+            "assurance": goal.assurance,
+        },
+        "plan": _spell(plan.best),
+        "low": _finite(plan.low),
+        "high": _finite(plan.high),
+        "sure": plan.sure,
+        "surer": _spell(plan.surer) if plan.surer else None,
+        "versions": plan.versions,
+        "alternatives": [
+            {"label": item.label, **(_spell(item.repetition) if item.repetition else {"builds": None})}
+            for item in plan.alternatives
+        ],
+        "mean": basis.mean,
+        "variances": {level: basis.components.get(level) for level in LEVELS},
+        "unknown": dict(basis.unknown),
+        "pilot": {
+            "builds": basis.builds,
+            "executions": _clear(basis.executions),
+            "measurements": _clear(basis.measurements),
+        }
+        if basis.builds
+        else None,
+        "costs": {
+            "build": costs.build_s,
+            "execution": costs.execution_s,
+            "measurement": costs.measurement_s,
+            "source": costs.source,
+        },
+        "optimum": {
+            "m0": _finite(optimum.executions),
+            "n0": _finite(optimum.measurements),
+            "w": optimum.w,
+            "b": optimum.b,
+            "q": optimum.q,
+        },
+        "replication": list_replication(notes, plan),
+        "notes": list(plan.notes),
+        "warnings": list(plan.warnings),
+    }
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def _spell(planned: PlannedRepetition) -> dict[str, Any]:
+    return {
+        "builds": planned.builds,
+        "executions": planned.executions,
+        "measurements": planned.measurements,
+        "time": planned.time,
+        "half_width": _finite(planned.half_width),
+        "power": planned.power,
+    }
+
+
+def _clear(mean: float) -> float:
+    """A harmonic mean of counts without what rounding did to it: 10, not 9.999999999999998."""
+    return float(f"{mean:.12g}")
+
+
+def _finite(value: float | None) -> float | None:
+    """JSON has no infinity: what has no bound is null."""
+    return None if value is None or not math.isfinite(value) else value

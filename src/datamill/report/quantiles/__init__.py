@@ -1,0 +1,1 @@
+"""Quantile regression in text, JSON and a figure."""

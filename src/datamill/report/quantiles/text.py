@@ -1,0 +1,201 @@
+"""Quantile regression as plain text: the answer, effects by quantile, and ASPLOS Table 4."""
+
+from __future__ import annotations
+
+from datamill.analysis.quantile.records import Described, QuantileFit, QuantileModel
+from datamill.analysis.records import Interval
+from datamill.report.quantiles.answer import (
+    bound_p,
+    choose_headline,
+    choose_model_scale,
+    describe_detection,
+    is_detected,
+    rank_terms,
+    state_quantiles,
+)
+from datamill.report.quantiles.warnings import list_quantile_warnings
+from datamill.report.tables.layout import WIDTH, lay_out_named, wrap
+from datamill.report.tables.left_out_text import list_left_out
+from datamill.report.words.numbers import (
+    Scale,
+    count_decimals,
+    format_count,
+    format_fixed,
+    format_p,
+    name_confidence,
+    name_quantile,
+)
+from datamill.report.words.term_names import spell_quantile_terms
+
+#: Quantiles up to this number have a table each.
+_FEW = 3
+#: Effects that the overview shows, beside the intercept: three lines each.
+_MOST_EFFECTS = 9
+
+
+def format_quantiles(observations: Described, model: QuantileModel) -> str:
+    """Lay out a model for a terminal of 100 columns."""
+    model = spell_quantile_terms(model)
+    scale = choose_model_scale(model, observations.unit)
+    unit = f" ({scale.unit})" if scale.unit else ""
+    lines = []
+    for sentence in state_quantiles(model, observations.response, observations.unit):
+        lines += wrap(sentence, "  ")
+    lines.append("")
+    lines.append(f"Quantile regression of {observations.response}{unit}")
+    if len(model.fits) > _FEW:
+        lines += ["", *_lay_out_overview(model, scale)]
+        shown = [choose_headline(model) or model.fits[-1]]
+    else:
+        shown = [*model.fits]
+    for fit in shown:
+        lines += ["", f"Effects on the {name_quantile(fit.quantile)}{unit}", *_lay_out_fit(model, fit, scale)]
+    lines += ["", *wrap(describe_detection(model), "  ")]
+    lines += _describe_data(observations, model)
+    lines += wrap(f"Method: {model.method}.", "  ")
+    for warning in list_quantile_warnings(model, observations.response, observations.unit):
+        lines += wrap(f"Warning: {warning}.", "  ")
+    return "\n".join(lines)
+
+
+def _describe_data(observations: Described, model: QuantileModel) -> list[str]:
+    trials = "" if model.trials is None else f" in {format_count(model.trials)} {model.units}"
+    sizes = (
+        f"{format_count(model.cells)} design points, the smallest with {format_count(model.smallest_cell)}"
+    )
+    lines = [f"n = {format_count(model.n)}{trials}; {sizes}."]
+    coding = "; ".join(
+        f"{factor.name} {factor.levels[0]} / {factor.levels[1]}"
+        for factor in model.factors
+        if len(factor.levels) == 2
+    )
+    if any(term.df > 1 and term.order == 1 and not term.covariates for term in model.terms):
+        lines += wrap(
+            "Of more than two levels: deviations from the mean over levels, and the largest change between "
+            "two, whose interval holds for all pairs.",
+            "  ",
+        )
+    if coding:
+        lines += wrap(f"Low / high level: {coding}; an effect is half the change from low to high.", "  ")
+    if model.covariates:
+        means = [
+            f"{name} from {mean:.10g}"
+            for name, mean in zip(model.covariates, model.covariate_means, strict=True)
+        ]
+        lines += wrap(
+            "A covariate's effect is for one unit more. Covariates count from their means "
+            f"({', '.join(means)}): there the intercept and the effects of factors hold.",
+            "  ",
+        )
+    lines += list_left_out(observations.excluded, observations.put_aside)
+    return lines
+
+
+def _lay_out_fit(model: QuantileModel, fit: QuantileFit, scale: Scale) -> list[str]:
+    """Table 4: Factor, Low, Estimate, High, p-value."""
+    level = name_confidence(model.confidence)
+    rows: list[tuple[str, Interval | None, str]] = []
+    by_term = {term.term.name: term for term in fit.terms}
+    rows.append(("(intercept)", fit.coefficients[0].value, ""))
+    for name, term in by_term.items():
+        mark = "*" if is_detected(model, fit, term) else ""
+        own = [row for row in fit.coefficients if row.term == name]
+        if len(own) == 1:
+            rows.append((name, own[0].value, f"{_format_tail(model, own[0].p)}{mark:1}"))
+            continue
+        rows.append((name, None, f"{_format_tail(model, term.p)}{mark:1}"))
+        if term.levels:
+            rows += [(f"  {effect.levels[0]}", effect.value, "") for effect in term.levels]
+            if term.gap is not None:
+                rows.append((f"  {term.gap.low} to {term.gap.high}", term.gap.value, ""))
+        else:
+            rows += [(f"  {row.name}", row.value, f"{_format_tail(model, row.p)} ") for row in own]
+    decimals = _choose_decimals([value for _, value, _ in rows[1:] if value is not None], scale)
+    first = _choose_decimals([fit.coefficients[0].value], scale)
+    cells = [("Factor", f"Low {level}", "Estimate", f"High {level}", "p-value ")]
+    for index, (name, value, p) in enumerate(rows):
+        shown = f"{name} (block)" if name in model.blocks else name
+        cells.append((shown, *_format_interval(value, scale, decimals if index else first), p))
+    widths = [max(len(row[column]) for row in cells) + 3 for column in range(1, 5)]
+    room = min(max(len(row[0]) for row in cells), WIDTH - sum(widths))
+    return lay_out_named(cells, widths, room)
+
+
+def _format_interval(
+    value: Interval | None, scale: Scale, decimals: int, unbounded: str = "unbounded"
+) -> tuple[str, str, str]:
+    if value is None:
+        return ("", "", "")
+    low, estimate, high = (
+        format_fixed(number * scale.factor, decimals) if abs(number) != float("inf") else unbounded
+        for number in (value.low, value.estimate, value.high)
+    )
+    return (low, estimate, high)
+
+
+def _format_tail(model: QuantileModel, p: float | None) -> str:
+    told, is_bound = bound_p(model, p)
+    return f"≤ {format_p(told)}" if is_bound else format_p(told)
+
+
+def _choose_decimals(values: list[Interval], scale: Scale) -> int:
+    """Decimals that show three figures of the typical error."""
+    errors = sorted((value.high - value.low) / 2 * scale.factor for value in values)
+    errors = [error for error in errors if 0 < error < float("inf")]
+    return count_decimals(errors[len(errors) // 2], digits=3) if errors else 3
+
+
+def _choose_effects(model: QuantileModel) -> list[tuple[str, str]]:
+    """Coefficients of the strongest terms, and these, in the order of the model."""
+    of_term: dict[str, list[str]] = {}
+    for row in model.fits[0].coefficients[1:]:
+        of_term.setdefault(row.term, []).append(row.name)
+    kept: list[str] = []
+    for term in rank_terms(model):
+        if not kept or len(kept) + len(of_term[term]) <= _MOST_EFFECTS:
+            kept += of_term[term]
+    return [(row.name, row.term) for row in model.fits[0].coefficients[1:] if row.name in kept]
+
+
+def _lay_out_overview(model: QuantileModel, scale: Scale) -> list[str]:
+    """Effects by quantile, each with the interval below it."""
+    chosen = _choose_effects(model)
+    left_out = len(model.fits[0].coefficients) - 1 - len(chosen)
+    groups: list[tuple[str, list[Interval], list[bool]]] = [
+        ("(intercept)", [fit.coefficients[0].value for fit in model.fits], [False] * len(model.fits))
+    ]
+    for label, name in chosen:
+        terms = [next(term for term in fit.terms if term.term.name == name) for fit in model.fits]
+        found = [is_detected(model, fit, term) for fit, term in zip(model.fits, terms, strict=True)]
+        values = [next(row.value for row in fit.coefficients if row.name == label) for fit in model.fits]
+        groups.append((label, values, found))
+    table = [("Effect at quantile", *(f"{fit.quantile:g} " for fit in model.fits))]
+    level = name_confidence(model.confidence)
+    for label, values, found in groups:
+        decimals = max(0, _choose_decimals(values, scale) - 1)
+        shown = [_format_interval(value, scale, decimals, unbounded="∞") for value in values]
+        marks = ["*" if ok else " " for ok in found]
+        table.append((label, *(own[1] + mark for own, mark in zip(shown, marks, strict=True))))
+        for word, side in (("low", 0), ("high", 2)):
+            table.append((f"    {word} {level}", *(f"{own[side]} " for own in shown)))
+    widths = [max(len(row[column]) for row in table) + 1 for column in range(len(table[0]))]
+    lines = []
+    # As many quantiles side by side as the line holds.
+    start = 1
+    while start < len(widths):
+        end, room = start, widths[0]
+        while end < len(widths) and (end == start or room + widths[end] <= WIDTH):
+            room += widths[end]
+            end += 1
+        block = [
+            row[0].ljust(widths[0])
+            + "".join(row[column].rjust(widths[column]) for column in range(start, end)).rstrip()
+            for row in table
+        ]
+        lines += [block[0], "-" * room, *(line.rstrip() for line in block[1:])]
+        start = end
+        if start < len(widths):
+            lines.append("")
+    if left_out > 0:
+        lines.append(f"({left_out} weaker effects are left out here; --json has all, with their intervals)")
+    return lines

@@ -1,0 +1,1 @@
+"""A screening on the page."""

@@ -1,0 +1,1 @@
+"""Why a sequential experiment stopped, on the page."""

@@ -1,0 +1,210 @@
+"""Why a sequential experiment stopped, in words and as a figure, and what then still holds of the answer."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+
+from datamill.analysis.records import Interval
+from datamill.experiment.quantities import format_duration
+from datamill.experiment.records import Direction, Experiment, StoppingRule
+from datamill.report.figures.views import FigureView, start_view
+from datamill.report.records import Answer
+from datamill.report.stopping.figure import MonitoredPoint, draw_monitoring
+from datamill.report.words.numbers import (
+    choose_scale,
+    finish_sentence,
+    format_count,
+    format_interval,
+    format_percent,
+    name_confidence,
+)
+from datamill.results.bundles.decisions import Decision, LookInterval
+from datamill.results.bundles.trial_summary import TrialSummary
+
+#: What a reader must know of everything that is computed as if the number of trials had been fixed.
+_FIXED = (
+    "p-values and plain intervals of this report are those of a fixed number of trials; this experiment "
+    "stops by what it sees, which makes them too sure. The sequential intervals allow for that"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StoppingView:
+    """What the page shows of the decisions."""
+
+    title: str
+    sentences: tuple[str, ...]
+    method: str
+    figure: Future[FigureView] | None
+
+
+def view_stopping(experiment: Experiment, trials: TrialSummary) -> StoppingView | None:
+    """Tell of the decisions; None where the experiment is not sequential or has not been looked at."""
+    rule = experiment.until
+    if rule is None or not trials.decisions:
+        return None
+    last = trials.decisions[-1]
+    stopped = last.decision == "stop"
+    looks = f"{format_count(last.look)} look{'' if last.look == 1 else 's'}"
+    took = f"{format_count(last.trials)} trials, which took {format_duration(last.elapsed_s)}"
+    sentences = [
+        f"The experiment was to go on {last.rule}. It was looked at after each batch: {looks}, {took}.",
+        finish_sentence(f"It {'stopped' if stopped else 'has not stopped yet'}: {last.reason}"),
+    ]
+    if trials.not_needed:
+        sentences.append(
+            f"{format_count(trials.not_needed)} further trials had been planned and were not "
+            + ("run." if last.cause in ("max_trials", "max_time") else "needed.")
+        )
+    sentences += [finish_sentence(warning[:1].upper() + warning[1:]) for warning in last.warnings]
+    return StoppingView(
+        title="Why it stopped" if stopped else "How far it is from stopping",
+        sentences=tuple(sentences),
+        method=_name_method(rule),
+        figure=_draw(rule, trials.decisions),
+    )
+
+
+def states_means(experiment: Experiment, trials: TrialSummary) -> bool:
+    """Tell whether the decisions hold the intervals of means, so that no others should stand beside them."""
+    rule = experiment.until
+    return rule is not None and rule.half_width is not None and bool(trials.decisions)
+
+
+def qualify_answer(answer: Answer, experiment: Experiment, unit: str, trials: TrialSummary) -> Answer:
+    """Let the answer of a sequential experiment be the one that stopping does not spoil.
+
+    With `detect` the headline is the verdict of the rule, and its doubts come next; with `half_width` the
+    means get the intervals that are valid where it stopped; the plain ones are said to be too sure.
+    """
+    rule = experiment.until
+    if rule is None or not trials.decisions:
+        return answer
+    last = trials.decisions[-1]
+    response = experiment.responses[0]
+    doubts = tuple(finish_sentence(warning) for warning in last.warnings)
+    warnings = (*answer.warnings, finish_sentence(_FIXED))
+    if rule.detect is not None:
+        headline = phrase_verdict(rule, last, response.name, response.direction)
+        # They limit the verdict itself: right behind it, not among all warnings.
+        beside = (f"Warning: {doubt}" for doubt in doubts)
+        return replace(
+            answer,
+            headline=headline,
+            details=(*beside, *answer.details),
+            warnings=warnings,
+            method=_name_method(rule),
+        )
+    warnings += doubts
+    means = tuple(_phrase_mean(interval, response.name, unit) for interval in last.intervals)
+    if len(experiment.packages) == 1 and means:
+        return replace(answer, headline=means[0], warnings=warnings, method=_name_method(rule))
+    return replace(answer, details=(*means, *answer.details), warnings=warnings)
+
+
+def phrase_verdict(rule: StoppingRule, last: Decision, response: str, direction: Direction) -> str:
+    """Put the verdict of a `detect` experiment into one sentence."""
+    limit = f"{100 * (rule.detect or 0.0):.3g}%"
+    if not last.intervals:
+        return "There is no answer yet: too few rounds are complete for both packages."
+    wide, narrow = last.intervals
+    other, baseline = wide.name.split(" against ")
+    if last.cause == "changed" and wide.estimate is not None:
+        good = (wide.estimate > 0) == (direction == "higher")
+        better, worse = (other, baseline) if good else (baseline, other)
+        return (
+            f"{better} is better than {worse}: the {response} of {other} differs from {baseline}'s by "
+            f"{_spell_difference(wide)}."
+        )
+    if last.cause == "no difference":
+        return (
+            f"{other} and {baseline} do not differ in {response} by {limit} or more: the difference is "
+            f"{_spell_difference(narrow)}."
+        )
+    went_on = "ended at its bound" if last.decision == "stop" else "goes on"
+    return (
+        f"It cannot be told yet whether {other} and {baseline} differ in {response} by {limit}, and the "
+        f"experiment {went_on}: the difference is {_spell_difference(wide)}."
+    )
+
+
+def _spell_difference(interval: LookInterval) -> str:
+    if interval.estimate is None:
+        return "not to be expressed as a share of zero"
+    if interval.low is None or interval.high is None:
+        return f"{100 * interval.estimate:+.3g}%, without a bound yet"
+    value = Interval(100 * interval.estimate, 100 * interval.low, 100 * interval.high)
+    return _call_sequential(format_percent(value, interval.confidence, signed=True))
+
+
+def _phrase_mean(interval: LookInterval, response: str, unit: str) -> str:
+    if interval.estimate is None or interval.low is None or interval.high is None:
+        return f"Nothing can be said of the mean {response} of {interval.name}."
+    scale = choose_scale(unit, interval.estimate)
+    value = Interval(interval.estimate, interval.low, interval.high)
+    shown = _call_sequential(format_interval(value, scale, interval.confidence))
+    width = interval.half_width
+    within = "" if width is None else f", ±{100 * width:.2g}%"
+    return f"Mean {response} of {interval.name}: {shown}{within}, n = {interval.rounds} rounds."
+
+
+def _call_sequential(text: str) -> str:
+    return text.replace("interval", "sequential interval")
+
+
+def _name_method(rule: StoppingRule) -> str:
+    if rule.half_width is not None:
+        return (
+            "intervals of means over rounds, by Student's t, widened by 1 + 2/√n for having stopped at their "
+            "width (after Chow and Robbins 1965), and for skewness on one side (Hall 1992)"
+        )
+    return (
+        "confidence sequence for the ratio of means over rounds: Fieller's set with the critical values of "
+        "an anytime-valid t-test (Lai 1976), widened for skewness on one side (Hall 1992)"
+    )
+
+
+def _draw(rule: StoppingRule, decisions: tuple[Decision, ...]) -> Future[FigureView] | None:
+    """Draw the intervals in percent: of the baseline's mean, or of each package's latest mean."""
+    goal = 100 * (rule.half_width or rule.detect or 0.0)
+    latest = {interval.name: interval.estimate for interval in decisions[-1].intervals}
+    points = []
+    for decision in decisions:
+        for interval in decision.intervals:
+            base = 1.0 if rule.detect is not None else latest.get(interval.name)
+            if interval.estimate is None or not base:
+                continue
+            shift = 0.0 if rule.detect is not None else 1.0
+            low, high = (
+                None if bound is None else 100 * (bound / base - shift)
+                for bound in (interval.low, interval.high)
+            )
+            name = name_confidence(interval.confidence)
+            points.append(
+                MonitoredPoint(
+                    trials=decision.trials,
+                    series=interval.name if rule.half_width is not None else f"{name} sequential interval",
+                    estimate=100 * (interval.estimate / base - shift),
+                    low=None if low is None or high is None else min(low, high),
+                    high=None if low is None or high is None else max(low, high),
+                )
+            )
+    if not points:
+        return None
+    if rule.detect is not None:
+        title = f"difference of {decisions[-1].response}, {decisions[-1].intervals[0].name}"
+        axis = "difference (%)"
+        caption = (
+            "each point is what the trials so far say, with two bands about it. The packages differ once the "
+            "wider band leaves zero; they do not differ by the amount in question once the narrower one lies "
+            "between the outer lines."
+        )
+    else:
+        title = f"intervals of the mean {decisions[-1].response}"
+        axis = "departure from the last mean (%)"
+        caption = (
+            "each point is the mean of the trials so far, with its interval. It is narrow enough once it is "
+            "no wider than the space between the outer lines."
+        )
+    return start_view(draw_monitoring(points, title=title, axis=axis, goal=goal, caption=caption))

@@ -1,0 +1,1 @@
+"""Five-number summaries and distributions in text, JSON and figures."""

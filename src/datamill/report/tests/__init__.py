@@ -1,0 +1,1 @@
+"""Groups compared, in text, JSON and a figure."""

@@ -1,0 +1,1 @@
+"""Coefficients of variation in text, JSON and figures."""

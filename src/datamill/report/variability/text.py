@@ -1,0 +1,333 @@
+"""Variability as plain text: what changes it, then each design point; or windows against a count."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from datamill.analysis.distribution.variability import PointVariability, Variability
+from datamill.analysis.distribution.variability_comparison import FactorVariability
+from datamill.analysis.distribution.windows import CountAssociation, WindowAnalysis
+from datamill.analysis.groups.records import GroupEstimate, PairTest
+from datamill.analysis.records import Interval
+from datamill.report.tables.layout import lay_out_table, wrap
+from datamill.report.tests.text import ResponseNotes, list_notes
+from datamill.report.words.numbers import (
+    choose_scale,
+    count_decimals,
+    format_count,
+    format_fixed,
+    format_p,
+    format_percent,
+    format_to_error,
+    is_beyond_decimals,
+    name_confidence,
+)
+
+#: More rows than this are for --json.
+_MOST_ROWS = 60
+_MOST_PAIRS = 10
+#: An interval whose ends are further apart than this factor tells next to nothing.
+_USELESS_RATIO = 10
+#: From this level on, two figures of what it leaves out are shown: 97.5%, but 67%.
+_HIGH_LEVEL = 0.95
+#: What levels may differ by for rounding alone.
+_ROUNDING = 1e-9
+
+
+def format_variability(
+    notes: ResponseNotes, variability: Variability, factors: Sequence[FactorVariability]
+) -> str:
+    """Lay out variability for a terminal of 100 columns; the first lines are the answer."""
+    lines = []
+    for sentence in phrase_variability(notes.response, variability, factors):
+        lines += wrap(sentence, "")
+    lines += [
+        "",
+        f"Variability of {notes.response} by design point",
+        "",
+        *_lay_out_points(notes, variability),
+    ]
+    for item in factors:
+        if 1 < len(item.pairs) <= _MOST_PAIRS:
+            lines += ["", *_list_pairs(item)]
+    lines += ["", *wrap(f"Method: {variability.method}.", "  ")]
+    if factors:
+        text = (
+            "Levels compared over the design points' coefficients of variation, two by Mann-Whitney, whose "
+            "inversion gives the interval of their ratio, more by Kruskal-Wallis and pairs by Mann-Whitney; "
+            f"p adjusted for {len(factors)} factors."
+        )
+        lines += wrap(text, "  ")
+    lines += list_notes(notes)
+    for warning in collect_warnings(variability, factors):
+        lines += wrap(f"Warning: {warning}.", "  ")
+    return "\n".join(lines)
+
+
+def phrase_variability(
+    response: str, variability: Variability, factors: Sequence[FactorVariability]
+) -> list[str]:
+    """What changes variability and how much, or else how large it is; then what was not detected."""
+    alpha = 1 - variability.confidence
+    detected, missed = [], []
+    for item in sorted(factors, key=lambda item: 2.0 if item.adjusted_p is None else item.adjusted_p):
+        p = f"{item.deciding.name} p = {format_p(item.adjusted_p)}"
+        pair = item.pairs[0] if len(item.pairs) == 1 else None
+        ratio = None if pair is None else _find_ratio(pair)
+        spelt = "" if pair is None or ratio is None else _spell_ratio(ratio, _explain_level(pair, ratio))
+        medians = ", ".join(f"{level} {_spell_share(cv)} of {n}" for level, n, cv in item.medians)
+        if item.adjusted_p is not None and item.adjusted_p < alpha:
+            if pair is not None and ratio is not None:
+                more = "more" if ratio.value.estimate > 1 else "less"
+                detected.append(
+                    f"{response} varies {more} at {item.factor} = {pair.second} than at {pair.first}: "
+                    f"coefficients of variation have the ratio {spelt}; {p}."
+                )
+            else:
+                detected.append(
+                    f"The variability of {response} differs between the levels of {item.factor}: median "
+                    f"coefficients of variation {medians} design points; {p}."
+                )
+        else:
+            shown = ""
+            if pair is not None and ratio is not None:
+                shown = f"; ratio {pair.second} / {pair.first} {spelt}"
+            missed.append(
+                f"No effect of {item.factor} on the variability of {response} is detected ({p}){shown}."
+            )
+    return [*(detected or [_phrase_range(response, variability)]), *missed]
+
+
+def _phrase_range(response: str, variability: Variability) -> str:
+    """How large the coefficients of variation are."""
+    known = [point for point in variability.points if point.cv is not None]
+    if not known:
+        still = all(point.sd == 0 for point in variability.points)
+        why = ": the observations at each are all equal" if still else ""
+        return f"No design point has a coefficient of variation of {response}{why}."
+    if len(known) == 1 and known[0].cv is not None:
+        shown = _phrase_cv(known[0].cv, variability.confidence)
+        return f"The coefficient of variation of {response} is {shown}, n = {format_count(known[0].n)}."
+    most = max(known, key=_get_cv)
+    least = min(known, key=_get_cv)
+    parts = [
+        f"{word} {_phrase_cv(point.cv, variability.confidence)} at {_name_point(variability, point)}"
+        for word, point in (("from", least), ("to", most))
+        if point.cv is not None
+    ]
+    return f"Coefficients of variation of {response} range {' '.join(parts)}."
+
+
+def format_windows(notes: ResponseNotes, analysis: WindowAnalysis) -> str:
+    """Lay out variability over windows for a terminal of 100 columns; the first lines are the answer."""
+    alpha = 1 - analysis.confidence
+    lines = []
+    for item in analysis.associations:
+        lines += wrap(phrase_association(notes.response, analysis, item, alpha), "")
+    lines += [
+        "",
+        f"{notes.response} over {len(analysis.windows)} windows by the sum of {analysis.against}",
+        "",
+    ]
+    rows = [("count", "windows", "median CV", "least", "largest", "median G1", "least", "largest")]
+    counts = sorted({window.count for window in analysis.windows})
+    for count in counts[:_MOST_ROWS]:
+        chosen = [window for window in analysis.windows if window.count == count]
+        rows.append(
+            (
+                f"{count:g}",
+                str(len(chosen)),
+                *_spell_range([100 * item.cv for item in chosen if item.cv is not None], "%"),
+                *_spell_range([item.skewness for item in chosen if item.skewness is not None], ""),
+            )
+        )
+    lines += lay_out_table(rows)
+    if len(counts) > _MOST_ROWS:
+        lines.append(f"… and {len(counts) - _MOST_ROWS} further counts; --json has every window.")
+    lines += ["", *wrap(f"Method: {analysis.method}.", "  "), *list_notes(notes)]
+    for warning in analysis.warnings:
+        lines += wrap(f"Warning: {warning}.", "  ")
+    return "\n".join(lines)
+
+
+def phrase_association(response: str, analysis: WindowAnalysis, item: CountAssociation, alpha: float) -> str:
+    """A sentence: whether a figure of windows goes with their count."""
+    where = f"over {item.windows} windows of {analysis.size} observations"
+    if item.correlation is None or item.p is None:
+        return f"The {item.figure} of {response} cannot be set against {analysis.against} {where}."
+    value = item.correlation
+    shown = (
+        f"Spearman's correlation {format_fixed(value.estimate, 2)} ({name_confidence(analysis.confidence)} "
+        f"interval {format_fixed(value.low, 2)} to {format_fixed(value.high, 2)}), p = {format_p(item.p)}"
+    )
+    if item.p >= alpha:
+        return (
+            f"The {item.figure} of {response} is not seen to change with {analysis.against} {where}: {shown}."
+        )
+    word = "grows" if value.estimate > 0 else "falls"
+    return f"The {item.figure} of {response} {word} with {analysis.against} {where}: {shown}."
+
+
+def _spell_range(values: Sequence[float], unit: str) -> tuple[str, str, str]:
+    if not values:
+        return "-", "-", "-"
+    ends = (float(np.median(values)), min(values), max(values))
+    decimals = _count_figures(*ends) if unit else 2
+    return tuple(f"{format_fixed(item, decimals)}{unit}" for item in ends)  # type: ignore[return-value]
+
+
+def _count_figures(*shown: float, least: int = 2) -> int:
+    """Decimals, `least` of them at least, that show two figures of the smallest that is not zero."""
+    return max([least, *(count_decimals(abs(item)) for item in shown if item)])
+
+
+def _get_cv(point: PointVariability) -> float:
+    assert point.cv is not None
+    return point.cv.estimate
+
+
+def _name_point(variability: Variability, point: PointVariability) -> str:
+    return ", ".join(
+        f"{name} = {level}" for name, level in zip(variability.factors, point.levels, strict=True)
+    )
+
+
+def _find_ratio(pair: PairTest) -> GroupEstimate | None:
+    return next((estimate for estimate in pair.test.estimates if estimate.name == "ratio"), None)
+
+
+def _spell_ratio(ratio: GroupEstimate, why: str = "") -> str:
+    """A ratio with its interval; `why` says what keeps its level from being another."""
+    value = ratio.value
+    decimals = max(2, count_decimals((value.high - value.low) / 2))
+    estimate, low, high = (format_fixed(item, decimals) for item in (value.estimate, value.low, value.high))
+    return f"{estimate} ({_name_level(ratio.confidence)} interval {low} to {high}{why and f'; {why}'})"
+
+
+def _name_level(confidence: float) -> str:
+    """A level of ranks or one adjusted by Holm, with a figure or two of what it leaves out."""
+    decimals = count_decimals(100 * (1 - confidence), digits=2 if confidence >= _HIGH_LEVEL else 1)
+    return name_confidence(round(confidence, decimals + 2))
+
+
+def _explain_level(pair: PairTest, ratio: GroupEstimate) -> str:
+    """Why an interval of few design points has the level it has; empty where it has the one asked for.
+
+    The widest interval by ranks goes from the smallest to the largest of all ratios of two points.
+    """
+    highest = 1 - 2 / math.comb(pair.n_first + pair.n_second, pair.n_second)
+    if abs(ratio.confidence - highest) > _ROUNDING:
+        return ""
+    level, points = _name_level(ratio.confidence), f"{pair.n_first} against {pair.n_second} design points"
+    return f"{level} is the highest level that {points} allow"
+
+
+def _phrase_cv(value: Interval, confidence: float) -> str:
+    if np.isfinite(value.high):
+        return format_percent(_percent(value), confidence)
+    decimals = _count_figures(100 * value.estimate, 100 * value.low, least=1)
+    estimate, low = (format_fixed(100 * item, decimals) for item in (value.estimate, value.low))
+    return f"{estimate}% ({name_confidence(confidence)} interval {low}% or more)"
+
+
+def _percent(value: Interval) -> Interval:
+    return Interval(100 * value.estimate, 100 * value.low, 100 * value.high)
+
+
+def _lay_out_points(notes: ResponseNotes, variability: Variability) -> list[str]:
+    scale = choose_scale(notes.unit, max(abs(point.mean) for point in variability.points))
+    mean = f"mean ({scale.unit})" if scale.unit else "mean"
+    level = name_confidence(variability.confidence)
+    header = (
+        *variability.factors, "n", mean, "CV", f"{level} interval", "G1", f"{level} interval", "QCD",
+        "MAD/median", "Q.skew",
+    )  # fmt: skip
+    rows = [header]
+    for point in variability.points[:_MOST_ROWS]:
+        digits = count_decimals(abs(point.mean) * scale.factor, 4)
+        rows.append(
+            (
+                *point.levels,
+                format_count(point.n),
+                format_fixed(point.mean * scale.factor, digits),
+                *_spell_figure(point.cv, "%", 100),
+                *_spell_figure(point.skewness_interval, "", 1),
+                _spell_share(point.dispersion),
+                _spell_share(point.mad_ratio),
+                "-" if point.quartile_skewness is None else format_fixed(point.quartile_skewness, 2),
+            )
+        )
+    lines = lay_out_table(rows, left=len(variability.factors))
+    if len(variability.points) > _MOST_ROWS:
+        lines.append(
+            f"… and {len(variability.points) - _MOST_ROWS} further design points; --json has them all."
+        )
+    lines.append(
+        "QCD: (Q3 − Q1) / (Q3 + Q1); Q.skew: quartile skewness. Both, and MAD, do not heed extremes."
+    )
+    return lines
+
+
+def _spell_figure(value: Interval | None, unit: str, factor: float) -> tuple[str, str]:
+    if value is None:
+        return "-", "-"
+    if not (np.isfinite(value.low) and np.isfinite(value.high)):
+        end, word = (value.low, "more") if np.isfinite(value.low) else (value.high, "less")
+        known = end if np.isfinite(end) else 0.0
+        decimals = _count_figures(value.estimate * factor, known * factor) if unit else 2
+        bound = f"{format_fixed(end * factor, decimals)}{unit} or {word}" if np.isfinite(end) else "anything"
+        return f"{format_fixed(value.estimate * factor, decimals)}{unit}", bound
+    error, values = (value.high - value.low) / 2 * factor, (value.estimate, value.low, value.high)
+    decimals = max(1, count_decimals(error))
+    shown = [
+        format_to_error(item * factor, error)
+        if is_beyond_decimals(error)
+        else format_fixed(item * factor, decimals)
+        for item in values
+    ]
+    return f"{shown[0]}{unit}", f"{shown[1]} to {shown[2]}{unit}"
+
+
+def _spell_share(value: float | None) -> str:
+    return "-" if value is None else f"{format_fixed(100 * value, _count_figures(100 * value))}%"
+
+
+def _list_pairs(item: FactorVariability) -> list[str]:
+    lines = [f"Coefficients of variation between levels of {item.factor}"]
+    reasons: list[str] = []
+    for pair in item.pairs:
+        ratio = _find_ratio(pair)
+        shown = "" if ratio is None else f"ratio {_spell_ratio(ratio)}, "
+        reasons += [] if ratio is None else [_explain_level(pair, ratio)]
+        lines += wrap(
+            f"  {pair.second} / {pair.first}: {shown}adjusted p = {format_p(pair.adjusted_p)}", "    "
+        )
+    for why in dict.fromkeys(filter(None, reasons)):
+        lines += wrap(f"  {why}.", "  ")
+    return lines
+
+
+def collect_warnings(variability: Variability, factors: Sequence[FactorVariability]) -> tuple[str, ...]:
+    """What limits the figures of design points and the comparisons of levels, each once."""
+    wide = sum(
+        point.cv is not None and point.cv.high > _USELESS_RATIO * point.cv.low for point in variability.points
+    )
+    found = [*variability.warnings, *_list_warnings(factors)]
+    if wide:
+        found.append(
+            f"at {wide} of {len(variability.points)} design points the interval of the coefficient of "
+            f"variation spans more than a factor of {_USELESS_RATIO}: observations are too few to know it"
+        )
+    return tuple(dict.fromkeys(found))
+
+
+def _list_warnings(factors: Sequence[FactorVariability]) -> list[str]:
+    """What limits the comparisons of levels, each named with its factor."""
+    found = []
+    for item in factors:
+        for test in (item.deciding, *(pair.test for pair in item.pairs)):
+            found += [f"levels of {item.factor}: {warning}" for warning in test.warnings]
+    return found

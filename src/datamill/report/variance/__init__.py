@@ -1,0 +1,1 @@
+"""Nested variances in text, JSON and figures."""

@@ -1,0 +1,108 @@
+"""Variances of nested measurements as JSON with every digit; null stands for what cannot be known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from datamill.analysis.random_effects.records import Share, VarianceEstimate
+from datamill.analysis.random_effects.within_executions import MeasurementOrder
+from datamill.analysis.versions.variances import VersionVariances
+from datamill.report.tables.interval_json import spell_known
+from datamill.report.variance.answer import choose_variance_scale, phrase_variances
+from datamill.report.variance.text import collect_variance_warnings, phrase_method
+
+
+def format_variances_json(
+    versions: Sequence[VersionVariances],
+    excluded: int,
+    seed: int,
+    notes: Sequence[str] = (),
+    put_aside: Sequence[tuple[str, int]] = (),
+) -> str:
+    """Write the variances of versions as a JSON object; shares are fractions, variances in the unit squared.
+
+    Keys: `schema` (1); `answer`, sentences; `response`, `unit`, `excluded`, `put_aside` (rows by what they
+    are), `confidence`, `seed`, `method`; `versions`, each with `estimate`, `other_method` (of unbalanced
+    data), `impact` and `order`; `warnings`.
+    """
+    first = versions[0].estimate
+    content: dict[str, Any] = {
+        "schema": 1,
+        "answer": phrase_variances(versions, choose_variance_scale(versions)),
+        "response": first.response,
+        "unit": first.unit,
+        "excluded": excluded,
+        "put_aside": dict(put_aside),
+        "confidence": first.confidence,
+        "seed": seed,
+        "method": phrase_method(first),
+        "versions": [spell_version(item) for item in versions],
+        "warnings": [*notes, *collect_variance_warnings(versions)],
+    }
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def spell_version(item: VersionVariances) -> dict[str, Any]:
+    """Write the variances of one version, what its builds cost, and the order of its measurements."""
+    return {
+        "version": item.nested.version,
+        "balanced": item.nested.balanced,
+        "estimate": _spell_estimate(item.estimate),
+        "other_method": None if item.other is None else _spell_estimate(item.other),
+        "impact": {
+            "factor": spell_known(item.impact.factor),
+            "bootstrap": spell_known(item.impact.bootstrap),
+            "between_sd": item.impact.between_sd,
+            "within_sd": item.impact.within_sd,
+            "variation_percent": spell_known(item.impact.variation_percent),
+            "reason": item.impact.reason,
+        },
+        "order": _spell_order(item.order),
+        "warnings": list(item.warnings),
+    }
+
+
+def _spell_estimate(estimate: VarianceEstimate) -> dict[str, Any]:
+    return {
+        "method": estimate.method,
+        "builds": estimate.builds,
+        "executions": estimate.executions,
+        "measurements": estimate.measurements,
+        "n": estimate.n,
+        "mean": spell_known(estimate.mean),
+        "df": estimate.df,
+        "paper_mean": spell_known(estimate.paper_mean),
+        "mean_squares": estimate.mean_squares,
+        "variances": estimate.components,
+        "unknown": estimate.unknown,
+        "uncertainty": _spell_shares(estimate.uncertainty),
+        "variation": _spell_shares(estimate.variation),
+    }
+
+
+def _spell_shares(shares: Sequence[Share]) -> dict[str, dict[str, float]]:
+    return {
+        share.level: {"estimate": share.estimate, "low": share.low, "high": share.high} for share in shares
+    }
+
+
+def _spell_order(order: MeasurementOrder) -> dict[str, Any]:
+    trend = order.trend
+    return {
+        "executions": order.executions,
+        "alpha": order.alpha,
+        "method": order.method,
+        "autocorrelation": order.autocorrelation,
+        "trend": None
+        if trend is None
+        else {
+            "first": trend.first,
+            "difference": trend.difference,
+            "percent": trend.percent,
+            "p": trend.p,
+            "more_warmup": trend.settles,
+            "shift": trend.shift,
+        },
+    }

@@ -1,0 +1,273 @@
+"""Variances of nested measurements as plain text: the answer, means, levels, impact, warnings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from datamill.analysis.random_effects.impact import DRAWS
+from datamill.analysis.random_effects.records import Share, VarianceEstimate
+from datamill.analysis.records import Interval
+from datamill.analysis.versions.variances import VersionVariances
+from datamill.report.tables.layout import lay_out_table, wrap
+from datamill.report.tables.left_out_text import list_left_out
+from datamill.report.variance.answer import (
+    choose_variance_scale,
+    phrase_variances,
+    spell_percent,
+)
+from datamill.report.words.numbers import (
+    Scale,
+    count_decimals,
+    format_count,
+    format_fixed,
+    format_mean_count,
+    format_to_error,
+    name_confidence,
+)
+
+#: More rows than this are for --json.
+_MOST_VERSIONS = 30
+
+
+def format_variances(
+    versions: Sequence[VersionVariances],
+    excluded: int,
+    notes: Sequence[str] = (),
+    put_aside: Sequence[tuple[str, int]] = (),
+    *,
+    verbose: bool = False,
+) -> str:
+    """Lay out the variances of versions for a terminal of 100 columns; the first lines are the answer.
+
+    `notes` are warnings about the data besides those of the estimates; `excluded` counts invalid rows, and
+    `put_aside` those that are no observations, by what they are. `verbose` adds the paper's interval and
+    mean squares.
+    """
+    scale = choose_variance_scale(versions)
+    shown = versions[:_MOST_VERSIONS]
+    first = versions[0].estimate
+    lines = []
+    for sentence in phrase_variances(versions, scale):
+        lines += wrap(sentence, "")
+    unit = f" ({scale.unit})" if scale.unit else ""
+    lines += ["", f"Means of {first.response}{unit}", "", *_lay_out_means(shown, scale, verbose=verbose)]
+    lines += [
+        "",
+        f"Variance of {first.response}{unit} by level",
+        "",
+        *_lay_out_levels(shown, scale, verbose=verbose),
+    ]
+    text = "S²: mean square, which holds what chance of the levels below adds; " if verbose else ""
+    text += (
+        "SD: standard deviation of the level by itself. Shares are of the variance of the mean (uncertainty) "
+        "and of a single measurement (variation)."
+    )
+    lines += wrap(text)
+    if any(item.impact.factor is not None for item in shown):
+        lines += ["", "Impact of builds (1: none)", "", *_lay_out_impact(shown)]
+    if any(item.other is not None for item in shown):
+        lines += ["", f"Unbalanced data, by both methods{unit}", "", *_lay_out_methods(shown, scale)]
+    if len(versions) > len(shown):
+        lines.append(f"… and {len(versions) - len(shown)} further versions; --json has them all.")
+    lines += ["", *list_notes(versions, excluded, put_aside, verbose=verbose)]
+    for note in notes:
+        lines += wrap(f"Warning: {note}.", "  ")
+    return "\n".join(lines)
+
+
+def list_notes(
+    versions: Sequence[VersionVariances],
+    excluded: int,
+    put_aside: Sequence[tuple[str, int]] = (),
+    *,
+    verbose: bool = False,
+) -> list[str]:
+    """Method, what is left out, what cannot be known, and warnings."""
+    first = versions[0].estimate
+    lines = wrap(f"Method: {phrase_method(first, verbose=verbose)}.", "  ")
+    lines += list_left_out(excluded, put_aside)
+    for text in _gather_texts(versions, lambda item: tuple(item.estimate.unknown.values())):
+        lines += wrap(f"Not known: {text}.", "  ")
+    for text in collect_variance_warnings(versions):
+        lines += wrap(f"Warning: {text}.", "  ")
+    return lines
+
+
+def phrase_method(estimate: VarianceEstimate, *, verbose: bool = False) -> str:
+    """How mean, variances and intervals were found."""
+    top = next(iter(estimate.mean_squares))
+    level = name_confidence(estimate.confidence)
+    of_paper = (
+        ", that of the paper (EPEW 2006, equation 17) is normal and adds all mean squares" if verbose else ""
+    )
+    return (
+        f"{estimate.method}; {level} interval of the mean by Student's t over {top}s{of_paper}; shares by "
+        "generalised confidence intervals from chi-square pivots, with the degrees of freedom that heavy "
+        "tails leave"
+    )
+
+
+def collect_variance_warnings(versions: Sequence[VersionVariances]) -> tuple[str, ...]:
+    """What limits the answer, each once, with the versions that it is about where these are several."""
+    return tuple(_gather_texts(versions, lambda item: item.warnings))
+
+
+def _gather_texts(
+    versions: Sequence[VersionVariances], choose: Callable[[VersionVariances], Sequence[str]]
+) -> list[str]:
+    """Sentences of all versions, each once, with the versions that it is about where not of all."""
+    about: dict[str, list[str]] = {}
+    for item in versions:
+        for text in choose(item):
+            about.setdefault(text, []).append(item.nested.version)
+    texts = []
+    for text, names in about.items():
+        if len(versions) == 1 or len(names) == len(versions):
+            texts.append(text)
+        else:
+            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            texts.append(f"{', '.join(names[:3])}{more}: {text}")
+    return texts
+
+
+def _lay_out_means(versions: Sequence[VersionVariances], scale: Scale, *, verbose: bool) -> list[str]:
+    level = name_confidence(versions[0].estimate.confidence)
+    numbers = ("builds", "executions", "measurements", "values")
+    rows: list[tuple[str, ...]] = [("version", *numbers, "mean", f"{level} interval", "df", "equation 17")]
+    for item in versions:
+        estimate = item.estimate
+        rows.append(
+            (
+                estimate.version,
+                format_count(estimate.builds),
+                format_mean_count(estimate.executions, f"{estimate.executions:.2f}"),
+                format_mean_count(estimate.measurements, f"{estimate.measurements:.2f}"),
+                format_count(estimate.n),
+                *_spell_interval(estimate.mean, scale),
+                f"{estimate.df:.3g}",
+                _spell_interval(estimate.paper_mean, scale)[1],
+            )
+        )
+    if not verbose:
+        rows = [row[:-1] for row in rows]
+    meaning = "Executions are those of each build, measurements those in each execution."
+    return [*lay_out_table(rows, left=1), meaning]
+
+
+def _spell_interval(value: Interval, scale: Scale) -> tuple[str, str]:
+    error = (value.high - value.low) / 2 * scale.factor
+    estimate, low, high = (
+        format_to_error(number * scale.factor, error) for number in (value.estimate, value.low, value.high)
+    )
+    return estimate, f"{low} to {high}"
+
+
+def _lay_out_levels(versions: Sequence[VersionVariances], scale: Scale, *, verbose: bool) -> list[str]:
+    level = name_confidence(versions[0].estimate.confidence)
+    rows: list[tuple[str, ...]] = [
+        ("level", "S²", "SD", "% of mean", "uncertainty", level, "variation", level)
+    ]
+    for item in versions:
+        estimate = item.estimate
+        uncertainty = {share.level: share for share in estimate.uncertainty}
+        variation = {share.level: share for share in estimate.variation}
+        for name, variance in estimate.components.items():
+            rows.append(
+                (
+                    name,
+                    _spell_square(estimate.mean_squares[name], scale),
+                    _spell_figures(math.sqrt(variance) * scale.factor),
+                    _spell_relative(math.sqrt(variance), estimate),
+                    *_spell_share(uncertainty.get(name)),
+                    *_spell_share(variation.get(name)),
+                )
+            )
+    if not verbose:
+        rows = [(row[0], *row[2:]) for row in rows]
+    lines = lay_out_table(rows, left=1)
+    if len(versions) == 1:
+        return lines
+    # A name of any length stands on a line of its own: the table has no room beside it.
+    head, rest = lines[:2], iter(lines[2:])
+    for item in versions:
+        head.append(f"{item.estimate.version}:")
+        head += [next(rest) for _ in item.estimate.components]
+    return head
+
+
+def _spell_square(value: float, scale: Scale) -> str:
+    square = value * scale.factor**2
+    return format_fixed(square, count_decimals(square, 4)) if 1e-3 <= square < 1e7 else f"{square:.4g}"
+
+
+def _spell_figures(value: float) -> str:
+    return format_fixed(value, count_decimals(value, 3)) if value else "0"
+
+
+def _spell_relative(deviation: float, estimate: VarianceEstimate) -> str:
+    mean = abs(estimate.mean.estimate)
+    if not mean:
+        return "-"
+    percent = 100 * deviation / mean
+    return f"{_spell_figures(percent) if percent < 1e6 else f'{percent:.3g}'}%"
+
+
+def _spell_share(share: Share | None) -> tuple[str, str]:
+    if share is None:
+        return "-", "-"
+    return spell_percent(share.estimate), f"{spell_percent(share.low)} to {spell_percent(share.high)}"
+
+
+def _lay_out_impact(versions: Sequence[VersionVariances]) -> list[str]:
+    level = f"{name_confidence(versions[0].estimate.confidence)} interval"
+    rows = [("version", "impact factor", level, "bootstrap", "variation by builds", level)]
+    for item in versions:
+        impact = item.impact
+        factor, percent, bootstrap = impact.factor, impact.variation_percent, impact.bootstrap
+        rows.append(
+            (
+                item.nested.version,
+                *(("-", "-") if factor is None else (f"{factor.estimate:.2f}", _spell_range(factor, 2))),
+                "-" if bootstrap is None else _spell_range(bootstrap, 2),
+                *(
+                    ("-", "-")
+                    if percent is None
+                    else (f"{percent.estimate:.3g}%", f"{percent.low:.3g}% to {percent.high:.3g}%")
+                ),
+            )
+        )
+    text = (
+        "Impact factor: standard deviation of execution means from different builds over that from the same "
+        f"build; interval by chi-square pivots, and by bootstrap over builds ({DRAWS} draws, seed "
+        f"{versions[0].impact.seed}). Variation by builds: their standard deviation in percent of the mean."
+    )
+    return [*lay_out_table(rows, left=1), *wrap(text)]
+
+
+def _spell_range(value: Interval, decimals: int) -> str:
+    return f"{value.low:.{decimals}f} to {value.high:.{decimals}f}"
+
+
+def _lay_out_methods(versions: Sequence[VersionVariances], scale: Scale) -> list[str]:
+    levels = tuple(versions[0].estimate.components)
+    level = name_confidence(versions[0].estimate.confidence)
+    rows = [("version", "method", "mean", f"{level} interval", *(f"SD {name}" for name in levels))]
+    for item in versions:
+        if item.other is None:
+            continue
+        for estimate in (item.estimate, item.other):
+            rows.append(
+                (
+                    estimate.version,
+                    "REML" if estimate.method.startswith("restricted") else "means",
+                    *_spell_interval(estimate.mean, scale),
+                    *(
+                        _spell_figures(math.sqrt(estimate.components[name]) * scale.factor)
+                        if name in estimate.components
+                        else "-"
+                        for name in levels
+                    ),
+                )
+            )
+    return lay_out_table(rows, left=2)

@@ -1,1 +1,0 @@
-"""The verbs of `analyze` as text and as JSON."""

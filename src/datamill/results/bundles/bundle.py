@@ -1,0 +1,435 @@
+"""The bundle: a self-contained folder that holds an experiment and everything it produced."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, TypeVar
+
+import msgspec
+import polars as pl
+
+from datamill.design.garbage_pause import pause_garbage_collection
+from datamill.design.records import Design, DesignFactor, PlannedTrial
+from datamill.experiment.errors import InputError
+from datamill.experiment.file.parse import parse_experiment
+from datamill.experiment.records import Experiment
+from datamill.protocol.trial import TrialRecord
+from datamill.results.bundles.bundle_head import BUNDLE_FORMAT as BUNDLE_FORMAT
+from datamill.results.bundles.bundle_head import BundleFactor as BundleFactor
+from datamill.results.bundles.bundle_head import BundleHead as BundleHead
+from datamill.results.bundles.bundle_head import BundlePackage as BundlePackage
+from datamill.results.bundles.decisions import Decision, append_decision, list_needed_trials, read_decisions
+from datamill.results.tables.table import build_table
+from datamill.results.tables.table_files import read_table_file
+from datamill.results.trials.log import append_records, measure_log, read_log
+from datamill.results.trials.record_checks import find_impossible, find_misfit
+
+_T = TypeVar("_T")
+READ_FORMATS = (1, 2)
+#: The first format of which each line of the log carries a checksum.
+_SEALED_FORMAT = 2
+#: Time that the worker of a killed command gets to end its trial.
+_LOCK_WAIT_S = 5.0
+#: Key in the table's file by which it says how many bytes the log had when the table was made of it.
+_LOG_BYTES = "datamill.log_bytes"
+#: Rows up to which the table is written as CSV too: a larger one is hundreds of megabytes that few can open.
+MOST_CSV_ROWS = 100_000
+
+
+class _Format(msgspec.Struct, frozen=True):
+    """What a head of any format says first."""
+
+    format: int
+
+
+class _DesignFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Content of `design.json`."""
+
+    kind: str
+    seed: int
+    replicates: int
+    factors: tuple[DesignFactor, ...]
+    trials: tuple[PlannedTrial, ...]
+    construction: str = ""
+    resolution: int = 0
+    generators: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    efficiency: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """An opened bundle: its folder, and the question and plan that never change."""
+
+    folder: Path
+    head: BundleHead
+    experiment: Experiment
+    design: Design
+
+    @property
+    def of_fleet(self) -> bool:
+        """Whether a fleet ran the experiment: then this is a copy of what the coordinator has."""
+        return (self.folder / "fleet.json").is_file()
+
+    @property
+    def log_file(self) -> Path:
+        """Append-only log of trial records."""
+        return self.folder / "log.jsonl"
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What an older format lacks, in words."""
+        if self.head.format >= _SEALED_FORMAT:
+            return ()
+        return (
+            "an older datamill made this bundle: the lines of its log carry no checksums, so that a change "
+            "to them would not be noticed",
+        )
+
+    @property
+    def decisions_file(self) -> Path:
+        """Append-only list of what a sequential experiment decided after each batch."""
+        return self.folder / "decisions.jsonl"
+
+    @property
+    def table_file(self) -> Path:
+        """The tidy table, made from the log when the command that runs the experiment ends."""
+        return self.folder / "table.parquet"
+
+    @property
+    def has_table(self) -> bool:
+        """Whether the table holds all of the log: a command that was killed leaves none, or an old one.
+
+        The table says how long the log was. Where it does not, the younger file counts, which a copy of the
+        folder need not be by right.
+        """
+        if not self.table_file.is_file():
+            return False
+        with suppress(pl.exceptions.PolarsError):
+            told = pl.read_parquet_metadata(self.table_file).get(_LOG_BYTES)
+            if told is not None:
+                return told == str(self.log_file.stat().st_size if self.log_file.is_file() else 0)
+        return not self.log_file.is_file() or (
+            self.table_file.stat().st_mtime_ns >= self.log_file.stat().st_mtime_ns
+        )
+
+    @property
+    def artifacts(self) -> Path:
+        """Collected archives and the phases' output, one folder an attempt."""
+        return self.folder / "artifacts"
+
+    @property
+    def work(self) -> Path:
+        """Scratch space and caches of the worker; worthless once the experiment has ended."""
+        return self.folder / ".work"
+
+    @property
+    def report_file(self) -> Path:
+        """The report page."""
+        return self.folder / "report.html"
+
+    def read_records(self) -> list[TrialRecord]:
+        """Return all trial records in the order in which they arrived, each attempt once.
+
+        Raises:
+            InputError: when the log is damaged, or holds a record that does not fit its planned trial.
+        """
+        planned = {trial.trial_id: trial for trial in self.design.trials}
+        packages = {item.name: item.sha256 for item in self.head.packages}
+        seen: set[tuple[str, int]] = set()
+        records = []
+        for record in read_log(self.log_file, sealed=self.head.format >= _SEALED_FORMAT):
+            key = (record.trial_id, record.attempt)
+            if key in seen:
+                continue
+            seen.add(key)
+            records.append(record)
+            trial = planned.get(record.trial_id)
+            if trial is None:
+                raise self._refuse_record(record, "was never planned")
+            misfit = find_misfit(
+                record,
+                trial,
+                experiment=self.experiment.name,
+                package_sha256=packages.get(trial.package),
+            )
+            if not misfit and record.outcome == "completed":
+                misfit = find_impossible(record)
+            if misfit:
+                raise self._refuse_record(record, misfit)
+        return records
+
+    def _refuse_record(self, record: TrialRecord, reason: str) -> InputError:
+        return InputError(
+            f"the record of trial {record.trial_id}, attempt {record.attempt}, {reason}",
+            where=str(self.log_file),
+            remedy="Restore the log from a copy. Without one, keep a copy as it is and replace the record's "
+            "line by an empty one: --resume attempts its trial again.",
+        )
+
+    def append_records(self, records: Sequence[TrialRecord]) -> None:
+        """Add trial records and return when they are on disk.
+
+        Raises:
+            OSError: when the disk is full or fails; nothing that was there before is lost.
+        """
+        append_records(self.log_file, records)
+
+    def read_decisions(self) -> tuple[Decision, ...]:
+        """Return what was decided after each batch; nothing unless the experiment is sequential.
+
+        Raises:
+            InputError: when the list is damaged.
+        """
+        return read_decisions(self.decisions_file)
+
+    def append_decision(self, decision: Decision) -> None:
+        """Add a decision and return when it is on disk.
+
+        Raises:
+            OSError: when the disk is full or fails.
+        """
+        append_decision(self.decisions_file, decision)
+
+    def list_needed_trials(self) -> tuple[PlannedTrial, ...]:
+        """Return the planned trials in run order, less those that a decision to stop made needless.
+
+        Raises:
+            InputError: when the list of decisions is damaged.
+        """
+        return list_needed_trials(self.experiment, self.design, self.read_decisions())
+
+    def read_table(self) -> pl.DataFrame:
+        """Return the tidy table from its file, or where that is not up to date from the log.
+
+        Raises:
+            InputError: no trial has ended yet, the log is damaged, or the file is no table.
+        """
+        if self.has_table:
+            return read_table_file(self.table_file)
+        records = self.read_records()
+        if not records:
+            raise InputError(
+                "no trial of this experiment has ended yet",
+                where=str(self.folder),
+                remedy=f"Continue it with datamill run --resume {self.folder}.",
+            )
+        return self.build_table(records)
+
+    def build_table(self, records: Sequence[TrialRecord]) -> pl.DataFrame:
+        """Return the tidy table of these records; nothing is written.
+
+        Raises:
+            InputError: when a record is of a trial that the design does not plan.
+        """
+        with pause_garbage_collection():
+            return build_table(self.experiment, self.design, records)
+
+    def write_table(self, records: Sequence[TrialRecord], *, always_csv: bool = False) -> pl.DataFrame:
+        """Write the tidy table of these records as `table.parquet` and `table.csv`, and return it.
+
+        Beyond `MOST_CSV_ROWS` rows there is no `table.csv`, unless `always_csv`.
+
+        Raises:
+            InputError: when a record is of a trial that the design does not plan.
+            OSError: when the disk is full or the folder cannot be written; the old tables stay.
+        """
+        table = self.build_table(records)
+        # A log that holds other records, more by now perhaps, is not what the table was made of.
+        lines, log_bytes = measure_log(self.log_file)
+        metadata = {_LOG_BYTES: str(log_bytes)} if lines == len(records) else None
+        _replace_table(self.table_file, lambda handle: table.write_parquet(handle, metadata=metadata))
+        csv = self.folder / "table.csv"
+        if always_csv or table.height <= MOST_CSV_ROWS:
+            _replace_table(csv, table.write_csv)
+        else:
+            csv.unlink(missing_ok=True)
+        return table
+
+
+def create_bundle(
+    folder: Path,
+    *,
+    text: str,
+    experiment: Experiment,
+    design: Design,
+    head: BundleHead,
+    archives: Mapping[str, Path],
+) -> Bundle:
+    """Make a bundle; `archives` maps a file of the bundle, as its head names it, to what is moved there.
+
+    It is made beside its place and moved there whole: a crash leaves no half of a bundle in the way.
+
+    Raises:
+        InputError: when the folder exists and is not empty.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise InputError("this is not a folder", where=str(folder), remedy="Name another one with --out.")
+    if folder.exists() and any(folder.iterdir()):
+        raise InputError(
+            "the folder exists and is not empty",
+            where=str(folder),
+            remedy="Name another one with --out, or continue an interrupted experiment with --resume.",
+        )
+    draft = folder.with_name(f".{folder.name}.draft")
+    shutil.rmtree(draft, ignore_errors=True)
+    (draft / "packages").mkdir(parents=True)
+    (draft / "artifacts").mkdir()
+    packed = [item.file for item in (*head.packages, *head.loads)] + [item.file for item in head.factors]
+    for file in packed:
+        (draft / file).parent.mkdir(exist_ok=True)
+        archives[file].replace(draft / file)
+    fixed = {"experiment.toml": text.encode(), "design.json": msgspec.json.encode(design)}
+    for name, content in fixed.items():
+        _write_file(draft / name, content)
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in fixed.items()}
+    head = msgspec.structs.replace(head, sha256=digests)
+    _write_file(draft / "bundle.json", msgspec.json.format(msgspec.json.encode(head)) + b"\n")
+    draft.rename(folder)
+    return Bundle(folder, head, experiment, design)
+
+
+def open_bundle(folder: Path) -> Bundle:
+    """Open a bundle.
+
+    Raises:
+        InputError: when the folder is not a bundle, or one of another format, or is damaged.
+    """
+    head_file = folder / "bundle.json"
+    if not head_file.is_file():
+        raise InputError(
+            "this is not a bundle: it has no bundle.json",
+            where=str(folder),
+            remedy="Name the folder that `datamill run` made.",
+        )
+    # A newer format may have fields that this one does not know.
+    told = _read(head_file)
+    found = _decode(told, _Format, head_file).format
+    if found not in READ_FORMATS:
+        raise InputError(
+            f"the bundle has format {found}, this datamill reads {' and '.join(map(str, READ_FORMATS))}",
+            where=str(head_file),
+            remedy="Open it with the datamill that made it, or a newer one.",
+        )
+    head = _decode(told, BundleHead, head_file)
+    fixed = {name: _read(folder / name) for name in ("experiment.toml", "design.json")}
+    for name, content in fixed.items():
+        if hashlib.sha256(content).hexdigest() != head.sha256.get(name):
+            raise InputError(
+                "the file was changed after the experiment had begun",
+                where=str(folder / name),
+                remedy="Question and plan are fixed before data: restore it, or begin a new experiment.",
+            )
+    design = Design(
+        **msgspec.structs.asdict(_decode(fixed["design.json"], _DesignFile, folder / "design.json"))
+    )
+    experiment = parse_experiment(fixed["experiment.toml"].decode(), name=str(folder / "experiment.toml"))
+    return Bundle(folder, head, experiment, design)
+
+
+def _decode(content: bytes, kind: type[_T], file: Path) -> _T:
+    """Return the record that a JSON file of a bundle holds."""
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise _report_damage(file, str(error)) from None
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise _report_damage(file, error.strerror or str(error)) from None
+
+
+def _report_damage(file: Path, reason: str) -> InputError:
+    return InputError(
+        f"the bundle is damaged: {reason[:1].lower()}{reason[1:]}",
+        where=str(file),
+        remedy="Copy the folder again from where it is whole.",
+    )
+
+
+@contextmanager
+def lock_bundle(bundle: Bundle) -> Iterator[int]:
+    """Hold the bundle for this process and whoever inherits the yielded descriptor; a crash releases it.
+
+    The worker of a killed command holds it until its trial's processes are gone, so this waits for a moment.
+
+    Raises:
+        InputError: when another process is running it.
+    """
+    handle = os.open(bundle.folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    deadline_s = time.monotonic() + _LOCK_WAIT_S
+    try:
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= deadline_s:
+                    raise InputError(
+                        "another datamill is running this experiment",
+                        where=str(bundle.folder),
+                        remedy="Wait until it has ended.",
+                    ) from None
+                time.sleep(0.05)
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _replace_table(path: Path, write: Callable[[BinaryIO], None]) -> None:
+    """Let `write` make a file that can be made again from the log; the old one stays until it is whole."""
+    partial = path.with_name(f".{path.name}")
+    try:
+        with partial.open("wb") as handle:
+            try:
+                write(handle)
+            except pl.exceptions.PolarsError as error:
+                # Polars hides the cause of a failed write; a sound table fails for want of room.
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
+        partial.replace(path)
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file so that whoever looks finds the old one or the new one, whole.
+
+    Raises:
+        OSError: when the disk is full or the folder cannot be written; the old file stays.
+    """
+    partial = path.with_name(f".{path.name}")
+    try:
+        with partial.open("wb") as handle:
+            handle.write(content)
+            handle.flush()
+            os.fsync(handle.fileno())
+        partial.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        # Whoever reads the message knows the file, not its draft.
+        error.filename, error.filename2 = str(path), None
+        raise
+
+
+def _write_file(path: Path, content: bytes) -> None:
+    """Write a file that must be there, whole, even after a power cut."""
+    replace_file(path, content)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

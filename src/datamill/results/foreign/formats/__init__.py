@@ -1,0 +1,1 @@
+"""Formats of other tools, one file a tool: from a file's content to executions."""

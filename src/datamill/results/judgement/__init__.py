@@ -1,0 +1,1 @@
+"""What records are worth: validity, doubts, warnings, costs, noise."""

@@ -1,0 +1,1 @@
+"""The tidy table: built from records, read from files, checked."""

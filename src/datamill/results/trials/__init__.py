@@ -1,0 +1,1 @@
+"""Trial records: the log that keeps them, whether they fit their plan, responses in them."""

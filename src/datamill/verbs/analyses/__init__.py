@@ -1,0 +1,1 @@
+"""What all analyses have in common: they can be read, drawn, written as a page."""

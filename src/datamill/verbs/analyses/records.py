@@ -1,0 +1,177 @@
+"""What every analysis can do: be read, drawn, written as a page, taken apart."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import TypedDict
+
+from datamill.analysis.model_data.observations import Observations
+from datamill.analysis.model_data.question import Question
+from datamill.experiment.errors import InputError
+from datamill.report.figures.figure import Figure, shorten_figure
+from datamill.report.page.analysis_page import Section, render_analysis_page
+from datamill.report.tables.layout import wrap
+from datamill.report.words.short_names import apply_short_names, use_short_names
+from datamill.verbs.inputs.arguments import refuse_unknown, take_name, take_names, take_whole
+
+
+class Asked(TypedDict, total=False):
+    """What is asked of the data; the options of the same names of `datamill analyze`."""
+
+    response: str
+    factors: Sequence[str]
+    covariates: Sequence[str]
+    formula: str
+    order: int | None
+    trial: str
+    run_order: str
+    blocks: Sequence[str]
+
+
+def build_question(asked: Asked, verb: Callable[..., object]) -> Question:
+    """Return the question that a verb was asked as a record.
+
+    Raises:
+        InputError: the verb has no such argument, or one is not of its kind.
+    """
+    refuse_unknown(verb, asked, Asked.__annotations__)
+    return Question(
+        response=take_name("response", asked.get("response")),
+        factors=take_names("factors", asked.get("factors")),
+        covariates=take_names("covariates", asked.get("covariates")),
+        formula=take_name("formula", asked.get("formula")),
+        order=take_whole("order", asked.get("order"), 1),
+        trial=take_name("trial", asked.get("trial")),
+        run_order=take_name("run_order", asked.get("run_order")),
+        blocks=take_names("blocks", asked.get("blocks")),
+    )
+
+
+def build_groups_question(asked: Asked, verb: Callable[..., object]) -> Question:
+    """Return the question that a verb without a model was asked: one about groups.
+
+    Raises:
+        InputError: as `build_question`, or it asks for covariates or interactions.
+    """
+    question = build_question(asked, verb)
+    if question.covariates:
+        raise _refuse_model(verb, f"does not heed covariates ({', '.join(question.covariates)})")
+    if question.order is not None:
+        raise _refuse_model(verb, "has no interactions, and so no order of them")
+    return question
+
+
+def refuse_covariates(observations: Observations, verb: Callable[..., object]) -> None:
+    """Refuse covariates that a formula asks for, from a verb without a model.
+
+    Raises:
+        InputError: there are some.
+    """
+    if observations.covariates:
+        names = ", ".join(item.name for item in observations.covariates)
+        raise _refuse_model(verb, f"does not heed covariates ({names})")
+
+
+def _refuse_model(verb: Callable[..., object], why: str) -> InputError:
+    return InputError(
+        f"{verb.__name__} compares groups and {why}",
+        remedy="Leave them out (of a formula: C(column) makes numbers levels), or ask anova or quantiles, "
+        "which adjust for them.",
+    )
+
+
+class Analysis(ABC):
+    """The result of a verb; `print` shows what the command prints."""
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """What was analysed, for the head of a page."""
+
+    @property
+    @abstractmethod
+    def lead(self) -> tuple[str, ...]:
+        """The answer in sentences."""
+
+    @property
+    @abstractmethod
+    def warnings(self) -> tuple[str, ...]:
+        """What limits the answer."""
+
+    @abstractmethod
+    def text(self) -> str:
+        """The result for a terminal of 100 columns."""
+
+    def full_text(self) -> str:
+        """The same with what only specialists look for."""
+        return self.text()
+
+    @abstractmethod
+    def numbers_json(self) -> str:
+        """The numbers of the result as JSON with every digit; an object."""
+
+    def json(self) -> str:
+        """The result as JSON: `schema` (1), `answer` (sentences), the numbers, `warnings`."""
+        numbers = json.loads(self.numbers_json())
+        warnings = (*self.warnings, *numbers.pop("warnings", ()))
+        for name in ("schema", "answer"):
+            numbers.pop(name, None)
+        content = {
+            "schema": 1,
+            "answer": list(self.lead),
+            **numbers,
+            "warnings": list(dict.fromkeys(warnings)),
+        }
+        return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+
+    @abstractmethod
+    def drawings(self) -> tuple[Callable[[], Figure], ...]:
+        """What draws the figures, the most important one first; each may raise InputError."""
+
+    def label_groups(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Factors with the names of their levels, which are shortened to what differs where they are long."""
+        return ()
+
+    def show(self, *, verbose: bool = False) -> str:
+        """The text as the command prints it, with long names of levels shortened."""
+        with use_short_names(self.label_groups()) as notes:
+            text = self.full_text() if verbose else self.text()
+        return "\n".join((text, *(line for note in notes for line in wrap(note, "  "))))
+
+    def figures(self) -> tuple[Figure, ...]:
+        """The figures that can be drawn, the most important one first."""
+        return self._draw_possible()[0]
+
+    def page(self) -> str:
+        """The result as one HTML page that needs nothing but itself; it says which figures it lacks."""
+        with use_short_names(self.label_groups()) as notes:
+            figures, reasons = self._draw_possible()
+            figures = tuple(shorten_figure(figure) for figure in figures)
+            sections = [Section("The numbers", sentences=notes, tables=(self._drop_lead(),))]
+            if figures or reasons:
+                sections.insert(0, Section("The picture", sentences=reasons, figures=figures))
+            lead = [apply_short_names(sentence) for sentence in self.lead]
+            warnings = [apply_short_names(sentence) for sentence in self.warnings]
+            return render_analysis_page(self.title, lead, sections, warnings)
+
+    def _drop_lead(self) -> str:
+        """The text without its first sentences where they are those of the lead."""
+        text = self.text()
+        head, _, rest = text.partition("\n\n")
+        said = " ".join(apply_short_names(" ".join(self.lead)).split())
+        return rest if rest and " ".join(head.split()) in said else text
+
+    def _draw_possible(self) -> tuple[tuple[Figure, ...], tuple[str, ...]]:
+        figures, reasons = [], []
+        for draw in self.drawings():
+            try:
+                figures.append(draw())
+            except InputError as error:
+                reasons.append(f"A figure is left out: {error.message}.")
+        return tuple(figures), tuple(dict.fromkeys(reasons))
+
+    def __str__(self) -> str:
+        """The result as text."""
+        return self.show()

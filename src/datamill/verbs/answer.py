@@ -1,0 +1,66 @@
+"""`answer`: what an experiment says, from its bundle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from datamill.analysis.answer.experiment_analysis import ExperimentAnalysis, analyze_experiment
+from datamill.experiment.errors import InputError
+from datamill.protocol.trial import TrialRecord
+from datamill.report.experiment.experiment_answer import phrase_experiment
+from datamill.report.experiment.experiment_page import ReportPage, render_report
+from datamill.report.experiment.json import format_experiment_json
+from datamill.report.records import Answer
+from datamill.results.bundles.bundle import Bundle, open_bundle
+from datamill.results.bundles.trial_summary import TrialSummary, summarize_trials
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExperimentAnswer:
+    """What an experiment says: `answer` in sentences, `analysis` as records; `trials` is how they went.
+
+    `print` shows the sentences, as `datamill report` does.
+    """
+
+    analysis: ExperimentAnalysis
+    answer: Answer
+    trials: TrialSummary
+
+    def json(self) -> str:
+        """All figures with every digit; what `datamill report --json` prints."""
+        return format_experiment_json(self.analysis, self.answer, self.trials)
+
+    def report(self) -> ReportPage:
+        """The report as one HTML page that needs nothing but itself."""
+        return render_report(self.analysis, self.trials)
+
+    def __str__(self) -> str:
+        """The question, the answer, what else mattered, and warnings."""
+        return "\n".join(self.answer.lines())
+
+
+def answer(bundle: str | Path) -> ExperimentAnswer:
+    """Answer the question of an experiment from its bundle, finished or not; nothing is written.
+
+    Raises:
+        InputError: there is no bundle at this path, or it is damaged; says where and what to do.
+    """
+    if not isinstance(bundle, (str, Path)):
+        raise InputError(
+            f"{type(bundle).__name__} is not the path of a bundle",
+            remedy="Name the folder that datamill run made.",
+        )
+    opened = open_bundle(Path(bundle))
+    records = opened.read_records()
+    return answer_records(opened, records, opened.build_table(records))
+
+
+def answer_records(bundle: Bundle, records: Sequence[TrialRecord], table: pl.DataFrame) -> ExperimentAnswer:
+    """Answer the question of a bundle from its records and the tidy table that was made of them."""
+    trials = summarize_trials(bundle, records, table)
+    analysis = analyze_experiment(bundle.experiment, bundle.design, table)
+    return ExperimentAnswer(analysis, phrase_experiment(analysis, trials), trials)

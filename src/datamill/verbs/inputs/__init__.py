@@ -1,0 +1,1 @@
+"""What verbs are given: arguments, tables, bundles, versions."""
