@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .cache import cache_folder, lock_folder
-from .unavailable import GuestUnavailableError
+from datamill.guests.cache import cache_folder, lock_folder
+from datamill.guests.unavailable import GuestUnavailableError
 
 #: Names a mirror of Debian's archive, for hosts that have no Debian themselves.
 MIRROR_VARIABLE = "DATAMILL_DEBIAN_MIRROR"

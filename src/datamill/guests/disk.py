@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import cast
 
-from .unavailable import GuestUnavailableError
+from datamill.guests.unavailable import GuestUnavailableError
 
 _LOG_MAGIC = 0x6A736677736872
 _DISCARD = 4

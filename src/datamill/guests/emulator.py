@@ -6,7 +6,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from .unavailable import GuestUnavailableError
+from datamill.guests.unavailable import GuestUnavailableError
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from .cache import cache_folder
-from .cpio import CpioArchive
-from .kernel import find_busybox, find_kernel, list_modules, read_module
+from datamill.guests.cache import cache_folder
+from datamill.guests.cpio import CpioArchive
+from datamill.guests.kernel import find_busybox, find_kernel, list_modules, read_module
 
 SCRIPTS = Path(__file__).with_name("scripts")
 NEEDED_MODULES = (

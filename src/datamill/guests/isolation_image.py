@@ -11,9 +11,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from .cpio import CpioArchive
-from .kernel import find_kernel, list_modules, read_module
-from .root_disk import COMPILER_PACKAGES, build_root_disk
+from datamill.guests.cpio import CpioArchive
+from datamill.guests.kernel import find_kernel, list_modules, read_module
+from datamill.guests.root_disk import COMPILER_PACKAGES, build_root_disk
 
 #: Version of the folder's layout; the worker reads no other (`crates/worker/src/guest/machine/image.rs`).
 IMAGE_SCHEMA = 1

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from .archive import open_archive
-from .cache import cache_folder, make_once
-from .unavailable import GuestUnavailableError
+from datamill.guests.archive import open_archive
+from datamill.guests.cache import cache_folder, make_once
+from datamill.guests.unavailable import GuestUnavailableError
 
 PACKAGES = {"x86_64": "linux-image-cloud-amd64", "aarch64": "linux-image-cloud-arm64"}
 

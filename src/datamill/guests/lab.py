@@ -12,10 +12,10 @@ from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
-from .disk import make_disk
-from .emulator import MachineModel
-from .image import GuestImage
-from .machine import Guest, GuestError
+from datamill.guests.disk import make_disk
+from datamill.guests.emulator import MachineModel
+from datamill.guests.image import GuestImage
+from datamill.guests.machine import Guest, GuestError
 
 #: This machine as a guest sees it.
 HOST_ADDRESS = "10.0.2.2"

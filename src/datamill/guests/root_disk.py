@@ -10,9 +10,9 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from .archive import open_archive
-from .cache import cache_folder, make_once
-from .disk import make_disk
+from datamill.guests.archive import open_archive
+from datamill.guests.cache import cache_folder, make_once
+from datamill.guests.disk import make_disk
 
 #: A shell and its tools, as any Debian has them.
 BASE_PACKAGES = (

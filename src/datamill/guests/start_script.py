@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .emulator import choose_model, list_machine_options, write_kernel_line
-from .image import GuestImage
+from datamill.guests.emulator import choose_model, list_machine_options, write_kernel_line
+from datamill.guests.image import GuestImage
 
 _SCRIPT = """#!/bin/sh
 # Boots the worker of this folder with a shell on this terminal; `poweroff -f` ends it, and so does Ctrl-A X.

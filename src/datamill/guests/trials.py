@@ -17,7 +17,7 @@ from datamill.protocol.trial import (
     TrialSpec,
 )
 
-from .machine import Guest, GuestError
+from datamill.guests.machine import Guest, GuestError
 
 #: Where trials and packages are put.
 TRIALS = "/var/trials"

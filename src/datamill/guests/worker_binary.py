@@ -18,10 +18,10 @@ from pathlib import Path
 from datamill.execution.worker import WORKER_NAME, find_worker
 from datamill.experiment.errors import InputError
 
-from .archive import DEBIAN_ARCHES, open_archive
-from .cache import cache_folder, lock_folder, make_once
-from .image import is_static
-from .unavailable import GuestUnavailableError
+from datamill.guests.archive import DEBIAN_ARCHES, open_archive
+from datamill.guests.cache import cache_folder, lock_folder, make_once
+from datamill.guests.image import is_static
+from datamill.guests.unavailable import GuestUnavailableError
 
 #: Names a worker binary for the architecture at its end, such as DATAMILL_WORKER_AARCH64.
 WORKER_VARIABLE = "DATAMILL_WORKER"

@@ -6,9 +6,9 @@ import platform
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from .image import GuestImage, build_image
-from .root_disk import build_root_disk
-from .worker_binary import find_guest_worker
+from datamill.guests.image import GuestImage, build_image
+from datamill.guests.root_disk import build_root_disk
+from datamill.guests.worker_binary import find_guest_worker
 
 
 def build_worker_image(
