@@ -37,8 +37,8 @@ from integration.service.played_fleet import Coordinator, enrol, submit
 from simulation.made_records import make_host, make_inventory
 from synthetic import make_record
 
-from datamill.service.coordinator.invariants import find_violations
-from datamill.service.coordinator.rows import select_rows
+from datamill.service.coordinator.state.invariants import find_violations
+from datamill.service.coordinator.state.rows import select_rows
 from datamill.service.models import Trial
 
 ROOT = Path(__file__).resolve().parent.parent

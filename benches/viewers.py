@@ -37,8 +37,8 @@ from integration.service.databases import serve_postgres, use_database
 from integration.service.played_fleet import Coordinator, enrol, submit
 
 from datamill.service.accounts import make_api_key
-from datamill.service.coordinator.invariants import find_violations
-from datamill.service.coordinator.rows import select_rows
+from datamill.service.coordinator.state.invariants import find_violations
+from datamill.service.coordinator.state.rows import select_rows
 
 LEAST_SHARE = 0.9
 MOST_LOGIN_S = 0.2

@@ -107,7 +107,7 @@ def fill() -> None:
     """Make users, machines, packages and experiments in every state."""
     from datamill.protocol.fleet import EnrolmentRequest, Policy
     from datamill.service.accounts import make_user
-    from datamill.service.coordinator.enrolment import enrol_worker, make_token
+    from datamill.service.coordinator.joining.enrolment import enrol_worker, make_token
     from datamill.service.models import Quarantine, Worker, WorkerState
 
     now = time.time()
@@ -239,7 +239,7 @@ def lease(trial: Any, now: float, number: int = 1) -> Any:
 
 def end(attempt: Any, now: float, state: str, **fields: Any) -> None:
     """End an attempt, and its trial with it if it counts."""
-    from datamill.service.coordinator.events import EventKind, NewEvent, add_events
+    from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
     from datamill.service.models import TrialState, WorkerState
 
     attempt.state, attempt.ended_unix_s = state, now

@@ -17,7 +17,7 @@ from datamill.guests import (
     make_spec,
     run_trial,
 )
-from datamill.guests.root_disk import COMPILER_PACKAGES
+from datamill.guests.images.root_disk import COMPILER_PACKAGES
 
 COLLECT = """#!/bin/sh
 set -e

@@ -10,10 +10,10 @@ import msgspec
 from django.db import OperationalError
 
 from datamill.protocol.fleet import Session
-from datamill.service.coordinator.ingest import ReceivedReport
-from datamill.service.coordinator.orders import UnsentOrders, mark_all_orders_unsent
-from datamill.service.coordinator.repeats import OrderRepeats
-from datamill.service.coordinator.report_forms import find_attempt_key
+from datamill.service.coordinator.messages.ingest import ReceivedReport
+from datamill.service.coordinator.messages.orders import UnsentOrders, mark_all_orders_unsent
+from datamill.service.coordinator.messages.repeats import OrderRepeats
+from datamill.service.coordinator.messages.report_forms import find_attempt_key
 from datamill.service.serving.coordinator_loop import work_on
 from simulation.broker import Broker
 from simulation.database import CoordinatorCrash, Database, HazardKind

@@ -100,7 +100,8 @@ def shorten_ways() -> None:
     from django.db import connections, transaction
     from django.db.backends.utils import CursorWrapper
 
-    from datamill.service.coordinator import paces, rows
+    from datamill.service.coordinator.leasing import paces
+    from datamill.service.coordinator.state import rows
 
     real = connections["default"]
     rows.connection = paces.connection = real  # type: ignore[assignment]

@@ -11,12 +11,17 @@ from django.contrib.auth.models import User
 
 from datamill.experiment.errors import InputError
 from datamill.protocol.fleet import EnrolmentRequest
-from datamill.service.coordinator.enrolment import EnrolledWorker, enrol_worker, make_token, name_worker
-from datamill.service.coordinator.experiments import cancel_experiment, release_experiment
-from datamill.service.coordinator.hardware import describe_candidate
-from datamill.service.coordinator.health import lift_quarantine
-from datamill.service.coordinator.members import drain_worker, remove_worker, resume_worker
-from datamill.service.coordinator.submission import NewExperiment, create_experiment
+from datamill.service.coordinator.experiments.experiments import cancel_experiment, release_experiment
+from datamill.service.coordinator.experiments.submission import NewExperiment, create_experiment
+from datamill.service.coordinator.joining.enrolment import (
+    EnrolledWorker,
+    enrol_worker,
+    make_token,
+    name_worker,
+)
+from datamill.service.coordinator.joining.hardware import describe_candidate
+from datamill.service.coordinator.presence.health import lift_quarantine
+from datamill.service.coordinator.presence.members import drain_worker, remove_worker, resume_worker
 from datamill.service.models import Experiment, ExperimentState, StoredFile, Worker, WorkerState
 from simulation.coordinator_process import CoordinatorProcess
 from simulation.database import Database

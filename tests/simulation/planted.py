@@ -13,7 +13,7 @@ from simulation.planting import plant
 @plant
 def late_records_count() -> None:
     """A record that comes when another counts takes its place."""
-    from datamill.service.coordinator import ledger
+    from datamill.service.coordinator.leasing import ledger
     from datamill.service.models import TrialState
 
     count = ledger.Ledger.count
@@ -36,7 +36,7 @@ def late_records_count() -> None:
 def leases_go_to_two() -> None:
     """Orders of one worker carry another's lease."""
     from datamill.protocol.fleet import Orders
-    from datamill.service.coordinator.orders import UnsentOrders
+    from datamill.service.coordinator.messages.orders import UnsentOrders
     from datamill.service.serving import coordinator_loop
 
     list_unsent = coordinator_loop.list_unsent_orders
@@ -78,7 +78,7 @@ def spool_is_dropped_before_its_receipt() -> None:
 def records_are_written_anew() -> None:
     """A record is stored as Python writes it, not as it came."""
     from datamill.protocol.trial import TrialRecord
-    from datamill.service.coordinator import ledger
+    from datamill.service.coordinator.leasing import ledger
 
     count = ledger.Ledger.count
 
@@ -102,7 +102,7 @@ def deadlines_are_forgotten() -> None:
 @plant
 def records_are_not_checked() -> None:
     """A report of another package, seed or design point counts."""
-    from datamill.service.coordinator import ingest
+    from datamill.service.coordinator.messages import ingest
 
     ingest.find_fault = lambda _record, **_leased: ""
 
@@ -110,7 +110,7 @@ def records_are_not_checked() -> None:
 @plant
 def anyone_may_report() -> None:
     """A worker may end another's attempt."""
-    from datamill.service.coordinator import ingest
+    from datamill.service.coordinator.messages import ingest
 
     def find(self: Any, _worker: Any, key: str) -> Any:
         return self.ledger.attempts.get(key)
@@ -122,7 +122,8 @@ def anyone_may_report() -> None:
 @plant
 def losses_are_not_told() -> None:
     """No event tells of lost attempts."""
-    from datamill.service.coordinator import events, ledger
+    from datamill.service.coordinator.leasing import ledger
+    from datamill.service.coordinator.state import events
 
     add_events = ledger.add_events
 
@@ -135,7 +136,7 @@ def losses_are_not_told() -> None:
 @plant
 def reports_are_acknowledged_unread() -> None:
     """Half of the reports are acknowledged at the broker, receipted, and never stored."""
-    from datamill.service.coordinator import ingest
+    from datamill.service.coordinator.messages import ingest
     from datamill.service.serving import coordinator_loop
 
     def skip_records(self: Any, worker: Any, attempt: Any, content: Any) -> None:
@@ -150,7 +151,7 @@ def reports_are_acknowledged_unread() -> None:
 @plant
 def drained_workers_are_leased() -> None:
     """A drained worker gets further trials."""
-    from datamill.service.coordinator import dispatch
+    from datamill.service.coordinator.experiments import dispatch
 
     dispatch._NEXT = dispatch._NEXT.replace("w.state = 'idle'", "w.state IN ('idle', 'drained')")
 
@@ -158,7 +159,7 @@ def drained_workers_are_leased() -> None:
 @plant
 def any_goodbye_is_heeded() -> None:
     """A goodbye marks its worker away whichever session it ends."""
-    from datamill.service.coordinator import ledger
+    from datamill.service.coordinator.leasing import ledger
 
     part = ledger.Ledger.part
 

@@ -13,7 +13,7 @@ from simulation.planting import plant
 
 def change_leases(change: Callable[[Lease], Lease]) -> None:
     """Let every lease go out changed."""
-    from datamill.service.coordinator import orders
+    from datamill.service.coordinator.messages import orders
 
     build = orders.build_lease
 
@@ -73,7 +73,7 @@ def builds_are_not_shipped() -> None:
 @plant
 def builds_are_mixed_up() -> None:
     """A trial gets whichever build came in last."""
-    from datamill.service.coordinator import orders
+    from datamill.service.coordinator.messages import orders
 
     orders._BUILDS = orders._BUILDS.replace(
         "SELECT a.trial_id, f.sha256",
@@ -85,7 +85,7 @@ def builds_are_mixed_up() -> None:
 @plant
 def silent_workers_stay_silent() -> None:
     """Who missed a deadline never counts as heard again."""
-    from datamill.service.coordinator import ledger
+    from datamill.service.coordinator.leasing import ledger
 
     hear = ledger.Ledger.hear
 
@@ -99,7 +99,7 @@ def silent_workers_stay_silent() -> None:
 @plant
 def hellos_are_ignored_after_silence() -> None:
     """The hello of a worker that missed a deadline is taken for an old one."""
-    from datamill.service.coordinator import ingest
+    from datamill.service.coordinator.messages import ingest
 
     take = ingest._Batch._take_report
 
@@ -113,7 +113,7 @@ def hellos_are_ignored_after_silence() -> None:
 @plant
 def hellos_of_those_away_are_ignored() -> None:
     """Who left stays away when it comes back."""
-    from datamill.service.coordinator import ledger
+    from datamill.service.coordinator.leasing import ledger
 
     greet = ledger.Ledger.greet
 
@@ -127,7 +127,8 @@ def hellos_of_those_away_are_ignored() -> None:
 @plant
 def trials_move_to_other_hardware() -> None:
     """Any machine stands in for any other."""
-    from datamill.service.coordinator import enrolment, hardware, machines
+    from datamill.service.coordinator.joining import enrolment, hardware
+    from datamill.service.coordinator.presence import machines
 
     for module in (machines, enrolment, hardware):
         module.digest_hardware = lambda _hardware: ""  # type: ignore[attr-defined]
@@ -137,7 +138,7 @@ def trials_move_to_other_hardware() -> None:
 def owners_are_not_asked() -> None:
     """Trials move to machines whose owners forbid them."""
     from datamill.protocol.fleet import Policy
-    from datamill.service.coordinator import moves
+    from datamill.service.coordinator.leasing import moves
 
     moves.read_policy = lambda _worker: Policy(reboot=True)
 
@@ -145,7 +146,7 @@ def owners_are_not_asked() -> None:
 @plant
 def spares_are_not_used() -> None:
     """Who stands by is passed over."""
-    from datamill.service.coordinator import moves
+    from datamill.service.coordinator.leasing import moves
 
     find = moves.list_equivalent_workers
 
@@ -159,7 +160,7 @@ def spares_are_not_used() -> None:
 @plant
 def spares_are_nothing_special() -> None:
     """Others are asked as well where somebody stands by."""
-    from datamill.service.coordinator import moves
+    from datamill.service.coordinator.leasing import moves
 
     class Nobody:
         class objects:  # noqa: N801
@@ -173,7 +174,7 @@ def spares_are_nothing_special() -> None:
 @plant
 def trials_never_move() -> None:
     """The worker that has a trial keeps it."""
-    from datamill.service.coordinator import moves
+    from datamill.service.coordinator.leasing import moves
 
     moves.list_equivalent_workers = lambda _experiment, _worker, _sha256: []
 
@@ -181,7 +182,7 @@ def trials_never_move() -> None:
 @plant
 def trials_of_the_absent_stay() -> None:
     """Nobody looks after the trials of workers that are gone for long."""
-    from datamill.service.coordinator import members
+    from datamill.service.coordinator.presence import members
 
     members._STRANDED = members._STRANDED.replace("'away', 'silent', ", "")
 
@@ -189,7 +190,7 @@ def trials_of_the_absent_stay() -> None:
 @plant
 def the_newest_experiment_goes_first() -> None:
     """Who comes last is served first."""
-    from datamill.service.coordinator import dispatch
+    from datamill.service.coordinator.experiments import dispatch
 
     dispatch._FIRST = dispatch._FIRST.replace("ORDER BY p.experiment_id,", "ORDER BY p.experiment_id DESC,")
 
@@ -197,7 +198,7 @@ def the_newest_experiment_goes_first() -> None:
 @plant
 def trials_go_backwards() -> None:
     """A worker's trials are leased in reverse."""
-    from datamill.service.coordinator import dispatch
+    from datamill.service.coordinator.experiments import dispatch
 
     dispatch._FIRST = dispatch._FIRST.replace("p.position LIMIT", "p.position DESC LIMIT")
 
@@ -205,7 +206,7 @@ def trials_go_backwards() -> None:
 @plant
 def quarantine_is_forgotten_at_the_lease() -> None:
     """Only who submits and who releases asks about quarantines, and not of what is under way."""
-    from datamill.service.coordinator import dispatch, experiments
+    from datamill.service.coordinator.experiments import dispatch, experiments
 
     dispatch.list_quarantined = dict
     experiments.find_quarantine_of_rest = lambda _experiment: ""
@@ -214,7 +215,7 @@ def quarantine_is_forgotten_at_the_lease() -> None:
 @plant
 def one_worker_is_forgotten() -> None:
     """The first of all workers never gets a trial."""
-    from datamill.service.coordinator import dispatch
+    from datamill.service.coordinator.experiments import dispatch
 
     dispatch._NEXT = dispatch._NEXT.replace(
         "w.state = 'idle'",
@@ -225,7 +226,7 @@ def one_worker_is_forgotten() -> None:
 @plant
 def rests_never_end() -> None:
     """Who had no room once gets nothing any more."""
-    from datamill.service.coordinator import ledger
+    from datamill.service.coordinator.leasing import ledger
 
     ledger.LEAST_REST_S = ledger.MOST_REST_S = 1e9
 
@@ -233,7 +234,7 @@ def rests_never_end() -> None:
 @plant
 def accounts_drift() -> None:
     """An attempt that a worker gave up counts twice against it."""
-    from datamill.service.coordinator import ledger
+    from datamill.service.coordinator.leasing import ledger
 
     fail = ledger.Ledger.fail
 
@@ -247,7 +248,7 @@ def accounts_drift() -> None:
 @plant
 def subjects_are_not_compared() -> None:
     """A report is believed whatever subject it came on."""
-    from datamill.service.coordinator import ingest
+    from datamill.service.coordinator.messages import ingest
 
     decode = ingest.decode_report
     take = ingest._Batch.ingest
@@ -266,7 +267,7 @@ def subjects_are_not_compared() -> None:
 @plant
 def deadlines_are_too_short() -> None:
     """An attempt is overdue before its scripts may end."""
-    from datamill.service.coordinator import dispatch
+    from datamill.service.coordinator.experiments import dispatch
 
     dispatch.estimate_lease_s = lambda _question, _leased: 60.0
 

@@ -6,7 +6,7 @@ import hashlib
 from collections import Counter, deque
 from collections.abc import Callable
 
-from datamill.service.coordinator.invariants import find_violations
+from datamill.service.coordinator.state.invariants import find_violations
 from simulation.ability_judge import LOOK_EVERY_S, AbilityJudge
 from simulation.broker import Broker
 from simulation.coordinator_process import CoordinatorProcess

@@ -7,13 +7,13 @@ with Guest(build_worker_image(), disk) as guest:
         record = run_trial(guest, spec)
 """
 
-from datamill.guests.disk import make_disk
 from datamill.guests.emulator import MachineModel, choose_model, mix_models
-from datamill.guests.image import GuestImage, build_image, list_with_libraries
+from datamill.guests.images.disk import make_disk
+from datamill.guests.images.image import GuestImage, build_image, list_with_libraries
+from datamill.guests.images.worker_image import build_worker_image
 from datamill.guests.machine import Finished, Guest, GuestError
 from datamill.guests.trials import make_spec, put_package, run_trial, write_spec
 from datamill.guests.unavailable import GuestUnavailableError
-from datamill.guests.worker_image import build_worker_image
 
 __all__ = [
     "Finished",

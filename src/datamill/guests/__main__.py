@@ -7,11 +7,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from datamill.guests.disk import make_disk
-from datamill.guests.image import list_with_libraries
+from datamill.guests.images.disk import make_disk
+from datamill.guests.images.image import list_with_libraries
+from datamill.guests.images.worker_image import build_worker_image
 from datamill.guests.machine import Guest
 from datamill.guests.unavailable import GuestUnavailableError
-from datamill.guests.worker_image import build_worker_image
 
 
 def main() -> int:

@@ -12,9 +12,9 @@ from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
-from datamill.guests.disk import make_disk
 from datamill.guests.emulator import MachineModel
-from datamill.guests.image import GuestImage
+from datamill.guests.images.disk import make_disk
+from datamill.guests.images.image import GuestImage
 from datamill.guests.machine import Guest, GuestError
 
 #: This machine as a guest sees it.

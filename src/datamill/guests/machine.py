@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from datamill.guests.disk import copy_disk, replay_writes
 from datamill.guests.emulator import MachineModel, Wiring, build_command, choose_model
-from datamill.guests.image import GuestImage
+from datamill.guests.images.disk import copy_disk, replay_writes
+from datamill.guests.images.image import GuestImage
 
 # Emulation needs 1 to 3 s on an idle machine; a loaded one is slower, not broken.
 BOOT_TIMEOUT_S = 120.0

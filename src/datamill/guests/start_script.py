@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datamill.guests.emulator import choose_model, list_machine_options, write_kernel_line
-from datamill.guests.image import GuestImage
+from datamill.guests.images.image import GuestImage
 
 _SCRIPT = """#!/bin/sh
 # Boots the worker of this folder with a shell on this terminal; `poweroff -f` ends it, and so does Ctrl-A X.

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from datamill.guests.machine import Guest, GuestError
 from datamill.protocol.trial import (
     NO_NEEDS,
     SCHEMA_VERSION,
@@ -16,8 +17,6 @@ from datamill.protocol.trial import (
     TrialRecord,
     TrialSpec,
 )
-
-from datamill.guests.machine import Guest, GuestError
 
 #: Where trials and packages are put.
 TRIALS = "/var/trials"

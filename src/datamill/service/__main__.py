@@ -34,8 +34,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _serve(arguments: list[str]) -> int:
-    from datamill.service.serving.data_folder import DataFolder
     from datamill.service.serving.options import parse_options
+    from datamill.service.serving.storage.data_folder import DataFolder
 
     options = parse_options(arguments)
     # Everything that a coordinator keeps is its owner's alone.

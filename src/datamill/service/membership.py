@@ -16,11 +16,11 @@ from datamill.service.broker.access import (
 )
 from datamill.service.broker.credentials import is_user_key
 from datamill.service.broker.keys import is_signed
-from datamill.service.coordinator.credentials import note_credential
-from datamill.service.coordinator.enrolment import enrol_worker, make_token
-from datamill.service.coordinator.members import remove_worker
+from datamill.service.coordinator.joining.credentials import note_credential
+from datamill.service.coordinator.joining.enrolment import enrol_worker, make_token
+from datamill.service.coordinator.presence.members import remove_worker
 from datamill.service.models import Worker, WorkerState
-from datamill.service.serving.writer import run_as_writer
+from datamill.service.serving.storage.writer import run_as_writer
 
 
 def make_enrolment_token(owner: User, now_s: float, life_s: float) -> str:

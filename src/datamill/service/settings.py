@@ -122,7 +122,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
-SESSION_ENGINE = "datamill.service.pages.sessions"
+SESSION_ENGINE = "datamill.service.pages.accounts.sessions"
 SESSION_COOKIE_SAMESITE = "Lax"
 # Forms carry the proof against forged requests: no script needs the cookie.
 CSRF_COOKIE_HTTPONLY = True

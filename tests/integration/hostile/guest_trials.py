@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from datamill.execution.worker import find_worker
-from datamill.guests.isolation_image import IMAGE_FOLDER, make_isolation_image
+from datamill.guests.images.isolation_image import IMAGE_FOLDER, make_isolation_image
 from datamill.protocol.trial import SCHEMA_VERSION, PackageSpec, TrialLimits, TrialRecord, TrialSpec
 
 #: Every package of these tests collects this way.

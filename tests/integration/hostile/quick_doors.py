@@ -11,8 +11,8 @@ from typing import Any
 import uvicorn
 from integration.hostile import strangers  # noqa: F401 - sets Django up
 
-from datamill.service.front_door.bounds import DoorBounds
-from datamill.service.front_door.visitors import mark_member
+from datamill.service.front_door.visitors.bounds import DoorBounds
+from datamill.service.front_door.visitors.visitors import mark_member
 from datamill.service.front_door.web_server import WebServer
 from datamill.service.serving.tls import TlsFiles
 

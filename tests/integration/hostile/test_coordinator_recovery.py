@@ -15,7 +15,7 @@ from integration.service.databases import use_database
 from integration.service.played_fleet import Coordinator, PlayedWorker, enrol, playing, submit
 from nightly import choose_count
 
-from datamill.service.coordinator.invariants import find_violations
+from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.models import Trial
 
 #: Longest time from a death to the next trial that counts, in seconds.

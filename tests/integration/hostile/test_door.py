@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from integration.hostile.quick_doors import HEAD, PATIENCE_S, QUICK, WELL, Served, run
 
-from datamill.service.front_door.bounds import choose_bounds
-from datamill.service.front_door.visitors import Stage, Visitors
+from datamill.service.front_door.visitors.bounds import choose_bounds
+from datamill.service.front_door.visitors.visitors import Stage, Visitors
 from datamill.service.serving.tls import make_tls_files
 
 

@@ -17,7 +17,7 @@ from integration.service.fleets import bring, digest, join, list_leases, make_re
 
 from datamill.protocol.fleet import ArtifactFile
 from datamill.service.coordinator.step import step
-from datamill.service.front_door import guesses
+from datamill.service.front_door.visitors import guesses
 from datamill.service.models import ApiKey, EnrolmentToken
 from datamill.service.serving import asgi
 

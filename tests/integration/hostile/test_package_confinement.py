@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from datamill.execution.worker import find_worker
-from datamill.service.serving.data_folder import DataFolder
+from datamill.service.serving.storage.data_folder import DataFolder
 
 ROOT = Path(__file__).resolve().parents[3]
 ATTACKS = Path(__file__).with_name("package_attacks.py")

@@ -15,10 +15,10 @@ from django.test import Client
 from hypothesis import strategies as some
 
 from datamill.service.accounts import make_user
-from datamill.service.front_door import guesses
-from datamill.service.front_door.addresses import name_origin
+from datamill.service.front_door.visitors import guesses
+from datamill.service.front_door.visitors.addresses import name_origin
 from datamill.service.models import Event
-from datamill.service.pages import login
+from datamill.service.pages.accounts import login
 
 PASSWORD = "correct horse battery staple"
 #: What the sign-in takes for the account `admin` or what a person would take for it.

@@ -7,7 +7,7 @@ from typing import Any
 
 from integration.hostile.quick_doors import PATIENCE_S, QUICK
 
-from datamill.service.front_door.turns import MOST_OF_ORIGIN, Turns
+from datamill.service.front_door.visitors.turns import MOST_OF_ORIGIN, Turns
 
 
 def test_few_requests_of_an_origin_are_answered_at_a_time_and_slow_bodies_hold_no_turn() -> None:

@@ -28,8 +28,8 @@ from integration.service.played_fleet import Coordinator, enrol
 from integration.service.played_fleet import submit as submit_played
 
 from datamill.service.accounts import make_api_key
-from datamill.service.coordinator.events import EventKind, NewEvent, add_events
-from datamill.service.coordinator.experiments import cancel_experiment
+from datamill.service.coordinator.experiments.experiments import cancel_experiment
+from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
 from datamill.service.coordinator.step import step
 from datamill.service.models import Attempt, Event, OutputPiece
 from datamill.service.watching import changes, feed

@@ -20,8 +20,8 @@ from integration.hostile.strangers import DoorCoordinator, ask
 from integration.service.api_users import ApiUser
 
 from datamill.service.accounts import make_api_key, revoke_api_key
-from datamill.service.front_door import guesses
 from datamill.service.front_door.static_files import StaticFiles
+from datamill.service.front_door.visitors import guesses
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 #: Addresses of the API that ask for no key: one is not there, one is the schema, one asks for a token.

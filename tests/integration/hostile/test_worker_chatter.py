@@ -20,10 +20,10 @@ from integration.service.fleets import (
 )
 
 from datamill.protocol.fleet import Goodbye, Policy, Session
-from datamill.service.coordinator.chatter import MOST_TOLD
-from datamill.service.coordinator.enrolment import MOST_POLICY_BYTES
-from datamill.service.coordinator.ingest import ReceivedReport, ingest_reports
-from datamill.service.coordinator.refusals import MOST_TOLD as MOST_REFUSED
+from datamill.service.coordinator.joining.enrolment import MOST_POLICY_BYTES
+from datamill.service.coordinator.messages.chatter import MOST_TOLD
+from datamill.service.coordinator.messages.ingest import ReceivedReport, ingest_reports
+from datamill.service.coordinator.messages.refusals import MOST_TOLD as MOST_REFUSED
 from datamill.service.models import Event, Worker
 
 REPORTS = 3 * MOST_TOLD

@@ -23,7 +23,7 @@ from integration.hostile.worker_scene import (
     read_rights,
 )
 
-from datamill.service.coordinator.orders import UnsentOrders
+from datamill.service.coordinator.messages.orders import UnsentOrders
 
 
 async def see_that_nothing_happened(scene: Scene) -> None:

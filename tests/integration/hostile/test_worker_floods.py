@@ -20,7 +20,7 @@ from integration.service.played_fleet import Coordinator, PlayedWorker, enrol, p
 from datamill.service.broker.connections import MOST_CONNECTIONS
 from datamill.service.broker.credentials import LIFE_S, sign_worker
 from datamill.service.broker.keys import sign
-from datamill.service.coordinator.members import resume_worker
+from datamill.service.coordinator.presence.members import resume_worker
 from datamill.service.kept_secrets import hash_secret
 from datamill.service.models import Event, Trial, Worker
 

@@ -15,8 +15,8 @@ from integration.service.databases import empty_database
 from integration.service.fleets import START_S, find_attempt, join, list_leases, report, submit, tell_record
 from nightly import choose_count
 
-from datamill.service.coordinator.ingest import ReceivedReport, ingest_reports
-from datamill.service.coordinator.invariants import find_violations
+from datamill.service.coordinator.messages.ingest import ReceivedReport, ingest_reports
+from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.coordinator.step import step
 from datamill.service.models import Event, Worker
 

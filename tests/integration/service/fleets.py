@@ -47,13 +47,13 @@ from datamill.protocol.trial import (
     WorkerFacts,
 )
 from datamill.results.bundles.bundle import BundleHead, BundlePackage
-from datamill.service.coordinator.dispatch import lease_trials
-from datamill.service.coordinator.enrolment import EnrolledWorker, enrol_worker, make_token
-from datamill.service.coordinator.hardware import describe_candidate
-from datamill.service.coordinator.ingest import Ingested, ReceivedReport, ingest_reports
-from datamill.service.coordinator.orders import list_unsent_orders, mark_orders_sent
+from datamill.service.coordinator.experiments.dispatch import lease_trials
+from datamill.service.coordinator.experiments.submission import NewExperiment, create_experiment
+from datamill.service.coordinator.joining.enrolment import EnrolledWorker, enrol_worker, make_token
+from datamill.service.coordinator.joining.hardware import describe_candidate
+from datamill.service.coordinator.messages.ingest import Ingested, ReceivedReport, ingest_reports
+from datamill.service.coordinator.messages.orders import list_unsent_orders, mark_orders_sent
 from datamill.service.coordinator.step import step
-from datamill.service.coordinator.submission import NewExperiment, create_experiment
 from datamill.service.models import Attempt, FileHolder, StoredFile, Worker, WorkerState
 
 #: When tests begin.

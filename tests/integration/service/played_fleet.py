@@ -44,8 +44,8 @@ from datamill.protocol.fleet import EnrolmentRequest, Lease, Orders, Policy
 from datamill.protocol.trial import WorkerFacts
 from datamill.results.bundles.bundle import BUNDLE_FORMAT, BundleHead, BundlePackage
 from datamill.service.broker.keys import Keys
-from datamill.service.coordinator.enrolment import enrol_worker, make_token
-from datamill.service.coordinator.submission import NewExperiment, create_experiment
+from datamill.service.coordinator.experiments.submission import NewExperiment, create_experiment
+from datamill.service.coordinator.joining.enrolment import enrol_worker, make_token
 from datamill.service.models import Worker
 
 PACKAGE = "ab" * 32

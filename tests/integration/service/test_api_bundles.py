@@ -33,8 +33,8 @@ from datamill.protocol.fleet import ArtifactFile, Lease
 from datamill.protocol.trial import TrialRecord
 from datamill.results.bundles.bundle import Bundle, open_bundle
 from datamill.results.trials.log_lines import read_seal
-from datamill.service.coordinator.deadlines import expire_leases
-from datamill.service.coordinator.members import remove_worker
+from datamill.service.coordinator.presence.deadlines import expire_leases
+from datamill.service.coordinator.presence.members import remove_worker
 from datamill.service.coordinator.step import step
 from datamill.service.files.store import name_stored_file
 from datamill.service.models import Attempt, Trial

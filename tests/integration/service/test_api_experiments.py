@@ -28,8 +28,8 @@ from datamill.protocol.fleet import GuestOffer, Policy
 from datamill.protocol.offers import FactorOffer
 from datamill.service.accounts import revoke_api_key
 from datamill.service.bounded_work import calls
-from datamill.service.coordinator.invariants import find_violations
-from datamill.service.coordinator.members import drain_worker
+from datamill.service.coordinator.presence.members import drain_worker
+from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.coordinator.step import step
 from datamill.service.models import Event, Experiment, Quarantine, Trial
 from datamill.service.submissions import quotas

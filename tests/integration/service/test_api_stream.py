@@ -11,7 +11,7 @@ from integration.service.fleets import START_S, join, list_leases, say, tell_rec
 
 from datamill.cli.coordinator.event_stream import StreamEvent, parse_events
 from datamill.protocol.fleet import Output
-from datamill.service.coordinator.experiments import cancel_experiment
+from datamill.service.coordinator.experiments.experiments import cancel_experiment
 from datamill.service.coordinator.step import step
 from datamill.service.watching import feed
 from datamill.service.watching.changes import Cursor, parse_cursor

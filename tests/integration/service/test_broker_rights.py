@@ -22,7 +22,7 @@ from integration.service.brokers import (
 )
 
 from datamill.service.broker.credentials import LIFE_S, _sign_user, sign_worker
-from datamill.service.coordinator.credentials import FOR_EVER_UNIX_S
+from datamill.service.coordinator.joining.credentials import FOR_EVER_UNIX_S
 
 MINE = WorkerIdentity("wmine")
 OTHER = WorkerIdentity("wother")

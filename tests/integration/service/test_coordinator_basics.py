@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from integration.service.fleets import START_S, join, list_leases, say, send_orders, submit, tell_record
 
-from datamill.service.coordinator.dispatch import lease_trials
-from datamill.service.coordinator.invariants import find_violations
+from datamill.service.coordinator.experiments.dispatch import lease_trials
+from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.coordinator.step import step
 from datamill.service.models import Experiment, Trial, Worker
 

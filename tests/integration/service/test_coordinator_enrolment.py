@@ -19,13 +19,13 @@ from integration.service.fleets import (
 
 from datamill.experiment.errors import InputError
 from datamill.protocol.fleet import CacheFacts, CompilerVersion, EnrolmentRequest, Policy
-from datamill.service.coordinator import enrolment
-from datamill.service.coordinator.credentials import list_void_credentials, note_credential
-from datamill.service.coordinator.enrolment import enrol_worker, make_token
-from datamill.service.coordinator.floods import FLOOD, judge_floods
-from datamill.service.coordinator.hardware import describe_candidate, list_hardware_levels
-from datamill.service.coordinator.ingest import ReceivedReport, ingest_reports
-from datamill.service.coordinator.members import drain_worker, remove_worker, resume_worker
+from datamill.service.coordinator.joining import enrolment
+from datamill.service.coordinator.joining.credentials import list_void_credentials, note_credential
+from datamill.service.coordinator.joining.enrolment import enrol_worker, make_token
+from datamill.service.coordinator.joining.hardware import describe_candidate, list_hardware_levels
+from datamill.service.coordinator.messages.floods import FLOOD, judge_floods
+from datamill.service.coordinator.messages.ingest import ReceivedReport, ingest_reports
+from datamill.service.coordinator.presence.members import drain_worker, remove_worker, resume_worker
 from datamill.service.models import EnrolmentToken, Event, Worker
 
 

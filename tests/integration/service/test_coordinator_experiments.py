@@ -29,15 +29,15 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.file.parse import parse_experiment
 from datamill.protocol.fleet import ArtifactFile, Lease, Output, Taken
 from datamill.protocol.trial import TrialRecord
-from datamill.service.coordinator import experiments
-from datamill.service.coordinator.experiments import (
+from datamill.service.coordinator.experiments import experiments
+from datamill.service.coordinator.experiments.experiments import (
     cancel_experiment,
     drop_unfinished_entries,
     release_experiment,
 )
-from datamill.service.coordinator.invariants import find_violations
+from datamill.service.coordinator.experiments.submission import Entry, NewExperiment, create_experiment
+from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.coordinator.step import step
-from datamill.service.coordinator.submission import Entry, NewExperiment, create_experiment
 from datamill.service.models import Event, Experiment, OutputPiece, Quarantine, Trial, Worker
 
 ADA = "ada"
@@ -368,7 +368,7 @@ def test_a_stored_design_has_everything_but_its_trials() -> None:
 def test_a_large_experiment_is_entered_in_pieces_and_nothing_of_it_is_leased_before(
     monkeypatch: pytest.MonkeyPatch, debug: str
 ) -> None:
-    monkeypatch.setattr("datamill.service.coordinator.submission.TRIALS_AT_ONCE", 3)
+    monkeypatch.setattr("datamill.service.coordinator.experiments.submission.TRIALS_AT_ONCE", 3)
     entry = Entry(make_new([join().worker_id], debug=debug), START_S)
     number = entry.begin()
     with pytest.raises(InputError, match="are being entered"):
@@ -394,7 +394,7 @@ def test_a_large_experiment_is_entered_in_pieces_and_nothing_of_it_is_leased_bef
 def test_an_experiment_that_was_cancelled_while_it_was_entered_stays_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("datamill.service.coordinator.submission.TRIALS_AT_ONCE", 3)
+    monkeypatch.setattr("datamill.service.coordinator.experiments.submission.TRIALS_AT_ONCE", 3)
     entry = Entry(make_new([join().worker_id]), START_S)
     number = entry.begin()
     assert entry.add_trials()
@@ -411,7 +411,7 @@ def test_an_experiment_that_was_cancelled_while_it_was_entered_stays_so(
 def test_what_a_coordinator_that_ended_did_not_enter_whole_is_cancelled(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("datamill.service.coordinator.submission.TRIALS_AT_ONCE", 3)
+    monkeypatch.setattr("datamill.service.coordinator.experiments.submission.TRIALS_AT_ONCE", 3)
     whole = submit([join().worker_id])
     entry = Entry(make_new([join().worker_id]), START_S)
     number = entry.begin()

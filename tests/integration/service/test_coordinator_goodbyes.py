@@ -16,9 +16,9 @@ from integration.service.fleets import (
 )
 
 from datamill.protocol.fleet import GaveUp, Goodbye, Hello, Lease, Policy, Session, Taken
-from datamill.service.coordinator.deadlines import expire_leases
-from datamill.service.coordinator.invariants import find_violations
-from datamill.service.coordinator.members import drain_worker, move_trials, resume_worker
+from datamill.service.coordinator.presence.deadlines import expire_leases
+from datamill.service.coordinator.presence.members import drain_worker, move_trials, resume_worker
+from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.coordinator.step import step
 from datamill.service.models import Event, Trial, Worker
 

@@ -12,8 +12,8 @@ import pytest
 from django.db import DatabaseError, IntegrityError, connection, transaction
 from integration.service.fleets import START_S, join, list_leases, say, submit, tell_record
 
-from datamill.service.coordinator.dispatch import lease_trials
-from datamill.service.coordinator.lifecycles import LIFECYCLES
+from datamill.service.coordinator.experiments.dispatch import lease_trials
+from datamill.service.coordinator.state.lifecycles import LIFECYCLES
 from datamill.service.models import (
     Attempt,
     AttemptState,

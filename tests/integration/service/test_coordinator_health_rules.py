@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import fisher_exact
 
-from datamill.service.coordinator.health_rules import (
+from datamill.service.coordinator.presence.health_rules import (
     Account,
     compute_fisher_p,
     find_failing_workers,

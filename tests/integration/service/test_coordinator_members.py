@@ -20,16 +20,16 @@ from integration.service.fleets import (
 from datamill.experiment.errors import InputError
 from datamill.protocol.fleet import GaveUp, Lease, Policy, Taken
 from datamill.protocol.offers import FactorOffer
-from datamill.service.coordinator.experiments import release_experiment
-from datamill.service.coordinator.health import judge_packages, judge_workers, lift_quarantine
-from datamill.service.coordinator.invariants import find_violations
-from datamill.service.coordinator.members import (
+from datamill.service.coordinator.experiments.experiments import release_experiment
+from datamill.service.coordinator.presence.health import judge_packages, judge_workers, lift_quarantine
+from datamill.service.coordinator.presence.members import (
     GIVE_UP_AFTER_S,
     MOVE_AFTER_S,
     drain_worker,
     remove_worker,
     resume_worker,
 )
+from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.coordinator.step import step
 from datamill.service.models import Event, Experiment, Quarantine, Trial, Worker
 

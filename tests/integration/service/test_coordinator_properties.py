@@ -28,12 +28,17 @@ from nightly import choose_count
 
 from datamill.experiment.errors import InputError
 from datamill.protocol.fleet import ArtifactFile, GaveUp, Lease, Refused, Taken
-from datamill.service.coordinator.experiments import cancel_experiment, release_experiment
-from datamill.service.coordinator.health import lift_quarantine
-from datamill.service.coordinator.ingest import ReceivedReport, ingest_reports
-from datamill.service.coordinator.invariants import find_violations
-from datamill.service.coordinator.members import GIVE_UP_AFTER_S, drain_worker, remove_worker, resume_worker
-from datamill.service.coordinator.orders import mark_all_orders_unsent
+from datamill.service.coordinator.experiments.experiments import cancel_experiment, release_experiment
+from datamill.service.coordinator.messages.ingest import ReceivedReport, ingest_reports
+from datamill.service.coordinator.messages.orders import mark_all_orders_unsent
+from datamill.service.coordinator.presence.health import lift_quarantine
+from datamill.service.coordinator.presence.members import (
+    GIVE_UP_AFTER_S,
+    drain_worker,
+    remove_worker,
+    resume_worker,
+)
+from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.coordinator.step import step
 from datamill.service.models import Attempt, Event, Experiment, Quarantine, Trial, Worker
 

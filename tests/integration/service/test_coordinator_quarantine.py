@@ -25,12 +25,16 @@ from datamill.experiment.file.parse import parse_experiment
 from datamill.experiment.records import FleetChoice
 from datamill.protocol.fleet import GaveUp, Lease, Taken
 from datamill.results.bundles.bundle import BundleFactor, BundleHead, BundlePackage
-from datamill.service.coordinator.dispatch import lease_trials
-from datamill.service.coordinator.experiments import cancel_experiment, hold_experiment, release_experiment
-from datamill.service.coordinator.health import judge_packages, lift_quarantine
-from datamill.service.coordinator.invariants import find_violations
+from datamill.service.coordinator.experiments.dispatch import lease_trials
+from datamill.service.coordinator.experiments.experiments import (
+    cancel_experiment,
+    hold_experiment,
+    release_experiment,
+)
+from datamill.service.coordinator.experiments.submission import NewExperiment, create_experiment
+from datamill.service.coordinator.presence.health import judge_packages, lift_quarantine
+from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.coordinator.step import step
-from datamill.service.coordinator.submission import NewExperiment, create_experiment
 from datamill.service.models import Experiment, Quarantine, Trial
 
 TEXT = """

@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.db import IntegrityError, connection, transaction
 from integration.service.fleets import START_S, join, submit
 
-from datamill.service.coordinator.dispatch import lease_trials
+from datamill.service.coordinator.experiments.dispatch import lease_trials
 from datamill.service.models import Attempt, Event, Worker
 
 

@@ -18,9 +18,9 @@ from integration.service.fleets import bring, digest, join, list_leases, make_re
 from datamill.protocol.fleet import ArtifactFile
 from datamill.service.accounts import make_user
 from datamill.service.coordinator.step import step
-from datamill.service.front_door import guesses
+from datamill.service.front_door.visitors import guesses
 from datamill.service.models import Artifact, Event, Quarantine, Worker
-from datamill.service.pages import login
+from datamill.service.pages.accounts import login
 
 PASSWORD = "correct horse battery staple"
 MARKUP = "<script>alert(1)</script>"

@@ -23,8 +23,8 @@ from integration.service.fleets import (
 
 from datamill.cli.console import CleanConsole, clean_for_terminal
 from datamill.protocol.fleet import ArtifactFile, CompilerVersion, GaveUp, Lease, Output, Refused, Taken
-from datamill.service.coordinator.ingest import ReceivedReport, ingest_reports
-from datamill.service.coordinator.invariants import find_violations
+from datamill.service.coordinator.messages.ingest import ReceivedReport, ingest_reports
+from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.coordinator.step import step
 from datamill.service.models import Artifact, Attempt, Event, Experiment, Trial, Worker
 

@@ -25,7 +25,7 @@ from integration.service.played_fleet import (
 from nightly import choose_count
 
 from datamill.service.broker.keys import Keys
-from datamill.service.coordinator.invariants import find_violations
+from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.models import Attempt, Event, Experiment, Trial
 
 MOST_S = 300.0

@@ -6,8 +6,8 @@ import pytest
 from django.db import OperationalError, connection
 from integration.service.played_fleet import enrol
 
-from datamill.service.coordinator.ingest import Ingested, ReceivedReport, ingest_reports
-from datamill.service.coordinator.orders import list_unsent_orders, mark_orders_sent
+from datamill.service.coordinator.messages.ingest import Ingested, ReceivedReport, ingest_reports
+from datamill.service.coordinator.messages.orders import list_unsent_orders, mark_orders_sent
 from datamill.service.models import Event, Worker
 from datamill.service.serving import coordinator_loop
 from datamill.service.serving.coordinator_loop import (
@@ -15,8 +15,8 @@ from datamill.service.serving.coordinator_loop import (
     raise_sequences,
     work_on,
 )
-from datamill.service.serving.database_lock import DatabaseTakenError, hold_database
-from datamill.service.serving.writer import Writer, run_as_writer, set_writer
+from datamill.service.serving.storage.database_lock import DatabaseTakenError, hold_database
+from datamill.service.serving.storage.writer import Writer, run_as_writer, set_writer
 
 NOW_S = 2_000_000_000.0
 

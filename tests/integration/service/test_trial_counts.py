@@ -16,12 +16,12 @@ from integration.service.fleets import START_S, join, list_leases, say, submit, 
 from integration.service.test_coordinator_properties import MOVES, Play
 from nightly import choose_count
 
-from datamill.service.coordinator.invariants import find_violations
-from datamill.service.coordinator.lifecycles import TRIAL
-from datamill.service.coordinator.rows import insert_rows, select_rows, update_rows
+from datamill.service.coordinator.state.invariants import find_violations
+from datamill.service.coordinator.state.lifecycles import TRIAL
+from datamill.service.coordinator.state.rows import insert_rows, select_rows, update_rows
 from datamill.service.coordinator.step import step
 from datamill.service.models import Experiment, Pace, Trial, TrialCount, Worker
-from datamill.service.pages.trial_table import list_trials
+from datamill.service.pages.experiments.trial_table import list_trials
 from datamill.service.progress import count_progress
 
 FOLLOWING: dict[str, list[str]] = {}

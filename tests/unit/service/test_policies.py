@@ -4,7 +4,11 @@ import pytest
 
 from datamill.protocol.fleet import Policy
 from datamill.protocol.trial import Needs
-from datamill.service.coordinator.policies import ShippedFile, find_needs_objection, find_policy_objection
+from datamill.service.coordinator.joining.policies import (
+    ShippedFile,
+    find_needs_objection,
+    find_policy_objection,
+)
 
 FILES = (
     ShippedFile("package", "sort", "a" * 64, 1000),

@@ -33,7 +33,7 @@ def guest_image(packages: str, out: Path | None) -> None:
     of this machine. An older image is replaced.
     """
     # Imported late: guests are no part of the other verbs.
-    from datamill.guests.isolation_image import IMAGE_FOLDER, make_isolation_image
+    from datamill.guests.images.isolation_image import IMAGE_FOLDER, make_isolation_image
     from datamill.guests.unavailable import GuestUnavailableError
 
     folder = out or find_state_folder(os.environ, is_root=os.geteuid() == 0) / IMAGE_FOLDER

@@ -43,10 +43,10 @@ def image(arch: str, out: Path | None, packages: str | None, worker: Path | None
     root disk with Debian's programs, and `start`, which boots it in qemu.
     """
     # Imported late: guests are no part of the other verbs.
-    from datamill.guests.disk import make_disk
+    from datamill.guests.images.disk import make_disk
+    from datamill.guests.images.worker_image import build_worker_image
     from datamill.guests.start_script import make_start_script
     from datamill.guests.unavailable import GuestUnavailableError
-    from datamill.guests.worker_image import build_worker_image
 
     folder = out or Path(f"worker-{arch}")
     if folder.exists() and any(folder.iterdir()):

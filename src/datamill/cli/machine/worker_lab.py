@@ -62,8 +62,8 @@ def lab(
     from datamill.cli.coordinator.coordinator_client import connect
     from datamill.guests import lab as guest_lab
     from datamill.guests.emulator import mix_models
+    from datamill.guests.images.worker_image import build_worker_image
     from datamill.guests.unavailable import GuestUnavailableError
-    from datamill.guests.worker_image import build_worker_image
 
     settings = read_settings(url, key)
     if settings.url.startswith("http://"):

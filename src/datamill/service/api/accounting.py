@@ -21,11 +21,11 @@ from datamill.service.api.schemas import (
     TokenIn,
     TokenOut,
 )
-from datamill.service.coordinator.health import lift_quarantine
+from datamill.service.coordinator.presence.health import lift_quarantine
 from datamill.service.files.rights import may_user_read
 from datamill.service.membership import make_enrolment_token
 from datamill.service.models import Event, Quarantine, StoredFile
-from datamill.service.serving.writer import run_as_writer
+from datamill.service.serving.storage.writer import run_as_writer
 
 router = Router(tags=["accounts"])
 

@@ -9,8 +9,8 @@ from ninja.security import HttpBearer
 from ninja.utils import check_csrf
 
 from datamill.service.accounts import find_user_of_key
-from datamill.service.front_door.guesses import SECRETS
-from datamill.service.front_door.visitors import mark_member
+from datamill.service.front_door.visitors.guesses import SECRETS
+from datamill.service.front_door.visitors.visitors import mark_member
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User

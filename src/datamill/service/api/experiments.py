@@ -32,8 +32,8 @@ from datamill.service.api.schemas import (
 from datamill.service.bounded_work.places import taking_turn
 from datamill.service.bundles.export import prepare_bundle
 from datamill.service.bundles.tar_stream import send_pieces
-from datamill.service.coordinator.experiments import cancel_experiment, release_experiment
-from datamill.service.coordinator.leases import decode_planned_trial
+from datamill.service.coordinator.experiments.experiments import cancel_experiment, release_experiment
+from datamill.service.coordinator.leasing.leases import decode_planned_trial
 from datamill.service.models import (
     Attempt,
     Event,
@@ -45,7 +45,7 @@ from datamill.service.models import (
     TrialState,
 )
 from datamill.service.progress import DONE, count_progress, describe_event, name_state, name_workers
-from datamill.service.serving.writer import run_as_writer
+from datamill.service.serving.storage.writer import run_as_writer
 from datamill.service.submissions.planned_apart import LOOK
 from datamill.service.submissions.planning import plan_submission, plan_within
 from datamill.service.submissions.preview import describe_plan

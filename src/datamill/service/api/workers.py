@@ -17,13 +17,13 @@ from datamill.protocol.fleet import CredentialRequest, EnrolmentRequest
 from datamill.service.accounts import find_own_worker, find_user, find_worker_by_name
 from datamill.service.api.credentials import note_unknown_secret
 from datamill.service.api.schemas import Problem, WorkerDetail, WorkerOut
-from datamill.service.coordinator.enrolment import is_token, refuse_unknown_token
-from datamill.service.coordinator.members import drain_worker, resume_worker
+from datamill.service.coordinator.joining.enrolment import is_token, refuse_unknown_token
+from datamill.service.coordinator.presence.members import drain_worker, resume_worker
 from datamill.service.files.rights import find_worker_of_key
 from datamill.service.membership import dismiss_machine, enrol_machine, renew_credential
 from datamill.service.models import Attempt, Worker, WorkerState
 from datamill.service.progress import name_state
-from datamill.service.serving.writer import run_as_writer
+from datamill.service.serving.storage.writer import run_as_writer
 
 router = Router(tags=["workers"])
 #: An inventory with all factors has some 20 kB.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Mapping
 
-from datamill.service.coordinator.ingest import ReceivedReport
+from datamill.service.coordinator.messages.ingest import ReceivedReport
 
 #: Bounds of what waits, of all workers. What is beyond them is dropped; workers send it again.
 MOST_BYTES = 256 << 20

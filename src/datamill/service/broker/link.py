@@ -25,7 +25,7 @@ from datamill.service.broker.connections import find_crowds
 from datamill.service.broker.credentials import sign_coordinator
 from datamill.service.broker.keys import Keys, sign
 from datamill.service.broker.streams import find_streams
-from datamill.service.coordinator.orders import UnsentOrders
+from datamill.service.coordinator.messages.orders import UnsentOrders
 
 log = logging.getLogger("datamill.broker")
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datamill.service.coordinator.deadlines import expire_leases, find_next_deadline
-from datamill.service.coordinator.dispatch import find_next_rest, lease_trials
-from datamill.service.coordinator.experiments import settle_experiments
-from datamill.service.coordinator.health import judge_packages, judge_workers
-from datamill.service.coordinator.members import move_trials
+from datamill.service.coordinator.experiments.dispatch import find_next_rest, lease_trials
+from datamill.service.coordinator.experiments.experiments import settle_experiments
+from datamill.service.coordinator.presence.deadlines import expire_leases, find_next_deadline
+from datamill.service.coordinator.presence.health import judge_packages, judge_workers
+from datamill.service.coordinator.presence.members import move_trials
 
 #: Longest time between two turns, in seconds.
 MOST_IDLE_S = 60.0

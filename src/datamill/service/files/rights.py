@@ -15,7 +15,7 @@ from django.db.models import Count, Sum
 
 from datamill.results.bundles.bundle_head import BundleHead
 from datamill.service.accounts import find_user_of_key, is_admin, list_visible_experiments
-from datamill.service.coordinator.orders import list_lease_files
+from datamill.service.coordinator.messages.orders import list_lease_files
 from datamill.service.files.store import name_holder, name_stored_file
 from datamill.service.kept_secrets import hash_secret
 from datamill.service.models import Artifact, FileHolder, StoredFile, Trial, Worker, WorkerState

@@ -21,7 +21,7 @@ from starlette.datastructures import Headers
 from starlette.responses import FileResponse, JSONResponse, Response
 
 from datamill.experiment.quantities import format_size
-from datamill.service.coordinator.events import clean_text
+from datamill.service.coordinator.state.events import clean_text
 from datamill.service.files.rights import (
     FileUser,
     count_unclaimed,
@@ -30,7 +30,7 @@ from datamill.service.files.rights import (
     needs_not_bring,
 )
 from datamill.service.files.store import is_sha256, keep_file, name_stored_file, record_stored_file
-from datamill.service.front_door.visitors import mark_member
+from datamill.service.front_door.visitors.visitors import mark_member
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]

@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from datamill.service.front_door.addresses import name_origin
 from datamill.service.front_door.protocol import USUAL, GuardedProtocol
-from datamill.service.front_door.visitors import Visitor, Visitors
+from datamill.service.front_door.visitors.addresses import name_origin
+from datamill.service.front_door.visitors.visitors import Visitor, Visitors
 
 log = logging.getLogger("datamill.door")
 

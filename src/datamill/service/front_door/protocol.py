@@ -10,8 +10,8 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from datamill.service.front_door.bounds import DoorBounds
-from datamill.service.front_door.visitors import Stage, Visitor, Visitors
+from datamill.service.front_door.visitors.bounds import DoorBounds
+from datamill.service.front_door.visitors.visitors import Stage, Visitor, Visitors
 
 _LEAVING, _NEXT = "taking the end", "the next request"
 #: What is nobody's fault.

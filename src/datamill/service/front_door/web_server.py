@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import uvicorn
 
-from datamill.service.front_door.bounds import DoorBounds
 from datamill.service.front_door.door import Door
 from datamill.service.front_door.protocol import GuardedProtocol
-from datamill.service.front_door.visitors import Visitor, Visitors
+from datamill.service.front_door.visitors.bounds import DoorBounds
+from datamill.service.front_door.visitors.visitors import Visitor, Visitors
 
 
 class WebServer(uvicorn.Server):

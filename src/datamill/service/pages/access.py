@@ -16,7 +16,7 @@ from django.shortcuts import render
 from datamill.experiment.errors import InputError
 from datamill.service.accounts import DeniedError, NotFoundError
 from datamill.service.bounded_work.turns import BusyError
-from datamill.service.front_door.visitors import mark_member
+from datamill.service.front_door.visitors.visitors import mark_member
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]

@@ -11,7 +11,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from datamill.experiment.quantities import format_duration, format_size
-from datamill.service.pages.trial_counts import STATE_KINDS, TRIAL_WORDS
+from datamill.service.pages.experiments.trial_counts import STATE_KINDS, TRIAL_WORDS
 from datamill.service.pages.words import MEANINGS
 
 register = template.Library()

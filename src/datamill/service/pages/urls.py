@@ -6,19 +6,11 @@ from django.contrib.auth.views import LogoutView
 from django.urls import path
 from django.views.generic import RedirectView
 
-from datamill.service.pages import (
-    account,
-    answers,
-    audit,
-    experiments,
-    explanations,
-    login,
-    new_experiment,
-    quarantine,
-    trials,
-    users,
-    workers,
-)
+from datamill.service.pages import explanations
+from datamill.service.pages.accounts import account, audit, login, users
+from datamill.service.pages.experiments import answers, experiments, trials
+from datamill.service.pages.fleet import quarantine, workers
+from datamill.service.pages.new_experiment import steps as new_experiment
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="experiments", permanent=False), name="home"),

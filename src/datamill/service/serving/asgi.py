@@ -12,10 +12,10 @@ from starlette.responses import Response
 
 from datamill.service.bounded_work.departures import WatchedClients
 from datamill.service.files.transfer import FileStore, Receive, Scope, Send
-from datamill.service.front_door.bounds import DoorBounds
 from datamill.service.front_door.framing import find_refusal
 from datamill.service.front_door.static_files import StaticFiles
-from datamill.service.front_door.turns import Turns
+from datamill.service.front_door.visitors.bounds import DoorBounds
+from datamill.service.front_door.visitors.turns import Turns
 from datamill.service.serving.body_limits import LimitedBodies
 
 #: Nobody is to take it for something else than it says, nor to keep it.

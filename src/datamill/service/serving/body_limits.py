@@ -20,7 +20,7 @@ from starlette.responses import JSONResponse
 
 from datamill.experiment.quantities import format_size
 from datamill.service.accounts import find_user_of_key
-from datamill.service.front_door.visitors import mark_member
+from datamill.service.front_door.visitors.visitors import mark_member
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]

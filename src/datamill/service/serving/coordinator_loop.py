@@ -14,20 +14,20 @@ from django.db import DatabaseError, InterfaceError, OperationalError, transacti
 
 from datamill.service.broker.link import BROKER_ERRORS, BrokerLink, CapturedError
 from datamill.service.broker.server import BrokerServer
-from datamill.service.coordinator.events import EventKind, NewEvent, add_events
-from datamill.service.coordinator.floods import judge_crowds, judge_floods
-from datamill.service.coordinator.ingest import ReceivedReport, ingest_reports
-from datamill.service.coordinator.orders import (
+from datamill.service.coordinator.messages.floods import judge_crowds, judge_floods
+from datamill.service.coordinator.messages.ingest import ReceivedReport, ingest_reports
+from datamill.service.coordinator.messages.orders import (
     UnsentOrders,
     list_unsent_orders,
     mark_all_orders_unsent,
     mark_orders_sent,
 )
-from datamill.service.coordinator.repeats import OrderRepeats
+from datamill.service.coordinator.messages.repeats import OrderRepeats
+from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
 from datamill.service.coordinator.step import step
 from datamill.service.models import Worker, WorkerState
-from datamill.service.serving.database_lock import DatabaseTakenError
-from datamill.service.serving.writer import Writer
+from datamill.service.serving.storage.database_lock import DatabaseTakenError
+from datamill.service.serving.storage.writer import Writer
 
 log = logging.getLogger("datamill.coordinator")
 

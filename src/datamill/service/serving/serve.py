@@ -24,20 +24,20 @@ from datamill.service.broker.keys import Keys, load_keys, read_account_seed
 from datamill.service.broker.link import BROKER_ERRORS, BrokerAddress, BrokerLink
 from datamill.service.broker.server import BrokerServer, bind_port
 from datamill.service.broker.server_config import MOST_CONNECTIONS, BrokerPlace, BrokerTls
-from datamill.service.coordinator.credentials import list_void_credentials
-from datamill.service.coordinator.experiments import drop_unfinished_entries
-from datamill.service.front_door.addresses import name_origin
-from datamill.service.front_door.bounds import DoorBounds, choose_bounds, raise_file_limit
+from datamill.service.coordinator.experiments.experiments import drop_unfinished_entries
+from datamill.service.coordinator.joining.credentials import list_void_credentials
+from datamill.service.front_door.visitors.addresses import name_origin
+from datamill.service.front_door.visitors.bounds import DoorBounds, choose_bounds, raise_file_limit
 from datamill.service.front_door.web_server import WebServer
 from datamill.service.models import Worker, WorkerState
 from datamill.service.serving.asgi import CoordinatorApplication, HealthFacts
 from datamill.service.serving.coordinator_loop import CoordinatorLoop
-from datamill.service.serving.data_folder import DataFolder
-from datamill.service.serving.database_lock import hold_database
 from datamill.service.serving.first_use import make_first_user, migrate_database, write_client_settings
 from datamill.service.serving.options import ServeOptions
+from datamill.service.serving.storage.data_folder import DataFolder
+from datamill.service.serving.storage.database_lock import hold_database
+from datamill.service.serving.storage.writer import Writer, run_as_writer, set_writer
 from datamill.service.serving.tls import TlsFiles, find_authority_pem, make_tls_files, read_tls_files
-from datamill.service.serving.writer import Writer, run_as_writer, set_writer
 from datamill.service.submissions.stored_trials import drop_trials_files
 from datamill.service.watching.feed import ENDING
 from datamill.service.watching.reading import Readers, set_readers

@@ -22,13 +22,13 @@ from datamill.experiment.records import DebugPolicy, Experiment, RebootPolicy
 from datamill.results.tables.factor_names import check_factor_names
 from datamill.service.bounded_work.calls import BudgetError, call_bounded
 from datamill.service.bounded_work.child import Budget
-from datamill.service.coordinator.hardware import (
+from datamill.service.coordinator.joining.hardware import (
     describe_candidate,
     find_guest_objection,
     read_inventory,
     read_policy,
 )
-from datamill.service.coordinator.policies import (
+from datamill.service.coordinator.joining.policies import (
     ShippedFile,
     find_isolation_objection,
     find_needs_objection,

@@ -13,14 +13,14 @@ from datamill.results.bundles.bundle_head import BUNDLE_FORMAT, BundleFactor, Bu
 from datamill.service.bounded_work.calls import call_bounded
 from datamill.service.bounded_work.departures import find_departure
 from datamill.service.bounded_work.turns import GoneError
-from datamill.service.coordinator.submission import (
+from datamill.service.coordinator.experiments.submission import (
     TRIALS_AT_ONCE,
     Entry,
     NewExperiment,
     create_experiment,
 )
 from datamill.service.files.store import name_stored_file
-from datamill.service.serving.writer import run_as_writer
+from datamill.service.serving.storage.writer import run_as_writer
 from datamill.service.submissions.planned_apart import INSPECTION, inspect_archive
 from datamill.service.submissions.planning import PlannedSubmission, Submission, SubmittedFile
 from datamill.service.submissions.quotas import check_room

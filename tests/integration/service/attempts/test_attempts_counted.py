@@ -30,10 +30,10 @@ from datamill.protocol.fleet import (
     Refused,
     Taken,
 )
-from datamill.service.coordinator.deadlines import expire_leases
-from datamill.service.coordinator.dispatch import lease_trials
-from datamill.service.coordinator.ingest import ReceivedReport, ingest_reports
-from datamill.service.coordinator.invariants import find_violations
+from datamill.service.coordinator.experiments.dispatch import lease_trials
+from datamill.service.coordinator.messages.ingest import ReceivedReport, ingest_reports
+from datamill.service.coordinator.presence.deadlines import expire_leases
+from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.coordinator.step import step
 from datamill.service.models import Attempt, Event, Trial, Worker
 

@@ -21,10 +21,10 @@ from integration.service.fleets import (
 from datamill.protocol.fleet import (
     Taken,
 )
-from datamill.service.coordinator.deadlines import expire_leases
-from datamill.service.coordinator.dispatch import lease_trials
-from datamill.service.coordinator.ingest import ingest_reports
-from datamill.service.coordinator.invariants import find_violations
+from datamill.service.coordinator.experiments.dispatch import lease_trials
+from datamill.service.coordinator.messages.ingest import ingest_reports
+from datamill.service.coordinator.presence.deadlines import expire_leases
+from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.models import Worker
 
 

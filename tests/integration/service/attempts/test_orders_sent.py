@@ -21,9 +21,13 @@ from datamill.protocol.fleet import (
     Orders,
     Session,
 )
-from datamill.service.coordinator.deadlines import expire_leases
-from datamill.service.coordinator.dispatch import lease_trials
-from datamill.service.coordinator.orders import list_unsent_orders, mark_all_orders_unsent, mark_orders_sent
+from datamill.service.coordinator.experiments.dispatch import lease_trials
+from datamill.service.coordinator.messages.orders import (
+    list_unsent_orders,
+    mark_all_orders_unsent,
+    mark_orders_sent,
+)
+from datamill.service.coordinator.presence.deadlines import expire_leases
 
 
 @pytest.mark.usefixtures("memory_database")

@@ -24,9 +24,9 @@ from datamill.protocol.fleet import (
     GaveUp,
     Taken,
 )
-from datamill.service.coordinator.dispatch import lease_trials
-from datamill.service.coordinator.ingest import ReceivedReport, ingest_reports
-from datamill.service.coordinator.invariants import find_violations
+from datamill.service.coordinator.experiments.dispatch import lease_trials
+from datamill.service.coordinator.messages.ingest import ReceivedReport, ingest_reports
+from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.models import Artifact, Attempt, Event, Worker
 
 

@@ -1,0 +1,1 @@
+"""What guests boot: kernels, disks and workers, made of Debian's packages."""

@@ -1,0 +1,1 @@
+"""Experiments from their submission to their end."""

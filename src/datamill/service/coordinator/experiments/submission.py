@@ -1,0 +1,408 @@
+"""From a plan to the rows of an experiment and its trials."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import count, islice
+
+import msgspec
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from datamill.design.fleet.fleet_records import Candidate, FleetPlan
+from datamill.design.fleet.reboots import list_reboots, settle_reboots
+from datamill.design.records import PlannedTrial
+from datamill.design.trials import name_build
+from datamill.experiment.errors import InputError
+from datamill.experiment.records import Experiment as Asked
+from datamill.results.bundles.bundle_head import BundleHead
+from datamill.service.coordinator.experiments.experiments import ENTERING, drop_entry
+from datamill.service.coordinator.experiments.repeated_submission import check_repetition
+from datamill.service.coordinator.joining.policies import list_shipped_files
+from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
+from datamill.service.coordinator.state.rows import execute, insert_rows, select_rows
+from datamill.service.models import (
+    Experiment,
+    ExperimentState,
+    Quarantine,
+    Spare,
+    Trial,
+    TrialPurpose,
+    TrialState,
+    Worker,
+    WorkerState,
+)
+
+#: Trials that one step enters: more would keep reports waiting.
+TRIALS_AT_ONCE = 2_000
+#: Builds that workers share; each is known by its name while the trials are entered.
+_MOST_BUILDS = 20_000
+_ENCODER = msgspec.json.Encoder()
+_COLUMNS = (
+    "experiment_id", "trial_id", "purpose", "worker_id", "position", "block", "package_sha256", "reboot",
+    "state", "attempts", "needs_id", "plan",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class NewExperiment:
+    """An experiment to be stored.
+
+    `experiment` is what `text` says with the submitter's options; `hold` lets the design wait for its owner
+    after the debug trials. `trials` are those of the design where the plan comes without them. One that is
+    meant `once` is not stored where the same is under way.
+    """
+
+    owner: User
+    text: str
+    experiment: Asked
+    head: BundleHead
+    plan: FleetPlan
+    hold: bool = False
+    trials: Collection[PlannedTrial] | None = None
+    once: bool = False
+
+    @property
+    def planned(self) -> Collection[PlannedTrial]:
+        """The trials of the design, in their order."""
+        return self.plan.design.trials if self.trials is None else self.trials
+
+
+def create_experiment(new: NewExperiment, now_s: float) -> int:
+    """Store an experiment with all its trials at once, and return its number.
+
+    Raises:
+        InputError: when a package is in quarantine, a worker left meanwhile, there is nothing to do, or the
+            same was submitted before and this is meant once.
+    """
+    with transaction.atomic():
+        entry = Entry(new, now_s)
+        number = entry.begin()
+        while entry.add_trials():
+            pass
+        entry.finish(at_once=True)
+    return number
+
+
+class Entry:
+    """An experiment on its way into the database, in pieces: a million trials take a minute.
+
+    Until it is finished its state says that it is being entered, and nothing of it is leased or released.
+    Each step is a transaction of its own unless the caller makes one of all.
+    """
+
+    def __init__(self, new: NewExperiment, now_s: float) -> None:
+        # What is stored is what happens, and no default.
+        settled = settle_reboots(new.experiment, (*new.plan.chosen, *new.plan.spares))
+        new = replace(new, experiment=settled)
+        self._new = new
+        self._now_s = now_s
+        self._debug = _plan_debug_trials(new.experiment, new.plan, new.planned)
+        self._builds = _list_builds(new)
+        self._state = _choose_state(bool(self._debug), new.hold)
+        self._number = 0
+        self._rows: Iterator[tuple[object, ...]] = iter(())
+
+    @transaction.atomic
+    def begin(self) -> int:
+        """Store the experiment with its debug trials and builds, and return its number.
+
+        Raises:
+            InputError: when a package is in quarantine, a worker left meanwhile, or there is nothing to do.
+        """
+        new, asked, plan = self._new, self._new.experiment, self._new.plan
+        if not new.planned or not plan.chosen:
+            raise InputError("the experiment has no trial that a worker could make", where=asked.name)
+        digests = {item.name: item.sha256 for item in new.head.packages}
+        if new.once:
+            check_repetition(new.owner, new.text, asked, new.head, self._now_s)
+        _check_packages(new)
+        _check_workers(plan)
+        debugging = self._state == ExperimentState.DEBUGGING
+        stored = Experiment.objects.create(
+            owner=new.owner,
+            name=asked.name,
+            public=asked.fleet.public,
+            state=ExperimentState.DEBUGGING if debugging else ExperimentState.HELD,
+            state_reason=ENTERING,
+            text=new.text,
+            head=msgspec.json.encode(new.head),
+            design=msgspec.json.encode(replace(plan.design, trials=())),
+            reboot=asked.fleet.reboot,
+            most_attempts=asked.fleet.most_attempts,
+            hold=new.hold,
+            submitted_unix_s=self._now_s,
+        )
+        self._number = int(stored.id)
+        Spare.objects.bulk_create(
+            [Spare(experiment=stored, worker_id=spare.worker_id) for spare in plan.spares]
+        )
+        places = {candidate.name: candidate.worker_id for candidate in plan.chosen}
+        rows = _TrialRows(stored.id, asked, digests, places)
+        insert_rows(Trial, _COLUMNS, rows.list_debug(self._debug, first=-len(self._debug)))
+        if asked.fleet.debug != "only":
+            needs = _insert_builds(rows, plan, self._builds, first=-len(self._debug))
+            self._rows = rows.list_design(plan, new.planned, needs)
+        return self._number
+
+    @transaction.atomic
+    def add_trials(self) -> bool:
+        """Store some more trials; return whether there are more.
+
+        Raises:
+            InputError: when the experiment was ended or held meanwhile.
+        """
+        self._check_entering()
+        some = list(islice(self._rows, TRIALS_AT_ONCE))
+        insert_rows(Trial, _COLUMNS, some)
+        return len(some) == TRIALS_AT_ONCE
+
+    @transaction.atomic
+    def finish(self, *, at_once: bool = False) -> None:
+        """Let the experiment begin: with all that may go `at_once`, or with as many as each step lets go.
+
+        Raises:
+            InputError: when it was ended or held meanwhile.
+        """
+        self._check_entering()
+        running = self._state == ExperimentState.RUNNING
+        if at_once or not running:
+            ready = {
+                ExperimentState.RUNNING: "needs_id IS NULL",
+                ExperimentState.DEBUGGING: "purpose = 'debug'",
+            }.get(self._state, "1 = 0")
+            execute(
+                f"UPDATE datamill_trial SET state = 'planned' WHERE experiment_id = %s AND {ready}",
+                [self._number],
+            )
+        Experiment.objects.filter(pk=self._number).update(
+            state=self._state,
+            state_reason="waits for its owner" if self._state == ExperimentState.HELD else "",
+            releasing=running and not at_once,
+        )
+        self._tell()
+
+    @transaction.atomic
+    def drop(self) -> None:
+        """Cancel what was entered so far, if it is still being entered."""
+        drop_entry(self._number, "its trials could not be entered", self._now_s)
+
+    def _check_entering(self) -> None:
+        if not Experiment.objects.filter(pk=self._number, state_reason=ENTERING).exists():
+            raise InputError(
+                f"experiment {self._number} was ended while its trials were entered",
+                where=self._new.experiment.name,
+                remedy="Submit it again.",
+            )
+
+    def _tell(self) -> None:
+        new = self._new
+        add_events(
+            [
+                NewEvent(
+                    EventKind.SUBMITTED,
+                    user=new.owner.username,
+                    experiment_id=self._number,
+                    package_sha256=item.sha256,
+                    detail=f"{new.experiment.name}: package {item.name}, {len(new.planned)} trials in all on "
+                    f"{len(new.plan.chosen)} workers.",
+                )
+                for item in new.head.packages
+            ],
+            self._now_s,
+        )
+
+
+def _check_packages(new: NewExperiment) -> None:
+    packed = {item.sha256: item.name for item in list_shipped_files(new.head)}
+    held = Quarantine.objects.filter(sha256__in=packed, lifted_unix_s__isnull=True).first()
+    if held is not None:
+        raise InputError(
+            f"package {packed[held.sha256]} is in quarantine: {held.reason}",
+            where=new.experiment.name,
+            remedy="Find out why on a machine of your own; an administrator can then lift the quarantine.",
+        )
+
+
+def _check_workers(plan: FleetPlan) -> None:
+    wanted = {candidate.worker_id for candidate in (*plan.chosen, *plan.spares)}
+    gone = Worker.objects.filter(worker_id__in=wanted).exclude(state=WorkerState.REMOVED)
+    missing = wanted - set(gone.values_list("worker_id", flat=True))
+    if missing:
+        names = [item.name for item in (*plan.chosen, *plan.spares) if item.worker_id in missing]
+        raise InputError(
+            f"{', '.join(names)} left the fleet after the plan was made",
+            remedy="Submit the experiment again: it is then planned without.",
+        )
+
+
+def _choose_state(debug: bool, hold: bool) -> ExperimentState:
+    if debug:
+        return ExperimentState.DEBUGGING
+    return ExperimentState.HELD if hold else ExperimentState.RUNNING
+
+
+def _plan_debug_trials(
+    asked: Asked, plan: FleetPlan, planned: Iterable[PlannedTrial]
+) -> list[tuple[PlannedTrial, Candidate]]:
+    """Return a trial of each package on each architecture, where it is free first (ICPE 2013 section 6)."""
+    if asked.fleet.debug == "never":
+        return []
+    first: dict[str, Candidate] = {}
+    for candidate in sorted(plan.chosen, key=lambda item: (item.free_s, item.name)):
+        first.setdefault(candidate.hardware.get("arch", ""), candidate)
+    wanted = {(candidate.name, package.name) for candidate in first.values() for package in asked.packages}
+    found: dict[tuple[str, str], PlannedTrial] = {}
+    for trial in planned:
+        if len(found) == len(wanted):
+            break
+        key = (trial.levels.get("machine", plan.chosen[0].name), trial.package)
+        if key in wanted and trial.purpose == "question":
+            found.setdefault(key, trial)
+    numbers = count(1)
+    return [
+        (replace(found[key], trial_id=f"debug{next(numbers):02d}"), candidate)
+        for candidate in first.values()
+        for package in asked.packages
+        if (key := (candidate.name, package.name)) in found
+    ]
+
+
+def _list_builds(new: NewExperiment) -> dict[tuple[str, ...], PlannedTrial]:
+    """Return a trial for each build that several workers share, by the name of the build.
+
+    Raises:
+        InputError: when there are too many.
+    """
+    if new.experiment.fleet.build_on != "strongest" or new.experiment.fleet.debug == "only":
+        return {}
+    with_setup = {package.name for package in new.head.packages if package.has_setup}
+    names = _BuildNames(new.experiment, new.plan)
+    builds: dict[tuple[str, ...], PlannedTrial] = {}
+    for trial in new.planned:
+        if trial.package in with_setup:
+            builds.setdefault(names.name(trial), trial)
+            if len(builds) > _MOST_BUILDS:
+                raise InputError(
+                    f"the experiment has more than {_MOST_BUILDS:,} builds that workers share",
+                    where=new.experiment.name,
+                    remedy='Lower the builds, or write build_on = "worker" under [fleet].',
+                )
+    return builds
+
+
+def _insert_builds(
+    rows: _TrialRows, plan: FleetPlan, builds: Mapping[tuple[str, ...], PlannedTrial], first: int
+) -> dict[tuple[str, ...], int]:
+    """Insert a trial for each build; return its row by the name of the build."""
+    if not builds:
+        return {}
+    strongest: dict[str, Candidate] = {}
+    for candidate in sorted(
+        plan.chosen, key=lambda item: (-item.cores, -item.memory_bytes, -item.clock_khz, item.name)
+    ):
+        strongest.setdefault(candidate.hardware.get("arch", ""), candidate)
+    named = [
+        (replace(trial, trial_id=f"build{number:05d}"), key)
+        for number, (key, trial) in enumerate(builds.items(), start=1)
+    ]
+    insert_rows(Trial, _COLUMNS, rows.list_builds(named, strongest, first=first - len(named)))
+    ids = dict(
+        select_rows(
+            "SELECT trial_id, id FROM datamill_trial WHERE experiment_id = %s AND purpose = 'build'",
+            [rows.experiment_id],
+        )
+    )
+    return {key: ids[trial.trial_id] for trial, key in named}
+
+
+class _BuildNames:
+    """Tells builds of the fleet apart: by architecture, and then as they are told apart on one machine."""
+
+    def __init__(self, asked: Asked, plan: FleetPlan) -> None:
+        self._fresh = asked.build == "fresh"
+        self._only = plan.chosen[0].name
+        self._arch = {candidate.name: candidate.hardware.get("arch", "") for candidate in plan.chosen}
+        factors = tuple(item for item in plan.design.factors if item.name != "machine")
+        self._design = replace(plan.design, trials=(), factors=factors)
+
+    def name(self, trial: PlannedTrial) -> tuple[str, ...]:
+        """Return what tells the build of a trial from others; the architecture comes first."""
+        arch = self._arch[trial.levels.get("machine", self._only)]
+        return (arch, trial.trial_id) if self._fresh else (arch, *name_build(self._design, trial))
+
+
+@dataclass(slots=True)
+class _TrialRows:
+    """Makes rows of trials, one at a time: a million of them must not be in memory twice."""
+
+    experiment_id: int
+    asked: Asked
+    digests: Mapping[str, str]
+    places: Mapping[str, str]
+
+    def list_debug(
+        self, trials: list[tuple[PlannedTrial, Candidate]], first: int
+    ) -> Iterator[tuple[object, ...]]:
+        """Yield rows of debug trials, before all others."""
+        for position, (trial, candidate) in enumerate(trials, start=first):
+            yield self._make(trial, candidate.worker_id, position, TrialPurpose.DEBUG, reboot=False)
+
+    def list_builds(
+        self,
+        trials: list[tuple[PlannedTrial, tuple[str, ...]]],
+        strongest: Mapping[str, Candidate],
+        first: int,
+    ) -> Iterator[tuple[object, ...]]:
+        """Yield rows of builds that other trials need."""
+        for position, (trial, key) in enumerate(trials, start=first):
+            worker_id = strongest[key[0]].worker_id
+            yield self._make(trial, worker_id, position, TrialPurpose.BUILD, reboot=False)
+
+    def list_design(
+        self,
+        plan: FleetPlan,
+        planned: Collection[PlannedTrial],
+        needs: Mapping[tuple[str, ...], int],
+    ) -> Iterator[tuple[object, ...]]:
+        """Yield rows of the design's trials in their order."""
+        only = plan.chosen[0].name
+        names = _BuildNames(self.asked, plan)
+        reboots = list_reboots(self.asked, planned)
+        for trial, reboot in zip(planned, reboots, strict=True):
+            place = trial.levels.get("machine", only)
+            needed = needs.get(names.name(trial)) if needs else None
+            yield self._make(
+                trial,
+                self.places[place],
+                trial.order,
+                TrialPurpose.DESIGN,
+                reboot=reboot,
+                needs=needed,
+            )
+
+    def _make(
+        self,
+        trial: PlannedTrial,
+        worker_id: str,
+        position: int,
+        purpose: TrialPurpose,
+        *,
+        reboot: bool,
+        needs: int | None = None,
+    ) -> tuple[object, ...]:
+        return (
+            self.experiment_id,
+            trial.trial_id,
+            purpose.value,
+            worker_id,
+            position,
+            trial.block,
+            self.digests[trial.package],
+            reboot,
+            TrialState.WAITING.value,
+            0,
+            needs,
+            _ENCODER.encode(trial),
+        )

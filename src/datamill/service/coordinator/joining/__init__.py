@@ -1,0 +1,1 @@
+"""Who may join and with what: enrolment, credentials, hardware, owners' policies."""

@@ -1,0 +1,1 @@
+"""Which worker may run which trial, and every attempt at one."""

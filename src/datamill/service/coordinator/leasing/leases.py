@@ -1,0 +1,119 @@
+"""What all trials of a stored experiment share, read once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import msgspec
+
+from datamill.design.records import PlannedTrial
+from datamill.experiment.file.parse import parse_experiment
+from datamill.experiment.records import Experiment
+from datamill.protocol.fleet import FileNeed, Lease, LeaseTask
+from datamill.results.bundles.bundle_head import BundleHead, BundlePackage
+from datamill.results.bundles.trial_spec import find_load, find_package, specify_trial
+from datamill.service.coordinator.state.rows import select_rows
+from datamill.service.models import TrialPurpose
+
+_PLANNED = msgspec.json.Decoder(PlannedTrial)
+#: Time that a machine may take to come up again.
+REBOOT_ALLOWANCE_S = 600.0
+#: Time for what no limit of the experiment speaks of: packing, uploading a report, a lost connection.
+MARGIN_S = 120.0
+#: Slowest link over which files are expected in time.
+SLOWEST_LINK_BYTES_S = 500_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A stored experiment, parsed: `user` owns it."""
+
+    user: str
+    experiment: Experiment
+    head: BundleHead
+
+
+@lru_cache(maxsize=128)
+def _read_question(user: str, text: str, head: bytes) -> Question:
+    return Question(
+        user, parse_experiment(text, name="experiment.toml"), msgspec.json.decode(head, type=BundleHead)
+    )
+
+
+def load_questions(experiment_ids: Iterable[int]) -> dict[int, Question]:
+    """Return stored experiments by their numbers."""
+    rows = select_rows(
+        "SELECT e.id, u.username, e.text, e.head FROM datamill_experiment e "
+        "JOIN auth_user u ON u.id = e.owner_id WHERE e.id IN {list}",
+        sorted(set(experiment_ids)),
+    )
+    return {number: _read_question(user, text, bytes(head)) for number, user, text, head in rows}
+
+
+def decode_planned_trial(plan: bytes) -> PlannedTrial:
+    """Return the planned trial that a row of trials holds."""
+    return _PLANNED.decode(plan)
+
+
+@dataclass(frozen=True, slots=True)
+class LeasedTrial:
+    """What a lease says of a trial: a row of trials with the number of the attempt."""
+
+    key: str
+    number: int
+    purpose: str
+    reboot: bool
+    trial: PlannedTrial
+    prebuilt: FileNeed | None = None
+
+
+def estimate_lease_s(question: Question, leased: LeasedTrial) -> float:
+    """Return the time from a lease to the deadline of its report, in seconds.
+
+    The experiment's limits on each script, a reboot where there is one, files over a slow link, and a margin.
+    """
+    limits = question.experiment.limits
+    warmups = leased.trial.levels.get("warmups", "0")
+    runs = 1 + (int(warmups) if warmups.isdigit() else 0)
+    transferred = sum(file.bytes for file in list_files(question, leased)) + limits.output_bytes
+    return (
+        limits.setup_timeout_s
+        + runs * limits.run_timeout_s
+        + limits.collect_timeout_s
+        + (REBOOT_ALLOWANCE_S if leased.reboot else 0.0)
+        + transferred / SLOWEST_LINK_BYTES_S
+        + MARGIN_S
+    )
+
+
+def list_files(question: Question, leased: LeasedTrial) -> list[FileNeed]:
+    """Return the files that an attempt needs: package, load, factors, and the build made elsewhere."""
+    load = find_load(question.head, leased.trial)
+    packages: list[BundlePackage] = [find_package(question.head, leased.trial)]
+    if load is not None:
+        packages.append(load)
+    files = {item.sha256: item.bytes for item in packages}
+    files.update((item.sha256, item.bytes) for item in question.head.factors)
+    if leased.prebuilt is not None:
+        files[leased.prebuilt.sha256] = leased.prebuilt.bytes
+    return [FileNeed(sha256, size) for sha256, size in files.items()]
+
+
+def build_lease(question: Question, leased: LeasedTrial) -> Lease:
+    """Return the lease of an attempt, as its worker gets it."""
+    task: LeaseTask = "build" if leased.purpose == TrialPurpose.BUILD else "trial"
+    return Lease(
+        attempt=leased.key,
+        user=question.user,
+        spec=specify_trial(
+            question.experiment, question.head, leased.trial, leased.number, locate=lambda _: ""
+        ),
+        files=tuple(list_files(question, leased)),
+        reboot=leased.reboot,
+        expected_s=estimate_lease_s(question, leased),
+        live_output=leased.purpose == TrialPurpose.DEBUG,
+        task=task,
+        prebuilt=leased.prebuilt,
+    )

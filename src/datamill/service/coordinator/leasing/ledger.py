@@ -1,0 +1,476 @@
+"""Attempts as a batch changes them: read at once, decided one by one, written at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from datamill.protocol.fleet import Session
+from datamill.service.coordinator.joining.credentials import has_void_credential, void_credentials
+from datamill.service.coordinator.leasing.moves import MovePlanner, describe_move
+from datamill.service.coordinator.leasing.paces import CountedTrial, add_to_paces
+from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events, clean_text
+from datamill.service.coordinator.state.rows import execute, execute_for, select_rows, update_rows
+from datamill.service.models import (
+    OPEN_ATTEMPTS,
+    Attempt,
+    AttemptState,
+    ExperimentState,
+    Trial,
+    TrialPurpose,
+    TrialState,
+    Worker,
+    WorkerState,
+)
+
+#: Attempts that a trial's own worker makes before an equivalent one is asked.
+OWN_ATTEMPTS = 2
+#: Attempts of which a worker's account remembers half, so that old ones fade.
+MOST_REMEMBERED = 1000
+#: Receipts that orders name: more than a worker's disk can have reports that they answer.
+MOST_RECEIPTS = 16
+#: Characters of the identity of a session.
+MOST_SESSION_NAME = 64
+#: Sessions of a worker that are remembered, the latest last.
+MOST_SESSIONS = 8
+#: Time without a lease, in seconds, of a worker that had no room for an attempt or could not get its files:
+#: at once it would only fail again, and use up the trial's attempts before anyone could help.
+LEAST_REST_S, MOST_REST_S = 60.0, 3600.0
+#: Characters of a reason that a worker gives.
+MOST_REASON = 1000
+#: States in which an attempt says something about its worker: it failed for no fault of the package.
+FAILURES = (AttemptState.LOST, AttemptState.FAULTY, AttemptState.REFUSED)
+
+_ATTEMPTS = """
+SELECT a.id, a.key, a.number, a.worker_id, a.state, a.leased_unix_s, a.deadline_unix_s, a.taken_clock_ns,
+    t.id, t.trial_id, t.purpose, t.worker_id, t.package_sha256, t.reboot, t.state, t.attempts, t.plan,
+    e.id, e.name, e.state, e.reboot, e.most_attempts, u.username
+FROM datamill_attempt a
+JOIN datamill_trial t ON t.id = a.trial_id
+JOIN datamill_experiment e ON e.id = t.experiment_id
+JOIN auth_user u ON u.id = e.owner_id
+"""
+_WORKERS = """
+SELECT worker_id, state, state_reason, boot_id, clock_offset_s, heard_unix_s, ended_attempts, failed_attempts,
+    receipts, boot_clock_ns, earlier_boots, rests_until_unix_s, sessions, left_unix_s
+FROM datamill_worker
+"""
+
+
+def _name_session(session: Session) -> tuple[int, str]:
+    """Return a session as it is kept."""
+    return min(max(session.number, 0), 2**53), clean_text(session.id, MOST_SESSION_NAME)
+
+
+@dataclass(slots=True)
+class TrialEntry:
+    """A trial as far as its attempts concern it, with what they need of its experiment."""
+
+    id: int
+    trial_id: str
+    purpose: str
+    worker_id: str
+    package_sha256: str
+    reboot: bool
+    state: str
+    attempts: int
+    plan: bytes
+    experiment_id: int
+    experiment: str
+    experiment_state: str
+    reboot_policy: str
+    most_attempts: int
+    user: str
+
+
+@dataclass(slots=True)
+class AttemptEntry:
+    """An attempt and its trial."""
+
+    id: int
+    key: str
+    number: int
+    worker_id: str
+    state: str
+    leased_s: float
+    deadline_s: float
+    taken_clock_ns: int | None
+    trial: TrialEntry
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it holds its worker."""
+        return self.state in OPEN_ATTEMPTS
+
+
+@dataclass(slots=True)
+class WorkerEntry:
+    """A worker as far as reports concern it."""
+
+    worker_id: str
+    state: str
+    reason: str
+    boot_id: str
+    clock_offset_s: float
+    heard_s: float
+    ended: int
+    failed: int
+    receipts: list[str]
+    boot_clock_ns: int | None
+    earlier_boots: list[str]
+    rests_until_s: float
+    sessions: list[tuple[int, str]]
+    left_s: float | None
+    changed: bool = False
+    new_orders: bool = False
+
+    @property
+    def free_state(self) -> WorkerState:
+        """The state of this worker when no attempt holds it."""
+        return WorkerState.IDLE if self.left_s is None else WorkerState.AWAY
+
+
+@dataclass(slots=True)
+class Ledger:
+    """What a batch changes, until `write` makes it so in few statements."""
+
+    now_s: float
+    attempts: dict[str, AttemptEntry] = field(default_factory=dict)
+    workers: dict[str, WorkerEntry] = field(default_factory=dict)
+    events: list[NewEvent] = field(default_factory=list)
+    _trials: dict[int, TrialEntry] = field(default_factory=dict)
+    _open: dict[str, AttemptEntry] = field(default_factory=dict)
+    _ended: dict[int, tuple[object, ...]] = field(default_factory=dict)
+    _taken: list[tuple[object, ...]] = field(default_factory=list)
+    _counted: list[int] = field(default_factory=list)
+    _paces: list[CountedTrial] = field(default_factory=list)
+    _retried: list[TrialEntry] = field(default_factory=list)
+    _moving: list[TrialEntry] = field(default_factory=list)
+    _built: list[tuple[TrialEntry, bool]] = field(default_factory=list)
+
+    def load_attempts(self, condition: str, values: Iterable[object]) -> list[AttemptEntry]:
+        """Read attempts that an SQL condition on `a` names, `{list}` standing for the values; return them."""
+        found = []
+        for row in select_rows(f"{_ATTEMPTS} WHERE {condition}", values):
+            entry = self.attempts.get(row[1])
+            if entry is None:
+                trial = self._trials.get(row[8])
+                if trial is None:
+                    trial = self._trials[row[8]] = TrialEntry(*row[8:])
+                key: tuple[Any, ...] = (*row[:8], trial)
+                entry = AttemptEntry(*key)
+                self.attempts[entry.key] = entry
+                if entry.is_open:
+                    self._open[entry.worker_id] = entry
+            found.append(entry)
+        return found
+
+    def load_workers(self, worker_ids: Collection[str]) -> None:
+        """Read workers."""
+        wanted = [worker_id for worker_id in worker_ids if worker_id not in self.workers]
+        for row in select_rows(f"{_WORKERS} WHERE worker_id IN {{list}}", wanted):
+            entry = self.workers[row[0]] = WorkerEntry(*row)
+            if isinstance(entry.receipts, str):
+                entry.receipts = json.loads(entry.receipts)
+            if isinstance(entry.earlier_boots, str):
+                entry.earlier_boots = json.loads(entry.earlier_boots)
+            entry.earlier_boots = entry.earlier_boots or []
+            if isinstance(entry.sessions, str):
+                entry.sessions = json.loads(entry.sessions)
+            entry.sessions = [(number, name) for number, name in entry.sessions or []]
+
+    def find_open_attempt(self, worker_id: str) -> AttemptEntry | None:
+        """Return the attempt that holds a worker, of those that were read."""
+        return self._open.get(worker_id)
+
+    def take(self, attempt: AttemptEntry, clock_ns: int) -> None:
+        """Note that an attempt is in its worker's journal; its time runs from now."""
+        if attempt.state != AttemptState.LEASED:
+            return
+        attempt.deadline_s = self.now_s + (attempt.deadline_s - attempt.leased_s)
+        attempt.state, attempt.taken_clock_ns = AttemptState.TAKEN, clock_ns
+        self._taken.append((attempt.id, attempt.state, self.now_s, clock_ns, attempt.deadline_s))
+        self._tell(EventKind.TAKEN, attempt)
+
+    def count(self, attempt: AttemptEntry, outcome: str, record: bytes, *, rebooted: bool) -> None:
+        """Let an attempt's record be the trial's, or keep it as late when the trial has ended otherwise."""
+        trial = attempt.trial
+        ended = trial.state == TrialState.GIVEN_UP and trial.experiment_state == ExperimentState.COMPLETED
+        cancelled = (
+            attempt.state == AttemptState.CANCELLED
+            or trial.state == TrialState.CANCELLED
+            or trial.experiment_state == ExperimentState.CANCELLED
+        )
+        if trial.state == TrialState.COUNTED or cancelled or ended:
+            self._end(attempt, AttemptState.LATE, "", outcome, record, rebooted=rebooted)
+            return
+        self._end(attempt, AttemptState.COUNTED, "", outcome, record, rebooted=rebooted)
+        trial.state = TrialState.COUNTED
+        self._counted.append(trial.id)
+        if trial.purpose == TrialPurpose.DESIGN:
+            self._paces.append(
+                CountedTrial(trial.experiment_id, attempt.worker_id, attempt.leased_s, self.now_s)
+            )
+        if trial.purpose == TrialPurpose.BUILD:
+            self._built.append((trial, outcome == "completed"))
+
+    def fail(
+        self,
+        attempt: AttemptEntry,
+        state: AttemptState,
+        reason: str,
+        *,
+        outcome: str = "",
+        record: bytes | None = None,
+        rebooted: bool = False,
+        elsewhere: bool = False,
+        blameless: bool = False,
+        rest: bool = False,
+    ) -> None:
+        """End an attempt that gave no answer, and plan another one for its trial as far as there may be one.
+
+        `elsewhere` asks for another worker at once; `blameless` says nothing against this one; with `rest` it
+        gets no lease for a while, and the longer the more attempts the trial has had.
+        """
+        was_open = attempt.is_open
+        self._end(attempt, state, reason, outcome, record, rebooted=rebooted, blameless=blameless)
+        trial = attempt.trial
+        if rest:
+            rest_s = min(LEAST_REST_S * 5 ** (attempt.number - 1), MOST_REST_S)
+            self.workers[attempt.worker_id].rests_until_s = self.now_s + rest_s
+        if not was_open or trial.state != TrialState.LEASED:
+            return
+        if trial.attempts >= trial.most_attempts:
+            self.give_up(trial, f"its {trial.attempts} attempts failed; the last one: {reason}")
+            return
+        live = trial.experiment_state in (ExperimentState.DEBUGGING, ExperimentState.RUNNING)
+        trial.state = TrialState.PLANNED if live else TrialState.WAITING
+        self._retried.append(trial)
+        if elsewhere or trial.attempts >= OWN_ATTEMPTS:
+            self._moving.append(trial)
+
+    def give_up(self, trial: TrialEntry, reason: str) -> None:
+        """End a trial without a record that counts."""
+        trial.state = TrialState.GIVEN_UP
+        self._retried.append(trial)
+        if trial.purpose == TrialPurpose.BUILD:
+            self._built.append((trial, False))
+        self.events.append(
+            NewEvent(
+                EventKind.GIVEN_UP,
+                user=trial.user,
+                worker_id=trial.worker_id,
+                experiment_id=trial.experiment_id,
+                attempt=f"{trial.experiment_id}.{trial.trial_id}.{trial.attempts}",
+                package_sha256=trial.package_sha256,
+                detail=reason,
+            )
+        )
+
+    def cancel(self, attempt: AttemptEntry, reason: str) -> None:
+        """End an attempt that nobody wants any more and that its worker has not taken."""
+        self._end(attempt, AttemptState.CANCELLED, reason, "", None, rebooted=False, blameless=True)
+
+    def silence(self, worker_id: str, reason: str) -> None:
+        """Note that a worker missed its deadline."""
+        worker = self.workers[worker_id]
+        if worker.state in (WorkerState.IDLE, WorkerState.BUSY):
+            worker.state, worker.reason = WorkerState.SILENT, reason
+            worker.new_orders = True
+            self.events.append(NewEvent(EventKind.SILENT, worker_id=worker_id, detail=reason))
+
+    def hear(self, worker: WorkerEntry) -> None:
+        """Note that a worker is there."""
+        worker.heard_s, worker.changed = self.now_s, True
+        if worker.state == WorkerState.SILENT:
+            worker.state, worker.reason, worker.new_orders = worker.free_state, "", True
+            self.events.append(NewEvent(EventKind.HEARD, worker_id=worker.worker_id))
+
+    def greet(self, worker: WorkerEntry, session: Session | None) -> None:
+        """Note that a session of a worker began; one that is known may have ended since.
+
+        A hello may be repeated, and come behind the goodbye of its session: a session never begins twice. One
+        that is not known is there whatever its number: the disk that counts may have been put back.
+        """
+        is_first = not worker.sessions
+        if session is not None:
+            began = _name_session(session)
+            if began in worker.sessions:
+                return
+            worker.sessions = [*worker.sessions, began][-MOST_SESSIONS:]
+        worker.left_s, worker.changed = None, True
+        if worker.state == WorkerState.AWAY:
+            worker.state, worker.reason = WorkerState.IDLE, ""
+            if not is_first:
+                self.events.append(NewEvent(EventKind.HEARD, worker_id=worker.worker_id))
+
+    def part(self, worker: WorkerEntry, session: Session) -> None:
+        """Note that the latest session of a worker ended; the goodbye of any other comes too late.
+
+        The latest is who said hello last and has the highest number: a hello may come behind that of a
+        session which began after it. What it took stays its own, and is reported some day. What was ordered
+        of it and not taken goes back, once: a worker that is stopped again and again must not use up the
+        attempts of a trial that never ran, so that a later lease waits for it until its deadline.
+        """
+        ended = _name_session(session)
+        is_latest = worker.sessions[-1:] == [ended] and ended[0] == max(
+            number for number, _ in worker.sessions
+        )
+        if not is_latest or worker.left_s is not None:
+            return
+        worker.left_s, worker.changed = self.now_s, True
+        self.events.append(NewEvent(EventKind.LEFT, worker_id=worker.worker_id))
+        attempt = self._open.get(worker.worker_id)
+        if attempt is not None and attempt.state == AttemptState.LEASED and _may_go_back(attempt.trial):
+            self.fail(attempt, AttemptState.CANCELLED, "its worker left before it took it", blameless=True)
+        if worker.state == WorkerState.IDLE:
+            worker.state, worker.reason = WorkerState.AWAY, ""
+
+    def drain(self, worker: WorkerEntry, reason: str, kind: EventKind = EventKind.DRAINED) -> None:
+        """Give a worker no further trials until its owner looked at it."""
+        if worker.state in (WorkerState.DRAINED, WorkerState.REMOVED):
+            return
+        worker.state, worker.reason, worker.new_orders = WorkerState.DRAINED, reason, True
+        self.events.append(NewEvent(kind, worker_id=worker.worker_id, detail=reason))
+
+    def drain_abuser(self, worker: WorkerEntry, reason: str) -> None:
+        """Drain a worker and have the broker refuse it until its owner has looked."""
+        is_told = worker.state in (WorkerState.DRAINED, WorkerState.REMOVED) and worker.reason == reason
+        if is_told and has_void_credential(worker.worker_id):
+            return
+        self.drain(worker, reason)
+        void_credentials([worker.worker_id], reason, self.now_s)
+
+    def give_receipt(self, worker: WorkerEntry, keys: Iterable[str]) -> None:
+        """Tell a worker with its next orders that it may forget reports."""
+        new = list(keys)
+        if not new:
+            return
+        kept = [key for key in worker.receipts if key not in new]
+        worker.receipts = [*kept, *new][-MOST_RECEIPTS:]
+        worker.new_orders = True
+
+    def _end(
+        self,
+        attempt: AttemptEntry,
+        state: AttemptState,
+        reason: str,
+        outcome: str,
+        record: bytes | None,
+        *,
+        rebooted: bool,
+        blameless: bool = False,
+    ) -> None:
+        was_open = attempt.is_open
+        reason = clean_text(reason, MOST_REASON)
+        attempt.state = state
+        self._ended[attempt.id] = (attempt.id, state, reason, self.now_s, outcome, record, rebooted)
+        # Debug trials and builds are no part of the answer.
+        is_apart = state == AttemptState.COUNTED and attempt.trial.purpose != TrialPurpose.DESIGN
+        kind = EventKind.DONE if is_apart else EventKind(f"attempt {state}")
+        self._tell(kind, attempt, reason or outcome)
+        if not was_open:
+            return
+        self._open.pop(attempt.worker_id, None)
+        worker = self.workers[attempt.worker_id]
+        worker.new_orders = True
+        if not blameless:
+            worker.ended += 1
+            worker.failed += state in FAILURES
+        if worker.state == WorkerState.BUSY:
+            worker.state = worker.free_state
+
+    def _tell(self, kind: EventKind, attempt: AttemptEntry, detail: str = "") -> None:
+        trial = attempt.trial
+        self.events.append(
+            NewEvent(
+                kind,
+                trial.user,
+                attempt.worker_id,
+                trial.experiment_id,
+                attempt.key,
+                trial.package_sha256,
+                detail,
+            )
+        )
+
+    def write(self) -> None:
+        """Write what was decided; the caller's transaction makes it so, or nothing of it."""
+        update_rows(Attempt, ("state", "taken_unix_s", "taken_clock_ns", "deadline_unix_s"), self._taken)
+        columns = ("state", "reason", "ended_unix_s", "outcome", "record", "rebooted")
+        update_rows(Attempt, columns, self._ended.values())
+        execute_for("UPDATE datamill_trial SET state = 'counted' WHERE id IN {list}", self._counted)
+        add_to_paces(self._paces)
+        self._move_trials()
+        retried = {trial.id: trial for trial in self._retried}
+        update_rows(
+            Trial,
+            ("state", "worker_id", "reboot"),
+            [(trial.id, trial.state, trial.worker_id, trial.reboot) for trial in retried.values()],
+        )
+        self._release_builds()
+        self._write_workers()
+        add_events(self.events, self.now_s)
+
+    def _move_trials(self) -> None:
+        planner = MovePlanner()
+        for trial in self._moving:
+            if trial.state not in (TrialState.PLANNED, TrialState.WAITING):
+                continue
+            target = planner.find_target(trial.experiment_id, trial.worker_id, trial.package_sha256)
+            if target is None:
+                continue
+            self.events.append(
+                describe_move(trial.user, trial.experiment_id, trial.trial_id, trial.worker_id, target)
+            )
+            trial.worker_id = target
+            trial.reboot = trial.reboot or trial.reboot_policy == "block"
+
+    def _release_builds(self) -> None:
+        """Let trials go that waited for a build: with it, or where there is none without."""
+        for build, made in self._built:
+            if build.experiment_state == ExperimentState.RUNNING:
+                execute(
+                    "UPDATE datamill_trial SET state = 'planned' WHERE needs_id = %s AND state = 'waiting'",
+                    [build.id],
+                )
+            if not made:
+                execute("UPDATE datamill_trial SET needs_id = NULL WHERE needs_id = %s", [build.id])
+                self.events.append(
+                    NewEvent(
+                        EventKind.BUILD_MISSING,
+                        user=build.user,
+                        experiment_id=build.experiment_id,
+                        package_sha256=build.package_sha256,
+                        detail=f"{build.trial_id} gave no build; its trials build where they run.",
+                    )
+                )
+
+    def _write_workers(self) -> None:
+        columns = (
+            "state", "state_reason", "boot_id", "clock_offset_s", "heard_unix_s", "ended_attempts",
+            "failed_attempts", "receipts", "boot_clock_ns", "earlier_boots", "rests_until_unix_s",
+            "sessions", "left_unix_s",
+        )  # fmt: skip
+        plain: list[tuple[object, ...]] = []
+        ordered: list[tuple[object, ...]] = []
+        for worker in self.workers.values():
+            if worker.ended >= MOST_REMEMBERED:
+                worker.ended, worker.failed = worker.ended // 2, worker.failed // 2
+            if worker.changed or worker.new_orders:
+                row = (
+                    worker.worker_id, worker.state, worker.reason, worker.boot_id, worker.clock_offset_s,
+                    worker.heard_s, worker.ended, worker.failed, json.dumps(worker.receipts),
+                    worker.boot_clock_ns, json.dumps(worker.earlier_boots), worker.rests_until_s,
+                    json.dumps(worker.sessions), worker.left_s,
+                )  # fmt: skip
+                (ordered if worker.new_orders else plain).append(row)
+        update_rows(Worker, columns, plain)
+        update_rows(Worker, columns, ordered, also="orders_sequence = orders_sequence + 1")
+
+
+def _may_go_back(trial: TrialEntry) -> bool:
+    """Whether the end of its latest attempt would neither move a trial nor give it up."""
+    return trial.attempts < min(OWN_ATTEMPTS, trial.most_attempts)

@@ -1,0 +1,1 @@
+"""What workers are told and what they report, checked before it is believed."""

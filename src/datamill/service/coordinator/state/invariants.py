@@ -1,0 +1,89 @@
+"""What must hold after every change, whatever happened: asked of the database."""
+
+from __future__ import annotations
+
+from datamill.service.coordinator.state.rows import select_rows
+
+#: Sentence -> query for what breaks it: each row is one thing that does.
+_RULES = {
+    "a worker has two open attempts": """
+        SELECT worker_id FROM datamill_attempt WHERE state IN ('leased', 'taken')
+        GROUP BY worker_id HAVING COUNT(*) > 1""",
+    "a trial has two attempts that count": """
+        SELECT trial_id FROM datamill_attempt WHERE state = 'counted'
+        GROUP BY trial_id HAVING COUNT(*) > 1""",
+    "a counted trial has no attempt that counts": """
+        SELECT t.id FROM datamill_trial t WHERE t.state = 'counted' AND NOT EXISTS (
+            SELECT 1 FROM datamill_attempt a WHERE a.trial_id = t.id AND a.state = 'counted')""",
+    "an attempt counts and its trial does not": """
+        SELECT a.key FROM datamill_attempt a JOIN datamill_trial t ON t.id = a.trial_id
+        WHERE a.state = 'counted' AND t.state <> 'counted'""",
+    "a leased trial has no open attempt": """
+        SELECT t.id FROM datamill_trial t WHERE t.state = 'leased' AND NOT EXISTS (
+            SELECT 1 FROM datamill_attempt a WHERE a.trial_id = t.id AND a.state IN ('leased', 'taken'))""",
+    "an open attempt's trial could be leased again": """
+        SELECT a.key FROM datamill_attempt a JOIN datamill_trial t ON t.id = a.trial_id
+        WHERE a.state IN ('leased', 'taken') AND t.state IN ('waiting', 'planned', 'given_up')""",
+    "a trial's number of attempts is not that of its attempts": """
+        SELECT t.id FROM datamill_trial t LEFT JOIN datamill_attempt a ON a.trial_id = t.id
+        GROUP BY t.id, t.attempts HAVING t.attempts <> COUNT(a.id)""",
+    "a trial has more attempts than its experiment allows": """
+        SELECT t.id FROM datamill_trial t JOIN datamill_experiment e ON e.id = t.experiment_id
+        WHERE t.attempts > e.most_attempts""",
+    "an idle or silent worker has an open attempt": """
+        SELECT w.worker_id FROM datamill_worker w JOIN datamill_attempt a ON a.worker_id = w.worker_id
+        WHERE w.state IN ('idle', 'away', 'silent', 'removed') AND a.state IN ('leased', 'taken')""",
+    "a busy worker has no open attempt": """
+        SELECT w.worker_id FROM datamill_worker w WHERE w.state = 'busy' AND NOT EXISTS (
+            SELECT 1 FROM datamill_attempt a
+            WHERE a.worker_id = w.worker_id AND a.state IN ('leased', 'taken'))""",
+    "an ended experiment has an open trial": """
+        SELECT t.id FROM datamill_trial t JOIN datamill_experiment e ON e.id = t.experiment_id
+        WHERE e.state IN ('completed', 'cancelled') AND t.state IN ('waiting', 'planned', 'leased')
+            AND NOT (e.state = 'cancelled' AND e.releasing AND t.state <> 'leased')""",
+    "a trial of a held experiment may be leased": """
+        SELECT t.id FROM datamill_trial t JOIN datamill_experiment e ON e.id = t.experiment_id
+        WHERE t.state = 'planned'
+            AND (e.state = 'held' OR (e.state = 'debugging' AND t.purpose <> 'debug'))""",
+    "a trial may be leased whose build is not made": """
+        SELECT t.id FROM datamill_trial t WHERE t.state IN ('planned', 'leased') AND t.needs_id IS NOT NULL
+            AND NOT EXISTS (SELECT 1 FROM datamill_attempt a WHERE a.trial_id = t.needs_id
+                AND a.state = 'counted' AND a.outcome = 'completed')""",
+    "a package in quarantine may be leased": """
+        SELECT t.id FROM datamill_trial t JOIN datamill_quarantine q ON q.sha256 = t.package_sha256
+        JOIN datamill_experiment e ON e.id = t.experiment_id
+        WHERE q.lifted_unix_s IS NULL AND t.state = 'planned' AND e.state <> 'cancelled'""",
+    "an attempt was leased and no event reports it": """
+        SELECT a.key FROM datamill_attempt a WHERE NOT EXISTS (
+            SELECT 1 FROM datamill_event v
+            WHERE v.worker_id = a.worker_id AND v.attempt = a.key AND v.kind = 'attempt leased')""",
+    "a count of trials is not that of the trials": """
+        SELECT v.experiment_id FROM (
+            SELECT experiment_id, worker_id, purpose, state, COUNT(*) AS trials FROM datamill_trial
+            GROUP BY experiment_id, worker_id, purpose, state
+            UNION ALL
+            SELECT experiment_id, worker_id, purpose, state, -trials FROM datamill_trialcount
+        ) v GROUP BY v.experiment_id, v.worker_id, v.purpose, v.state HAVING SUM(v.trials) <> 0""",
+    "a worker's pace is not that of its trials": """
+        SELECT v.experiment_id FROM (
+            SELECT t.experiment_id, a.worker_id, COUNT(*) AS trials, MIN(a.leased_unix_s) AS first_s,
+                MAX(a.ended_unix_s) AS last_s, 1 AS one
+            FROM datamill_attempt a JOIN datamill_trial t ON t.id = a.trial_id
+            WHERE a.state = 'counted' AND t.purpose = 'design' GROUP BY t.experiment_id, a.worker_id
+            UNION ALL
+            SELECT experiment_id, worker_id, trials, first_leased_unix_s, last_ended_unix_s, -1
+            FROM datamill_pace
+        ) v GROUP BY v.experiment_id, v.worker_id, v.trials, v.first_s, v.last_s HAVING SUM(v.one) <> 0""",
+}
+#: Examples that a sentence names.
+_EXAMPLES = 5
+
+
+def find_violations() -> list[str]:
+    """Return what does not hold, one sentence each; nothing when all is well."""
+    violations = []
+    for sentence, query in _RULES.items():
+        broken = select_rows(f"{query} LIMIT {_EXAMPLES}")
+        if broken:
+            violations.append(f"{sentence}: {', '.join(str(row[0]) for row in broken)}")
+    return violations

@@ -1,0 +1,1 @@
+"""Pages of users: signing in, keys, who did what."""

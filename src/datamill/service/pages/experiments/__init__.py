@@ -1,0 +1,1 @@
+"""Pages of experiments and of their trials."""

@@ -1,0 +1,1 @@
+"""Pages of workers and of what is in quarantine."""

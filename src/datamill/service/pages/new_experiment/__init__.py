@@ -1,0 +1,1 @@
+"""The three steps to a new experiment."""
