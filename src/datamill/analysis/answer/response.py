@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,6 +23,7 @@ from datamill.analysis.contrasts.shared_builds import gather_shared_builds
 from datamill.analysis.levels.level_changes import LevelChange, find_largest_changes
 from datamill.analysis.levels.level_means import (
     LevelMean,
+    bound_over_blocks,
     estimate_level_means,
     include_spread_of_blocks,
 )
@@ -119,9 +120,11 @@ def analyze_response(
     model = _fit_what_is_possible(cells, experiment, warnings)
     package_factor = names.index("package") if "package" in names else None
     fallback = _find_fallback(cells, package_factor, model, experiment)
-    blocked = None
-    if model is not None and _wants_blocks(experiment, valid):
-        blocked = _fit_within_blocks(table, response, names, levels, cells, model, warnings)
+    blocked, by_block = None, None
+    if _wants_blocks(experiment, valid):
+        by_block = select_response(table, response.name, (*names, _BLOCK), levels=levels).cells
+        if model is not None:
+            blocked = _fit_within_blocks(names, cells, by_block, model, warnings)
     blocks = None if blocked is None else blocked.fit
     comparison = None
     if package_factor is not None:
@@ -142,17 +145,21 @@ def analyze_response(
     if package_factor is None:
         present = valid["package"].drop_nulls() if "package" in valid.columns else None
         name = str(present[0]) if present is not None and present.len() else next(iter(levels["package"]), "")
-        mean = _estimate_mean(cells, name, experiment, fallback, warnings)
+        mean = _estimate_mean(cells, by_block, name, experiment, fallback, warnings)
     means: list[LevelMean] = []
     changes: list[LevelChange] = []
     for index in range(len(cells.factors)):
         if index != package_factor:
-            found = _compare_levels(cells, index, package_factor, experiment, response, fallback, blocked)
+            found = _compare_levels(
+                cells, index, package_factor, experiment, response, fallback, blocks, by_block
+            )
             means += found[0]
             changes += found[1]
     packages: tuple[tuple[LevelMean, ...], tuple[LevelChange, ...]] = ((), ())
     if package_factor is not None and comparison is not None:
-        packages = _compare_levels(cells, package_factor, None, experiment, response, fallback, blocked)
+        packages = _compare_levels(
+            cells, package_factor, None, experiment, response, fallback, blocks, by_block
+        )
     if comparison is not None and packages[0]:
         # The comparison's means are those of the packages as levels, which blocks make uncertain.
         bounded = {mean.level: mean.value for mean in packages[0]}
@@ -193,10 +200,10 @@ def _compare_levels(
     experiment: Experiment,
     response: Response,
     fallback: tuple[PooledError, ...],
-    blocked: BlockedModel | None,
+    blocks: BlockFit | None,
+    by_block: Cells | None,
 ) -> tuple[tuple[LevelMean, ...], tuple[LevelChange, ...]]:
     """Means of a factor's levels, and the largest change between them, of each group."""
-    blocks = None if blocked is None else blocked.fit
     means = estimate_level_means(
         cells,
         factor=factor,
@@ -205,9 +212,9 @@ def _compare_levels(
         fallback=fallback,
         blocks=blocks,
     )
-    if blocked is not None:
+    if by_block is not None:
         means = include_spread_of_blocks(
-            blocked.cells,
+            by_block,
             means,
             factor=factor,
             group_factor=group_factor,
@@ -250,6 +257,7 @@ def _phrase_measurements(observations: Observations, *, planned: bool) -> list[s
 
 def _estimate_mean(
     cells: Cells,
+    by_block: Cells | None,
     name: str,
     experiment: Experiment,
     fallback: tuple[PooledError, ...],
@@ -264,7 +272,11 @@ def _estimate_mean(
         errors = use_pooled_errors(np.zeros(cells.counts.size, dtype=np.int64), fallback)
         warnings.append("some design points have one observation only: the variance is the model's error")
     mean = estimate_contrast(cells, weights, errors)
-    return PackageMean(name, cells.n, bound_contrast(mean, experiment.confidence), mean.df)
+    value = bound_contrast(mean, experiment.confidence)
+    if by_block is not None:
+        everywhere = np.ones(by_block.counts.size, dtype=bool)
+        value = bound_over_blocks(by_block, value, everywhere, [len(cells.factors)], experiment.confidence)
+    return PackageMean(name, cells.n, value, mean.df)
 
 
 def _fit_what_is_possible(cells: Cells, experiment: Experiment, warnings: list[str]) -> LinearModel | None:
@@ -309,11 +321,9 @@ def _wants_blocks(experiment: Experiment, valid: pl.DataFrame) -> bool:
 
 
 def _fit_within_blocks(
-    table: pl.DataFrame,
-    response: Response,
     names: Sequence[str],
-    levels: Mapping[str, Sequence[str]],
     cells: Cells,
+    by_block: Cells,
     model: LinearModel,
     warnings: list[str],
 ) -> BlockedModel | None:
@@ -325,7 +335,6 @@ def _fit_within_blocks(
             raise InputError("design points have builds in common")
         if cells.builds is not None:
             raise InputError("design points share builds, whose differences are the error of packages")
-        by_block = select_response(table, response.name, (*names, _BLOCK), levels=levels).cells
         codes = by_block.codes[by_block.of_row]
         if by_block.n != cells.n or np.any(codes[:, :-1] != cells.codes[cells.of_row]):
             raise InputError("what stands for one observation was measured in several blocks")

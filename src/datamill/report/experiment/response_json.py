@@ -18,7 +18,7 @@ def spell_response(answer: ResponseAnswer) -> dict[str, Any]:
     """Write what the data say of a response.
 
     Keys: `response`, `unit` (of all figures here), `direction`, `n`, `units` (what n counts), `confidence`,
-    `alpha`, `method`; `packages` (package, n, mean, df); `comparisons` of each package with the baseline
+    `alpha`, `method`; `packages` (package, n, mean); `comparisons` of each package with the baseline
     (package, baseline, difference, ratio, df, p, verdict, and in how many of `combinations` of the other
     factors it is `higher` or `lower`), and `best`, the best package against each other one; `changes` of
     factors as in the analysis of variance's JSON; `terms`, the most influential first (term, share and
@@ -69,7 +69,7 @@ def _spell_change(change: LevelChange, analysis: ResponseAnalysis) -> dict[str, 
 
 
 def _spell_mean(mean: PackageMean) -> dict[str, Any]:
-    return {"package": mean.package, "n": mean.n, "mean": spell_interval(mean.value), "df": mean.df}
+    return {"package": mean.package, "n": mean.n, "mean": spell_interval(mean.value)}
 
 
 def _spell_comparison(pair: PairComparison) -> dict[str, Any]:

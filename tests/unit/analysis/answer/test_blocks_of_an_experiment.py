@@ -109,9 +109,9 @@ def test_blocks_that_say_nothing_are_refused(package, blocks, problem) -> None:
         fit_blocks(cells, np.asarray(blocks), ("1", "2", "3"))
 
 
-def interleave(shift: float):
+def interleave(shift: float, packages: int = 2):
     """The made-up study with each replicate in a block of its own, all of it shifted."""
-    experiment, design, table, trials = make_study(replicates=6, ratio=1.004)
+    experiment, design, table, trials = make_study(replicates=6, ratio=1.004, packages=packages)
     replicate = {trial.trial_id: trial.replicate for trial in design.trials}
     blocks = [replicate[name] for name in table["trial_id"]]
     table = table.with_columns(
@@ -148,3 +148,21 @@ def test_blocks_that_cannot_be_used_are_left_out_with_a_reason() -> None:
     assert analysis.blocked is None
     assert analysis.comparison is not None
     assert any("blocks are left out" in warning for warning in analysis.warnings)
+
+
+@pytest.mark.parametrize("factors", [True, False], ids=["factors", "none"])
+def test_the_mean_of_one_package_allows_for_other_blocks(factors: bool) -> None:
+    """As many trials as one likes within a block say nothing about the next one."""
+    experiment, design, table, _ = interleave(0.2, packages=1)
+    if not factors:
+        names = ("optimization", "aslr")
+        design = replace(design, factors=tuple(item for item in design.factors if item.name not in names))
+        experiment = replace(experiment, factors=())
+        # The first level of one and the other: six trials of each block.
+        table = table.filter(pl.col("optimization") != "-O0").drop(*names)
+    within = analyze_response(experiment, design, table, experiment.responses[0]).mean
+    assert within is not None
+    rate = table.filter((pl.col("response") == "rate") & pl.col("valid"))
+    of_blocks = rate.group_by("block").agg(pl.col("value").mean())["value"].to_numpy()
+    half = float(stats.t.ppf(0.975, 5)) * float(np.std(of_blocks, ddof=1)) / np.sqrt(6)
+    assert within.value.high - within.value.low == pytest.approx(2 * half, rel=0.1)
