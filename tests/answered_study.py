@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import polars as pl
 
 from datamill.analysis.answer.experiment_analysis import analyze_experiment
 from datamill.design.records import Design
 from datamill.experiment.records import Experiment
 from datamill.report.experiment.experiment_answer import phrase_experiment
-from datamill.report.experiment.experiment_page import ReportPage, render_report
+from datamill.report.experiment.experiment_page import render_report
 from datamill.report.records import Answer
 from datamill.results.bundles.trial_summary import TrialSummary
+
+
+@dataclass(frozen=True)
+class ReportPage:
+    """The page of a study, and the answer that it begins with."""
+
+    html: str
+    answer: Answer
 
 
 def write_report(
     experiment: Experiment, design: Design, table: pl.DataFrame, trials: TrialSummary
 ) -> ReportPage:
     """The page of a study, and the answer that it begins with."""
-    return render_report(analyze_experiment(experiment, design, table), trials)
+    found = analyze_experiment(experiment, design, table)
+    answer = phrase_experiment(found, trials)
+    return ReportPage(render_report(found, answer, trials), answer)
 
 
 def render_page(experiment: Experiment, design: Design, table: pl.DataFrame, trials: TrialSummary) -> str:

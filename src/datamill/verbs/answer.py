@@ -12,7 +12,7 @@ from datamill.analysis.answer.experiment_analysis import ExperimentAnalysis, ana
 from datamill.experiment.errors import InputError
 from datamill.protocol.trial import TrialRecord
 from datamill.report.experiment.experiment_answer import phrase_experiment
-from datamill.report.experiment.experiment_page import ReportPage, render_report
+from datamill.report.experiment.experiment_page import render_report
 from datamill.report.experiment.json import format_experiment_json
 from datamill.report.records import Answer
 from datamill.results.bundles.bundle import Bundle, open_bundle
@@ -34,9 +34,9 @@ class ExperimentAnswer:
         """All figures with every digit; what `datamill report --json` prints."""
         return format_experiment_json(self.analysis, self.answer, self.trials)
 
-    def report(self) -> ReportPage:
+    def report(self) -> str:
         """The report as one HTML page that needs nothing but itself."""
-        return render_report(self.analysis, self.trials)
+        return render_report(self.analysis, self.answer, self.trials)
 
     def __str__(self) -> str:
         """The question, the answer, what else mattered, and warnings."""

@@ -19,8 +19,8 @@ _MOST_DOUBTFUL_PARTS = 10
 class DoubtfulTrials:
     """Of a response's `trials`, so many are `doubtful`; `without` is the analysis of the others.
 
-    It is None where `problem` says why there is none, or where so few trials are left that it would say
-    nothing: then the `host` itself was not quiet.
+    `without` is None where the others could not be analysed, which `problem` explains, or where so few are
+    left that they would say nothing: then the `host` itself was not quiet.
     """
 
     doubtful: int

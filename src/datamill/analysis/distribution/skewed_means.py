@@ -15,7 +15,7 @@ _COCHRAN = 25.0
 _TELLING, _TELLING_OF_FEW, _FEW = 0.25, 0.2, 15
 #: G1 from which on so many are called skewed whatever their L-skewness is: 3% of normal samples of 20 are.
 _EXTREME = 1.0
-#: A range of so many roundings of a value is none.
+#: Values within so many roundings of one another count as equal.
 _ROUNDINGS = 16.0
 #: With fewer than these nothing can be told of skewness.
 _FEWEST = 4

@@ -10,7 +10,7 @@ from datamill._native import nested_means
 from datamill.analysis.model_data.cells import FloatArray, IntArray
 from datamill.analysis.random_effects.records import Level, NestedValues
 
-#: A spread below this many roundings of a value is none.
+#: A spread of fewer roundings of a value than this counts as no spread.
 _ROUNDINGS = 8.0
 
 

@@ -63,9 +63,4 @@ def estimate_version_mean(values: NestedValues, confidence: float) -> VersionMea
 def list_unit_means(values: NestedValues, level: Level) -> FloatArray:
     """Means of a version's builds or executions, or its measurements, in ascending order."""
     averaged = average_executions(values)
-    found = {
-        "build": averaged.build_means,
-        "execution": averaged.means,
-        "measurement": values.values - averaged.origin,
-    }[level]
-    return np.sort(found) + averaged.origin
+    return np.sort(list_units(averaged, values, level)) + averaged.origin

@@ -53,5 +53,5 @@ def write_report(
     """Write table and report of a bundle, and return what they say."""
     table = bundle.write_table(records, always_csv=always_csv)
     answered = answer_records(bundle, records, table)
-    replace_file(bundle.report_file, answered.report().html.encode())
+    replace_file(bundle.report_file, answered.report().encode())
     return answered

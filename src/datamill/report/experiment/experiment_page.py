@@ -22,7 +22,6 @@ from datamill.report.drift.section import DriftView, view_drift
 from datamill.report.experiment.answer import draw_answer, phrase_pair, scale_response
 from datamill.report.experiment.by_machine import MachinesView, view_machines
 from datamill.report.experiment.doubtful import tabulate_doubts
-from datamill.report.experiment.experiment_answer import phrase_experiment
 from datamill.report.experiment.figures import (
     LegendEntry,
     draw_distributions,
@@ -65,14 +64,6 @@ from datamill.results.judgement.doubts import RULES
 
 
 @dataclass(frozen=True, slots=True)
-class ReportPage:
-    """The page, and the answer that it begins with."""
-
-    html: str
-    answer: Answer
-
-
-@dataclass(frozen=True, slots=True)
 class _OtherResponse:
     """What the page shows of a response that does not answer the question."""
 
@@ -108,10 +99,11 @@ class _Evidence:
     builds_counted: bool
 
 
-def render_report(found: ExperimentAnalysis, trials: TrialSummary) -> ReportPage:
+def render_report(found: ExperimentAnalysis, answer: Answer, trials: TrialSummary) -> str:
     """Render what an experiment says as one self-contained HTML page.
 
-    The first response answers the question, the others follow with a table and a box plot each.
+    The page begins with `answer`, which is of the first response; the others follow with a table and a box
+    plot each.
     """
     experiment, design, table, first = found.experiment, found.design, found.table, found.answering
     evidence: _Evidence | None = None
@@ -125,8 +117,7 @@ def render_report(found: ExperimentAnalysis, trials: TrialSummary) -> ReportPage
         if first.screening is not None:
             screening = view_screening(design, first.analysis, first.screening, first.aliases)
     others = [_view_response(answer) for answer in found.others]
-    answer = phrase_experiment(found, trials)
-    html = fill_template(
+    return fill_template(
         "page.html",
         interactive=evidence is not None or bool(others),
         words=WORDS,
@@ -162,7 +153,6 @@ def render_report(found: ExperimentAnalysis, trials: TrialSummary) -> ReportPage
         of_fleet=any(factor.name == MACHINE_FACTOR for factor in design.factors),
         responses=tabulate_responses(experiment),
     )
-    return ReportPage(html, answer)
 
 
 def _view_machines(answer: ResponseAnswer) -> MachinesView | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,17 +114,7 @@ def chart_observations(
                     "tooltip": [tooltip[0], _number("value", f"one of them{shown}")],
                 },
             },
-            {
-                "data": {"values": means},
-                "mark": {"type": "rule", "strokeWidth": 2.5},
-                "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y,
-                             "color": color, "tooltip": tooltip},
-            },
-            {
-                "data": {"values": means},
-                "mark": _MARK,
-                "encoding": {"x": {**x, "field": "mean"}, "y": y, "color": color, "tooltip": tooltip},
-            },
+            *_mark_intervals(means, x, "mean", {"y": y, "color": color, "tooltip": tooltip}),
             {
                 "data": {"values": names},
                 "mark": {
@@ -201,17 +191,7 @@ def chart_changes(
                 "mark": {"type": "rule", "strokeDash": [4, 3], "color": INK, "opacity": 0.7},
                 "encoding": {"x": {**x, "field": "zero"}},
             },
-            {
-                "data": {"values": values},
-                "mark": {"type": "rule", "strokeWidth": 2.5},
-                "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y,
-                             "color": color, "tooltip": tooltip},
-            },
-            {
-                "data": {"values": values},
-                "mark": _MARK,
-                "encoding": {"x": {**x, "field": "change"}, "y": y, "color": color, "tooltip": tooltip},
-            },
+            *_mark_intervals(values, x, "change", {"y": y, "color": color, "tooltip": tooltip}),
             {
                 "data": {"values": references},
                 "mark": {**_MARK, "filled": False, "strokeWidth": 1.6},
@@ -219,6 +199,22 @@ def chart_changes(
             },
         ],
     }  # fmt: skip
+
+
+def _mark_intervals(
+    values: Sequence[Mapping[str, Any]], x: Chart, field: str, others: Chart
+) -> tuple[Chart, Chart]:
+    """The layers of estimates and their intervals: a line from `low` to `high` and a mark at `field`."""
+    data = {"values": values}
+    bounds = {"x": {**x, "field": "low"}, "x2": {"field": "high"}}
+    return (
+        {
+            "data": data,
+            "mark": {"type": "rule", "strokeWidth": 2.5},
+            "encoding": {**bounds, **others},
+        },
+        {"data": data, "mark": _MARK, "encoding": {"x": {**x, "field": field}, **others}},
+    )
 
 
 def _tell_apart(rows: Sequence[PlottedLevel]) -> tuple[Chart, Chart]:

@@ -8,12 +8,11 @@ from dataclasses import replace
 
 import polars as pl
 import pytest
-from answered_study import write_report
+from answered_study import ReportPage, write_report
 from fleet_study import SECONDS, make_fleet_study
 from planted_study import Study
 
 from datamill.analysis.answer.machines import RELATIVE_UNIT, list_machines, relate_to_machines
-from datamill.report.experiment.experiment_page import ReportPage
 
 
 def report(study: Study) -> ReportPage:
