@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ class WebServer(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, bounds: DoorBounds) -> None:
         super().__init__(config)
         self.visitors = Visitors(bounds)
+        self.listening = asyncio.Event()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -37,6 +39,7 @@ class WebServer(uvicorn.Server):
         assert sockets is not None
         self.servers = [Door(taken, self.visitors, self._speak, self.config.ssl) for taken in sockets]  # type: ignore[misc]
         self.started = True
+        self.listening.set()
 
     def _speak(self, visitor: Visitor) -> GuardedProtocol:
         return GuardedProtocol(self.visitors, visitor, self.config, self.server_state)

@@ -149,7 +149,11 @@ async def serve(prepared: Prepared) -> int:
             asyncio.create_task(web.serve(sockets=[prepared.socket]), name="web"),
             asyncio.create_task(ending.wait(), name="ending"),
         }
-        print(describe_service(prepared), flush=True)
+        listening = asyncio.create_task(web.listening.wait())
+        await asyncio.wait({listening, *tasks}, return_when=asyncio.FIRST_COMPLETED)
+        if listening.done():
+            print(describe_service(prepared), flush=True)
+        listening.cancel()
         calls.start()
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         ENDING.set()
