@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import fdtrc
 
 from datamill.analysis.assumptions.reported_p import say_p
 from datamill.analysis.assumptions.residuals import take_residuals
@@ -147,7 +147,7 @@ def _compare_groups(groups: list[FloatArray]) -> tuple[float | None, float]:
         return (0.0, 1.0) if between <= nothing else (None, 0.0)
     df_between, df_within = len(groups) - 1, n - len(groups)
     f = (between / df_between) / (within / df_within)
-    return f, float(stats.f.sf(f, df_between, df_within))
+    return f, float(fdtrc(df_between, df_within, f))
 
 
 def _split(values: FloatArray, groups: NDArray[np.integer[Any]], count: int) -> list[FloatArray]:
@@ -170,7 +170,7 @@ def _judge_ratio(low: float, high: float, df: Sequence[float], groups: int) -> f
     """
     if low <= 0:
         return 0.0
-    tail = float(stats.f.sf((high / low) ** 2, df[1], df[0]))
+    tail = float(fdtrc(df[1], df[0], (high / low) ** 2))
     return min(1.0, groups * (groups - 1) * tail)
 
 

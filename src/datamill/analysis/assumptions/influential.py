@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import f as f_distribution
+from scipy.special import fdtri
 
 from datamill.analysis.assumptions.residuals import take_residuals
 from datamill.analysis.model_data.cells import Cells, FloatArray, IntArray
@@ -39,7 +39,7 @@ def find_most_influential(cells: Cells, model: LinearModel) -> InfluentialObserv
         row = int(np.argmax((cells.values == extreme) & (cells.of_row == cell)))
     distance = float(measure_cook(cells, model, np.array([row]))[0])
     parameters = model.n - model.error_df
-    limit = float(f_distribution.ppf(0.5, parameters, model.error_df))
+    limit = float(fdtri(parameters, model.error_df, 0.5))
     codes = cells.codes[cells.of_row[row]]
     levels = tuple(factor.levels[code] for factor, code in zip(cells.factors, codes, strict=True))
     place = f"observation {row + 1}" + (f" ({', '.join(levels)})" if levels else "")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import stats
 from scipy.special import log_ndtr, ndtri
 
 from datamill.analysis.model_data.cells import FloatArray
+from datamill.analysis.ordered.shapiro_wilk import MOST, test_shapiro_wilk
 from datamill.analysis.records import CheckResult, CheckState, ErrorShape
 
-#: Shapiro–Wilk's p-value is an approximation fitted up to here.
-_LARGEST_SHAPIRO = 5000
 #: A probability plot that is as straight as this looks straight; residuals as little skewed look symmetric.
 _STRAIGHT, _SYMMETRIC = 0.998, 0.2
 #: Below this the bend of a probability plot is plain to see.
@@ -38,9 +36,9 @@ def check_normality(ordered: FloatArray, shape: ErrorShape, fewest: int, n: int,
     observations behind the mean with the fewest, `n` that of all.
     """
     scaled = ordered / np.sqrt(np.mean(ordered**2))
-    if scaled.size <= _LARGEST_SHAPIRO:
-        result = stats.shapiro(scaled)
-        statistic, p, method = float(result.statistic), float(result.pvalue), "Shapiro-Wilk on residuals"
+    if scaled.size <= MOST:
+        statistic, p = test_shapiro_wilk(scaled)
+        method = "Shapiro-Wilk on residuals"
     else:
         statistic, p = _test_anderson_darling(scaled)
         method = "Anderson-Darling on residuals"

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtri, stdtr
-from scipy.stats import rankdata
 
 from datamill.analysis.distribution.variability import adjust_skewness
 from datamill.analysis.model_data.cells import Cells, FloatArray, IntArray
 from datamill.analysis.model_data.observations import Observations
+from datamill.analysis.ordered.ranks import rank_values
 from datamill.analysis.records import Interval
 from datamill.experiment.errors import InputError
 
@@ -171,8 +171,8 @@ def _associate(figure: str, pairs: list[tuple[float, float | None]], confidence:
     n = known.shape[0]
     if n < 4 or np.ptp(known[:, 0]) == 0 or np.ptp(known[:, 1]) == 0:
         return CountAssociation(figure, n, None, None)
-    ranks = rankdata(known, axis=0)
-    rho = float(np.clip(np.corrcoef(ranks.T)[0, 1], -1, 1))
+    ranks = np.stack([rank_values(known[:, 0]), rank_values(known[:, 1])], axis=1)
+    rho = float(np.clip(np.corrcoef(ranks[:, 0], ranks[:, 1])[0, 1], -1, 1))
     # Bonett and Wright (2000): Fisher's z with variance (1 + rho² / 2) / (n − 3). Of a perfect order that
     # would be certain: it counts as half a step, an exchange of neighbours, short of it.
     most = 1 - 6 / (n * (n * n - 1))

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
-from scipy.stats import norm, rankdata
 
 from datamill.analysis.drift.records import RunOrder, Stretch
 from datamill.analysis.drift.trend import list_members
 from datamill.analysis.model_data.cells import FloatArray, IntArray
+from datamill.analysis.ordered.ranks import rank_values
 from datamill.analysis.records import Interval
 
 #: A level that lasts for fewer trials than this, or less than this share of them, is an outlier, no drift.
@@ -90,7 +90,7 @@ def _score(point: IntArray, deviations: FloatArray) -> FloatArray:
     """Normal scores of the ranks within design points, with mean 0 in each."""
     scores = np.zeros(deviations.size)
     for at in list_members(point):
-        own = ndtri(rankdata(deviations[at]) / (at.size + 1))
+        own = ndtri(rank_values(deviations[at]) / (at.size + 1))
         scores[at] = own - own.mean()
     return scores
 
@@ -145,7 +145,7 @@ def _measure_shift(
         else:
             drawn = math.ceil(own * _MOST_PAIRS / every)
             differences.append(random.choice(within, drawn) - random.choice(others, drawn))
-    reach = float(norm.isf((1 - confidence) / 2)) * math.sqrt(variance) / pairs
+    reach = -float(ndtri((1 - confidence) / 2)) * math.sqrt(variance) / pairs
     wanted = np.clip([0.5, 0.5 - reach, 0.5 + reach], 0, 1)
     middle, low, high = np.quantile(np.concatenate(differences), wanted)
     return Interval(float(middle), float(low), float(high))

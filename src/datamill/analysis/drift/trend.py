@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.stats import kendalltau, norm
+from scipy.special import ndtr, ndtri
 
 from datamill.analysis.drift.records import RunOrder
 from datamill.analysis.model_data.cells import FloatArray, IntArray
+from datamill.analysis.ordered.ranks import count_inversions
 from datamill.analysis.records import Interval
 
 #: Pairs of trials of which slopes are computed; of more, these many are drawn.
@@ -30,11 +31,8 @@ def test_trend(
         n, values = at.size, deviations[at]
         ties = np.unique(values, return_counts=True)[1].astype(np.float64)
         variance += (n * (n - 1) * (2 * n + 5) - float(np.sum(ties * (ties - 1) * (2 * ties + 5)))) / 18
-        possible = n * (n - 1) / 2
-        untied = possible - float(np.sum(ties * (ties - 1))) / 2
-        if untied > 0:
-            tau = float(kendalltau(place[at], values).statistic)
-            score += round(tau * math.sqrt(possible * untied))
+        # Places grow with the run order.
+        score += n * (n - 1) // 2 - float(np.sum(ties * (ties - 1))) / 2 - 2 * count_inversions(values)
         pairs += n * (n - 1) // 2
         slopes.append(_list_slopes(place[at], values, _MOST_PAIRS / every, random))
     found = np.sort(np.concatenate(slopes))
@@ -42,9 +40,9 @@ def test_trend(
         return 1.0, Interval(0.0, 0.0, 0.0)
     # The correction for continuity: S moves in steps of two.
     z = max(0.0, abs(score) - 1) / math.sqrt(variance)
-    reach = float(norm.isf((1 - confidence) / 2)) * math.sqrt(variance) / pairs
+    reach = -float(ndtri((1 - confidence) / 2)) * math.sqrt(variance) / pairs
     middle, low, high = np.quantile(found, np.clip([0.5, 0.5 - reach / 2, 0.5 + reach / 2], 0, 1))
-    return 2 * float(norm.sf(z)), Interval(float(middle), float(low), float(high))
+    return 2 * float(ndtr(-z)), Interval(float(middle), float(low), float(high))
 
 
 def list_members(groups: IntArray) -> list[IntArray]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import shapiro
 
 from datamill.analysis.groups.means.variance_tests import compare_brown_forsythe
 from datamill.analysis.groups.records import Aspect, Assumption, Group, Stratum
 from datamill.analysis.groups.splitting import name_levels
+from datamill.analysis.ordered.shapiro_wilk import MOST, test_shapiro_wilk
 
 #: A group is called not normal, or two spreads unequal, only where the data leave little doubt.
 _DOUBT = 0.001
@@ -54,11 +54,11 @@ def doubt_assumption(strata: Sequence[Stratum], assumption: Assumption, aspect: 
 
 def _look_normal(group: Group) -> float:
     """P-value of Shapiro and Wilk's test, on at most 5000 evenly chosen observations."""
-    chosen = group.values[:: max(1, -(-group.n // 5000))]
+    chosen = group.values[:: max(1, -(-group.n // MOST))]
     if chosen.size < _FEWEST_FOR_SPREAD or np.ptp(chosen) == 0:
         return 1.0
     middle = float(np.mean(chosen))
-    return float(shapiro((chosen - middle) / float(np.max(np.abs(chosen - middle)))).pvalue)
+    return test_shapiro_wilk((chosen - middle) / float(np.max(np.abs(chosen - middle))))[1]
 
 
 def _spreads_differ(groups: tuple[Group, ...]) -> bool:

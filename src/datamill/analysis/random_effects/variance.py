@@ -14,7 +14,7 @@ import math
 from typing import Literal
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from datamill.analysis.contrasts.contrast import find_critical
 from datamill.analysis.distribution.skewed_means import find_telling_skewness
@@ -100,7 +100,7 @@ def estimate_variances(
 
 def _bound_as_paper(mean: float, found: NestedSquares, confidence: float) -> Interval:
     """The asymptotic interval of equation 17."""
-    margin = float(norm.ppf((1 + confidence) / 2)) * math.sqrt(compute_paper_variance(found))
+    margin = float(ndtri((1 + confidence) / 2)) * math.sqrt(compute_paper_variance(found))
     return Interval(mean, mean - margin, mean + margin)
 
 

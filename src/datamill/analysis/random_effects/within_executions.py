@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
-from scipy.stats import t as student
+from scipy.special import ndtr, stdtr
 
 from datamill.analysis.model_data.cells import FloatArray, IntArray
 from datamill.analysis.random_effects.records import NestedValues
@@ -184,7 +183,7 @@ def _test_start(positions: _Positions, skipped: int, first: int) -> float:
         error = float(differences.std(ddof=1)) / math.sqrt(count)
         if error <= 1e-12:
             return 1.0 if abs(mean) <= 1e-12 else 0.0
-        return float(2 * student.sf(abs(mean) / error, count - 1))
+        return float(2 * stdtr(count - 1, -abs(mean) / error))
     use = positions.lengths > skipped + first
     start = positions.starts[use] + skipped
     size = positions.starts[use] + positions.lengths[use] - start
@@ -193,7 +192,7 @@ def _test_start(positions: _Positions, skipped: int, first: int) -> float:
     variance = float(np.sum(spread / (size - 1) * (1 / first + 1 / (size - first))))
     if variance <= 1e-24:
         return 1.0
-    return float(2 * norm.sf(abs(float(differences.sum())) / math.sqrt(variance)))
+    return float(2 * ndtr(-abs(float(differences.sum())) / math.sqrt(variance)))
 
 
 def _find_shift(positions: _Positions, skipped: int) -> float:
@@ -224,6 +223,6 @@ def _find_autocorrelation(nested: NestedValues, long: IntArray, alpha: float) ->
     # A mean taken from the same values makes them look opposed by one part in n.
     correlation = products / squares + len(long) / count
     z = abs(correlation) * math.sqrt(pairs)
-    if 2 * norm.sf(z) >= alpha or abs(correlation) < _NOTEWORTHY:
+    if 2 * ndtr(-z) >= alpha or abs(correlation) < _NOTEWORTHY:
         return None
     return min(1.0, max(-1.0, correlation))

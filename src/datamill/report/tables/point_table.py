@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
-from scipy.stats import t as student_t
+from scipy.special import stdtrit
 
 from datamill.analysis.model_data.observations import list_tidy_factors, select_response
 from datamill.analysis.quantile.fits import check_quantiles
@@ -67,7 +67,7 @@ def summarize_points(
         half = math.nan
         if n > 1 and cells.within_ss[index] > cells.rounding_ss:
             variance = float(cells.within_ss[index]) / (n - 1)
-            half = float(student_t.ppf(0.5 + confidence / 2, n - 1)) * math.sqrt(variance / n)
+            half = float(stdtrit(n - 1, 0.5 + confidence / 2)) * math.sqrt(variance / n)
         shown = _format_mean(mean * scale.factor, half * scale.factor)
         lines.append((*levels, str(n), *shown, *beside[index]))
     unit = f" ({scale.unit})" if scale.unit else ""

@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import chdtrc, chdtri, expit, ndtr, ndtri, stdtrit
-from scipy.stats import rankdata
 
 from datamill.analysis.groups.ranks.pairwise_differences import select_differences
 from datamill.analysis.groups.ranks.rank_sums import count_rank_sums, find_tails
 from datamill.analysis.groups.records import Group, GroupEstimate, GroupTest
 from datamill.analysis.model_data.cells import FloatArray
+from datamill.analysis.ordered.ranks import rank_values
 from datamill.analysis.records import Interval
 from datamill.experiment.errors import InputError
 
@@ -37,7 +37,7 @@ def compare_mann_whitney(first: Group, second: Group, confidence: float) -> Grou
     m, n = first.n, second.n
     if min(m, n) < 1:
         raise InputError("a group is empty", remedy="Leave it out, or add observations.")
-    ranks = rankdata(np.concatenate([first.values, second.values]))
+    ranks = rank_values(np.concatenate([first.values, second.values]))
     ties = _count_ties(ranks)
     statistic = float(np.sum(ranks[m:])) - n * (n + 1) / 2
     exact, few = _is_exact(m, n), min(m, n) < _FEW
@@ -82,7 +82,7 @@ def compare_kruskal_wallis(groups: tuple[Group, ...], confidence: float) -> Grou
     """
     values = np.concatenate([group.values for group in groups])
     sizes = np.array([group.n for group in groups])
-    ranks, total = rankdata(values), values.size
+    ranks, total = rank_values(values), values.size
     ties = _count_ties(ranks)
     if ties == math.inf:
         return GroupTest("Kruskal-Wallis", "H", None, (len(groups) - 1.0,), None, (), "Kruskal-Wallis", ())
@@ -211,9 +211,9 @@ def _bound_superiority(first: Group, second: Group, statistic: float, confidence
 def _vary_superiority(first: FloatArray, second: FloatArray) -> tuple[float, float]:
     """Variance of the share of pairs and its degrees of freedom (Brunner and Munzel 2000)."""
     m, n = first.size, second.size
-    ranks = rankdata(np.concatenate([first, second]))
-    of_first = (ranks[:m] - rankdata(first)) / n
-    of_second = (ranks[m:] - rankdata(second)) / m
+    ranks = rank_values(np.concatenate([first, second]))
+    of_first = (ranks[:m] - rank_values(first)) / n
+    of_second = (ranks[m:] - rank_values(second)) / m
     parts = (float(np.var(of_first, ddof=1)) / m, float(np.var(of_second, ddof=1)) / n)
     total = parts[0] + parts[1]
     if total <= 0:

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy.special import ndtr, ndtri
-from scipy.stats import rankdata
 
 from datamill.analysis.groups.ranks.rank_sums import count_rank_sums
 from datamill.analysis.groups.ranks.rank_tests import INTERVAL_WITH_TIES
 from datamill.analysis.groups.records import Group, GroupEstimate, GroupTest
 from datamill.analysis.model_data.cells import FloatArray
+from datamill.analysis.ordered.ranks import rank_values
 from datamill.analysis.records import Interval
 
 #: So many differences are listed; with more, the shift is found by bisection.
@@ -34,7 +34,7 @@ def compare_van_elteren(pairs: Sequence[tuple[Group, Group]], confidence: float)
     """
     name = "van Elteren"
     weights = [1 / (first.n + second.n + 1) for first, second in pairs]
-    ranks = [rankdata(np.concatenate([first.values, second.values])) for first, second in pairs]
+    ranks = [rank_values(np.concatenate([first.values, second.values])) for first, second in pairs]
     sizes = [second.n for _, second in pairs]
     statistic = middle = variance = without_ties = 0.0
     for weight, own, (first, second) in zip(weights, ranks, pairs, strict=True):
