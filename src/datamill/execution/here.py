@@ -11,13 +11,13 @@ from typing import Protocol
 
 from datamill.design.records import PlannedTrial
 from datamill.design.trials import name_build
-from datamill.execution.failing_packages import FailingPackages, StoppedPackage
 from datamill.execution.worker import WorkerError, WorkerKilledError
 from datamill.experiment.errors import InputError
 from datamill.protocol.trial import TrialRecord, TrialSpec
 from datamill.results.bundles.bundle import Bundle
 from datamill.results.bundles.trial_spec import specify_trial
 from datamill.results.judgement.doubts import judge_disturbances
+from datamill.results.judgement.failing_packages import FailingPackages, StoppedPackage
 from datamill.results.judgement.validity import count_trials_once, wants_another_attempt
 from datamill.results.trials.responses import check_response_names, list_wanted_responses
 

@@ -26,7 +26,6 @@ from datamill.conduct.read_files import (
     read_experiment_file,
 )
 from datamill.design.trials import build_design
-from datamill.execution.failing_packages import StoppedPackage
 from datamill.execution.here import (
     PendingTrial,
     clear_scratch,
@@ -46,6 +45,7 @@ from datamill.packing.packages import inspect_package
 from datamill.packing.user_factors import read_user_factor
 from datamill.results.bundles.bundle import Bundle, lock_bundle, open_bundle
 from datamill.results.bundles.decisions import Decision
+from datamill.results.judgement.failing_packages import StoppedPackage
 
 #: Something of the host is not as it was before.
 EXIT_UNRESTORED = 1
@@ -302,9 +302,8 @@ def print_decision(console: Console, decision: Decision) -> None:
 def print_stop(console: Console, package: StoppedPackage) -> None:
     """Say at once that the other trials of a package are left out, why, and what to do."""
     text = (
-        f"package {package.package} is stopped: its first {package.failures} trials failed alike. "
-        f"{package.message} {package.remedy} Its other trials are left out (--keep-going runs them). Mend it "
-        "and begin anew; --resume goes on with the package as it was."
+        f"{package.sentence} Its other trials are left out (--keep-going runs them). Mend it and begin anew; "
+        "--resume goes on with the package as it was."
     )
     console.print(Text(text, style="red"))
 

@@ -10,7 +10,7 @@ MOST_SHOWN = 3
 #: What a warning speaks of, the worst for the answer first; all others come before the last line's.
 _WORST = (
     r"conclusion depends|no valid data|cannot be compared|not compared|no answer|"
-    r"does not fit|changed meanwhile|drift|had another level|was not effective|may in truth be",
+    r"does not fit|changed meanwhile|drift|had another level|was not effective|may in truth be|failed alike",
     r"takes? .*for granted|taken for independent|takes for independent|too small|too few|not covered|"
     r"fewer than|aliased|not be told apart",
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -11,6 +11,7 @@ import polars as pl
 from datamill.protocol.trial import TrialRecord
 from datamill.results.bundles.bundle import Bundle
 from datamill.results.bundles.decisions import Decision
+from datamill.results.judgement.failing_packages import list_stopped_packages
 from datamill.results.judgement.replication_warnings import list_replication_warnings
 from datamill.results.judgement.validity import count_trials_once, list_warnings
 from datamill.results.trials.responses import list_wanted_responses
@@ -37,7 +38,8 @@ class TrialSummary:
     are whole sentences from the judgement of validity. With `builds_shared` the replicates of a
     design point measured the same build; with `builds_repeated` there are several builds of it, each with
     executions of its own. A sequential experiment has its `decisions`, and planned trials
-    that a decision to stop made needless: `not_needed`, not counted in `planned`.
+    that a decision to stop made needless: `not_needed`, not counted in `planned`. `left_out` trials have not run
+    since the first ones of their packages, `stopped`, failed alike.
     """
 
     planned: int
@@ -54,6 +56,8 @@ class TrialSummary:
     not_needed: int = 0
     decisions: tuple[Decision, ...] = ()
     builds_repeated: bool = False
+    stopped: tuple[str, ...] = ()
+    left_out: int = 0
 
     @property
     def ended(self) -> int:
@@ -86,6 +90,7 @@ def summarize_trials(bundle: Bundle, records: Sequence[TrialRecord], table: pl.D
     )
     needed = bundle.list_needed_trials()
     used_names = {name for item in list_wanted_responses(bundle.experiment) for name in item.formula.names}
+    stopped = _find_stopped(bundle, records, counted)
     return TrialSummary(
         planned=len(needed),
         completed=outcomes["completed"],
@@ -99,13 +104,34 @@ def summarize_trials(bundle: Bundle, records: Sequence[TrialRecord], table: pl.D
         builds_shared=max(builds.values(), default=0) > 1,
         warnings=(
             *bundle.warnings,
+            *(warning for warning, _ in stopped.values()),
             *list_replication_warnings(bundle.experiment, bundle.design, standing),
             *list_warnings(standing, used_names=used_names),
         ),
         builds_repeated=bundle.design.nested and any(trial.build > 1 for trial in bundle.design.trials),
         not_needed=len(bundle.design.trials) - len(needed),
         decisions=bundle.read_decisions(),
+        stopped=tuple(stopped),
+        left_out=sum(left for _, left in stopped.values()),
     )
+
+
+def _find_stopped(
+    bundle: Bundle, records: Sequence[TrialRecord], ended: Collection[str]
+) -> dict[str, tuple[str, int]]:
+    """Return a warning of each stopped package that has trials without a record, and how many these are."""
+    left = Counter(trial.package for trial in bundle.list_needed_trials() if trial.trial_id not in ended)
+    if not left:
+        return {}
+    found = {}
+    for name, package in list_stopped_packages(bundle.design.trials, records).items():
+        if left[name]:
+            warning = (
+                f"the first {package.failures} trials of package {name} failed alike "
+                f"({package.message.rstrip('.')}), and {left[name]} of its trials did not run"
+            )
+            found[name] = warning, left[name]
+    return found
 
 
 def _count_excluded(bundle: Bundle, table: pl.DataFrame) -> int:
@@ -146,9 +172,19 @@ def list_problems(summary: TrialSummary, table: pl.DataFrame, bundle: Bundle) ->
         )["exclusion"]
         most = excluded.value_counts(sort=True)["exclusion"][0]
         problems.append(f"{summary.excluded} trials completed but cannot be used: {most}.")
-    if summary.ended < summary.planned:
+    if summary.left_out:
+        what = ("package " if len(summary.stopped) == 1 else "packages ") + ", ".join(summary.stopped)
         problems.append(
-            f"{summary.planned - summary.ended} of {summary.planned} trials have "
+            f"{summary.left_out} of {summary.planned} trials were left out, since {what} failed from the first on"
+            + (
+                "; mend that and submit the experiment again."
+                if bundle.of_fleet
+                else f"; mend that and begin anew, or go on as it was with datamill run --resume {bundle.folder}."
+            )
+        )
+    if summary.ended + summary.left_out < summary.planned:
+        problems.append(
+            f"{summary.planned - summary.ended - summary.left_out} of {summary.planned} trials have "
             + (
                 "no record on the fleet: they have not run yet, or were given up or cancelled."
                 if bundle.of_fleet
