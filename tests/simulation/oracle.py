@@ -18,6 +18,7 @@ from simulation.experiments import Submitted
 from simulation.lease_judge import LeaseJudge
 from simulation.place_judge import PlaceJudge
 from simulation.plans import Plan
+from simulation.stop_judge import StopJudge
 from simulation.tables import ENDED_EXPERIMENTS, ENDED_TRIALS, OPEN, Read, Tables, TrialRow, read_tables
 
 #: What reports say that are sent in another's name.
@@ -73,6 +74,7 @@ class Oracle:
         self.leases = LeaseJudge(read, self.object)
         self.causes = CauseJudge(read, self.object)
         self._places = PlaceJudge(self.leases.plans, self.object)
+        self._stops = StopJudge(read, self.leases.plans, self.object)
 
     def object(self, sentence: str) -> None:
         if sentence not in self.violations:
@@ -228,6 +230,7 @@ class Oracle:
                 self.object(f"{key} was {was.state} and is {row.state} again")
         self._check_counted(counted)
         self._check_kept(before, after)
+        self._stops.judge(before, after)
         if each_step:
             moved = self._places.judge(before, after, self._now_s(), stepped=self._stepped)
             self.leases.moved.update(

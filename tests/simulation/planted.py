@@ -180,6 +180,44 @@ def reports_are_not_repeated() -> None:
     Agent._say_again = lambda self: setattr(self, "_again_s", None)  # type: ignore[method-assign]
 
 
+@plant
+def failing_packages_go_on() -> None:
+    """A package whose first trials fail alike is leased like any other."""
+    from datamill.service.coordinator.leasing import ledger
+
+    ledger.judge_ended_trials = lambda _ended, _now_s: []
+
+
+@plant
+def levels_are_never_to_blame() -> None:
+    """A package is stopped after three failures at one level, or on one machine."""
+    from datamill.service.coordinator.leasing import standings
+
+    standings._list_varied = lambda _experiment_id, _sha256: set()
+
+
+@plant
+def stops_are_not_told() -> None:
+    """A package is stopped and no event says so."""
+    from datamill.service.coordinator.leasing import ledger
+
+    judge = ledger.judge_ended_trials
+
+    def judge_silently(ended: Any, now_s: float) -> list[Any]:
+        judge(ended, now_s)
+        return []
+
+    ledger.judge_ended_trials = judge_silently
+
+
+@plant
+def stopped_packages_are_retried() -> None:
+    """A trial that was under way when its package was stopped is planned again when its attempt fails."""
+    from datamill.service.coordinator.leasing import ledger
+
+    ledger._ATTEMPTS = ledger._ATTEMPTS.replace("s.id IS NOT NULL", "0")
+
+
 def _read(sql: str, *values: object) -> Sequence[Any]:
     from django.db import connection
 

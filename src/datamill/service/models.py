@@ -327,6 +327,49 @@ class Pace(models.Model):
         ]
 
 
+class Standing(models.TextChoices):
+    """What the first trials of a package in an experiment showed of it."""
+
+    FAILING = "failing", "failing"  # all that ended failed alike, and a level may yet be to blame
+    SOUND = "sound", "sound"  # one completed
+    UNLIKE = "unlike", "unlike"  # they failed for unlike reasons
+    STOPPED = "stopped", "stopped"  # enough of them failed alike: its other trials are cancelled
+
+
+class PackageStanding(models.Model):
+    """What is known of a package in an experiment since its first trial ended.
+
+    Written with the attempts that count, by the ledger; it is final but while the package is failing.
+    """
+
+    experiment = models.ForeignKey(Experiment, on_delete=models.CASCADE, db_index=False)
+    package_sha256 = models.CharField(max_length=64)
+    state = models.CharField(max_length=8, choices=Standing.choices)
+    failures = models.IntegerField(default=0)  # alike
+    reason_sha256 = models.CharField(max_length=64, default="")  # of what they were alike in
+    blamed = models.TextField(default="{}")  # the only level so far, by factor, as JSON
+    package = models.TextField(default="")  # the name of one that was stopped
+    reason = models.TextField(default="")  # why, in sentences
+    stopped_unix_s = models.FloatField(null=True)
+    cancelling = models.BooleanField(default=False)  # whether trials of it are left to cancel
+
+    class Meta:
+        """One row for each; one that was stopped says when."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["experiment", "package_sha256"], name="one_standing_a_package"),
+            models.CheckConstraint(condition=Q(state__in=Standing.values), name="standing_state"),
+            models.CheckConstraint(
+                condition=Q(state="stopped", stopped_unix_s__isnull=False)
+                | (~Q(state="stopped") & Q(stopped_unix_s__isnull=True, cancelling=False)),
+                name="stopped_when",
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["experiment"], condition=Q(cancelling=True), name="stop_under_way")
+        ]
+
+
 class Attempt(models.Model):
     """One attempt at a trial, by one worker."""
 

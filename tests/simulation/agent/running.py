@@ -55,6 +55,8 @@ def run_leased(machine: Machine, files: Durable, random: Random) -> Waiting:
     trouble: tuple[str, str] | None = None
     if random.random() < machine.host_trouble:
         trouble = random.choice(HOST_TROUBLES)
+    elif package.is_broken_at(lease.spec.levels.get("optimization", ""), machine.worker_id):
+        trouble = ("run", "exit_status")
     elif random.random() < package.failing:
         trouble = random.choice((("run", "exit_status"), ("run", "timeout"), ("setup", "signal")))
     record = encode_record(

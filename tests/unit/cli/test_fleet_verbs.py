@@ -81,6 +81,8 @@ def test_progress_counts_what_ended_and_what_is_left() -> None:
     assert describe_progress(PROGRESS) == (
         "running: 6 of 10 trials counted (1 given up), 3 left, about 1 min 30 s to go"
     )
+    cancelled = {**PROGRESS, "trials": {"counted": 6, "cancelled": 4}, "finish_s": None}
+    assert describe_progress(cancelled) == "running: 6 of 10 trials counted (0 given up, 4 cancelled), 0 left"
     only_debug = {**PROGRESS, "trials": {}, "debug_trials": {"done": 1, "leased": 1}}
     assert describe_progress(only_debug) == "running, 1 of 2 debug trials ended"
 
@@ -100,6 +102,16 @@ def test_output_is_printed_by_lines_and_cannot_move_the_cursor() -> None:
         "pi debug01 run | red \ufffd[31m\ufffdwhole",
         "pi debug01 run | no end",
     ]
+
+
+def test_what_happened_is_printed_and_cannot_move_the_cursor() -> None:
+    """The reason comes from a script of somebody."""
+    printed = io.StringIO()
+    content = {"unix_s": 0.0, "kind": "package stopped", "worker": "", "attempt": "",
+               "detail": "package xz is stopped: \x1b]0;owned\x07 it failed"}  # fmt: skip
+    with FleetProgress(Console(file=printed, width=200), 7) as progress:
+        progress.show(StreamEvent("event", content, ""))
+    assert "package stopped: package xz is stopped: \ufffd]0;owned\ufffd it failed" in printed.getvalue()
 
 
 class BrokenStream:

@@ -53,7 +53,7 @@ def test_a_package_is_stopped_once_no_level_can_be_to_blame() -> None:
 
 
 def fail_some(bundle: Bundle, package: str, most: int) -> None:
-    """Run all trials of a bundle but those of one package, of which the first fail and the others do not run."""
+    """End all trials of a bundle but those of one package: its first ones fail, the others do not run."""
     failed = 0
     records = []
     for trial in bundle.design.trials:

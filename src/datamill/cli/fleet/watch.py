@@ -64,10 +64,14 @@ def watch(number: int | None, url: str | None, key: str | None) -> None:
     reached, what = ("counted", "trials counted") if ended["trials"] else ("done", "debug trials done")
     given_up = trials.get("given_up", 0)
     lost = f", {given_up} given up" if given_up else ""
+    stopped = ended.get("stopped", [])
+    if stopped:
+        names = ", ".join(item["package"] for item in stopped)
+        lost += f", {trials.get('cancelled', 0)} cancelled, since {names} failed from the first trial on"
     console.print(
         Text(
             f"{state}: {trials.get(reached, 0)} of {sum(trials.values())} {what}{lost}",
-            style="green" if state == "completed" and not given_up else "yellow",
+            style="green" if state == "completed" and not given_up and not stopped else "yellow",
         )
     )
     console.print(f"{name_command()} fetch {number}")
@@ -132,7 +136,9 @@ class FleetProgress:
             who = " ".join(part for part in (content["worker"], content["attempt"]) if part)
             told = f"{clock} {content['kind']}{f' ({who})' if who else ''}"
             detail = f": {content['detail']}" if content["detail"] else ""
-            self._console.print(Text(f"{told}{detail}", style="dim"))
+            # A package that is stopped is what its owner has to see.
+            style = "red" if content["kind"] == "package stopped" else "dim"
+            self._console.print(Text(_clean(f"{told}{detail}"), style=style))
 
     def _show_output(self, content: Mapping[str, Any]) -> None:
         where = (f"{content['worker']} {content['trial']}", str(content["phase"]))
@@ -143,13 +149,8 @@ class FleetProgress:
             self._torn[where] = rest
 
     def _print_output(self, who: str, phase: str, line: str) -> None:
-        # What a script prints must not move the cursor of whoever watches.
-        clean = "".join(
-            letter if letter.isprintable() or letter == "\t" else "\N{REPLACEMENT CHARACTER}"
-            for letter in line.rstrip("\r")
-        )
         text = Text(f"{who} {phase} | ", style="cyan")
-        text.append(clean, style="default")
+        text.append(_clean(line.rstrip("\r")), style="default")
         self._console.print(text)
 
     def _show_progress(self, content: Mapping[str, Any]) -> None:
@@ -170,6 +171,13 @@ class FleetProgress:
             self._console.print(summary, markup=False, highlight=False)
 
 
+def _clean(line: str) -> str:
+    """Return a line as it may be printed: what a script says must not move the cursor of whoever watches."""
+    return "".join(
+        letter if letter.isprintable() or letter == "\t" else "\N{REPLACEMENT CHARACTER}" for letter in line
+    )
+
+
 def describe_progress(content: Mapping[str, Any]) -> str:
     """Return done, given up, left and time left in words."""
     trials = content["trials"]
@@ -177,9 +185,10 @@ def describe_progress(content: Mapping[str, Any]) -> str:
     ended = sum(trials.get(state, 0) for state in _ENDED)
     text = str(content["state"])
     if planned:
+        cancelled = f", {trials['cancelled']} cancelled" if trials.get("cancelled") else ""
         text += (
             f": {trials.get('counted', 0)} of {planned} trials counted "
-            f"({trials.get('given_up', 0)} given up), {planned - ended} left"
+            f"({trials.get('given_up', 0)} given up{cancelled}), {planned - ended} left"
         )
     debug = content["debug_trials"]
     if debug and (content["state"] in ("debugging", "held") or not planned):

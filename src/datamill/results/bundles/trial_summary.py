@@ -38,8 +38,8 @@ class TrialSummary:
     are whole sentences from the judgement of validity. With `builds_shared` the replicates of a
     design point measured the same build; with `builds_repeated` there are several builds of it, each with
     executions of its own. A sequential experiment has its `decisions`, and planned trials
-    that a decision to stop made needless: `not_needed`, not counted in `planned`. `left_out` trials have not run
-    since the first ones of their packages, `stopped`, failed alike.
+    that a decision to stop made needless: `not_needed`, not counted in `planned`. `left_out` trials did not
+    run since the first ones of their packages, `stopped`, failed alike.
     """
 
     planned: int
@@ -175,11 +175,12 @@ def list_problems(summary: TrialSummary, table: pl.DataFrame, bundle: Bundle) ->
     if summary.left_out:
         what = ("package " if len(summary.stopped) == 1 else "packages ") + ", ".join(summary.stopped)
         problems.append(
-            f"{summary.left_out} of {summary.planned} trials were left out, since {what} failed from the first on"
+            f"{summary.left_out} of {summary.planned} trials were left out, since {what} failed from the "
+            "first on; mend that and "
             + (
-                "; mend that and submit the experiment again."
+                "submit the experiment again."
                 if bundle.of_fleet
-                else f"; mend that and begin anew, or go on as it was with datamill run --resume {bundle.folder}."
+                else f"begin anew, or go on as it was with datamill run --resume {bundle.folder}."
             )
         )
     if summary.ended + summary.left_out < summary.planned:

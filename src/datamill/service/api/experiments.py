@@ -34,6 +34,7 @@ from datamill.service.bundles.export import prepare_bundle
 from datamill.service.bundles.tar_stream import send_pieces
 from datamill.service.coordinator.experiments.experiments import cancel_experiment, release_experiment
 from datamill.service.coordinator.leasing.leases import decode_planned_trial
+from datamill.service.coordinator.leasing.standings import list_stopped
 from datamill.service.models import (
     Attempt,
     Event,
@@ -117,6 +118,15 @@ def show(request: HttpRequest, number: ExperimentNumber) -> dict[str, Any]:
         "debug_trials": progress.debug_trials,
         "workers": progress.workers,
         "finish_s": progress.finish_s,
+        "stopped": [
+            {
+                "package": item.package,
+                "sha256": item.package_sha256,
+                "reason": item.reason,
+                "stopped_unix_s": item.stopped_unix_s,
+            }
+            for item in list_stopped(experiment.pk)
+        ],
     }
 
 

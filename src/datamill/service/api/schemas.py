@@ -126,8 +126,20 @@ class Submitted(Preview):
     id: int
 
 
+class StoppedOut(Schema):
+    """A package whose first trials failed alike: its other trials are cancelled."""
+
+    package: str
+    sha256: str
+    reason: str
+    stopped_unix_s: float
+
+
 class ExperimentOut(Schema):
-    """An experiment; `trials` counts those of its design by state, `workers` the same for each worker."""
+    """An experiment; `trials` counts those of its design by state, `workers` the same for each worker.
+
+    `stopped` are the packages that get no more leases in it, since their first trials failed alike.
+    """
 
     id: int
     name: str
@@ -142,6 +154,7 @@ class ExperimentOut(Schema):
     debug_trials: dict[str, int]
     workers: dict[str, dict[str, int]]
     finish_s: float | None
+    stopped: list[StoppedOut]
 
 
 class AnswerOut(Schema):

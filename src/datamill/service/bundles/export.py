@@ -21,6 +21,7 @@ from datamill.results.bundles.bundle_head import BundleFactor, BundleHead, Bundl
 from datamill.service.bundles.design import write_design
 from datamill.service.bundles.logs import ROWS, BundleError, BundleLogs, write_logs
 from datamill.service.bundles.tar_stream import ArchiveMember, write_archive
+from datamill.service.coordinator.leasing.standings import list_stopped
 from datamill.service.files.store import name_stored_file
 from datamill.service.models import (
     ENDED_EXPERIMENTS,
@@ -166,6 +167,7 @@ def _describe_fleet(experiment: Experiment, planned: int, counted: int, now_s: f
         "debug_completed": Attempt.objects.filter(
             trial__in=debug, state=AttemptState.COUNTED, outcome="completed"
         ).count(),
+        "stopped": {item.package: item.reason for item in list_stopped(experiment.pk)},
         "coverage": {name: sorted(found) for name, found in sorted(levels.items())},
         "workers": workers,
         "spares": spares,

@@ -18,6 +18,7 @@ from datamill.service.coordinator.leasing.leases import (
     load_questions,
 )
 from datamill.service.coordinator.leasing.quarantines import find_quarantine, list_quarantined
+from datamill.service.coordinator.leasing.standings import list_stopping_experiments
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
 from datamill.service.coordinator.state.rows import execute_for, insert_rows, select_rows
 from datamill.service.models import Attempt, Experiment
@@ -90,7 +91,8 @@ def _find_next(
     now_s: float, worker_ids: Collection[str] | None
 ) -> tuple[list[tuple[Any, ...]], dict[int, Question]]:
     """Return the next trial of each idle worker that has one, as rows of `_NEXT`, and their experiments."""
-    query = _NEXT.replace("{first}", _choose_first(list_cancelling_experiments()))
+    passed_over = {*list_cancelling_experiments(), *list_stopping_experiments()}
+    query = _NEXT.replace("{first}", _choose_first(sorted(passed_over)))
     query = query.replace("{now}", repr(float(now_s)))
     if worker_ids is None:
         rows = select_rows(query.replace("{chosen}", ""))

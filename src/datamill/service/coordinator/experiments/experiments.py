@@ -8,6 +8,7 @@ from django.db import transaction
 from datamill.experiment.errors import InputError
 from datamill.service.coordinator.leasing.ledger import Ledger
 from datamill.service.coordinator.leasing.quarantines import find_quarantine_of_rest
+from datamill.service.coordinator.leasing.standings import cancel_more_stopped_trials, explain_stops
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
 from datamill.service.coordinator.state.rows import execute, select_rows
 from datamill.service.models import OPEN_EXPERIMENTS, AttemptState, Experiment, ExperimentState
@@ -53,8 +54,8 @@ def settle_experiments(now_s: float) -> bool:
     Returns:
         Whether trials are left that were not let go or cancelled yet: then call again soon.
     """
-    unfinished = False
     with transaction.atomic():
+        unfinished = cancel_more_stopped_trials()
         for number in list_cancelling_experiments():
             stored = Experiment.objects.defer("text", "head", "design").get(pk=number)
             unfinished |= _cancel_trials(stored)
@@ -65,7 +66,8 @@ def settle_experiments(now_s: float) -> bool:
                     continue
             stored = Experiment.objects.defer("text", "head", "design").get(pk=number)
             if not (planned or leased or waiting):
-                _change(stored, ExperimentState.COMPLETED, "", now_s, EventKind.COMPLETED)
+                why = explain_stops(stored.id)
+                _change(stored, ExperimentState.COMPLETED, why, now_s, EventKind.COMPLETED)
                 continue
             if state == ExperimentState.DEBUGGING:
                 _judge_debug_trials(stored, now_s)

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from datamill.protocol.fleet import Session
+from datamill.protocol.trial import Failure
 from datamill.service.coordinator.joining.credentials import has_void_credential, void_credentials
 from datamill.service.coordinator.leasing.moves import MovePlanner, describe_move
 from datamill.service.coordinator.leasing.paces import CountedTrial, add_to_paces
+from datamill.service.coordinator.leasing.standings import EndedTrial, judge_ended_trials
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events, clean_text
 from datamill.service.coordinator.state.rows import execute, execute_for, select_rows, update_rows
 from datamill.service.models import (
@@ -46,11 +48,13 @@ FAILURES = (AttemptState.LOST, AttemptState.FAULTY, AttemptState.REFUSED)
 _ATTEMPTS = """
 SELECT a.id, a.key, a.number, a.worker_id, a.state, a.leased_unix_s, a.deadline_unix_s, a.taken_clock_ns,
     t.id, t.trial_id, t.purpose, t.worker_id, t.package_sha256, t.reboot, t.state, t.attempts, t.plan,
-    e.id, e.name, e.state, e.reboot, e.most_attempts, u.username
+    e.id, e.name, e.state, e.reboot, e.most_attempts, u.username, s.id IS NOT NULL
 FROM datamill_attempt a
 JOIN datamill_trial t ON t.id = a.trial_id
 JOIN datamill_experiment e ON e.id = t.experiment_id
 JOIN auth_user u ON u.id = e.owner_id
+LEFT JOIN datamill_packagestanding s
+    ON s.experiment_id = e.id AND s.package_sha256 = t.package_sha256 AND s.state = 'stopped'
 """
 _WORKERS = """
 SELECT worker_id, state, state_reason, boot_id, clock_offset_s, heard_unix_s, ended_attempts, failed_attempts,
@@ -83,6 +87,7 @@ class TrialEntry:
     reboot_policy: str
     most_attempts: int
     user: str
+    stopped: bool  # its package
 
 
 @dataclass(slots=True)
@@ -149,6 +154,7 @@ class Ledger:
     _retried: list[TrialEntry] = field(default_factory=list)
     _moving: list[TrialEntry] = field(default_factory=list)
     _built: list[tuple[TrialEntry, bool]] = field(default_factory=list)
+    _judged: list[EndedTrial] = field(default_factory=list)
 
     def load_attempts(self, condition: str, values: Iterable[object]) -> list[AttemptEntry]:
         """Read attempts that an SQL condition on `a` names, `{list}` standing for the values; return them."""
@@ -194,8 +200,19 @@ class Ledger:
         self._taken.append((attempt.id, attempt.state, self.now_s, clock_ns, attempt.deadline_s))
         self._tell(EventKind.TAKEN, attempt)
 
-    def count(self, attempt: AttemptEntry, outcome: str, record: bytes, *, rebooted: bool) -> None:
-        """Let an attempt's record be the trial's, or keep it as late when the trial has ended otherwise."""
+    def count(
+        self,
+        attempt: AttemptEntry,
+        outcome: str,
+        record: bytes,
+        *,
+        rebooted: bool,
+        failure: Failure | None = None,
+    ) -> None:
+        """Let an attempt's record be the trial's, or keep it as late when the trial has ended otherwise.
+
+        `failure` is why a trial did not complete.
+        """
         trial = attempt.trial
         ended = trial.state == TrialState.GIVEN_UP and trial.experiment_state == ExperimentState.COMPLETED
         cancelled = (
@@ -212,6 +229,17 @@ class Ledger:
         if trial.purpose == TrialPurpose.DESIGN:
             self._paces.append(
                 CountedTrial(trial.experiment_id, attempt.worker_id, attempt.leased_s, self.now_s)
+            )
+            self._judged.append(
+                EndedTrial(
+                    attempt.id,
+                    trial.experiment_id,
+                    trial.user,
+                    trial.package_sha256,
+                    attempt.worker_id,
+                    trial.plan,
+                    failure,
+                )
             )
         if trial.purpose == TrialPurpose.BUILD:
             self._built.append((trial, outcome == "completed"))
@@ -241,6 +269,10 @@ class Ledger:
             rest_s = min(LEAST_REST_S * 5 ** (attempt.number - 1), MOST_REST_S)
             self.workers[attempt.worker_id].rests_until_s = self.now_s + rest_s
         if not was_open or trial.state != TrialState.LEASED:
+            return
+        if trial.stopped:
+            trial.state = TrialState.CANCELLED
+            self._retried.append(trial)
             return
         if trial.attempts >= trial.most_attempts:
             self.give_up(trial, f"its {trial.attempts} attempts failed; the last one: {reason}")
@@ -411,6 +443,8 @@ class Ledger:
             [(trial.id, trial.state, trial.worker_id, trial.reboot) for trial in retried.values()],
         )
         self._release_builds()
+        # Once all trials have their new states: some of them are cancelled now.
+        self.events.extend(judge_ended_trials(self._judged, self.now_s))
         self._write_workers()
         add_events(self.events, self.now_s)
 

@@ -309,7 +309,7 @@ class _Batch:
                 rebooted=content.rebooted,
             )  # fmt: skip
         else:
-            self.ledger.count(attempt, record.outcome, raw, rebooted=content.rebooted)
+            self.ledger.count(attempt, record.outcome, raw, rebooted=content.rebooted, failure=record.failure)
 
     def _take_hello(self, worker: WorkerEntry, content: HelloForm, clock_ns: int) -> None:
         """A worker without the attempt that it had taken has lost it, and may forget those that are over."""

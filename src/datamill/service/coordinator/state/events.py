@@ -45,6 +45,7 @@ class EventKind(StrEnum):
     GIVEN_UP = "trial given up"
     MOVED = "trial moved"
     BUILD_MISSING = "build missing"
+    STOPPED = "package stopped"
     QUARANTINED = "package quarantined"
     QUARANTINE_LIFTED = "quarantine lifted"
     REPEATED = "report repeated"

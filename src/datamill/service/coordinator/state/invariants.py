@@ -53,6 +53,10 @@ _RULES = {
         SELECT t.id FROM datamill_trial t JOIN datamill_quarantine q ON q.sha256 = t.package_sha256
         JOIN datamill_experiment e ON e.id = t.experiment_id
         WHERE q.lifted_unix_s IS NULL AND t.state = 'planned' AND e.state <> 'cancelled'""",
+    "a trial of a stopped package may be leased": """
+        SELECT t.id FROM datamill_trial t JOIN datamill_packagestanding s
+            ON s.experiment_id = t.experiment_id AND s.package_sha256 = t.package_sha256
+        WHERE s.state = 'stopped' AND NOT s.cancelling AND t.state IN ('waiting', 'planned')""",
     "an attempt was leased and no event reports it": """
         SELECT a.key FROM datamill_attempt a WHERE NOT EXISTS (
             SELECT 1 FROM datamill_event v

@@ -14,6 +14,7 @@ _ALARMING = (
     "faulty",
     "refused",
     "drained",
+    "stopped",
     "quarantine",
     "held",
     "given up",

@@ -27,6 +27,7 @@ from datamill.service.api.experiments import send_bundle
 from datamill.service.api.stream import send_events
 from datamill.service.bundles.logs import BundleError
 from datamill.service.coordinator.experiments.experiments import cancel_experiment, release_experiment
+from datamill.service.coordinator.leasing.standings import list_stopped
 from datamill.service.models import (
     ENDED_EXPERIMENTS,
     Event,
@@ -214,6 +215,7 @@ def _describe(request: HttpRequest, experiment: Experiment) -> dict[str, Any]:
             (name, states.get(name, ""), TrialCounts(counts)) for name, counts in progress.workers.items()
         ],
         "events": tell_events(events),
+        "stopped": list_stopped(experiment.pk),
     }
 
 
