@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 
-from datamill.conduct.needed_metrics import list_needed_metrics
+from datamill.conduct.needed_metrics import list_near_names
 from datamill.conduct.read_files import ExperimentFile
 from datamill.design.nesting import is_drawn_build
 from datamill.design.points.factorial import find_missing_error
@@ -13,7 +12,6 @@ from datamill.design.records import DesignFactor
 from datamill.experiment.factors.catalogue import BACKGROUND_LOAD, NO_LOAD
 from datamill.experiment.factors.offers import explain_unavailable
 from datamill.experiment.records import Experiment
-from datamill.experiment.responses import BUILT_IN_UNITS
 
 
 def list_replication_doubts(experiment: Experiment, factors: Sequence[DesignFactor]) -> list[str]:
@@ -30,18 +28,6 @@ def list_replication_doubts(experiment: Experiment, factors: Sequence[DesignFact
     if nested.builds == 1 and nested.randomise_builds:
         doubts.append("randomise_builds draws one build only: chance in compilation needs several builds.")
     return doubts
-
-
-def list_unchecked_metrics(experiment: Experiment) -> list[str]:
-    """Return a sentence about names in formulas that only a trial can show to be right, if there are some."""
-    names = list(dict.fromkeys(name for _, name in list_needed_metrics(experiment)))
-    if not names:
-        return []
-    which, are = ("it", "is a metric") if len(names) == 1 else ("them", "are metrics")
-    return [
-        f"{' and '.join(names)} {are} that packages must report, which is not checked here: check --pilot, "
-        f"or the first trial of run, shows whether they report {which}."
-    ]
 
 
 def list_lost_factors(read: ExperimentFile, found: ExperimentFile) -> list[str]:
@@ -84,11 +70,4 @@ def list_doubts(experiment: Experiment, factors: tuple[DesignFactor, ...], trial
         )
     if few := find_missing_error(experiment, factors, trials):
         doubts.append(few)
-    needed = {name: response for response, name in list_needed_metrics(experiment)}
-    for name, response in needed.items():
-        for near in get_close_matches(name, BUILT_IN_UNITS, n=1, cutoff=0.75):
-            doubts.append(
-                f'response "{response}" needs "{name}", which packages must report, unless the built-in '
-                f'"{near}" is meant.'
-            )
-    return doubts
+    return [*doubts, *list_near_names(experiment)]

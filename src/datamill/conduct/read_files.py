@@ -120,7 +120,8 @@ def read_experiment_file(given: Path) -> ExperimentFile:
     if len(factors) == len(brought):
         names = tuple(factor.name for factor in factors)
         mistakes.attempt(lambda: check_factor_names(experiment, names), None)
-    mistakes.attempt(lambda: check_metrics_can_come(experiment, packages, where=str(path)), None)
+    silent = [package.name for package in packages if not package.has_collect]
+    mistakes.attempt(lambda: check_metrics_can_come(experiment, silent, where=str(path)), None)
     mistakes.refuse()
     return ExperimentFile(path, text, experiment, packages, loads, factors)
 

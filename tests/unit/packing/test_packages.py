@@ -108,10 +108,10 @@ def test_a_package_needs_no_collect_script_unless_a_response_needs_its_metrics(t
     assert not facts.has_collect
     built_in = parse_experiment(EXPERIMENT.format(formula="wall_time_s * 2"), name="e.toml")
     assert list_needed_metrics(built_in) == []
-    check_metrics_can_come(built_in, [facts], where="e.toml")
+    check_metrics_can_come(built_in, [facts.name], where="e.toml")
     own = parse_experiment(EXPERIMENT.format(formula="operations / wall_time_s"), name="e.toml")
     with pytest.raises(InputError, match='"operations", which package "p" cannot report'):
-        check_metrics_can_come(own, [facts], where="e.toml")
+        check_metrics_can_come(own, [facts.name], where="e.toml")
 
 
 @pytest.mark.parametrize("script", ["run.sh", "collect.sh", "setup.sh"])

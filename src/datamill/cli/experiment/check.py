@@ -12,8 +12,9 @@ from rich.console import Console
 
 from datamill.cli.console import name_command, tell_waiting
 from datamill.cli.experiment.design_text import describe_design
-from datamill.conduct.doubts import list_doubts, list_idle_factors, list_lost_factors, list_unchecked_metrics
+from datamill.conduct.doubts import list_doubts, list_idle_factors, list_lost_factors
 from datamill.conduct.make_bundle import make_bundle
+from datamill.conduct.needed_metrics import list_unchecked_metrics
 from datamill.conduct.read_files import (
     ExperimentFile,
     ask_host,
@@ -36,6 +37,9 @@ from datamill.execution.trial_times import (
 from datamill.execution.worker import Worker, find_worker, read_host_facts
 from datamill.experiment.errors import InputError
 from datamill.packing.packages import pack_package
+
+#: What shows whether packages report the metrics that formulas need.
+_SHOWN_BY = "check --pilot, or the first trial of run, shows"
 
 
 @click.command()
@@ -63,7 +67,7 @@ def check(file: Path, pilot: bool, allow_trials: int) -> None:
             run_pilot(found, binary, console, lock)
     factors, trials = size_design(found)
     console.print(describe_design(found, factors, trials, estimate_trial_time(found)))
-    notes = [*list_fleet_notes(experiment), *([] if pilot else list_unchecked_metrics(experiment))]
+    notes = [*list_fleet_notes(experiment), *([] if pilot else list_unchecked_metrics(experiment, _SHOWN_BY))]
     for note in notes:
         console.print(f"Note: {note}", style="dim", highlight=False, markup=False)
     doubts = (

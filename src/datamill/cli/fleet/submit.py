@@ -146,6 +146,7 @@ def pack_files(found: ExperimentFile, folder: Path) -> tuple[list[dict[str, Any]
                     "bytes": packed.size_bytes,
                     "files": facts.files,
                     "has_setup": facts.has_setup,
+                    "has_collect": facts.has_collect,
                 }
             )
     for factor in found.user_factors:

@@ -36,6 +36,7 @@ class SubmittedFileIn(Schema):
     bytes: Count
     files: Count = 0
     has_setup: bool = False
+    has_collect: bool = True
     summary: Annotated[str, StringConstraints(max_length=1000, pattern=r"^[^\x00]*$")] = ""
 
 

@@ -11,6 +11,7 @@ from typing import Literal, TypeVar
 from django.conf import settings
 from django.contrib.auth.models import User
 
+from datamill.conduct.needed_metrics import check_metrics_can_come
 from datamill.design.fleet.fleet_records import Candidate, FleetPlan, Ineligible
 from datamill.design.fleet.reboots import settle_reboots, varies_reboots
 from datamill.experiment.errors import InputError
@@ -60,6 +61,7 @@ class SubmittedFile:
     bytes: int
     files: int = 0
     has_setup: bool = False
+    has_collect: bool = True
     summary: str = ""
 
 
@@ -214,6 +216,8 @@ def read_submission(submission: Submission) -> Experiment:
     }
     experiment = replace(experiment, fleet=replace(fleet, **changed))
     _check_files(submission, experiment)
+    silent = [item.name for item in _list_packages(submission) if not item.has_collect]
+    check_metrics_can_come(experiment, silent, where=submission.file_name)
     return experiment
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
+from datamill.conduct.needed_metrics import list_near_names, list_unchecked_metrics
 from datamill.design.fleet.fleet_records import Candidate, FleetPlan, find_level
 from datamill.design.machines import MACHINE_FACTOR
 from datamill.design.nuisance import phrase_treatment
@@ -49,9 +50,16 @@ def describe_plan(planned: PlannedSubmission) -> dict[str, Any]:
         "reboot": experiment.fleet.reboot,
         "debug": experiment.fleet.debug,
         "finish_s": plan.finish_s,
-        "warnings": list(plan.warnings),
+        "warnings": [*plan.warnings, *list_metric_doubts(experiment)],
         "missing_files": list(planned.missing),
     }
+
+
+def list_metric_doubts(experiment: Experiment) -> list[str]:
+    """Return what nobody has checked of the names in formulas, and which trials will."""
+    debugging = experiment.fleet.debug != "never"
+    shown_by = "the debug trials, before the design begins, show" if debugging else "the first trials show"
+    return [*list_unchecked_metrics(experiment, shown_by), *list_near_names(experiment)]
 
 
 def count_debug_trials(planned: PlannedSubmission) -> int:

@@ -7,6 +7,7 @@ import time
 from django.contrib.auth.models import User
 
 from datamill import __version__
+from datamill.conduct.needed_metrics import check_metrics_can_come
 from datamill.experiment.errors import InputError
 from datamill.packing.user_factors import UserFactor
 from datamill.results.bundles.bundle_head import BUNDLE_FORMAT, BundleFactor, BundleHead, BundlePackage
@@ -74,10 +75,12 @@ def build_head(submission: Submission, planned: PlannedSubmission) -> BundleHead
     """Return the head of the bundle that the experiment will be, of what its stored files really hold.
 
     Raises:
-        InputError: when an archive cannot be read, is unsafe, or is larger than allowed when unpacked.
+        InputError: when an archive cannot be read, is unsafe, or is larger than allowed when unpacked, or a
+            response needs a metric that a package has nothing to report with.
     """
     packages: dict[str, list[BundlePackage]] = {"package": [], "load": []}
     factors = []
+    silent = []
     limits = planned.experiment.limits
     for item in submission.files:
         path = name_stored_file(item.sha256)
@@ -94,6 +97,8 @@ def build_head(submission: Submission, planned: PlannedSubmission) -> BundleHead
             file = f"factors/{item.name}.tar.gz"
             factors.append(BundleFactor(item.name, file, item.sha256, size, facts.summary))
             continue
+        if item.kind == "package" and not facts.has_collect:
+            silent.append(item.name)
         packages[item.kind].append(
             BundlePackage(
                 name=item.name,
@@ -104,6 +109,8 @@ def build_head(submission: Submission, planned: PlannedSubmission) -> BundleHead
                 has_setup=facts.has_setup,
             )
         )
+    # What came with the submission was only what its sender said of the files.
+    check_metrics_can_come(planned.experiment, silent, where=submission.file_name)
     order = [package.name for package in planned.experiment.packages]
     packages["package"].sort(key=lambda package: order.index(package.name))
     return BundleHead(

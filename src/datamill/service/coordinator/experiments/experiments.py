@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from datamill.experiment.errors import InputError
+from datamill.experiment.errors import InputError, QuestionError
+from datamill.protocol.trial import TrialRecord
+from datamill.results.trials.responses import check_response_names, list_wanted_responses
+from datamill.service.coordinator.leasing.leases import load_questions
 from datamill.service.coordinator.leasing.ledger import Ledger
 from datamill.service.coordinator.leasing.quarantines import find_quarantine_of_rest
 from datamill.service.coordinator.leasing.standings import cancel_more_stopped_trials, explain_stops
@@ -31,6 +35,11 @@ SELECT COUNT(*), SUM(CASE WHEN t.state = 'counted' AND a.outcome = 'completed' T
 FROM datamill_trial t LEFT JOIN datamill_attempt a ON a.trial_id = t.id AND a.state = 'counted'
 WHERE t.experiment_id = %s AND t.purpose = 'debug'
 """
+_DEBUG_RECORDS = """
+SELECT a.record FROM datamill_trial t JOIN datamill_attempt a ON a.trial_id = t.id AND a.state = 'counted'
+WHERE t.experiment_id = %s AND t.purpose = 'debug' ORDER BY a.id
+"""
+_RECORD = msgspec.json.Decoder(TrialRecord)
 # A trial may go when it needs no build, or when that was made.
 _RELEASE = """
 UPDATE datamill_trial SET state = 'planned' WHERE id IN (
@@ -102,12 +111,26 @@ def _judge_debug_trials(stored: Experiment, now_s: float) -> None:
     if failed:
         reason = f"{failed} of {number} debug trials did not complete"
         _change(stored, ExperimentState.HELD, reason, now_s, EventKind.HELD)
+    elif unanswered := _find_unanswered(stored.id):
+        _change(stored, ExperimentState.HELD, unanswered, now_s, EventKind.HELD)
     elif stored.hold:
         reason = "its debug trials completed; it waits for its owner"
         _change(stored, ExperimentState.HELD, reason, now_s, EventKind.HELD)
     else:
         reason = f"its {number} debug trials completed"
         _change(stored, ExperimentState.RUNNING, reason, now_s, EventKind.RELEASED)
+
+
+def _find_unanswered(experiment_id: int) -> str:
+    """Return which response the debug trials did not give a name for; empty when they gave all."""
+    asked = load_questions([experiment_id])[experiment_id].experiment
+    wanted = list_wanted_responses(asked)
+    for (record,) in select_rows(_DEBUG_RECORDS, [experiment_id]):
+        try:
+            check_response_names(_RECORD.decode(bytes(record)), wanted, where="")
+        except QuestionError as problem:
+            return f"{problem.message}. {problem.remedy}"
+    return ""
 
 
 def cancel_experiment(experiment_id: int, user: User, now_s: float) -> None:

@@ -141,12 +141,12 @@ def _inspect_upload(path: Path, given: str) -> tuple[FileKind, str]:
 
 
 @lru_cache(maxsize=4096)
-def _inspect_stored(sha256: str) -> tuple[int, bool]:
-    """Return how many files a stored package has, and whether a `setup.sh`; its content never changes."""
+def _inspect_stored(sha256: str) -> tuple[int, bool, bool]:
+    """Return how many files a stored package has, and whether a `setup.sh` and a `collect.sh`, for ever."""
     path = name_stored_file(sha256)
     facts = call_bounded(INSPECTION, inspect_archive, "package", path, Limits(), "package")
     assert isinstance(facts, PackageFacts)
-    return facts.files, facts.has_setup
+    return facts.files, facts.has_setup, facts.has_collect
 
 
 def describe_files(user: User, chosen: Sequence[tuple[FileKind, ChosenPackage]]) -> tuple[SubmittedFile, ...]:
@@ -167,7 +167,8 @@ def describe_files(user: User, chosen: Sequence[tuple[FileKind, ChosenPackage]])
             raise InputError(
                 f'{kind} "{item.name}" is not stored here', remedy="Upload it, or choose another one."
             )
-        files, has_setup = (0, False) if kind == "factor" else _inspect_stored(item.sha256)
+        is_factor = kind == "factor"
+        files, has_setup, has_collect = (0, False, True) if is_factor else _inspect_stored(item.sha256)
         described.append(
             SubmittedFile(
                 name=item.name,
@@ -176,6 +177,7 @@ def describe_files(user: User, chosen: Sequence[tuple[FileKind, ChosenPackage]])
                 bytes=sizes[item.sha256],
                 files=files,
                 has_setup=has_setup,
+                has_collect=has_collect,
             )
         )
     return tuple(described)
