@@ -10,14 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from rich.console import Console
 
 from datamill.cli.coordinator import event_stream
-from datamill.cli.coordinator.coordinator_client import UnreachableError
+from datamill.cli.coordinator.coordinator_client import ChangedPlanError, UnreachableError
 from datamill.cli.coordinator.coordinator_settings import read_settings
 from datamill.cli.coordinator.event_stream import StreamEvent, follow_experiment
+from datamill.cli.experiment.new import new
 from datamill.cli.fleet.fetch import describe_counts
-from datamill.cli.fleet.submit import describe_plan, naming_file
+from datamill.cli.fleet.submit import describe_plan, naming_file, submit
 from datamill.cli.fleet.watch import FleetProgress, describe_progress
 from datamill.experiment.errors import InputError
 
@@ -42,6 +44,7 @@ PREVIEW: dict[str, Any] = {
     "finish_s": None,
     "warnings": ["few of them."],
     "missing_files": [],
+    "digest": "1" * 64,
 }
 PROGRESS: dict[str, Any] = {
     "state": "running",
@@ -210,3 +213,45 @@ def test_what_a_coordinator_refuses_of_a_file_is_told_with_its_path(tmp_path: Pa
     with pytest.raises(InputError, match="gone") as caught, naming_file(path):
         raise InputError("the coordinator is gone", where="https://c")
     assert caught.value.where == "https://c"
+
+
+class ChangingCoordinator:
+    """A coordinator whose plan is another one by the time of the first answer."""
+
+    def __init__(self) -> None:
+        self.submitted: list[str] = []
+
+    def __enter__(self) -> ChangingCoordinator:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def post(self, path: str, body: dict[str, Any]) -> Any:
+        if path == "/experiments/plan":
+            return PREVIEW
+        self.submitted.append(body["plan"])
+        if len(self.submitted) == 1:
+            raise ChangedPlanError("the plan has changed since it was shown", CHANGED)
+        return CHANGED | {"id": 7}
+
+
+CHANGED = PREVIEW | {"trials": 4, "replicates": 2, "digest": "2" * 64}
+
+
+@pytest.mark.parametrize(("answers", "submitted"), [("y\ny\n", 2), ("y\nn\n", 1)])
+def test_a_plan_that_changed_meanwhile_is_shown_and_confirmed_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answers: str, submitted: int
+) -> None:
+    new_experiment = CliRunner().invoke(new, [str(tmp_path / "loops")])
+    assert new_experiment.exit_code == 0, new_experiment.output
+    coordinator = ChangingCoordinator()
+    monkeypatch.setattr("datamill.cli.fleet.submit.connect", lambda *_: coordinator)
+    # The runner's input counts as a terminal, so that the question is asked.
+    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda _: True)
+    found = CliRunner().invoke(submit, [str(tmp_path / "loops")], input=answers)
+    assert coordinator.submitted == ["1" * 64, "2" * 64][:submitted]
+    assert "Not submitted: the plan has changed since it was shown. It is now:" in found.output
+    assert found.output.count("trials: 2 ") == found.output.count("trials: 4 ") == 1
+    assert ("Submitted as experiment 7." in found.output) == (submitted == 2)
+    assert found.exit_code == (0 if submitted == 2 else 1)

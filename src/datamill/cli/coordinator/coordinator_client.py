@@ -38,6 +38,14 @@ class MissingFilesError(InputError):
         self.missing = missing
 
 
+class ChangedPlanError(InputError):
+    """The plan that was confirmed is no longer the experiment's; `plan` is."""
+
+    def __init__(self, message: str, plan: dict[str, Any]) -> None:
+        super().__init__(message)
+        self.plan = plan
+
+
 class CoordinatorClient:
     """Asks the coordinator; whatever goes wrong is an `InputError` that says what to do."""
 
@@ -70,6 +78,7 @@ class CoordinatorClient:
 
         Raises:
             MissingFilesError: when an experiment's files have to be uploaded first.
+            ChangedPlanError: when an experiment's plan is no longer the one that was confirmed.
         """
         with self._explain():
             return _read_answer(self._client.post(f"/api{path}", json=body))
@@ -222,6 +231,8 @@ def _read_answer(answer: httpx.Response) -> Any:
         )
     if content.get("missing_files"):
         raise MissingFilesError(content["message"], list(content["missing_files"]))
+    if content.get("plan"):
+        raise ChangedPlanError(content["message"], content["plan"])
     if answer.status_code == httpx.codes.UNAUTHORIZED:
         raise InputError(
             "the coordinator does not know this key",

@@ -17,7 +17,12 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 from rich.text import Text
 
 from datamill.cli.console import make_console, name_command
-from datamill.cli.coordinator.coordinator_client import CoordinatorClient, MissingFilesError, connect
+from datamill.cli.coordinator.coordinator_client import (
+    ChangedPlanError,
+    CoordinatorClient,
+    MissingFilesError,
+    connect,
+)
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
 from datamill.conduct.read_files import MOST_UNCONFIRMED_TRIALS, ExperimentFile, read_experiment_file
 from datamill.experiment.errors import InputError
@@ -70,7 +75,8 @@ def submit(
     """Run the experiment FILE on the fleet.
 
     FILE is an experiment file, or a folder with an experiment.toml. The plan is shown first: which workers
-    and why, what they cover, how many trials, until when. Only files that the coordinator lacks are sent.
+    and why, what they cover, how many trials, until when. Only files that the coordinator lacks are sent. A
+    plan that changes before you have answered is shown again.
 
     Exit status: 0 when it was submitted, 1 when you answered no, 2 when it cannot be (with what is missing,
     and what excludes it), was not confirmed, or is the same as one that you submitted just before.
@@ -94,12 +100,19 @@ def submit(
         }
         with naming_file(found.path):
             preview = coordinator.post("/experiments/plan", body)
-        print_plan(preview, console)
-        if not yes:
-            confirm(preview)
         body["options"] = options | {"once": not again}
-        with naming_file(found.path):
-            submitted = send(coordinator, body, preview["missing_files"], archives, files, console)
+        submitted = None
+        while submitted is None:
+            print_plan(preview, console)
+            if not yes:
+                confirm(preview)
+                body["plan"] = preview["digest"]
+            try:
+                with naming_file(found.path):
+                    submitted = send(coordinator, body, preview["missing_files"], archives, files, console)
+            except ChangedPlanError as problem:
+                console.print(Text(f"Not submitted: {problem.message}. It is now:", style="yellow"))
+                preview = problem.plan
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(submitted)).decode())
         return

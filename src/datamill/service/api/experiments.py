@@ -25,6 +25,7 @@ from datamill.service.api.schemas import (
     Number,
     Preview,
     Problem,
+    RefusedSubmission,
     SubmissionIn,
     Submitted,
     TrialPage,
@@ -49,7 +50,7 @@ from datamill.service.progress import DONE, count_progress, describe_event, name
 from datamill.service.serving.storage.writer import run_as_writer
 from datamill.service.submissions.planned_apart import LOOK
 from datamill.service.submissions.planning import plan_submission, plan_within
-from datamill.service.submissions.preview import describe_plan
+from datamill.service.submissions.preview import describe_plan, find_changes
 from datamill.service.submissions.submitting import submit_experiment
 from datamill.service.watching.places import BUNDLES
 
@@ -69,15 +70,29 @@ def plan(request: HttpRequest, body: SubmissionIn) -> HttpResponse:
     return HttpResponse(preview, content_type="application/json; charset=utf-8")
 
 
-@router.post("", response={200: Submitted, 400: Problem, 409: Problem, 429: Problem})
+@router.post("", response={200: Submitted, 400: Problem, 409: RefusedSubmission, 429: Problem})
 def submit(request: HttpRequest, body: SubmissionIn) -> Status[dict[str, Any]] | dict[str, Any]:
-    """Run an experiment; its files must have been uploaded before."""
+    """Run an experiment; its files must have been uploaded before.
+
+    With the digest of a plan that is no longer its plan, it is refused with the new one.
+    """
     submission, user = body.to_submission(), find_user(request)
-    accepted = 0
+    accepted, changes = 0, ""
     with taking_turn(user, entering=True):
         planned = plan_submission(submission, user, with_trials=True)
-        if not planned.missing:
+        changes = find_changes(body.plan, planned)
+        if not changes and not planned.missing:
             accepted = submit_experiment(submission, planned, user, time.time())
+    if changes:
+        return Status(
+            409,
+            {
+                "message": changes,
+                "where": submission.file_name,
+                "remedy": "Look at the new plan, and submit with its digest.",
+                "plan": describe_plan(planned),
+            },
+        )
     if planned.missing:
         return Status(
             409,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from ninja import Schema
 from pydantic import Field, StringConstraints
@@ -55,12 +55,16 @@ class SubmissionOptionsIn(Schema):
 
 
 class SubmissionIn(Schema):
-    """An experiment to be planned, or run."""
+    """An experiment to be planned, or run.
+
+    With `plan`, the digest of the plan that a user confirmed, it is run only if that is still its plan.
+    """
 
     text: Annotated[str, StringConstraints(max_length=1 << 20)]
     file_name: Name = "experiment.toml"
     packages: Annotated[list[SubmittedFileIn], Field(max_length=1000)]
     options: SubmissionOptionsIn = SubmissionOptionsIn()
+    plan: Sha256 | Literal[""] = ""
 
     def to_submission(self) -> Submission:
         """Return the submission as the planner knows it."""
@@ -102,7 +106,10 @@ class FactorLevels(Schema):
 
 
 class Preview(Schema):
-    """The plan of a submission; `finish_s` is from now, null when no trial of its packages was ever timed."""
+    """The plan of a submission; `finish_s` is from now, null when no trial of its packages was ever timed.
+
+    `digest` stands for what a user confirms of it: machines, levels, trials, reboots, debug trials.
+    """
 
     name: str
     workers: list[ChosenWorker]
@@ -119,6 +126,13 @@ class Preview(Schema):
     finish_s: float | None
     warnings: list[str]
     missing_files: list[str]
+    digest: str
+
+
+class RefusedSubmission(Problem):
+    """Why a submission was refused; `plan` is the one that it has now, where another was confirmed."""
+
+    plan: Preview | None = None
 
 
 class Submitted(Preview):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Any
 
+import msgspec
 from django.contrib.auth.models import User
 
 from datamill.conduct.needed_metrics import list_near_names, list_unchecked_metrics
@@ -27,14 +29,15 @@ def preview_submission(submission: Submission, user: User) -> dict[str, Any]:
 
 
 def describe_plan(planned: PlannedSubmission) -> dict[str, Any]:
-    """Return the preview of a plan: who takes part and why, how large it is, until when."""
+    """Return the preview of a plan: who takes part and why, how large it is, until when.
+
+    Its `digest` is the same as long as what a user confirms is the same, however long the fleet is busy.
+    """
     plan, experiment = planned.plan, planned.experiment
     size, why = plan.size, explain_choices(plan)
-    return {
+    confirmed = {
         "name": experiment.name,
-        "workers": [{"name": item.name, "why": why[item.worker_id]} for item in plan.chosen],
         "spares": [item.name for item in plan.spares],
-        "ineligible": [{"name": item.name, "reason": item.reason} for item in plan.ineligible],
         "coverage": {
             name: {"chosen": list(chosen), "of": list(levels)}
             for name, (chosen, levels) in plan.coverage.items()
@@ -49,9 +52,16 @@ def describe_plan(planned: PlannedSubmission) -> dict[str, Any]:
         "debug_trials": count_debug_trials(planned),
         "reboot": experiment.fleet.reboot,
         "debug": experiment.fleet.debug,
+    }
+    machines = [item.worker_id for item in (*plan.chosen, *plan.spares)]
+    return {
+        **confirmed,
+        "workers": [{"name": item.name, "why": why[item.worker_id]} for item in plan.chosen],
+        "ineligible": [{"name": item.name, "reason": item.reason} for item in plan.ineligible],
         "finish_s": plan.finish_s,
         "warnings": [*plan.warnings, *list_metric_doubts(experiment)],
         "missing_files": list(planned.missing),
+        "digest": sha256(msgspec.json.encode([confirmed, machines])).hexdigest(),
     }
 
 
@@ -60,6 +70,16 @@ def list_metric_doubts(experiment: Experiment) -> list[str]:
     debugging = experiment.fleet.debug != "never"
     shown_by = "the debug trials, before the design begins, show" if debugging else "the first trials show"
     return [*list_unchecked_metrics(experiment, shown_by), *list_near_names(experiment)]
+
+
+def find_changes(confirmed: str, planned: PlannedSubmission) -> str:
+    """Return why a plan cannot be submitted that a user confirmed by its digest; empty where it can.
+
+    Without a digest nothing was confirmed, and nothing can have changed.
+    """
+    if not confirmed or describe_plan(planned)["digest"] == confirmed:
+        return ""
+    return "the plan has changed since it was shown"
 
 
 def count_debug_trials(planned: PlannedSubmission) -> int:

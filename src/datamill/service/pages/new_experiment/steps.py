@@ -53,7 +53,7 @@ from datamill.service.submissions.planning import (
     plan_submission,
     plan_within,
 )
-from datamill.service.submissions.preview import preview_submission
+from datamill.service.submissions.preview import find_changes, preview_submission
 from datamill.service.submissions.submitting import submit_experiment
 
 T = TypeVar("T")
@@ -193,6 +193,10 @@ def _edit_file(request: HttpRequest) -> HttpResponse:
         if "submit" in request.POST:
             user = find_user(request)
             planned, problem = _try_plan(draft, lambda submission: _plan_stored(submission, user))
+            if planned is not None and (changes := find_changes(request.POST.get("plan", ""), planned)):
+                planned = None
+                text = f"Not submitted: {changes}. Look at it again, then submit it."
+                messages.warning(request, text, extra_tags="warn")
             if planned is not None and draft.submission is not None:
                 options = SubmissionOptions(hold="hold" in request.POST)
                 submission = replace(draft.submission, options=options)
