@@ -286,3 +286,32 @@ def test_a_full_disk_under_an_analysis_does_not_speak_of_a_run(tmp_path: Path) -
     assert "No space left" in result.stderr
     assert "--resume" not in result.stderr
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "chosen"),
+    [
+        ("hyperfine.json", ["n=0.01", "how=a"]),
+        ("pyperf.json", ["benchmark=sort"]),
+        ("go-events.jsonl", []),
+        ("rebench.data", ["benchmark=Sort", "inputSize=10"]),
+        ("criterion", ["benchmark=sorting/stable", "parameter=1000", "baseline=new"]),
+    ],
+)
+def test_results_of_other_tools_are_compared_as_they_are(datamill, name: str, chosen: list[str]) -> None:
+    """`compare` imports them by itself, and says what it says of the tables that `import` makes."""
+    own = datamill.folder
+    where = [part for level in chosen for part in ("--where", level)]
+    suffix = Path(name).suffix
+    for version in ("before", "after"):
+        (shutil.copytree if (FOREIGN / name).is_dir() else shutil.copy)(
+            FOREIGN / name, own / f"{version}{suffix}"
+        )
+        made = datamill("import", f"{version}{suffix}", "--out", f"{version}.csv")
+        assert made.returncode == 0, made.stderr
+    at_once = datamill("compare", f"before{suffix}", f"after{suffix}", *where, "--json")
+    by_hand = datamill("compare", "before.csv", "after.csv", *where, "--json")
+    assert (at_once.returncode, by_hand.returncode) == (0, 0), at_once.stderr
+    found, expected = json.loads(at_once.stdout), json.loads(by_hand.stdout)
+    assert [item["version"] for item in found["versions"]] == ["before", "after"]
+    assert (found["versions"], found["changes"]) == (expected["versions"], expected["changes"])

@@ -19,8 +19,8 @@ from datamill.verbs.inputs.arguments import refuse_unknown, take_name
 from datamill.verbs.inputs.data import locate_errors
 from datamill.verbs.inputs.frames import take_frame
 
-#: Endings of result files of other tools, which are no tables.
-_FOREIGN_SUFFIXES = (".json", ".jsonl", ".txt")
+#: What Parquet files begin with.
+_PARQUET_MARK = b"PAR1"
 
 
 class AskedNested(TypedDict, total=False):
@@ -97,7 +97,7 @@ class LoadedTable:
 def load_table(data: Any, name: str = "table") -> LoadedTable:
     """Load the table of a path or bundle, or one in memory, which messages call by `name`.
 
-    Results of another tool, by the ending of their file, are imported first.
+    Results of another tool, a file or criterion's folder, are imported first.
 
     Raises:
         InputError: there is none that can be read; names the file.
@@ -106,19 +106,31 @@ def load_table(data: Any, name: str = "table") -> LoadedTable:
         with locate_errors(name):
             return LoadedTable(take_frame(data), name, name, 1, None, {})
     path = Path(data)
+    if _is_foreign(path):
+        imported = import_files([path])
+        notes = tuple(f"{path}: {note}" for file in imported.files for note in file.notes)
+        return LoadedTable(imported.table, str(path), str(path), None, None, {}, notes)
     if path.is_dir():
         bundle = open_bundle(path)
         levels = {factor.name: factor.levels for factor in bundle.design.crossed}
         table, file = bundle.read_table(), str(bundle.table_file)
         notes = _warn_of_interruption(bundle, table)
         return LoadedTable(table, str(path), file, None, bundle.experiment, levels, notes)
-    if path.is_file() and path.suffix.lower() in _FOREIGN_SUFFIXES:
-        imported = import_files([path])
-        notes = tuple(f"{path}: {note}" for file in imported.files for note in file.notes)
-        return LoadedTable(imported.table, str(path), str(path), None, None, {}, notes)
     first_line, text_file = (2, path) if is_text_table(path) else (1, None)
     table = read_table_file(path)
     return LoadedTable(table, str(path), str(path), first_line, None, {}, text_file=text_file)
+
+
+def _is_foreign(path: Path) -> bool:
+    """Whether a path is neither a bundle nor a table of ours, by its ending or its content."""
+    if path.is_dir():
+        # Not a search of all that is below: any folder may be given by mistake.
+        samples = (next(path.glob(f"{'*/' * depth}sample.json"), None) for depth in range(1, 6))
+        return not (path / "bundle.json").exists() and any(samples)
+    if not path.is_file() or path.suffix.lower() in (".csv", ".parquet"):
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_PARQUET_MARK)) != _PARQUET_MARK
 
 
 def _warn_of_interruption(bundle: Bundle, table: pl.DataFrame) -> tuple[str, ...]:
