@@ -335,3 +335,17 @@ def lease_again(worker_id: str, now_s: float = START_S) -> Lease:
     """Take one step of the coordinator and return what it leases to a worker."""
     step(now_s)
     return list_leases(now_s)[worker_id]
+
+
+def run_to_the_end(now_s: float = START_S) -> None:
+    """Let every worker complete what it is given until there is nothing more to do."""
+    for _ in range(200):
+        now_s += 1.0
+        step(now_s)
+        leases = list_leases(now_s)
+        if not leases:
+            return
+        for worker_id, lease in leases.items():
+            now_s += 1.0
+            say(worker_id, tell_record(lease), now_s)
+    raise AssertionError("the experiment does not end")

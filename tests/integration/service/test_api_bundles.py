@@ -14,7 +14,6 @@ from typing import Any
 import msgspec
 import pytest
 from click.testing import CliRunner
-from django.conf import settings
 from integration.service.api_users import TEXT, ApiUser, make_submission, store
 from integration.service.fleets import (
     START_S,
@@ -39,10 +38,7 @@ from datamill.service.coordinator.step import step
 from datamill.service.files.store import name_stored_file
 from datamill.service.models import Attempt, Trial
 
-
-@pytest.fixture(autouse=True)
-def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings, "DATA_FOLDER", tmp_path / "data")
+pytestmark = pytest.mark.usefixtures("data_folder")
 
 
 class Fleet:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 from django.conf import settings
@@ -15,10 +14,7 @@ from integration.service.fleets import START_S, join
 from datamill.service.coordinator.presence.members import remove_worker
 from datamill.service.models import Experiment
 
-
-@pytest.fixture(autouse=True)
-def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings, "DATA_FOLDER", tmp_path / "data")
+pytestmark = pytest.mark.usefixtures("data_folder")
 
 
 @pytest.mark.usefixtures("database")
