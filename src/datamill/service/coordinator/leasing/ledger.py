@@ -10,13 +10,19 @@ from typing import Any
 from datamill.protocol.fleet import Session
 from datamill.protocol.trial import Failure
 from datamill.service.coordinator.joining.credentials import has_void_credential, void_credentials
+from datamill.service.coordinator.leasing.entries import (
+    SELECT_ATTEMPTS,
+    SELECT_WORKERS,
+    AttemptEntry,
+    TrialEntry,
+    WorkerEntry,
+)
 from datamill.service.coordinator.leasing.moves import MovePlanner, describe_move
 from datamill.service.coordinator.leasing.paces import CountedTrial, add_to_paces
 from datamill.service.coordinator.leasing.standings import EndedTrial, judge_ended_trials
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events, clean_text
 from datamill.service.coordinator.state.rows import execute, execute_for, select_rows, update_rows
 from datamill.service.models import (
-    OPEN_ATTEMPTS,
     Attempt,
     AttemptState,
     ExperimentState,
@@ -45,96 +51,10 @@ MOST_REASON = 1000
 #: States in which an attempt says something about its worker: it failed for no fault of the package.
 FAILURES = (AttemptState.LOST, AttemptState.FAULTY, AttemptState.REFUSED)
 
-_ATTEMPTS = """
-SELECT a.id, a.key, a.number, a.worker_id, a.state, a.leased_unix_s, a.deadline_unix_s, a.taken_clock_ns,
-    t.id, t.trial_id, t.purpose, t.worker_id, t.package_sha256, t.reboot, t.state, t.attempts, t.plan,
-    e.id, e.name, e.state, e.reboot, e.most_attempts, u.username, s.id IS NOT NULL
-FROM datamill_attempt a
-JOIN datamill_trial t ON t.id = a.trial_id
-JOIN datamill_experiment e ON e.id = t.experiment_id
-JOIN auth_user u ON u.id = e.owner_id
-LEFT JOIN datamill_packagestanding s
-    ON s.experiment_id = e.id AND s.package_sha256 = t.package_sha256 AND s.state = 'stopped'
-"""
-_WORKERS = """
-SELECT worker_id, state, state_reason, boot_id, clock_offset_s, heard_unix_s, ended_attempts, failed_attempts,
-    receipts, boot_clock_ns, earlier_boots, rests_until_unix_s, sessions, left_unix_s
-FROM datamill_worker
-"""
-
 
 def _name_session(session: Session) -> tuple[int, str]:
     """Return a session as it is kept."""
     return min(max(session.number, 0), 2**53), clean_text(session.id, MOST_SESSION_NAME)
-
-
-@dataclass(slots=True)
-class TrialEntry:
-    """A trial as far as its attempts concern it, with what they need of its experiment."""
-
-    id: int
-    trial_id: str
-    purpose: str
-    worker_id: str
-    package_sha256: str
-    reboot: bool
-    state: str
-    attempts: int
-    plan: bytes
-    experiment_id: int
-    experiment: str
-    experiment_state: str
-    reboot_policy: str
-    most_attempts: int
-    user: str
-    stopped: bool  # its package
-
-
-@dataclass(slots=True)
-class AttemptEntry:
-    """An attempt and its trial."""
-
-    id: int
-    key: str
-    number: int
-    worker_id: str
-    state: str
-    leased_s: float
-    deadline_s: float
-    taken_clock_ns: int | None
-    trial: TrialEntry
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it holds its worker."""
-        return self.state in OPEN_ATTEMPTS
-
-
-@dataclass(slots=True)
-class WorkerEntry:
-    """A worker as far as reports concern it."""
-
-    worker_id: str
-    state: str
-    reason: str
-    boot_id: str
-    clock_offset_s: float
-    heard_s: float
-    ended: int
-    failed: int
-    receipts: list[str]
-    boot_clock_ns: int | None
-    earlier_boots: list[str]
-    rests_until_s: float
-    sessions: list[tuple[int, str]]
-    left_s: float | None
-    changed: bool = False
-    new_orders: bool = False
-
-    @property
-    def free_state(self) -> WorkerState:
-        """The state of this worker when no attempt holds it."""
-        return WorkerState.IDLE if self.left_s is None else WorkerState.AWAY
 
 
 @dataclass(slots=True)
@@ -159,7 +79,7 @@ class Ledger:
     def load_attempts(self, condition: str, values: Iterable[object]) -> list[AttemptEntry]:
         """Read attempts that an SQL condition on `a` names, `{list}` standing for the values; return them."""
         found = []
-        for row in select_rows(f"{_ATTEMPTS} WHERE {condition}", values):
+        for row in select_rows(f"{SELECT_ATTEMPTS} WHERE {condition}", values):
             entry = self.attempts.get(row[1])
             if entry is None:
                 trial = self._trials.get(row[8])
@@ -176,7 +96,7 @@ class Ledger:
     def load_workers(self, worker_ids: Collection[str]) -> None:
         """Read workers."""
         wanted = [worker_id for worker_id in worker_ids if worker_id not in self.workers]
-        for row in select_rows(f"{_WORKERS} WHERE worker_id IN {{list}}", wanted):
+        for row in select_rows(f"{SELECT_WORKERS} WHERE worker_id IN {{list}}", wanted):
             entry = self.workers[row[0]] = WorkerEntry(*row)
             if isinstance(entry.receipts, str):
                 entry.receipts = json.loads(entry.receipts)

@@ -10,8 +10,9 @@ from django.db import DatabaseError, InterfaceError, OperationalError, transacti
 
 from datamill.protocol.trial import TrialRecord
 from datamill.service.coordinator.joining.enrolment import MOST_POLICY_BYTES, describe_clock
+from datamill.service.coordinator.leasing.entries import AttemptEntry, WorkerEntry
 from datamill.service.coordinator.leasing.leases import decode_planned_trial
-from datamill.service.coordinator.leasing.ledger import AttemptEntry, Ledger, WorkerEntry
+from datamill.service.coordinator.leasing.ledger import Ledger
 from datamill.service.coordinator.messages.artifacts import ArtifactBook
 from datamill.service.coordinator.messages.chatter import limit_chatter
 from datamill.service.coordinator.messages.record_checks import explain_host_failure, find_fault

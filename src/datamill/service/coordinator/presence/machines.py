@@ -13,7 +13,8 @@ from datamill.experiment.records import HardwareDimension
 from datamill.protocol.fleet import Inventory, Policy
 from datamill.service.coordinator.joining.enrolment import check_versions
 from datamill.service.coordinator.joining.hardware import check_numbers, digest_hardware, list_hardware_levels
-from datamill.service.coordinator.leasing.ledger import Ledger, WorkerEntry
+from datamill.service.coordinator.leasing.entries import WorkerEntry
+from datamill.service.coordinator.leasing.ledger import Ledger
 from datamill.service.coordinator.state.events import EventKind, NewEvent
 from datamill.service.coordinator.state.rows import select_rows, update_rows
 from datamill.service.models import Worker
