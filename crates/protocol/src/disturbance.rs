@@ -1,4 +1,4 @@
-//! Facts that tell whether a trial was disturbed; `results/validity` judges them.
+//! Facts that tell whether a trial was disturbed; `results/judgement/validity` judges them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! The trial record: what the worker saw. Facts only; `results/validity` judges them.
+//! The trial record: what the worker saw. Facts only; `results/judgement/validity` judges them.
 
 use std::collections::BTreeMap;
 

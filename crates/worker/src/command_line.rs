@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use datamill_fleet::{JoinRequest, RunOptions};
 
 use crate::fleet::FleetOptions;
-use crate::restore::RestoreOptions;
+use crate::host::RestoreOptions;
 
 /// What `--help` prints.
 pub const HELP: &str = "\

@@ -1,38 +1,21 @@
 //! `datamill-worker`: runs trials, one at a time, and tells what it saw.
 
-mod background;
-mod begun_record;
-mod build_store;
-mod builds;
-mod collect;
+mod assignment;
+mod build;
 mod command_line;
-mod descendants;
 mod digest;
-mod environment;
 mod factors;
 mod fleet;
-mod folders_look;
 mod guest;
-mod inside;
+mod host;
 mod interrupt;
-mod isolation_look;
-mod keeper;
-mod keeping;
-mod leased_trial;
-mod metrics;
+mod load;
 mod package;
-mod page_cache;
-mod phases;
-mod preparation;
+mod process;
 mod resources;
-mod restore;
 mod scratch;
-mod setup;
-mod shipped_build;
-mod spec_file;
 mod trial;
 mod trouble;
-mod witness;
 mod world;
 
 use std::fs::{self, File};
@@ -41,15 +24,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use datamill_fleet::RunOptions;
-use datamill_protocol::{Outcome, TrialRecord};
+use datamill_protocol::{IsolationWanted, Outcome, TrialRecord};
 use rustix::fs::Mode;
 use rustix::process::{Signal, set_parent_process_death_signal, umask};
 use serde::Serialize;
 
 use command_line::{Command, HELP, parse_command_line};
 use fleet::FleetOptions;
+use host::RestoreOptions;
 use interrupt::Interrupt;
-use restore::RestoreOptions;
 
 /// A trial that completed, a build that is there.
 const DONE: u8 = 0;
@@ -95,9 +78,9 @@ fn main() -> ExitCode {
         }) => run_leased(&options, run, parent),
         Ok(Command::Noise { seconds }) => print_json(&datamill_host::measure_noise(seconds)),
         Ok(Command::Factors { asked, user, guest }) => print_offers(&asked, &user, guest),
-        Ok(Command::Places(paths)) => print_json(&folders_look::look_at_places(&paths)),
+        Ok(Command::Places(paths)) => print_json(&host::look_at_places(&paths)),
         Ok(Command::Restore(options)) => restore(options),
-        Ok(Command::Witness) => witness::observe_self().and_then(|seen| {
+        Ok(Command::Witness) => process::observe_self().and_then(|seen| {
             writeln!(io::stdout(), "{}", serde_json::to_string(&seen)?)?;
             Ok(DONE)
         }),
@@ -111,7 +94,7 @@ fn main() -> ExitCode {
 }
 
 fn run_trial(spec: &Path, record: Option<&Path>, parent: Option<u32>) -> io::Result<u8> {
-    let (spec, levels) = match spec_file::read_spec(spec) {
+    let (spec, levels) = match trial::read_spec(spec) {
         Ok(read) => read,
         Err(cause) => return Ok(refuse(&cause)),
     };
@@ -121,7 +104,10 @@ fn run_trial(spec: &Path, record: Option<&Path>, parent: Option<u32>) -> io::Res
         Ok(draft) => draft,
         Err(cause) => return Ok(refuse(&cause)),
     };
-    let told = trial::run_trial(&spec, &levels, &interrupt);
+    let told = match spec.isolation {
+        IsolationWanted::Guest => guest::run_trial_in_guest(&spec, &levels, None, &interrupt),
+        _ => trial::run_trial(&spec, &levels, &interrupt),
+    };
     match draft {
         Some(draft) => draft.finish(&told)?,
         None => drop(print_json(&told)?),
@@ -146,12 +132,16 @@ fn run_leased(options: &FleetOptions, run: RunOptions, parent: Option<u32>) -> i
 }
 
 fn build_package(spec: &Path, parent: Option<u32>) -> io::Result<u8> {
-    let (spec, levels) = match spec_file::read_spec(spec) {
+    let (spec, levels) = match trial::read_spec(spec) {
         Ok(read) => read,
         Err(cause) => return Ok(refuse(&cause)),
     };
     let interrupt = prepare_process(parent)?;
-    match trial::build_shared_package(&spec, &levels, &interrupt) {
+    let built = match spec.isolation {
+        IsolationWanted::Guest => guest::build_package_in_guest(&spec, &levels, &interrupt),
+        _ => trial::build_shared_package(&spec, &levels, &interrupt),
+    };
+    match built {
         Ok(build) => print_json(&build),
         Err(failure) => {
             eprintln!("datamill-worker: {}\n{}", failure.message, failure.remedy);
@@ -187,7 +177,7 @@ fn run_guest_job() -> io::Result<u8> {
 fn restore(options: RestoreOptions) -> io::Result<u8> {
     // From here on an interruption waits: half a restoration helps nobody.
     let _interrupt = Interrupt::listen()?;
-    Ok(match restore::restore(options) {
+    Ok(match host::restore(options) {
         Ok(true) => DONE,
         Ok(false) => NOT_COMPLETED,
         Err(cause) => {

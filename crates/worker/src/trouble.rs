@@ -39,6 +39,16 @@ pub fn io_failure(phase: Phase, doing: impl Display) -> impl FnOnce(io::Error) -
     }
 }
 
+/// The failure that an interruption leaves.
+pub fn interrupted(phase: Phase) -> Failure {
+    failure(
+        phase,
+        FailureKind::Internal,
+        "The worker was interrupted.",
+        "Resume the experiment; the trial will be attempted again.",
+    )
+}
+
 /// A failure for want of space.
 pub fn disk_full(phase: Phase, message: impl Into<String>) -> Failure {
     failure(

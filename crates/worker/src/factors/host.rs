@@ -5,16 +5,13 @@ use std::path::PathBuf;
 
 use datamill_host::{
     Change, Host, HostLevels, Journal, JournalError, PlannedChange, Restored, UserVerbs,
-    make_changes, restore_host,
+    abandoned_states, make_changes, restore_host,
 };
 use datamill_protocol::{FactorFacts, Failure, FailureKind, IsolationKind, Phase};
 
-use super::process::fact;
-use super::user_environment::set_failure;
-use super::user_folder::UserFactor;
-use super::user_verbs::EnclosedVerbs;
-use crate::restore::undo_abandoned;
-use crate::scratch::UnfinishedFolder;
+use super::fact::fact;
+use crate::factors::user::{EnclosedVerbs, UserFactor, set_failure};
+use crate::scratch::{UnfinishedFolder, remove_tree};
 use crate::trouble::{Step, failure};
 use crate::world::copy_tree;
 
@@ -266,6 +263,24 @@ fn journal_failure(cause: &str) -> Failure {
         ),
         "Name a folder that this user can write in DATAMILL_STATE_DIR.",
     )
+}
+
+/// Undoes what workers with other state folders left that died, one sentence each.
+///
+/// One that lives, or whose journal this user does not obey, is left alone.
+pub fn undo_abandoned(host: &Host) -> Vec<String> {
+    let mut undone = Vec::new();
+    for state in abandoned_states(host) {
+        let host = host.with_state(&state);
+        if let Ok(mut journal) = Journal::open(&host) {
+            let restored = restore_host(&mut journal, &host_verbs(&host));
+            let told = [restored.undone, restored.overruled, restored.left].concat();
+            let of = |what| format!("{what} (journal in {})", state.display());
+            undone.extend(told.iter().map(|it| of(it.trim_end_matches('.'))));
+            remove_tree(&host_verbs(&host).scratch).ok();
+        }
+    }
+    undone.iter().map(|it| format!("{it}.")).collect()
 }
 
 #[cfg(test)]

@@ -1,13 +1,10 @@
 //! The factors of a trial: what is asked for, who sets each, what this host offers.
 
+mod fact;
 mod host;
 mod process;
 mod user;
-mod user_environment;
-mod user_folder;
-mod user_verbs;
 mod world;
-mod world_offer;
 
 use std::collections::BTreeMap;
 
@@ -15,16 +12,16 @@ use datamill_compiler::WrapperSettings;
 use datamill_host::{Host, HostLevels, lacks_level};
 use datamill_protocol::{FactorFacts, FactorOffer, MissingLevel, TrialSpec};
 
-pub use host::{HostTurn, KEPT_FACTORS, host_verbs};
+pub use fact::fact;
+pub use host::{HostTurn, KEPT_FACTORS, host_verbs, undo_abandoned};
 pub use process::{
-    ProcessLevels, RunConditions, fact, launch_witness, prepare_run, read_back_process_factors,
+    ProcessLevels, RunConditions, launch_witness, prepare_run, read_back_process_factors,
 };
 pub use user::{
-    UserFactors, UserLevels, add_unlisted_level, find_host_factor, offer_user_factors,
-    prepare_user_factors,
+    EnvironmentFactor, UserFactors, UserLevels, add_unlisted_level, find_host_factor,
+    offer_user_factors, prepare_user_factors, set_environment_factors, show_factor_folders,
 };
-pub use user_environment::{EnvironmentFactor, set_environment_factors, show_factor_folders};
-pub use world::{DroppedCaches, WorldLevels, observe_world};
+pub use world::{WorldLevels, drop_caches, observe_world, preload_package};
 
 /// Levels of one trial, understood.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -125,7 +122,7 @@ pub fn offer_factors() -> Vec<FactorOffer> {
     let groups = [
         datamill_compiler::offer_factors(),
         process::offer_factors(),
-        world_offer::offer_factors(),
+        world::offer_factors(),
         datamill_host::offer_factors(&Host::here()),
     ];
     groups.into_iter().flatten().collect()
@@ -162,7 +159,7 @@ pub fn add_unread_factors(levels: &BTreeMap<String, String>, factors: &mut Vec<F
     for (name, asked) in levels {
         if !factors.iter().any(|fact| fact.name == *name) {
             let evidence = "The trial ended before this factor could be read back.".to_owned();
-            factors.push(process::fact(name, asked, None, evidence));
+            factors.push(fact(name, asked, None, evidence));
         }
     }
     factors.sort_by(|left, right| left.name.cmp(&right.name));

@@ -9,18 +9,17 @@ use datamill_protocol::{BuildFacts, BuildPolicy, FailureKind, IsolationKind, Pha
 use serde::{Deserialize, Serialize};
 
 use super::job::{GuestJob, place_trial};
-use super::probe::Guests;
+use super::probe::{Guests, find_guests};
+use super::run::{Handed, Run, run_job};
 use super::troubles::{forged, no_guest};
 use super::trust::{check_build, clip_failure};
-use super::{Handed, Run, find_guests, run_job};
-use crate::build_store::{Kept, find_or_make, name_build, storing};
+use crate::build::{BUILD_ARTIFACT, IDENTITY_DIGITS, Kept, find_or_make, name_build, storing};
 use crate::digest::copy_and_hash;
 use crate::factors::Levels;
 use crate::interrupt::Interrupt;
-use crate::leased_trial::IDENTITY_DIGITS;
 use crate::scratch::remove_tree;
-use crate::shipped_build::BUILD_ARTIFACT;
 use crate::trouble::{Step, failure};
+use crate::world::impossible_failure;
 
 /// File of a stored build that says how it was made.
 const FACTS: &str = "guest-build.json";
@@ -127,7 +126,7 @@ fn make_build(
     })
 }
 
-/// Makes the build of a trial alone, for `build-package` and for other workers.
+/// Makes the build of a trial alone.
 pub fn build_in_guest(
     spec: &TrialSpec,
     levels: &Levels,
@@ -144,6 +143,17 @@ pub fn build_in_guest(
             "Let setup.sh add files only, or choose build = \"fresh\".",
         )
     })
+}
+
+/// The same for `build-package`: what is known of the build.
+pub fn build_package_in_guest(
+    spec: &TrialSpec,
+    levels: &Levels,
+    interrupt: &Interrupt,
+) -> Step<BuildFacts> {
+    build_in_guest(spec, levels, interrupt)?
+        .facts
+        .ok_or_else(|| impossible_failure("a guest made it elsewhere"))
 }
 
 fn read_stored(folder: &Path) -> Option<Result<GuestBuild, String>> {

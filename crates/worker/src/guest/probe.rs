@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use super::inside::GuestReport;
 use super::job::{GuestJob, place_factors, write_job};
-use super::machine::emulator::{Emulator, Machine, find_emulator};
-use super::machine::image::{GuestImage, find_image};
-use super::machine::running::{Boot, Ended, run_guest};
 use super::result::read_result;
+use crate::guest::machine::{
+    Boot, Emulator, Ended, GuestImage, Machine, find_emulator, find_image, run_guest,
+};
 use crate::interrupt::Interrupt;
 use crate::scratch::remove_tree;
 

@@ -40,6 +40,19 @@ pub struct Amounts {
     pub descriptors: u64,
 }
 
+/// What a trial has used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reached {
+    /// Its processes and threads.
+    Processes,
+    /// Its memory.
+    Memory,
+    /// The machine's memory, while the trial was within its own.
+    MachineMemory,
+    /// The disk that it writes to.
+    Disk,
+}
+
 /// What of a machine decides how much of it a trial may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Machine {

@@ -1,14 +1,14 @@
 //! The control group of one trial: made before it, removed after it, recognised when its worker died.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, openat};
+use rustix::fs::{FlockOperation, OFlags, flock};
 
-use super::hierarchy::Hierarchies;
+use super::hierarchy::{Hierarchies, open_at};
 use super::members::{kill_members, thaw};
 
 /// What the names of trials' groups begin with.
@@ -246,19 +246,6 @@ fn remove_folders(path: &Path) -> io::Result<()> {
 
 fn open_folder(path: &Path) -> io::Result<OwnedFd> {
     Ok(File::open(path)?.into())
-}
-
-/// Opens a file in a folder that is known by its descriptor alone.
-pub fn open_at(folder: impl AsFd, name: &str, flags: OFlags) -> io::Result<File> {
-    let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    Ok(openat(folder, name, flags, Mode::empty())?.into())
-}
-
-/// Reads a file in a folder that is known by its descriptor alone.
-pub fn read_at(folder: impl AsFd, name: &str) -> io::Result<String> {
-    let mut text = String::new();
-    open_at(folder, name, OFlags::RDONLY)?.read_to_string(&mut text)?;
-    Ok(text)
 }
 
 #[cfg(test)]

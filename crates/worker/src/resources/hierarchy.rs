@@ -1,9 +1,13 @@
 //! The control groups of this machine that this process may make groups in.
 
 use std::fs;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use datamill_host::unescape_kernel_path;
+use rustix::fs::{Mode, OFlags, openat};
 
 /// Controllers that a trial's group needs.
 const NEEDED: [&str; 2] = ["pids", "memory"];
@@ -158,6 +162,19 @@ fn parse_own(text: &str) -> Vec<(Vec<String>, PathBuf)> {
             ))
         })
         .collect()
+}
+
+/// Opens a file in a folder that is known by its descriptor alone.
+pub fn open_at(folder: impl AsFd, name: &str, flags: OFlags) -> io::Result<File> {
+    let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    Ok(openat(folder, name, flags, Mode::empty())?.into())
+}
+
+/// Reads a file in a folder that is known by its descriptor alone.
+pub fn read_at(folder: impl AsFd, name: &str) -> io::Result<String> {
+    let mut text = String::new();
+    open_at(folder, name, OFlags::RDONLY)?.read_to_string(&mut text)?;
+    Ok(text)
 }
 
 #[cfg(test)]

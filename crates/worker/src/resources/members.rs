@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{Dir, FileType, OFlags};
 
-use super::group::{open_at, read_at};
+use super::hierarchy::{open_at, read_at};
 
 /// Groups inside one another that are looked into.
 const MOST_DEPTH: u32 = 32;

@@ -2,21 +2,9 @@
 
 use datamill_protocol::{Failure, FailureKind, Phase};
 
-use super::Resources;
+use super::amounts::{Reached, files_in_world};
+use super::kept::Resources;
 use crate::trouble::failure;
-
-/// What a trial has used up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reached {
-    /// Its processes and threads.
-    Processes,
-    /// Its memory.
-    Memory,
-    /// The machine's memory, while the trial was within its own.
-    MachineMemory,
-    /// The disk that it writes to.
-    Disk,
-}
 
 /// The failure of a script, by its name, that reached a limit.
 pub fn reached_failure(
@@ -76,7 +64,7 @@ pub fn world_failure(resources: &Resources, phase: Phase, message: &str) -> Fail
         format!(
             "The private world was full, which holds {} in at most {} files: {message}",
             in_words(resources.amounts.world_bytes),
-            super::files_in_world(resources.amounts.world_bytes)
+            files_in_world(resources.amounts.world_bytes)
         ),
         "Write less, or raise the limit world.",
     )

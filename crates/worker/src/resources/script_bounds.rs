@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use datamill_probe::{Alarm, Bounds, Ceiling};
 
+use super::amounts::Reached;
 use super::group::Members;
+use super::kept::{Keeping, Resources, most_refused};
 use super::watching::{DiskWatch, LOOK_EVERY};
-use super::{Keeping, Reached, Resources, most_refused};
 
 /// Time after which refused processes are looked for, where the kernel does not report them.
 const FIRST_LOOK: Duration = Duration::from_millis(100);

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use rustix::fs::fstatvfs;
 
-use super::amounts::{Amounts, memory_field};
-use super::reached::Reached;
+use super::amounts::{Amounts, Reached, memory_field};
 
 /// How often to look.
 pub const LOOK_EVERY: Duration = Duration::from_millis(250);

@@ -3,6 +3,7 @@
 use std::ffi::CString;
 use std::fs;
 use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +11,6 @@ use datamill_host::unescape_kernel_path;
 use datamill_protocol::IsolationKind;
 use rustix::mount::{MountFlags, mount, mount_bind, mount_bind_recursive, mount_remount};
 
-use super::confined::{Place, set_attributes};
 use crate::resources::files_in_world;
 
 /// One mount of this host.
@@ -209,6 +209,55 @@ pub fn make_read_only(at: &Path) -> io::Result<()> {
             c"",
         )?),
         done => done,
+    }
+}
+
+/// A mount whose attributes are set.
+pub enum Place<'a> {
+    /// At a path, with all mounts below it.
+    At(&'a Path),
+    /// Not attached yet.
+    Tree(BorrowedFd<'a>),
+}
+
+/// Sets attributes of mounts, `MOUNT_ATTR_*`.
+pub fn set_attributes(place: Place<'_>, set: u64, owners: Option<&OwnedFd>) -> io::Result<()> {
+    #[repr(C)]
+    struct MountAttributes {
+        set: u64,
+        clear: u64,
+        propagation: u64,
+        user_namespace: u64,
+    }
+    let attributes = MountAttributes {
+        set,
+        clear: 0,
+        propagation: 0,
+        user_namespace: owners.map_or(0, |owners| owners.as_raw_fd() as u64),
+    };
+    let (folder, path, flags) = match place {
+        Place::At(path) => (
+            libc::AT_FDCWD,
+            CString::new(path.as_os_str().as_bytes())?,
+            libc::AT_RECURSIVE,
+        ),
+        Place::Tree(tree) => (tree.as_raw_fd(), CString::default(), libc::AT_EMPTY_PATH),
+    };
+    // SAFETY: the path and the attributes outlive the call, which knows their size.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            folder,
+            path.as_ptr(),
+            flags,
+            &raw const attributes,
+            size_of::<MountAttributes>(),
+        )
+    };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
     }
 }
 

@@ -8,9 +8,9 @@ use std::path::Path;
 use datamill_probe::Family;
 use datamill_protocol::Phase;
 
-use super::{
-    PLAIN_TREE, World, WorldError, WorldFacts, WorldRequest, copy_tree, factor_failed, open_caches,
-};
+use super::copy::copy_tree;
+use super::entered::{BACKGROUND, World, WorldFacts, open_run_script};
+use super::request::{PLAIN_TREE, WorldError, WorldRequest, factor_failed, open_caches};
 use crate::package::RUN;
 use crate::scratch::remove_tree;
 use crate::trouble::io_failure;
@@ -54,13 +54,13 @@ pub fn enter(request: &WorldRequest<'_>) -> Result<World, WorldError> {
     link_or_copy(request.worker, &tools.join("datamill-worker"))
         .map_err(failed("copying the worker"))?;
     if let Some(background) = request.settings.background {
-        let place = tools.join(super::BACKGROUND);
+        let place = tools.join(BACKGROUND);
         fs::create_dir(&place)
             .and_then(|()| copy_tree(background, &place))
             .map_err(failed("copying the background package"))?;
     }
     let space = File::open(&root).map_err(failed("opening the private folder"))?;
-    let run_script = super::open_run_script(&root.join(RUN)).map_err(failed("opening run.sh"))?;
+    let run_script = open_run_script(&root.join(RUN)).map_err(failed("opening run.sh"))?;
     Ok(World {
         directory: root.clone(),
         own_session: !request.settings.shares_session,

@@ -191,6 +191,7 @@ impl Bench {
     pub fn worker(&self) -> Command {
         let mut command = Command::new(worker());
         command.env("DATAMILL_STATE_DIR", self.journal_folder());
+        heed_signals(&mut command);
         command
     }
 
@@ -231,6 +232,20 @@ impl Bench {
         }
         record.isolation.kind == kind
     }
+}
+
+/// Starts a command with the usual effect of signals: a shell without job control ignores some of them for what it
+/// runs in the background, such as these tests, and the worker does not listen to those.
+fn heed_signals(command: &mut Command) {
+    let heed = || {
+        for signal in [libc::SIGINT, libc::SIGHUP, libc::SIGQUIT] {
+            // SAFETY: a system call only.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        Ok(())
+    };
+    // SAFETY: system calls only.
+    unsafe { command.pre_exec(heed) };
 }
 
 /// A copy of the worker, because the user of some tests may not enter the folder of the original.

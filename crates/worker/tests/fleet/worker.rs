@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -48,7 +49,22 @@ pub fn worker_command(folder: &Path) -> Command {
         .env("DATAMILL_STATE_DIR", folder.join("state"))
         .env("DATAMILL_HOST_LOCK", "state-folder")
         .stdin(Stdio::null());
+    heed_signals(&mut command);
     command
+}
+
+/// Starts a command with the usual effect of signals: a shell without job control ignores some of them for what it
+/// runs in the background, such as these tests, and the worker does not listen to those.
+fn heed_signals(command: &mut Command) {
+    let heed = || {
+        for signal in [libc::SIGINT, libc::SIGHUP, libc::SIGQUIT] {
+            // SAFETY: a system call only.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        Ok(())
+    };
+    // SAFETY: system calls only.
+    unsafe { command.pre_exec(heed) };
 }
 
 /// What a policy of these tests allows besides: their scripts tell the test about themselves.
@@ -84,6 +100,7 @@ impl Worker {
             .env("DATAMILL_STATE_DIR", folder.join("state"))
             .env("DATAMILL_HOST_LOCK", "state-folder")
             .stdin(Stdio::null());
+        heed_signals(&mut command);
         Self::spawn(folder, command)
     }
 

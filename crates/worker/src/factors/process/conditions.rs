@@ -7,15 +7,12 @@ use datamill_probe::ProcessSettings;
 use datamill_protocol::{Failure, FailureKind, Phase};
 
 use super::levels::ProcessLevels;
-use super::locales::find_locale;
-use super::memory_nodes::memory_nodes;
-use super::names::{LimitLevel, user_name};
-use super::padding::padding_variables;
-use super::permissions::usable_processors;
-use super::tunables::tunables_text;
-use crate::environment::{phase_environment, set_variable};
+use crate::factors::process::levels::{
+    LimitLevel, find_locale, memory_nodes, padding_variables, tunables_text, usable_processors,
+    user_name,
+};
+use crate::process::{is_padding_name, phase_environment, set_variable};
 use crate::trouble::{Step, failure};
-use crate::witness::is_padding_name;
 use crate::world::World;
 
 /// What `run.sh`, its warm-ups and the witnesses are launched with.

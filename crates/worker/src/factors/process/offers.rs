@@ -4,13 +4,11 @@ use datamill_probe::Limit;
 use datamill_protocol::{FactorOffer, FactorStage, MissingLevel};
 use rustix::process::Resource;
 
-use super::allocators::ALLOCATORS;
 use super::levels::limit_refusal;
-use super::locales::{find_locale, list_locales};
-use super::memory_nodes::{memory_nodes, numa_refusal};
-use super::names::{LimitLevel, POLICIES};
-use super::permissions::Permissions;
-use super::tunables::{parse_tunables, tunables_refusal};
+use crate::factors::process::levels::{
+    ALLOCATORS, LimitLevel, POLICIES, Permissions, find_locale, list_locales, memory_nodes,
+    numa_refusal, parse_tunables, tunables_refusal,
+};
 
 /// Most locales that are listed; others that are installed can be asked for all the same.
 const MOST_LOCALES: usize = 12;

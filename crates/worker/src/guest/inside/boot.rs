@@ -12,8 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::mount::{MountFlags, mount, mount_move};
 use rustix::process::{chdir, chroot};
 
-use crate::guest::machine::emulator::ROOT_DISK;
-use crate::guest::machine::running::UP;
+use crate::guest::machine::{ROOT_DISK, UP};
 
 /// Where the root is before it is the root.
 const NEW_ROOT: &str = "/root-to-be";

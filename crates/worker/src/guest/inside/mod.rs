@@ -9,16 +9,15 @@ use std::path::Path;
 use datamill_protocol::{FactorOffer, TrialRecord, TrialSpec};
 use serde::{Deserialize, Serialize};
 
+pub use boot::boot_guest;
+
 use super::job::{GuestJob, read_job};
-use super::machine::emulator::{JOB_DISK, RESULT_DISK};
 use super::result::write_result;
 use crate::factors::{Levels, offer_asked, offer_user_factors};
+use crate::guest::machine::{JOB_DISK, RESULT_DISK};
 use crate::interrupt::Interrupt;
-use crate::leased_trial::{make_build, run_with_build};
-use crate::spec_file::check_spec;
+use crate::trial::{check_spec, make_build, run_with_build};
 use boot::find_disk;
-
-pub use boot::boot_guest;
 
 /// Who made a build, as its users in other guests hear it.
 pub const ORIGIN: &str = "a guest";

@@ -9,7 +9,7 @@ use datamill_host::Host;
 use serde::Deserialize;
 
 use crate::digest::hash_parts;
-use crate::trial::own_binary;
+use crate::world::own_binary;
 
 /// Names another folder with the image than the one in the state folder.
 pub const IMAGE_VARIABLE: &str = "DATAMILL_GUEST_IMAGE";

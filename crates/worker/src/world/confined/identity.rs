@@ -1,10 +1,8 @@
 //! The ids of the host that a confined trial's processes and files have: none that the host uses.
 
-use std::ffi::CString;
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -12,7 +10,8 @@ use rustix::fs::CWD;
 use rustix::mount::{MoveMountFlags, OpenTreeFlags, move_mount, open_tree};
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use super::super::enclosure::fork_into;
+use crate::world::enclosure::fork_into;
+use crate::world::mounts::{Place, set_attributes};
 
 /// First id of the host that a trial has: its root. Above what is given to people, services and
 /// containers, and below the numbers that programs take for negative.
@@ -171,54 +170,5 @@ fn show_owned(original: &Path, owners: &OwnedFd, at: &Path) -> io::Result<()> {
     Ok(move_mount(&tree, "", CWD, at, empty_path)?)
 }
 
-/// A mount whose attributes are set.
-pub enum Place<'a> {
-    /// At a path, with all mounts below it.
-    At(&'a Path),
-    /// Not attached yet.
-    Tree(BorrowedFd<'a>),
-}
-
 /// Owners are seen through a user namespace.
 const ID_MAPPED: u64 = 0x0010_0000;
-
-/// Sets attributes of mounts, `MOUNT_ATTR_*`.
-pub fn set_attributes(place: Place<'_>, set: u64, owners: Option<&OwnedFd>) -> io::Result<()> {
-    #[repr(C)]
-    struct MountAttributes {
-        set: u64,
-        clear: u64,
-        propagation: u64,
-        user_namespace: u64,
-    }
-    let attributes = MountAttributes {
-        set,
-        clear: 0,
-        propagation: 0,
-        user_namespace: owners.map_or(0, |owners| owners.as_raw_fd() as u64),
-    };
-    let (folder, path, flags) = match place {
-        Place::At(path) => (
-            libc::AT_FDCWD,
-            CString::new(path.as_os_str().as_bytes())?,
-            libc::AT_RECURSIVE,
-        ),
-        Place::Tree(tree) => (tree.as_raw_fd(), CString::default(), libc::AT_EMPTY_PATH),
-    };
-    // SAFETY: the path and the attributes outlive the call, which knows their size.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_mount_setattr,
-            folder,
-            path.as_ptr(),
-            flags,
-            &raw const attributes,
-            size_of::<MountAttributes>(),
-        )
-    };
-    if result == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
-}

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::mounts::HostMount;
-use super::{Cover, Shows};
+use super::cover::{Cover, Shows};
+use crate::world::mounts::HostMount;
 
 /// Finds the places at which a part of a covered place is shown by another mount of its file system.
 pub fn find_other_names(covers: &[Cover], mounts: &[HostMount]) -> Vec<Cover> {

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, StatxFlags, openat, statx};
 
-use super::{Cover, Shows};
+use super::cover::{Cover, Shows};
 
 /// Folders with programs and what belongs to them, the kernel's, and those that are covered anyway.
 const NOT_LOOKED_AT: [&str; 14] = [

@@ -5,9 +5,10 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-use super::super::mounts::HostMount;
+use super::aliases;
+use super::cover::{Cover, EMPTY_FOLDERS, OWN_FOLDERS, SECRET_PLACES, Shows, without_covered};
 use super::homes::{find_keys_of_homes, list_homes};
-use super::{Cover, EMPTY_FOLDERS, OWN_FOLDERS, SECRET_PLACES, Shows, aliases, without_covered};
+use crate::world::mounts::HostMount;
 
 /// A folder of the host that a trial asked to see.
 #[derive(Debug, Clone, PartialEq, Eq)]

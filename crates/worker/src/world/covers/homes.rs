@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::closed::look_into;
-use super::{Cover, Shows};
+use super::cover::{Cover, Shows};
 
 /// Folders of toolchains, which a package may well use.
 const TOOLCHAINS: [&str; 29] = [

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, XattrFlags, mknodat, setxattr};
 
-use super::super::mounts::{bind_read_only, mount_memory};
-use super::{Cover, ShownFolder, Shows};
+use super::cover::{Cover, Shows};
+use super::folders::ShownFolder;
+use crate::world::mounts::{bind_read_only, mount_memory};
 
 /// A place of the world whose host's folder is covered in parts.
 pub struct CoveredPlace<'a> {

@@ -1,0 +1,160 @@
+//! Builds that travel: a trial of one that was sent, and one that is made for others.
+
+use std::path::Path;
+
+use datamill_protocol::{
+    BuildFacts, BuildPolicy, Failure, FailureKind, IsolationKind, IsolationWanted, Outcome, Phase,
+    TrialRecord, TrialSpec,
+};
+
+use crate::build::{
+    BUILD_ARTIFACT, IDENTITY_DIGITS, Origin, builds_folder, install_build, name_build, pack_build,
+};
+use crate::factors::{Levels, add_unread_factors};
+use crate::host::find_isolation;
+use crate::interrupt::Interrupt;
+use crate::scratch::remove_tree;
+use crate::trial::{begin_record, build_shared_package, run_trial, unix_ns};
+use crate::trouble::{Step, failure};
+
+/// Runs a trial, of the build with this digest if one was sent; it lies beside the package.
+pub fn run_with_build(
+    spec: &TrialSpec,
+    prebuilt: Option<&str>,
+    levels: &Levels,
+    interrupt: &Interrupt,
+) -> TrialRecord {
+    let (Some(prebuilt), Some(package)) = (prebuilt, &spec.package.sha256) else {
+        return run_trial(spec, levels, interrupt);
+    };
+    let kind = wanted_kind(spec);
+    let place = builds_folder(spec).join(name_build(package, spec, levels, kind));
+    let archive = Path::new(&spec.package.path).with_file_name(format!("{prebuilt}.tar.gz"));
+    let identity = &prebuilt[..IDENTITY_DIGITS.min(prebuilt.len())];
+    match install_build(&archive, identity, &place, kind, &spec.limits, interrupt) {
+        Err(cause) => {
+            let mut record = run_trial(spec, levels, interrupt);
+            record.notices.push(format!(
+                "The package was built here, although a build was sent: {}.",
+                cause.trim_end_matches('.')
+            ));
+            record
+        }
+        Ok(origin) => {
+            let shared = TrialSpec {
+                build: BuildPolicy::Shared,
+                ..spec.clone()
+            };
+            let mut record = run_trial(&shared, levels, interrupt);
+            record
+                .notices
+                .push(format!("The package was built on {}.", origin.worker));
+            // It is another build than this worker's own of the same name.
+            if let Err(error) = remove_tree(&place) {
+                record.notices.push(format!(
+                    "The build from {} could not be removed: {error}.",
+                    origin.worker
+                ));
+            }
+            record
+        }
+    }
+}
+
+/// Makes a build for others; `worker` is the name that they hear.
+pub fn make_build(
+    spec: &TrialSpec,
+    levels: &Levels,
+    worker: &str,
+    interrupt: &Interrupt,
+) -> TrialRecord {
+    let started_unix_ns = unix_ns();
+    let shared = TrialSpec {
+        build: BuildPolicy::Shared,
+        ..spec.clone()
+    };
+    let built = build_and_pack(spec, &shared, levels, worker, interrupt);
+    let mut record = record_build(spec, started_unix_ns, built);
+    if record.failure.is_some() && interrupt.is_pending() {
+        record.outcome = Outcome::Lost;
+    }
+    record
+}
+
+fn build_and_pack(
+    asked: &TrialSpec,
+    shared: &TrialSpec,
+    levels: &Levels,
+    worker: &str,
+    interrupt: &Interrupt,
+) -> Step<BuildFacts> {
+    let mut facts = build_shared_package(shared, levels, interrupt)?;
+    let stored = builds_folder(shared).join(&facts.id);
+    if facts.reused && asked.build == BuildPolicy::Fresh {
+        // Each build that is asked for is one of its own.
+        remove_tree(&stored).map_err(|error| unpackable(error.to_string()))?;
+        facts = build_shared_package(shared, levels, interrupt)?;
+    }
+    let package = asked.package.sha256.as_deref().unwrap_or_default();
+    let is_plain = facts.id == name_build(package, shared, levels, IsolationKind::Plain);
+    let root = Path::new(&shared.cache_dir).join("packages").join(package);
+    let origin = Origin {
+        worker: worker.to_owned(),
+        is_plain,
+    };
+    let target = Path::new(&shared.output_dir).join(BUILD_ARTIFACT);
+    pack_build(&stored, &root, &origin, &target).map_err(unpackable)?;
+    Ok(facts)
+}
+
+fn unpackable(cause: String) -> Failure {
+    failure(
+        Phase::Setup,
+        FailureKind::BadPackage,
+        cause,
+        "Let setup.sh add files only, or let every worker build for itself: build_on = \"worker\".",
+    )
+}
+
+/// The record of a build alone.
+pub fn record_build(
+    spec: &TrialSpec,
+    started_unix_ns: u64,
+    built: Step<BuildFacts>,
+) -> TrialRecord {
+    let (build, failure) = match built {
+        Ok(facts) => (Some(facts), None),
+        Err(failure) => (None, Some(failure)),
+    };
+    let outcome = match failure.as_ref().map(|failure| failure.kind) {
+        None => Outcome::Completed,
+        Some(FailureKind::Timeout) => Outcome::TimedOut,
+        Some(FailureKind::MemoryKilled) => Outcome::Lost,
+        Some(_) => Outcome::Failed,
+    };
+    let mut factors = Vec::new();
+    add_unread_factors(&spec.levels, &mut factors);
+    TrialRecord {
+        started_unix_ns,
+        ended_unix_ns: unix_ns(),
+        outcome,
+        failure,
+        build,
+        factors,
+        notices: vec!["The package was built for other workers; nothing was measured.".to_owned()],
+        ..begin_record(spec, wanted_kind(spec))
+    }
+}
+
+/// The kind of world that a trial gets here.
+fn wanted_kind(spec: &TrialSpec) -> IsolationKind {
+    match spec.isolation {
+        IsolationWanted::Auto if spec.needs.privileged => IsolationKind::Overlay,
+        IsolationWanted::Auto => find_isolation(),
+        IsolationWanted::Guest => IsolationKind::Guest,
+        IsolationWanted::Confined => IsolationKind::Confined,
+        IsolationWanted::Overlay => IsolationKind::Overlay,
+        IsolationWanted::UserNamespace => IsolationKind::UserNamespace,
+        IsolationWanted::Plain => IsolationKind::Plain,
+    }
+}
