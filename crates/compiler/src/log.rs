@@ -6,9 +6,10 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use datamill_protocol::CompilerFacts;
+use datamill_protocol::digest::hash_file;
 use serde::{Deserialize, Serialize};
 
-use crate::digest::{digest_all, digest_file};
+use crate::digest::digest_all;
 use crate::executable::{ExecutableType, read_executable_type};
 
 /// File within the wrapper's folder that receives one line for each call.
@@ -102,7 +103,9 @@ pub fn read_compiler_log(dir: &Path) -> io::Result<BuildLook> {
         let executable = Path::new(&executable);
         let kind = read_executable_type(executable);
         if kind.is_some() {
-            digests.push(digest_file(executable)?);
+            let explain =
+                |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", executable.display()));
+            digests.push(hash_file(executable).map_err(explain)?.1);
         }
         let count = match kind {
             Some(ExecutableType::PositionIndependent) => &mut facts.pie_executables,

@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::PathBuf;
 
+use datamill_protocol::digest::hash_bytes;
 use datamill_protocol::{Enrolment, EnrolmentRequest};
 use ureq::tls::Certificate;
 
-use crate::digest::hash_bytes;
 use crate::durable::write_durably;
 use crate::files::{describe_refusal, make_agent, make_credulous_agent, read_answer};
 use crate::folder::FleetFolder;
@@ -133,7 +133,10 @@ fn fetch_authority(url: &CoordinatorUrl, trust: &Trust) -> Result<Option<String>
     let pem = read_answer(&mut response)?;
     let certificate = Certificate::from_pem(&pem)
         .map_err(|error| format!("{}/ca.pem is not a certificate: {error}", url.text))?;
-    if !hash_bytes(certificate.der()).starts_with(fingerprint) {
+    if !hash_bytes(certificate.der())
+        .to_string()
+        .starts_with(fingerprint)
+    {
         return Err(format!(
             "{} shows another certificate than the token names: somebody is in between, or the token is of another coordinator; nothing was sent",
             url.text

@@ -5,12 +5,12 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use datamill_protocol::digest::hash_file;
 use datamill_protocol::{Credential, CredentialRequest, FileNeed, RefusalReason};
 use ureq::http::{Response, StatusCode};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, Body};
 
-use crate::digest::hash_file;
 use crate::machine::Refusal;
 use crate::termination::Termination;
 
@@ -135,7 +135,7 @@ impl FileClient {
         for is_last in [false, true] {
             let started_at = self.append(need, &part, termination)?;
             let (bytes, sha256) = hash_file(&part).map_err(disk_trouble(&part))?;
-            if bytes == need.bytes && sha256 == need.sha256 {
+            if bytes == need.bytes && sha256.to_string() == need.sha256 {
                 File::open(&part)
                     .and_then(|file| file.sync_all())
                     .and_then(|()| fs::rename(&part, target))

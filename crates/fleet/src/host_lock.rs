@@ -7,7 +7,8 @@ use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 
 use datamill_host::STATE_VARIABLE;
 
-use crate::digest::hash_bytes;
+use datamill_protocol::digest::hash_bytes;
+
 use crate::machine_lock::{MachineLock, adopt_machine, set_inherited, try_take_machine};
 
 /// The lock: a listening socket under an abstract name, the one that `datamill run` takes. It needs no folder
@@ -133,7 +134,7 @@ fn lock_name(state: &str) -> String {
         .split('/')
         .filter(|part| !part.is_empty() && *part != ".")
         .collect();
-    let digits = hash_bytes(format!("/{}", parts.join("/")).as_bytes());
+    let digits = hash_bytes(format!("/{}", parts.join("/")).as_bytes()).to_string();
     format!("datamill-host-{}", &digits[..32])
 }
 

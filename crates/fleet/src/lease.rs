@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use datamill_protocol::digest::is_digest;
 use datamill_protocol::{
     FLEET_SCHEMA_VERSION, FileNeed, Lease, Orders, Policy, RefusalReason, SCHEMA_VERSION,
 };
 use rustix::fs::statvfs;
 
-use crate::digest::is_digest;
 use crate::files::{FileClient, TransferError};
 use crate::folder::FleetFolder;
 use crate::identity::Identity;

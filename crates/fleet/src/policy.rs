@@ -2,11 +2,11 @@
 
 use std::path::{Component, Path};
 
+use datamill_protocol::digest::is_digest;
 use datamill_protocol::{
     IsolationKind, IsolationWanted, Lease, Needs, Policy, RefusalReason, TrialSpec,
 };
 
-use crate::digest::is_digest;
 use crate::durable::read_if_there;
 use crate::machine::{Machine, Refusal};
 

@@ -4,9 +4,9 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use datamill_protocol::digest::hash_file;
 use datamill_protocol::{ArtifactFile, ReportContent};
 
-use crate::digest::hash_file;
 use crate::durable::{read_if_there, sync_parent, write_durably};
 use crate::folder::FleetFolder;
 
@@ -41,7 +41,7 @@ pub fn list_artifacts(output: &Path) -> io::Result<Vec<ArtifactFile>> {
         let (bytes, sha256) = hash_file(&output.join(&name))?;
         artifacts.push(ArtifactFile {
             name: text.to_owned(),
-            sha256,
+            sha256: sha256.to_string(),
             bytes,
         });
     }

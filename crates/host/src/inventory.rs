@@ -27,6 +27,8 @@ pub struct InventoryParts {
     pub worker_version: String,
     /// Strongest way to keep a trial apart that works here.
     pub isolation: IsolationKind,
+    /// Whether the processor's counters can be read.
+    pub counters: bool,
     /// Whether trials can run in guests here.
     pub guest: GuestOffer,
     /// What this host offers of each factor.
@@ -52,7 +54,7 @@ pub fn read_inventory(parts: InventoryParts) -> Inventory {
         caches: read_caches(Path::new("/")),
         distribution: distribution(&fs::read_to_string("/etc/os-release").unwrap_or_default()),
         compilers: list_compilers(parts.known_compilers.as_deref()),
-        counters: counters_can_be_read(),
+        counters: parts.counters,
         isolation: parts.isolation,
         guest: parts.guest,
         // SAFETY: no pointers involved.
@@ -253,50 +255,6 @@ fn version_in(line: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// `struct perf_event_attr` as of its first version, which every kernel accepts.
-#[repr(C)]
-#[derive(Default)]
-struct EventAttributes {
-    kind: u32,
-    size: u32,
-    config: u64,
-    period: u64,
-    sample_type: u64,
-    read_format: u64,
-    flags: u64,
-    wakeup_events: u32,
-    breakpoint_type: u32,
-    breakpoint_address: u64,
-}
-
-/// Whether the processor's counters can be read: tried by opening that of cycles in user mode.
-pub fn counters_can_be_read() -> bool {
-    /// Disabled, and without the kernel and the hypervisor.
-    const FLAGS: u64 = 1 | 1 << 5 | 1 << 6;
-    const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
-    let attributes = EventAttributes {
-        size: size_of::<EventAttributes>() as u32,
-        flags: FLAGS,
-        ..EventAttributes::default()
-    };
-    // SAFETY: the attributes live on this stack and say how long they are; the descriptor is ours to close.
-    unsafe {
-        let descriptor = libc::syscall(
-            libc::SYS_perf_event_open,
-            &raw const attributes,
-            0,
-            -1,
-            -1,
-            CLOSE_ON_EXEC,
-        );
-        if descriptor < 0 {
-            return false;
-        }
-        libc::close(descriptor as i32);
-    }
-    true
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -369,6 +327,7 @@ mod tests {
         let inventory = read_inventory(InventoryParts {
             worker_version: "1".to_owned(),
             isolation: IsolationKind::Plain,
+            counters: false,
             guest: GuestOffer::default(),
             factors: Vec::new(),
             free_disk_bytes: 7,

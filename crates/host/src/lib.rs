@@ -3,6 +3,7 @@
 mod arm_core;
 mod change;
 mod disturbance;
+mod ending_signals;
 mod factors;
 mod fault;
 mod inventory;
@@ -27,10 +28,11 @@ use datamill_protocol::HostFacts;
 
 pub use change::{Change, NoUserVerbs, UserVerbs};
 pub use disturbance::HostLook;
+pub use ending_signals::EndingSignals;
 pub use factors::{
     FileSetting, HostFactor, HostLevels, LevelError, host_factors, lacks_level, offer_factors,
 };
-pub use inventory::{InventoryParts, counters_can_be_read, read_inventory};
+pub use inventory::{InventoryParts, read_inventory};
 pub use journal::{Entry, Journal, JournalContent, JournalError, PlannedChange};
 pub use kernel_log::KernelLog;
 pub use known_folders::{list_folders, note_folder};

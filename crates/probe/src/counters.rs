@@ -71,6 +71,18 @@ const EVENTS: [Event; 10] = [
     event("task_clock_ns", TYPE_SOFTWARE, 1, WithoutKernel::Whole),
 ];
 
+/// Whether the processor's counters can be read: tried by opening that of cycles in user mode.
+pub fn counters_can_be_read() -> bool {
+    match open_event(&EVENTS[0], FLAG_EXCLUDE_KERNEL | FLAG_EXCLUDE_HYPERVISOR) {
+        Ok(descriptor) => {
+            // SAFETY: opened just now, and ours to close.
+            drop(unsafe { OwnedFd::from_raw_fd(descriptor) });
+            true
+        }
+        Err(_) => false,
+    }
+}
+
 /// One counter as the child left it: a descriptor, or the reason why there is none.
 #[derive(Clone, Copy)]
 enum Slot {

@@ -23,6 +23,7 @@ mod watch;
 pub use bounds::{Alarm, Bounds, Ceiling, MOST_ALARMS};
 pub use child::Step as ChildStep;
 pub use confinement::Confinement;
+pub use counters::counters_can_be_read;
 pub use family::{Family, end_orphans};
 pub use interruption::Interruption;
 pub use launch::{Launch, LaunchError, Measured, launch};

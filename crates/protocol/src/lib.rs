@@ -2,6 +2,7 @@
 //! what was seen when it ran. `../../protocol` holds the JSON Schemas written
 //! from these types and examples that both languages round-trip.
 
+pub mod digest;
 mod disturbance;
 mod fleet;
 mod noise;

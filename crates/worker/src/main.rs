@@ -3,7 +3,6 @@
 mod assignment;
 mod build;
 mod command_line;
-mod digest;
 mod factors;
 mod fleet;
 mod guest;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use datamill_compiler::{WrapperSettings, install_wrappers, read_compiler_log};
 use datamill_probe::ProcessSettings;
+use datamill_protocol::digest::hash_parts;
 use datamill_protocol::{
     BuildFacts, BuildPolicy, CompilerFacts, Failure, FailureKind, Phase, TrialSpec,
 };
@@ -144,8 +145,6 @@ pub fn keep_wrappers_passive(world: &World) -> Step<()> {
 /// Identity of a build that is made for one attempt at one trial.
 pub fn fresh_id(spec: &TrialSpec) -> String {
     let attempt = spec.attempt.to_string();
-    format!(
-        "fresh-{}",
-        &crate::digest::hash_parts(&[&spec.experiment, &spec.trial_id, &attempt])[..32]
-    )
+    let digits = hash_parts(&[&spec.experiment, &spec.trial_id, &attempt]).to_string();
+    format!("fresh-{}", &digits[..32])
 }

@@ -4,10 +4,10 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use datamill_protocol::digest::hash_parts;
 use datamill_protocol::{Failure, IsolationKind, Phase, TrialSpec};
 use rustix::fs::{FlockOperation, flock};
 
-use crate::digest::hash_parts;
 use crate::factors::Levels;
 use crate::interrupt::Interrupt;
 use crate::scratch::UnfinishedFolder;
@@ -70,7 +70,7 @@ pub fn name_build(package: &str, spec: &TrialSpec, levels: &Levels, kind: Isolat
         &serde_json::to_string(&spec.needs).unwrap_or_default(),
         env!("CARGO_PKG_VERSION"),
     ]);
-    hash[..32].to_owned()
+    hash.to_string()[..32].to_owned()
 }
 
 /// Waits for other workers that make the same build.

@@ -6,14 +6,14 @@ use datamill_protocol::{Failure, FailureKind, IsolationWanted, LeaseTask, Outcom
 use crate::build::{builds_folder, remove_installed};
 use crate::guest::make_attempt_in_guest;
 use crate::interrupt::Interrupt;
-use crate::trial::{check_spec, make_build, record_build, run_with_build, unix_ns};
+use crate::trial::{check_spec, make_build, record_build, run_with_build};
 use crate::trouble::failure;
 
 /// Makes the attempt that the agent took; `worker` is the name by which the fleet calls this machine.
 pub fn make_attempt(open: &OpenAttempt, worker: &str, interrupt: &Interrupt) -> TrialEnd {
     let lease = &open.lease;
     let record = match check_spec(&lease.spec) {
-        Err(cause) => record_build(&lease.spec, unix_ns(), Err(refused_spec(&cause))),
+        Err(cause) => record_build(&lease.spec, interrupt, || Err(refused_spec(&cause))),
         Ok(levels) => {
             if let Err(error) = remove_installed(&builds_folder(&lease.spec)) {
                 eprintln!("datamill-worker: {error}");

@@ -11,6 +11,7 @@ use datamill_fleet::{
     become_worker, free_bytes, join, run_leased, serve,
 };
 use datamill_host::{Host, InventoryParts, read_inventory};
+use datamill_probe::counters_can_be_read;
 use datamill_protocol::{
     GuestOffer, Inventory, IsolationKind, IsolationWanted, Policy, RefusalReason, TrialSpec,
 };
@@ -113,6 +114,7 @@ impl Machine for ThisMachine {
         read_inventory(InventoryParts {
             worker_version: env!("CARGO_PKG_VERSION").to_owned(),
             isolation: self.isolation(),
+            counters: counters_can_be_read(),
             guest: offer_guests(),
             factors: factors::offer_factors(),
             free_disk_bytes: free_bytes(cache).unwrap_or(0),

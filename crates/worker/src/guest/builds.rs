@@ -2,9 +2,10 @@
 //!
 //! The worker never opens what is in one: a package wrote it.
 
-use std::fs::{self, File};
+use std::fs::{self};
 use std::path::{Path, PathBuf};
 
+use datamill_protocol::digest::hash_file;
 use datamill_protocol::{BuildFacts, BuildPolicy, FailureKind, IsolationKind, Phase, TrialSpec};
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +15,6 @@ use super::run::{Handed, Run, run_job};
 use super::troubles::{forged, no_guest};
 use super::trust::{check_build, clip_failure};
 use crate::build::{BUILD_ARTIFACT, IDENTITY_DIGITS, Kept, find_or_make, name_build, storing};
-use crate::digest::copy_and_hash;
 use crate::factors::Levels;
 use crate::interrupt::Interrupt;
 use crate::scratch::remove_tree;
@@ -116,9 +116,9 @@ fn make_build(
         .ok_or_else(|| forged("it made no build and does not say why"))?;
     check_build(&mut facts, &circumstances).map_err(|cause| forged(&cause))?;
     let packed = target.join(BUILD_ARTIFACT);
-    let (_, sha256) = File::open(&packed)
-        .and_then(|mut file| copy_and_hash(&mut file, &mut std::io::sink()))
-        .map_err(|_| forged("it made no build and does not say why"))?;
+    let (_, sha256) =
+        hash_file(&packed).map_err(|_| forged("it made no build and does not say why"))?;
+    let sha256 = sha256.to_string();
     facts.id = sha256[..IDENTITY_DIGITS].to_owned();
     Ok(Stored::Made {
         sha256,

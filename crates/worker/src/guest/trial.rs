@@ -26,16 +26,7 @@ use crate::trouble::{Step, io_failure};
 pub fn make_attempt_in_guest(lease: &Lease, levels: &Levels, interrupt: &Interrupt) -> TrialRecord {
     let spec = &lease.spec;
     if lease.task == LeaseTask::Build {
-        let started_unix_ns = unix_ns();
-        let mut record = record_build(
-            spec,
-            started_unix_ns,
-            hand_out_build(spec, levels, interrupt),
-        );
-        if record.failure.is_some() && interrupt.is_pending() {
-            record.outcome = Outcome::Lost;
-        }
-        return record;
+        return record_build(spec, interrupt, || hand_out_build(spec, levels, interrupt));
     }
     let shipped = lease.prebuilt.as_ref().map(|need| GuestBuild {
         archive: Path::new(&spec.package.path).with_file_name(format!("{}.tar.gz", need.sha256)),

@@ -3,16 +3,13 @@
 //! A package that takes the kernel of its guest over writes the record that it likes. It can then lie about its own
 //! trial, and about nothing else: who it was, what was asked of it, where and when it ran is said by the worker.
 
-use std::fs::File;
-use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use datamill_protocol::digest::hash_file;
 use datamill_protocol::{
     BuildFacts, Failure, FailureKind, GuestFacts, Outcome, PhaseFacts, TrialRecord, TrialSpec,
 };
-
-use crate::digest::copy_and_hash;
 
 /// Longest sentence, in characters.
 const MOST_CHARACTERS: usize = 4000;
@@ -183,11 +180,12 @@ fn check_archive(record: &TrialRecord, output: &Path) -> Result<(), String> {
     };
     let is_name = !archive.file.contains('/') && !archive.file.starts_with('.');
     let hashed = is_name
-        .then(|| File::open(output.join(&archive.file)))
-        .and_then(Result::ok)
-        .and_then(|mut file| copy_and_hash(&mut file, &mut io::sink()).ok());
+        .then(|| hash_file(&output.join(&archive.file)))
+        .and_then(Result::ok);
     match hashed {
-        Some((bytes, sha256)) if bytes == archive.bytes && sha256 == archive.sha256 => Ok(()),
+        Some((bytes, sha256)) if bytes == archive.bytes && sha256.to_string() == archive.sha256 => {
+            Ok(())
+        }
         _ => Err("its archive is not the one that was handed back".to_owned()),
     }
 }

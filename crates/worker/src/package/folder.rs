@@ -1,17 +1,15 @@
 //! Packages given as a folder: copied into the cache under a hash of their content.
 
-use std::fs::{self, File, Permissions};
-use std::io::Read;
+use std::fs::{self, Permissions};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use datamill_protocol::digest::{Hasher, hash_file};
 use datamill_protocol::{Failure, FailureKind, Phase, TrialLimits};
-use sha2::{Digest, Sha256};
 
 use super::links::check_link_target;
 use super::unpack::{interrupted, set_time};
-use crate::digest::hexadecimal;
 use crate::interrupt::Interrupt;
 use crate::trouble::{Step, failure, io_failure};
 
@@ -86,7 +84,7 @@ fn list_below(
 
 /// A hash of everything that changes when a member's content does; far cheaper than reading it.
 pub fn hash_listing(root: &Path, members: &[Member]) -> String {
-    let mut hash = Sha256::new();
+    let mut hash = Hasher::default();
     hash.update(root.as_os_str().as_bytes());
     for Member { path, data } in members {
         hash.update([0]);
@@ -105,7 +103,7 @@ pub fn hash_listing(root: &Path, members: &[Member]) -> String {
             .iter()
             .for_each(|number| hash.update(number.to_le_bytes()));
     }
-    hexadecimal(&hash.finalize())
+    hash.finish().to_string()
 }
 
 /// Copies a package folder into the empty folder `target`; returns the hash of names, modes and content.
@@ -115,7 +113,7 @@ pub fn copy_folder(
     target: &Path,
     interrupt: &Interrupt,
 ) -> Step<String> {
-    let mut hash = Sha256::new();
+    let mut hash = Hasher::default();
     for Member { path, data } in members {
         if interrupt.is_pending() {
             return Err(interrupted());
@@ -150,7 +148,7 @@ pub fn copy_folder(
             // The copy is hashed, not the original: the hash then names what is measured.
             let (bytes, content) = hash_file(&to).map_err(copying())?;
             hash.update(bytes.to_le_bytes());
-            hash.update(content);
+            hash.update(content.bytes());
         }
     }
     for Member { path, data } in members.iter().rev() {
@@ -158,20 +156,7 @@ pub fn copy_folder(
             io_failure(Phase::Unpack, "setting a time in the package's copy"),
         )?;
     }
-    Ok(hexadecimal(&hash.finalize()))
-}
-
-fn hash_file(path: &Path) -> std::io::Result<(u64, [u8; 32])> {
-    let mut file = File::open(path)?;
-    let (mut hash, mut bytes, mut buffer) = (Sha256::new(), 0u64, vec![0u8; 1 << 16]);
-    loop {
-        let count = file.read(&mut buffer)?;
-        if count == 0 {
-            return Ok((bytes, hash.finalize().into()));
-        }
-        bytes += count as u64;
-        hash.update(&buffer[..count]);
-    }
+    Ok(hash.finish().to_string())
 }
 
 fn bad(cause: String) -> Failure {

@@ -10,12 +10,12 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use datamill_protocol::digest::copy_and_hash;
 use datamill_protocol::{FailureKind, PackageSpec, Phase, TrialLimits};
 
 pub use checks::{COLLECT, RUN, SETUP, check_against_host};
 pub use unpack::{has_member, is_pax_sparse, unpack_archive};
 
-use crate::digest::copy_and_hash;
 use crate::interrupt::Interrupt;
 use crate::scratch::UnfinishedFolder;
 use crate::trouble::{Step, failure, io_failure};
@@ -118,6 +118,7 @@ fn store_archive(
     };
     let mut archive = File::open(path).map_err(opening)?;
     let (_, found) = copy_and_hash(&mut archive, &mut io::sink()).map_err(opening)?;
+    let found = found.to_string();
     if let Some(wanted) = wanted.filter(|wanted| *wanted != found) {
         return Err(failure(
             Phase::Unpack,

@@ -3,7 +3,8 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use datamill_protocol::{
-    IsolationFacts, IsolationKind, Outcome, SCHEMA_VERSION, TrialRecord, TrialSpec, WorkerFacts,
+    Failure, FailureKind, IsolationFacts, IsolationKind, Outcome, SCHEMA_VERSION, TrialRecord,
+    TrialSpec, WorkerFacts,
 };
 
 /// Begins the record of a trial that starts now, in the kind of world that is planned for it; as it stands it is that
@@ -42,6 +43,18 @@ pub fn begin_record(spec: &TrialSpec, kind: IsolationKind) -> TrialRecord {
         archive: None,
         unrestored: Vec::new(),
         notices: Vec::new(),
+    }
+}
+
+/// How a trial ended, or a build alone.
+pub fn outcome_of(failure: Option<&Failure>, interrupted: bool) -> Outcome {
+    match failure {
+        None => Outcome::Completed,
+        Some(_) if interrupted => Outcome::Lost,
+        // It is not the package's answer.
+        Some(failure) if failure.kind == FailureKind::MemoryKilled => Outcome::Lost,
+        Some(failure) if failure.kind == FailureKind::Timeout => Outcome::TimedOut,
+        Some(_) => Outcome::Failed,
     }
 }
 

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::rc::Rc;
 
 use datamill_host::Host;
-use datamill_protocol::{FailureKind, Outcome, TrialRecord, TrialSpec};
+use datamill_protocol::{TrialRecord, TrialSpec};
 
 use super::inside::TrialParts;
 use super::prepared::{prepare, release};
-use super::record::{begin_record, unix_ns};
+use super::record::{begin_record, outcome_of, unix_ns};
 use super::worlds::{try_isolations, weakest};
 use crate::factors::{HostTurn, Levels, add_unread_factors};
 use crate::interrupt::Interrupt;
@@ -64,7 +64,7 @@ pub fn run_trial(spec: &TrialSpec, levels: &Levels, interrupt: &Interrupt) -> Tr
         isolation,
         resources,
         ended_unix_ns: unix_ns(),
-        outcome: outcome(&parts),
+        outcome: outcome_of(parts.failure.as_ref(), parts.interrupted),
         failure: parts.failure,
         build: parts.build,
         warmups: parts.warmups,
@@ -77,16 +77,5 @@ pub fn run_trial(spec: &TrialSpec, levels: &Levels, interrupt: &Interrupt) -> Tr
         unrestored: turn.unrestored,
         notices: parts.notices,
         ..begun
-    }
-}
-
-fn outcome(parts: &TrialParts) -> Outcome {
-    match &parts.failure {
-        None => Outcome::Completed,
-        Some(_) if parts.interrupted => Outcome::Lost,
-        // It is not the package's answer.
-        Some(failure) if failure.kind == FailureKind::MemoryKilled => Outcome::Lost,
-        Some(failure) if failure.kind == FailureKind::Timeout => Outcome::TimedOut,
-        Some(_) => Outcome::Failed,
     }
 }

@@ -3,10 +3,13 @@
 use std::path::Path;
 
 use datamill_protocol::{
-    BuildFacts, BuildPolicy, Failure, FailureKind, IsolationKind, IsolationWanted, Outcome, Phase,
+    BuildFacts, BuildPolicy, Failure, FailureKind, IsolationKind, IsolationWanted, Phase,
     TrialRecord, TrialSpec,
 };
 
+use super::record::{begin_record, outcome_of, unix_ns};
+use super::run::run_trial;
+use super::shared_build::build_shared_package;
 use crate::build::{
     BUILD_ARTIFACT, IDENTITY_DIGITS, Origin, builds_folder, install_build, name_build, pack_build,
 };
@@ -14,7 +17,6 @@ use crate::factors::{Levels, add_unread_factors};
 use crate::host::find_isolation;
 use crate::interrupt::Interrupt;
 use crate::scratch::remove_tree;
-use crate::trial::{begin_record, build_shared_package, run_trial, unix_ns};
 use crate::trouble::{Step, failure};
 
 /// Runs a trial, of the build with this digest if one was sent; it lies beside the package.
@@ -68,17 +70,13 @@ pub fn make_build(
     worker: &str,
     interrupt: &Interrupt,
 ) -> TrialRecord {
-    let started_unix_ns = unix_ns();
     let shared = TrialSpec {
         build: BuildPolicy::Shared,
         ..spec.clone()
     };
-    let built = build_and_pack(spec, &shared, levels, worker, interrupt);
-    let mut record = record_build(spec, started_unix_ns, built);
-    if record.failure.is_some() && interrupt.is_pending() {
-        record.outcome = Outcome::Lost;
-    }
-    record
+    record_build(spec, interrupt, || {
+        build_and_pack(spec, &shared, levels, worker, interrupt)
+    })
 }
 
 fn build_and_pack(
@@ -116,33 +114,27 @@ fn unpackable(cause: String) -> Failure {
     )
 }
 
-/// The record of a build alone.
+/// Makes a build alone, and its record.
 pub fn record_build(
     spec: &TrialSpec,
-    started_unix_ns: u64,
-    built: Step<BuildFacts>,
+    interrupt: &Interrupt,
+    build: impl FnOnce() -> Step<BuildFacts>,
 ) -> TrialRecord {
-    let (build, failure) = match built {
+    let begun = begin_record(spec, wanted_kind(spec));
+    let (build, failure) = match build() {
         Ok(facts) => (Some(facts), None),
         Err(failure) => (None, Some(failure)),
-    };
-    let outcome = match failure.as_ref().map(|failure| failure.kind) {
-        None => Outcome::Completed,
-        Some(FailureKind::Timeout) => Outcome::TimedOut,
-        Some(FailureKind::MemoryKilled) => Outcome::Lost,
-        Some(_) => Outcome::Failed,
     };
     let mut factors = Vec::new();
     add_unread_factors(&spec.levels, &mut factors);
     TrialRecord {
-        started_unix_ns,
         ended_unix_ns: unix_ns(),
-        outcome,
+        outcome: outcome_of(failure.as_ref(), interrupt.is_pending()),
         failure,
         build,
         factors,
         notices: vec!["The package was built for other workers; nothing was measured.".to_owned()],
-        ..begin_record(spec, wanted_kind(spec))
+        ..begun
     }
 }
 

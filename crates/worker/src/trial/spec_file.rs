@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use datamill_protocol::digest::is_digest;
 use datamill_protocol::{SCHEMA_VERSION, TrialSpec};
 
 use crate::factors::Levels;
@@ -48,13 +49,7 @@ pub fn check_spec(spec: &TrialSpec) -> Result<Levels, String> {
     }
     check_folders_apart(spec)?;
     for (field, _, sha256) in &archives {
-        let is_digest = |sha256: &String| {
-            sha256.len() == 64
-                && sha256
-                    .bytes()
-                    .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
-        };
-        if !sha256.as_ref().is_none_or(is_digest) {
+        if !sha256.as_deref().is_none_or(is_digest) {
             return Err(format!(
                 "{field}.sha256: expected 64 lower-case hexadecimal digits"
             ));

@@ -8,9 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use datamill_protocol::digest::hash_bytes;
 use futures_util::StreamExt;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use tokio::runtime::Runtime;
 
 pub const WORKER_ID: &str = "w234567abcdef";
@@ -238,7 +238,7 @@ impl Coordinator {
 
     /// Puts a file on the shelf; returns its digest.
     pub fn put(&self, content: Vec<u8>) -> String {
-        let digest = hexadecimal(&Sha256::digest(&content));
+        let digest = hash_bytes(&content).to_string();
         let mut shelf = self.shelf.lock().unwrap();
         shelf.files.insert(digest.clone(), content);
         digest
@@ -308,10 +308,6 @@ impl Drop for Coordinator {
     fn drop(&mut self) {
         self.cut_broker();
     }
-}
-
-pub fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn serve_http(stream: TcpStream, shelf: &Mutex<Shelf>, broker_port: u16) {
@@ -417,7 +413,7 @@ fn answer(
     }
     match method {
         "PUT" => {
-            if hexadecimal(&Sha256::digest(&body)) != digest {
+            if hash_bytes(&body).to_string() != digest {
                 return ("400 Bad Request", Vec::new(), false);
             }
             shelf.files.insert(digest.to_owned(), body);

@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use datamill_protocol::digest::hash_bytes;
 use serde_json::json;
 
-use crate::coordinator::{Coordinator, PATIENCE, hexadecimal};
+use crate::coordinator::{Coordinator, PATIENCE};
 use crate::worker::{Folder, WEAK_WORLDS, Worker, lease, pack};
 
 /// How often the worker is killed at the least.
@@ -214,8 +215,8 @@ fn a_transfer_that_breaks_off_goes_on_where_it_stopped() {
     let mut script = b"#!/bin/sh\nexit 0\n#".to_vec();
     // What does not compress: digests of numbers.
     for number in 0..4000u32 {
-        let line = <sha2::Sha256 as sha2::Digest>::digest(number.to_le_bytes());
-        script.extend(hexadecimal(&line).as_bytes());
+        let line = hash_bytes(&number.to_le_bytes()).to_string();
+        script.extend(line.as_bytes());
     }
     let package = pack(&String::from_utf8(script).unwrap());
     let bytes = package.len();

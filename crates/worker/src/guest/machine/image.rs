@@ -6,9 +6,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use datamill_host::Host;
+use datamill_protocol::digest::hash_parts;
 use serde::Deserialize;
 
-use crate::digest::hash_parts;
 use crate::world::own_binary;
 
 /// Names another folder with the image than the one in the state folder.
@@ -100,7 +100,7 @@ fn read_image(folder: &Path) -> Result<GuestImage, String> {
         modules,
         root,
         release: told.kernel,
-        fingerprint: hash_parts(&[&stamps.join(" "), env!("CARGO_PKG_VERSION")]),
+        fingerprint: hash_parts(&[&stamps.join(" "), env!("CARGO_PKG_VERSION")]).to_string(),
     })
 }
 

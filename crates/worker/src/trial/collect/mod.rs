@@ -11,6 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use datamill_protocol::digest::copy_and_hash;
 use datamill_protocol::{ArchiveFacts, Failure, FailureKind, Phase, TrialLimits};
 use flate2::bufread::MultiGzDecoder;
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat, openat2};
@@ -18,7 +19,6 @@ use rustix::io::Errno;
 
 pub use metrics::Metrics;
 
-use crate::digest::copy_and_hash;
 use crate::package::is_pax_sparse;
 use crate::trouble::{Step, failure, io_failure};
 use crate::world::{World, open_confined};
@@ -96,7 +96,7 @@ pub fn collect_archive(
         archive: ArchiveFacts {
             file: name,
             bytes,
-            sha256,
+            sha256: sha256.to_string(),
         },
         metrics,
         notice,
