@@ -28,7 +28,7 @@ use rustix::fs::Mode;
 use rustix::process::{Signal, set_parent_process_death_signal, umask};
 use serde::Serialize;
 
-use command_line::{Command, HELP, parse_command_line};
+use command_line::{Command, help_text, parse_command_line};
 use fleet::FleetOptions;
 use host::RestoreOptions;
 use interrupt::Interrupt;
@@ -85,9 +85,9 @@ fn main() -> ExitCode {
         }),
         Ok(Command::BootGuest) => guest::boot_guest(),
         Ok(Command::RunGuestJob) => run_guest_job(),
-        Ok(Command::Help) => print(HELP),
+        Ok(Command::Help(command)) => print(&help_text(command)),
         Ok(Command::Version) => print(&format!("datamill-worker {}\n", env!("CARGO_PKG_VERSION"))),
-        Err(cause) => Ok(refuse(&format!("{cause}\nTry `datamill-worker --help`."))),
+        Err(misuse) => Ok(refuse(&misuse.to_string())),
     };
     ExitCode::from(done.unwrap_or_else(|error| refuse(&error.to_string())))
 }
