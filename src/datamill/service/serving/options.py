@@ -124,7 +124,7 @@ def _parse_proxy(text: str) -> str:
 def _read_arguments(arguments: list[str]) -> SimpleNamespace:
     command = click.Command(
         "datamill serve",
-        params=_make_parameters(),
+        params=make_parameters(),
         help="Run the coordinator of a fleet: web pages, API, and the broker that carries trials to "
         "workers.\n\n"
         "Ends with Ctrl-C; nothing is lost, however it ends.",
@@ -140,7 +140,8 @@ def _read_arguments(arguments: list[str]) -> SimpleNamespace:
         raise SystemExit(problem.exit_code) from None
 
 
-def _make_parameters() -> list[click.Parameter]:
+def make_parameters() -> list[click.Parameter]:
+    """Return the options of `datamill serve`."""
     folder = default_data_folder()
     path = click.Path(path_type=Path)
     return [
