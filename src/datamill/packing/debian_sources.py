@@ -7,9 +7,17 @@ import os
 import re
 import shutil
 import subprocess
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 _URI_LINE = re.compile(r"^'(?P<uri>[^']+)' (?P<file>\S+) (?P<bytes>\d+) SHA256:(?P<sha256>[0-9a-f]{64})$")
+#: How often it is told how far a download is, in seconds.
+_TELL_EVERY_S = 3.0
+
+#: Is told what takes a while.
+Tell = Callable[[str], None]
 
 
 class SourcesError(Exception):
@@ -48,12 +56,16 @@ def digest_file(path: Path) -> str:
 
 
 def fetch_tarball(
-    package: str, cache: Path, pins: dict[str, str], apt_folder: Path = Path("/etc/apt")
+    package: str,
+    cache: Path,
+    pins: dict[str, str],
+    apt_folder: Path = Path("/etc/apt"),
+    tell: Tell = lambda _: None,
 ) -> Path:
     """The upstream tarball of a Debian source package, downloaded once into a cache.
 
     The digest is checked against `pins` where the version is known there, else against the
-    index that the archive signed.
+    index that the archive signed. `tell` hears what is done meanwhile, and how far a download is.
 
     Raises:
         SourcesError: there is no apt here, the archive cannot be reached, or a digest differs.
@@ -67,14 +79,15 @@ def fetch_tarball(
             if digest_file(known) == recorded.read_text(encoding="ascii").strip():
                 return known
             known.unlink()
-    return _download(package, cache, pins, apt_folder)
+    return _download(package, cache, pins, apt_folder, tell)
 
 
-def _download(package: str, cache: Path, pins: dict[str, str], apt_folder: Path) -> Path:
+def _download(package: str, cache: Path, pins: dict[str, str], apt_folder: Path, tell: Tell) -> Path:
     if shutil.which("apt-get") is None:
         raise SourcesError("apt-get is not on this machine")
     cache.mkdir(parents=True, exist_ok=True)
     options = _private_options(cache / "apt", apt_folder)
+    tell(f"Fetching the sources of {package}: reading the lists of this system's package archive …")
     updated = _run(["apt-get", *options, "update"], cache)
     shown = _run(["apt-cache", *options, "showsrc", "--only-source", package], cache)
     versions = list(dict.fromkeys(re.findall(r"(?m)^Version: (\S+)$", shown.stdout)))
@@ -86,7 +99,7 @@ def _download(package: str, cache: Path, pins: dict[str, str], apt_folder: Path)
     failures = []
     for choice in (package, *(f"{package}={version}" for version in versions)):
         try:
-            return _download_version(choice, cache, pins, options)
+            return _download_version(choice, cache, pins, options, tell)
         except _NotThereError as error:
             failures.append(str(error))
     raise SourcesError("\n".join(dict.fromkeys(failures)))
@@ -96,7 +109,9 @@ class _NotThereError(Exception):
     """This version of a source package is not available; another may."""
 
 
-def _download_version(choice: str, cache: Path, pins: dict[str, str], options: list[str]) -> Path:
+def _download_version(
+    choice: str, cache: Path, pins: dict[str, str], options: list[str], tell: Tell
+) -> Path:
     # Not mapped through the binary packages that happen to be installed.
     wanted = ["source", "--only-source", "--tar-only", choice]
     listed = _run(["apt-get", *options, "--print-uris", *wanted], cache)
@@ -113,8 +128,9 @@ def _download_version(choice: str, cache: Path, pins: dict[str, str], options: l
         raise SourcesError(
             f"the archive signs another {name} than the one that we know (SHA-256 {pins[name]})"
         )
-    fetched = _run(["apt-get", *options, "--download-only", *wanted], cache)
     path = cache / name
+    with _TellingSize(path, int(found[0]["bytes"]), tell):
+        fetched = _run(["apt-get", *options, "--download-only", *wanted], cache)
     if fetched.returncode != 0 or not path.is_file():
         raise _NotThereError(f"{name} could not be downloaded:\n{fetched.stderr.strip()}")
     if digest_file(path) != signed:
@@ -123,6 +139,36 @@ def _download_version(choice: str, cache: Path, pins: dict[str, str], options: l
     if name not in pins:
         path.with_name(name + ".sha256").write_text(signed + "\n", encoding="ascii")
     return path
+
+
+class _TellingSize:
+    """Tells how much of a file has arrived, now and then while it is in the making."""
+
+    def __init__(self, file: Path, size_bytes: int, tell: Tell) -> None:
+        self._file = file
+        self._size_bytes = size_bytes
+        self._tell = tell
+        self._ended = threading.Event()
+        self._began_s = time.monotonic()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> None:
+        self._tell(f"Downloading {self._file.name}, {self._size_bytes / 1e6:.1f} MB …")
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(_TELL_EVERY_S):
+            arrived = self._file.stat().st_size if self._file.is_file() else 0
+            percent = 100 * arrived // max(1, self._size_bytes)
+            text = f"  {self._file.name}: {arrived / 1e6:.1f} MB, {percent}%"
+            if 0 < arrived < self._size_bytes:
+                left_s = (time.monotonic() - self._began_s) * (self._size_bytes - arrived) / arrived
+                text += f", about {max(1, round(left_s))} s to go"
+            self._tell(text)
 
 
 def _private_options(state: Path, apt_folder: Path) -> list[str]:

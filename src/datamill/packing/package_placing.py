@@ -99,9 +99,7 @@ def _obtain_tarball(
             where=str(cache),
             remedy="Name a folder that you can write to in the environment variable XDG_CACHE_HOME.",
         ) from None
-    if not any(cache.glob(f"{name}_*.orig.tar.*")):
-        tell(f"Fetching the sources of {name} from this system's package archive …")
-    return fetch_tarball(name, cache, known.tarballs)
+    return fetch_tarball(name, cache, known.tarballs, tell=tell)
 
 
 def _configure(name: str, folder: Path) -> None:

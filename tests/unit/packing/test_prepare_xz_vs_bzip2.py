@@ -13,9 +13,11 @@ from types import ModuleType
 
 import pytest
 
-from datamill.packing import debian_sources
+from datamill.experiment.errors import InputError
+from datamill.packing import debian_sources, package_placing
 from datamill.packing.debian_sources import SourcesError
 from datamill.packing.package_sources import KnownSources, pack_corpus, read_snappy_corpus, unpack_sources
+from datamill.packing.shipped_packages import find_shipped_package
 
 STUDY = Path(__file__).resolve().parents[3] / "studies" / "xz-vs-bzip2"
 
@@ -134,6 +136,40 @@ def test_a_download_that_fails_in_every_version_says_what_apt_said(tmp_path, fak
     fake_apt(APT.replace("*p=1-1)", "never)").replace("@SHA256@", "1" * 64).replace("@WWW@", "0" * 64))
     with pytest.raises(SourcesError, match=r"p_1\.orig\.tar\.gz could not be downloaded:\nE: 404"):
         debian_sources.fetch_tarball("p", tmp_path / "cache", {}, tmp_path)
+
+
+def test_a_download_says_how_large_it_is_how_far_and_how_long_it_takes(tmp_path, fake_apt, monkeypatch):
+    monkeypatch.setattr(debian_sources, "_TELL_EVERY_S", 0.01)
+    wait = "until [ -e ../go-on ]; do sleep 0.01; done"
+    slow = f"printf cont >p_1.orig.tar.gz; {wait}; printf ent >>p_1.orig.tar.gz"
+    text = APT.replace("printf content >p_1.orig.tar.gz", slow)
+    fake_apt(text.replace("@SHA256@", hashlib.sha256(b"content").hexdigest()).replace("@WWW@", "0" * 64))
+    told = []
+
+    def tell(sentence):
+        told.append(sentence)
+        if "57%" in sentence:
+            (tmp_path / "go-on").touch()
+
+    debian_sources.fetch_tarball("p", tmp_path / "cache", {}, tmp_path, tell)
+    assert told[0] == "Fetching the sources of p: reading the lists of this system's package archive …"
+    assert told[1].startswith("Downloading p_1.orig.tar.gz, 0.0 MB")
+    assert any("p_1.orig.tar.gz: 0.0 MB, 57%, about 1 s to go" in sentence for sentence in told)
+
+
+def test_a_package_that_is_placed_tells_of_its_download(tmp_path, monkeypatch):
+    """`new --from` prints what it is told."""
+
+    def fetch(name, _cache, _pins, *, tell):
+        tell(f"Downloading {name} …")
+        raise SourcesError("enough")
+
+    monkeypatch.setattr(package_placing, "fetch_tarball", fetch)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    told: list[str] = []
+    with pytest.raises(InputError, match="enough"):
+        package_placing.place_package(find_shipped_package("bzip2"), tmp_path / "p", {}, told.append)
+    assert told == ["Downloading bzip2 …"]
 
 
 def test_what_a_package_leaves_out_is_not_unpacked(tmp_path):
