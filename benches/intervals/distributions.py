@@ -64,7 +64,7 @@ def _compare(kind: str, points: int, n: int) -> Row:
         noise = 0.1 * (shape.draw(rng, codes.shape[1]) - shape.mean) / shape.sd
         values = 10 + codes[1] + (10 + codes[1]) * np.where(codes[0] == 1, 2.0, 1.0) * noise
         found = compare_variability(
-            measure_variability(gather_cells(factors, codes[:2], values), assumption="normal")
+            measure_variability(gather_cells(factors, codes[:2].T, values), assumption="normal")
         )
         pair = next(item for item in found if item.factor == "level").pairs[0]
         return {
