@@ -5,10 +5,12 @@ use std::borrow::Cow;
 use rayon::prelude::*;
 
 use super::band_limits::Spread;
-use super::fit::{GeneralError, Prepared, check_quantiles};
+use super::fit::Prepared;
+use super::goal::{Goal, Solution, Start};
+use super::input::{GeneralError, check_quantiles};
 use super::levels::Level;
 use super::matrix::CellMatrix;
-use super::refine::{Goal, Solution, Start, refine};
+use super::refine::refine;
 use crate::draws::Draws;
 
 /// What is drawn.

@@ -4,46 +4,19 @@ use std::borrow::Cow;
 
 use rayon::prelude::*;
 
-use super::arrays::{all_finite, dot};
+use super::arrays::dot;
 use super::band_limits::Spread;
 use super::cell_order::CellOrder;
 use super::centring::Shifts;
-use super::frame::{DependentColumn, Frame, solve_exactly};
+use super::frame::{Frame, solve_exactly};
+use super::goal::{BAND_WIDTH, Goal, Solution, Start};
 use super::independent_rows::choose_independent;
+use super::input::{GeneralError, check_quantiles, check_values};
 use super::levels::{Level, build_levels, choose_lasting};
 use super::matrix::CellMatrix;
 use super::passes::sum_losses;
-use super::refine::{BAND_WIDTH, BELOW, Goal, Search, Solution, Start, refine, refine_together};
+use super::refine::{Search, refine, refine_together};
 use crate::draws::scramble;
-
-/// Why no fit was made.
-#[derive(Clone, Debug, PartialEq)]
-pub enum GeneralError {
-    /// The parts do not fit together or hold what is not a number.
-    Input(String),
-    /// Columns are combinations of others.
-    Dependent(Vec<DependentColumn>),
-}
-
-impl std::fmt::Display for GeneralError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Input(sentence) => f.write_str(sentence),
-            Self::Dependent(found) => {
-                let said: Vec<String> = found
-                    .iter()
-                    .map(|found| match found.of.as_slice() {
-                        [] => format!("column {} is zero", found.column),
-                        of => format!("column {} is a combination of columns {of:?}", found.column),
-                    })
-                    .collect();
-                f.write_str(&said.join("; "))
-            }
-        }
-    }
-}
-
-impl std::error::Error for GeneralError {}
 
 /// The fit of one quantile.
 #[derive(Clone, Debug)]
@@ -329,40 +302,6 @@ fn pick(numbers: &[f64], rows: &[u32]) -> Vec<f64> {
     rows.iter().map(|&row| numbers[row as usize]).collect()
 }
 
-/// Refuses more rows than the 32 bits of a row's number can tell apart.
-fn check_row_count(rows: usize) -> Result<(), GeneralError> {
-    if u32::try_from(rows).is_err() {
-        return Err(GeneralError::Input(format!(
-            "{rows} observations are more than the {} that a model with covariates can have",
-            u32::MAX
-        )));
-    }
-    Ok(())
-}
-
-fn check_values(
-    matrix: &CellMatrix<'_>,
-    values: &[f64],
-    weights: Option<&[f64]>,
-) -> Result<(), GeneralError> {
-    let rows = matrix.rows();
-    check_row_count(rows)?;
-    if values.len() != rows || weights.is_some_and(|weights| weights.len() != rows) {
-        return Err(GeneralError::Input(format!(
-            "the matrix has {rows} rows, values or weights have not"
-        )));
-    }
-    if !all_finite(values) || weights.is_some_and(|weights| !all_finite(weights)) {
-        return Err(GeneralError::Input(
-            "a value or weight is not a finite number".into(),
-        ));
-    }
-    if weights.is_some_and(|weights| weights.iter().any(|&weight| weight < 0.0)) {
-        return Err(GeneralError::Input("a weight is negative".into()));
-    }
-    Ok(())
-}
-
 /// Coefficients whose fit is one in every row, exactly.
 fn find_constant(matrix: &CellMatrix<'_>, frame: &Frame) -> Option<Vec<f64>> {
     let p = matrix.columns();
@@ -426,15 +365,6 @@ fn fit_least_squares(rows: &[f64], p: usize, value: impl Fn(usize) -> f64) -> Ve
     solve_exactly(&gram, &right).unwrap_or_else(|| vec![0.0; p])
 }
 
-pub(super) fn check_quantiles(quantiles: &[f64]) -> Result<(), GeneralError> {
-    match quantiles.iter().find(|&&tau| !(tau > BELOW && tau < 1.0)) {
-        Some(bad) => Err(GeneralError::Input(format!(
-            "quantile {bad} is not between 0 and 1"
-        ))),
-        None => Ok(()),
-    }
-}
-
 /// Fits all quantiles, each a number strictly between 0 and 1; weights are not negative.
 ///
 /// # Errors
@@ -450,16 +380,4 @@ pub fn fit_general(
     let mut fits = prepared.fit(quantiles);
     prepared.restore_rows(&mut fits);
     Ok(fits)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn more_rows_than_can_be_numbered_are_refused() {
-        assert!(check_row_count(u32::MAX as usize).is_ok());
-        let refused = check_row_count(1 << 32).unwrap_err().to_string();
-        assert!(refused.contains("4294967296 observations"), "{refused}");
-    }
 }

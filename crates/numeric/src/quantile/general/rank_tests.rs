@@ -12,10 +12,12 @@ use rayon::prelude::*;
 use super::arrays::dot;
 use super::band_limits::Spread;
 use super::cross_products::weighted_cross_products;
-use super::fit::{GeneralError, Prepared, check_quantiles};
+use super::fit::Prepared;
 use super::frame::solve_exactly;
+use super::goal::{BAND_WIDTH, Goal, Solution, Start, Tilt};
+use super::input::{GeneralError, check_quantiles};
 use super::matrix::CellMatrix;
-use super::refine::{BAND_WIDTH, Goal, Solution, Start, Tilt, refine};
+use super::refine::refine;
 use super::walk::Stop;
 
 /// Lower and upper limits, each T x p; infinite where no value is rejected.

@@ -13,6 +13,7 @@ use super::band_limits::Limits;
 use super::check::{NewFit, find_wrong};
 use super::cross_products::weighted_cross_products;
 use super::frame::{Frame, solve_exactly};
+use super::goal::{Goal, Solution, Start};
 use super::independent_rows::choose_independent;
 use super::levels::Level;
 use super::passes::{cut_bands, sum_above};
@@ -23,69 +24,10 @@ use super::walk::{Stop, Walk};
 /// It is above what rounding does to sums over 10^7 rows, relatively, and below the distance between the quantiles
 /// at which the solution changes unless it changes at tau itself.
 pub(super) const BELOW: f64 = 1.0 / (1u64 << 40) as f64;
-/// First width of the band in standard errors; what it misses is found and put right.
-pub(super) const BAND_WIDTH: f64 = 3.0;
 /// From this width on the band is all rows.
 const WIDEST: f64 = 1e3;
 /// Newton steps before the walk.
 const NEWTON_STEPS: usize = 4;
-
-/// Where a search begins: a fit, and the band about it as a function of its width.
-pub(super) struct Start<'s> {
-    pub coefficients: &'s [f64],
-    pub limits: &'s (dyn Fn(f64) -> Limits + Sync),
-    /// Whether Newton steps led here, so that more of them are no use.
-    pub narrowed: bool,
-}
-
-/// What is to be solved over a level.
-#[derive(Clone, Copy)]
-pub(super) struct Goal<'g> {
-    pub tau: f64,
-    /// Whether the level has all rows, so that the canonical optimum at tau itself is wanted, with its certificate.
-    pub last: bool,
-    /// First width of the band in standard errors.
-    pub width: f64,
-    pub tilt: Option<&'g Tilt>,
-}
-
-impl Goal<'_> {
-    pub fn of_all(tau: f64) -> Self {
-        Self {
-            tau,
-            last: true,
-            width: BAND_WIDTH,
-            tilt: None,
-        }
-    }
-}
-
-/// A linear term `size * functional'b` that is added to the loss.
-pub(super) struct Tilt {
-    pub functional: Vec<f64>,
-    pub size: f64,
-}
-
-impl Tilt {
-    pub fn amount(&self) -> Vec<f64> {
-        self.functional
-            .iter()
-            .map(|value| self.size * value)
-            .collect()
-    }
-}
-
-/// An optimum over the rows of one level.
-pub(super) struct Solution {
-    pub basis: Vec<usize>,
-    pub coefficients: Vec<f64>,
-    pub certified: bool,
-    pub not_unique: bool,
-    /// How the walk ended; at `Widen` the loss, tilted, has no minimum over these rows.
-    pub stop: Stop,
-    /// Magnitudes of the tilt between which the basis stays optimal.
-    pub range: Option<(f64, f64)>,
-}
 
 /// Rows that the walk takes on without narrowing.
 fn few(columns: usize) -> usize {
@@ -367,7 +309,7 @@ fn step_towards(
     units: &[f64],
 ) -> Vec<f64> {
     let p = frame.columns;
-    let tilt = goal.tilt.map(super::refine::Tilt::amount);
+    let tilt = goal.tilt.map(super::goal::Tilt::amount);
     let mut coefficients = start.to_vec();
     let mut best = (f64::INFINITY, start.to_vec());
     let mut curvature = Vec::new();
