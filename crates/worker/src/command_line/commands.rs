@@ -177,15 +177,10 @@ fn parse_factors(words: &mut Words) -> Result<Command, Stop> {
     Ok(Command::Factors { asked, user, guest })
 }
 
+/// Whatever a package asks for is a path, also what looks like an option.
 fn parse_places(words: &mut Words) -> Result<Command, Stop> {
-    let mut places = Vec::new();
-    while let Some(word) = words.next()? {
-        match word {
-            Word::Value(path) => places.push(path.into()),
-            other => return Err(other.unknown()),
-        }
-    }
-    Ok(Command::Places(places))
+    let places = words.rest()?.into_iter().map(PathBuf::from);
+    Ok(Command::Places(places.collect()))
 }
 
 fn parse_restore(words: &mut Words) -> Result<Command, Stop> {

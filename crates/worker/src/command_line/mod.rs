@@ -145,6 +145,16 @@ mod tests {
     }
 
     #[test]
+    fn a_place_may_look_like_an_option() {
+        let expected = Command::Places(vec!["/a".into(), "--b".into(), "-c=d".into()]);
+        assert_eq!(parse(&["places", "/a", "--b", "-c=d"]), Ok(expected));
+        assert_eq!(
+            parse(&["places", "/a", "--help"]),
+            Ok(Command::Help(Some("places")))
+        );
+    }
+
+    #[test]
     fn the_agent_starts_the_runner_and_the_runner_the_agent() {
         let options = FleetOptions {
             state: Some("/s".into()),

@@ -76,6 +76,15 @@ impl Words {
         Ok(Some(Word::Option(option)))
     }
 
+    /// All that are left, as they are; `--help` stops.
+    pub fn rest(&mut self) -> Result<Vec<OsString>, Stop> {
+        let rest: Vec<OsString> = self.parser.raw_args().map_err(explain)?.collect();
+        match rest.iter().any(|word| word == "--help" || word == "-h") {
+            true => Err(Stop::Help),
+            false => Ok(rest),
+        }
+    }
+
     /// The value of the option that was read last; `what` it is, for those who forgot it.
     pub fn value(&mut self, what: &str) -> Result<OsString, Stop> {
         match self.parser.value() {
