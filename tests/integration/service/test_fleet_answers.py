@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from django.test import Client
-from integration.service.test_api_bundles import Fleet, data_folder
+from integration.service.test_api_bundles import Fleet
 
 import datamill
 from datamill.service.answers import answering
 
-__all__ = ["data_folder"]
+pytestmark = pytest.mark.usefixtures("data_folder")
 
 
 @pytest.mark.usefixtures("database")

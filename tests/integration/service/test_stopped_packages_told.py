@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 from integration.service.api_users import TEXT
 from integration.service.fleets import fail_record
-from integration.service.test_api_bundles import Fleet, data_folder
+from integration.service.test_api_bundles import Fleet
 from integration.service.test_api_stream import quick, read_stream
 from rich.console import Console
 
@@ -19,7 +19,9 @@ import datamill
 from datamill.cli.fleet.watch import FleetProgress
 from datamill.results.bundles.trial_summary import list_problems
 
-__all__ = ["data_folder", "quick"]
+__all__ = ["quick"]
+
+pytestmark = pytest.mark.usefixtures("data_folder")
 
 WHY = "package p2 is stopped: its first 3 trials failed alike. it went wrong"
 
