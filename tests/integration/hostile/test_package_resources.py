@@ -248,7 +248,7 @@ def test_process_numbers_end_where_nothing_else_bounds_them(host: PackageHost) -
     before = numbers.read_text()
     record = host.run(f"cat {numbers}", through=WITHOUT_GROUPS)
     assert record.outcome == "completed", record.failure
-    assert int(host.read_output("run.out")) == 2 * 400 + 300
+    assert int(host.read_output("run.out")) == int(before) // 2 + 300
     assert numbers.read_text() == before
 
 

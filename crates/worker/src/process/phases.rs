@@ -281,6 +281,12 @@ fn judge(
             error,
         ));
     }
+    let suspected = resources
+        .filter(|_| facts.timed_out)
+        .and_then(|it| it.suspect_processes(|text| says(measured, text)));
+    if let Some((resources, reached)) = resources.zip(suspected) {
+        return Some(reached_failure(resources, phase, &name, reached));
+    }
     if facts.timed_out {
         return Some(failure(
             phase,

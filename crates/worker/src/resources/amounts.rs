@@ -30,6 +30,8 @@ const LEAST_FILES: u64 = 1 << 18;
 pub struct Amounts {
     /// Processes and threads at a time.
     pub processes: u64,
+    /// Numbers of processes that the whole machine has.
+    pub process_numbers: u64,
     /// Memory, in bytes, files in memory included.
     pub memory_bytes: u64,
     /// Whether the memory is what others on the machine have left, and clearly less than it could be.
@@ -88,6 +90,7 @@ fn choose_on(limits: &TrialLimits, machine: &Machine) -> Amounts {
         .min(machine.process_numbers / SHARE_OF_NUMBERS);
     Amounts {
         processes: asked(limits.processes, processes),
+        process_numbers: machine.process_numbers,
         memory_bytes,
         is_crowded: memory_bytes < wanted.min(largest) / 4 * 3,
         world_bytes: asked(limits.world_bytes, machine.memory_bytes / 2),

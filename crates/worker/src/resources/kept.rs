@@ -89,7 +89,10 @@ impl Resources {
     pub fn bound_namespaces(&self, kind: IsolationKind) {
         let is_shared = matches!(kind, IsolationKind::Plain | IsolationKind::Guest);
         if matches!(self.keeping, Keeping::Watch { .. }) && !is_shared {
-            bound_process_numbers(most_refused(self.amounts.processes));
+            // Far beyond the limit: a bomb that the kernel refuses first burns out between two looks, and
+            // nobody says what it was.
+            let half = self.amounts.process_numbers / 2;
+            bound_process_numbers(half.max(most_refused(self.amounts.processes)));
         }
     }
 
@@ -107,6 +110,14 @@ impl Resources {
         if peak_memory_bytes > self.amounts.memory_bytes / 4 * 3 {
             return Some(Reached::Memory);
         }
+        self.suspect_processes(says)
+    }
+
+    /// The same for a script that did not end in its time.
+    pub fn suspect_processes(&self, says: impl Fn(&str) -> bool) -> Option<Reached> {
+        let Keeping::Watch { .. } = &self.keeping else {
+            return None;
+        };
         let cannot_fork = ["Resource temporarily unavailable", "Cannot fork"];
         let is_refused = cannot_fork.into_iter().any(says);
         is_refused.then_some(Reached::Processes)
