@@ -19,7 +19,8 @@ _PLACEHOLDER = re.compile(r"^[A-Z]{3,}|…|\||^\[")
 def find_verb(words: list[str]) -> tuple[click.Command, click.Context, list[str]]:
     """The command that words begin with, and the words after it."""
     command: click.Command = datamill
-    context = click.Context(datamill, info_name="datamill")
+    # As when it is typed: a command keeps what its first context says of --help.
+    context = click.Context(datamill, info_name="datamill", **datamill.context_settings)
     while isinstance(command, click.Group) and words and not words[0].startswith("-"):
         if _PLACEHOLDER.search(words[0]):
             break

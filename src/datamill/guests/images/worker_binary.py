@@ -26,7 +26,7 @@ from datamill.guests.unavailable import GuestUnavailableError
 WORKER_VARIABLE = "DATAMILL_WORKER"
 #: Debian's newest suite with a compiler; that of stable is often older than the worker needs.
 RUST_SUITE = "testing"
-_SOURCES = Path(__file__).resolve().parents[3]
+_SOURCES = Path(__file__).resolve().parents[4]
 _CRATES = ("protocol", "host", "probe", "compiler", "fleet", "worker")
 
 
