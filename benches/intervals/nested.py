@@ -70,13 +70,14 @@ def _share(kind: str, builds: int) -> Row:
         nested, seed = _draw(rng, kind, builds), int(rng.integers(1 << 30))
         found = estimate_variances(nested, 0.95, seed=seed)
         impact = estimate_impact(nested, 0.95, seed=seed)
+        warned = any("presume" in text for text in found.warnings)
         held: dict[str, tuple[bool, bool]] = {}
         for title, shares, truths in (
             ("uncertainty", found.uncertainty, uncertain), ("variation", found.variation, variation),
         ):  # fmt: skip
             for share, truth in zip(shares, truths, strict=True):
-                held[f"share of {share.level}s in the {title}"] = holds(share, float(truth)), False
-        held["impact factor, pivots"] = holds(impact.factor, factor), False
+                held[f"share of {share.level}s in the {title}"] = holds(share, float(truth)), warned
+        held["impact factor, pivots"] = holds(impact.factor, factor), warned
         return held
 
     return Row("variance", "shares", kind, f"{builds} builds", repeat)

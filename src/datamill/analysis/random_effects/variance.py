@@ -130,7 +130,8 @@ def _list_warnings(
         warnings.append(
             f"means of {PLURALS[top]} are skewed (G1 {skewness:.2g}), and {found.top_count} of them "
             "are few for that: the interval presumes that they are normal, and of so skewed ones intervals "
-            "at 95% hold the mean in 84 to 93% of experiments, in 60% where the variance is infinite"
+            "at 95% hold the mean in 84 to 93% of experiments, in 60% where the variance is infinite, and "
+            "shares and the impact factor in 88 to 92%"
         )
     if all(item.value == 0 for item in found.squares):
         warnings.append(
