@@ -215,7 +215,7 @@ def stopped_packages_are_retried() -> None:
     """A trial that was under way when its package was stopped is planned again when its attempt fails."""
     from datamill.service.coordinator.leasing import ledger
 
-    ledger._ATTEMPTS = ledger._ATTEMPTS.replace("s.id IS NOT NULL", "0")
+    ledger.SELECT_ATTEMPTS = ledger.SELECT_ATTEMPTS.replace("s.id IS NOT NULL", "0")
 
 
 def _read(sql: str, *values: object) -> Sequence[Any]:

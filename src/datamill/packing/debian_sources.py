@@ -109,9 +109,7 @@ class _NotThereError(Exception):
     """This version of a source package is not available; another may."""
 
 
-def _download_version(
-    choice: str, cache: Path, pins: dict[str, str], options: list[str], tell: Tell
-) -> Path:
+def _download_version(choice: str, cache: Path, pins: dict[str, str], options: list[str], tell: Tell) -> Path:
     # Not mapped through the binary packages that happen to be installed.
     wanted = ["source", "--only-source", "--tar-only", choice]
     listed = _run(["apt-get", *options, "--print-uris", *wanted], cache)
