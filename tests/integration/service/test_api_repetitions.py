@@ -1,4 +1,4 @@
-"""The same experiment submitted twice, and debug trials, which are none of its design."""
+"""The same experiment submitted twice; debug trials, which do not belong to the design."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ const ENTRIES: [Entry; 13] = [
         arguments: &["[--guest] [--user FOLDER]... [--ask NAME=LEVEL]..."],
         does: &[
             "Prints what this machine has of each factor, and of the factor in each",
-            "FOLDER (or .tar.gz); each level that is asked about and cannot be had is",
+            "FOLDER (or .tar.gz). A level that is asked for and that this machine lacks is",
             "listed as missing, with the reason. --guest asks a guest on this machine.",
         ],
         options: &[

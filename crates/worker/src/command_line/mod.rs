@@ -96,7 +96,7 @@ mod tests {
             .map_err(|misuse| misuse.to_string())
     }
 
-    /// What is said of a command line that cannot be used, before the advice.
+    /// Why a command line cannot be used; advice follows it.
     fn refusal(arguments: &[&str]) -> String {
         let told = parse(arguments).unwrap_err();
         told.split_once('\n').unwrap().0.to_owned()

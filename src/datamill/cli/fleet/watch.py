@@ -172,7 +172,7 @@ class FleetProgress:
 
 
 def _clean(line: str) -> str:
-    """Return a line as it may be printed: what a script says must not move the cursor of whoever watches."""
+    """Return a line as it may be printed: what a script says must not move the reader's cursor."""
     return "".join(
         letter if letter.isprintable() or letter == "\t" else "\N{REPLACEMENT CHARACTER}" for letter in line
     )

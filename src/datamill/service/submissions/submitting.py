@@ -109,7 +109,7 @@ def build_head(submission: Submission, planned: PlannedSubmission) -> BundleHead
                 has_setup=facts.has_setup,
             )
         )
-    # What came with the submission was only what its sender said of the files.
+    # The submission only had what its sender claims about the files.
     check_metrics_can_come(planned.experiment, silent, where=submission.file_name)
     order = [package.name for package in planned.experiment.packages]
     packages["package"].sort(key=lambda package: order.index(package.name))

@@ -64,7 +64,7 @@ def judge_ended_trials(ended: Iterable[EndedTrial], now_s: float) -> list[NewEve
     The rule is that of `datamill run`, with the machine that made a trial as a factor: what one machine alone
     brings about stops nothing. Returns what is to be told.
     """
-    # As the log of a bundle has them, so that whoever reads it finds the same.
+    # As the log of a bundle has them, so that readers of either find the same.
     groups: dict[tuple[int, str], list[EndedTrial]] = defaultdict(list)
     for trial in sorted(ended, key=lambda item: item.attempt_id):
         groups[trial.experiment_id, trial.package_sha256].append(trial)
