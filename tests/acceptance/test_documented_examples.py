@@ -118,6 +118,10 @@ def test_python_that_a_page_shows_runs(
         )
     given = {"datamill": datamill, "frame": frame, "old": draw_measurements(1), "new": draw_measurements(1)}
     exec(compile(block.text, str(block), "exec"), given)
+    if "page.html" in block.text:
+        assert "<svg" in Path("page.html").read_text()
+    if "answered" in given:
+        assert "gcc-13" in str(given["answered"])
 
 
 def runs_on_files(shown: Shown) -> bool:
