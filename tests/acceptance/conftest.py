@@ -58,7 +58,7 @@ class Command:
             "COLUMNS": "120",
         }
 
-    def __call__(self, *arguments: str | Path, timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
+    def __call__(self, *arguments: str | Path, timeout_s: float = 600) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [BIN / "datamill", *arguments],
             cwd=self.folder,

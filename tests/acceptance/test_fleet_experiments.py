@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -122,9 +123,16 @@ def test_whoever_watches_sees_the_coordinator_come_back(
     fleet: LocalFleet, datamill: Command, make_experiment: Callable[..., Path]
 ) -> None:
     make_experiment(text=EXPERIMENT, run="#!/bin/sh\nsleep 1\n", replicates=2)
+    # No trial runs before somebody watches, however long a busy machine takes to start the command.
+    for name in ("left", "right"):
+        os.killpg(fleet.program(name).pid, signal.SIGSTOP)
     assert datamill("submit", ".", "--debug", "never", "--yes").returncode == 0
     watching = datamill.start("watch", "1")
-    # Not by a command: the experiment could be over before a busy machine has started it.
+    assert watching.stdout is not None
+    assert any("0 of 8 trials counted" in line for line in watching.stdout)
+    for name in ("left", "right"):
+        os.killpg(fleet.program(name).pid, signal.SIGCONT)
+    # Not by a command: the experiment could be over before that has started.
     fleet.wait("a trial to end", lambda: fleet.ask("/experiments/1")["trials"].get("counted", 0) > 0)
     fleet.serving.send_signal(signal.SIGKILL)
     fleet.serving.wait()

@@ -19,7 +19,7 @@ from acceptance.conftest import BIN, Command, make_experiment
 
 __all__ = ["make_experiment"]
 
-WAIT_S = 90.0
+WAIT_S = 300.0
 COORDINATOR, WORKER = "10.213.77.1", "10.213.77.2"
 URL = f"https://{COORDINATOR}:8642"
 TEXT = """
@@ -57,6 +57,12 @@ table inet closed {
 
 def run(*words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, capture_output=True, text=True, check=check)
+
+
+def list_processes(command: str) -> set[str]:
+    """Return the numbers of the processes that run exactly this command."""
+    done = run("pgrep", "-x", "-f", command.replace(".", "[.]"), check=False)
+    return set(done.stdout.split())
 
 
 class WalledFleet:
@@ -106,12 +112,12 @@ class WalledFleet:
             timeout=WAIT_S,
         )  # fmt: skip
 
-    def wait(self, what: str, done: Callable[[], bool]) -> None:
+    def wait(self, what: str, done: Callable[[], bool], every_s: float = 0.3) -> None:
         deadline_s = time.monotonic() + WAIT_S
         while not done():
             logs = "\n".join(file.read_text() for file in self.folder.glob("*.log"))
             assert time.monotonic() < deadline_s, f"waited for {what}:\n{logs}"
-            time.sleep(0.3)
+            time.sleep(every_s)
 
     def count_calls(self) -> int:
         """How many connections anybody tried to make to the worker's machine."""
@@ -186,15 +192,20 @@ def test_a_coordinator_out_of_reach_in_mid_experiment_costs_time_and_no_trial(
     fleet: WalledFleet,
     make_experiment: Callable[..., Path],
 ) -> None:
-    make_experiment(text=TEXT.format(replicates=3), run="#!/bin/sh\nsleep 2\n")
+    # A length that nobody else on this machine sleeps.
+    asleep = f"sleep 3.{os.getpid()}"
+    make_experiment(text=TEXT.format(replicates=3), run=f"#!/bin/sh\n{asleep}\n")
     submitted = fleet("submit", ".", "--yes")
     assert submitted.returncode == 0, submitted.stderr
-    fleet.wait("the first trial to count", lambda: fleet.count_trials("counted") > 0)
+    # Not by a command: all trials could be over before a busy machine has started it.
+    fleet.wait("the first trial to run", lambda: bool(list_processes(asleep)), every_s=0.02)
+    first = list_processes(asleep)
+    fleet.wait("the second trial to run", lambda: bool(list_processes(asleep) - first), every_s=0.02)
     run("ip", "-n", fleet.outside, "link", "set", fleet.wire, "down")
-    # Longer than the trial that is under way: its report has to wait.
-    time.sleep(8)
-    counted = fleet.count_trials("counted")
-    assert counted < 6
+    fleet.wait("the second trial to end", lambda: not list_processes(asleep))
+    # Its report has to wait.
+    time.sleep(3)
+    assert fleet.count_trials("counted") == 1
     run("ip", "-n", fleet.outside, "link", "set", fleet.wire, "up")
     assert fleet("watch", "1").returncode == 0
     trials = [json.loads(line) for line in fleet("trials", "1", "--json").stdout.splitlines()]
