@@ -195,7 +195,7 @@ def test_a_token_works_once(manned_fleet: LocalFleet) -> None:
     )  # fmt: skip
     manned_fleet.wait("it to join", lambda: '"once"' in manned_fleet.command("workers", "--json").stdout)
     worker.terminate()
-    worker.wait(timeout=20)
+    worker.wait(timeout=120)
     refused = join_refused(manned_fleet, token, "twice")
     assert_refused(refused, "was used already", "datamill worker token")
     removed = manned_fleet.command("workers", "remove", "once", "--yes")
@@ -223,7 +223,7 @@ def test_a_design_of_millions_of_trials_is_refused_at_once(
     began_s = time.monotonic()
     refused = datamill("submit", ".", "--reboot", "never", "--yes")
     assert_refused(refused, "trials")
-    assert time.monotonic() - began_s < 30
+    assert time.monotonic() - began_s < 120
 
 
 def test_packages_of_gigabytes_and_archive_bombs_are_refused(
