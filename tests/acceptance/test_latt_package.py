@@ -155,7 +155,7 @@ def test_the_observer_runs_once_after_each_round_and_without_one_nobody_looks(me
         (["sh", "-c", "exit 3"], 1, "the background command ended with status 3"),
         (["sh", "-c", "kill -9 $$"], 1, "the background command ended with signal 9"),
         (["-f", "20000000", "-t", "20000000", "true"], 1, "ended before the first wake-up"),
-        (["-t", "1000", "-n", "3", "sleep", "10"], 1, "raise MAX_WAKEUPS"),
+        (["-t", "1000", "-n", "3", "sleep", "2"], 1, "raise MAX_WAKEUPS"),
         (["-w", "exit 3", "sleep", "0.3"], 1, "the observer (exit 3) ended with status 3"),
         (["-w", "no-such-monitor", "sleep", "0.3"], 1, "is the program installed? vmstat comes with"),
     ],

@@ -193,8 +193,8 @@ def submit(fleet: GuestFleet) -> int:
 
 
 def test_every_trial_is_counted_once_whatever_fails(fleet: GuestFleet, tmp_path: Path) -> None:
-    # Before it has a trial: the guests' speeds differ, and a full disk shows only where trials are left. None of
-    # its six is counted before there is room again, so that some are left for what else fails.
+    # Before it has a trial: the guests' speeds differ, and a full disk shows only where trials are left. None
+    # of its six is counted before there is room again, so that some are left for what else fails.
     said = fleet.guests["guest-3"].check(FILL)
     fleet.tell(f"the disk of guest-3 is full: {said.strip()}")
     experiment = submit(fleet)

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import tarfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +101,9 @@ def machine(tmp_path: Path, whole_machine: None) -> Iterator[Machine]:  # noqa: 
     planted.remove()
 
 
-def attack(folder: Path, kind: str, machine: Machine, collect: str = "") -> tuple[dict[str, Any], str, str]:
+def attack(
+    folder: Path, kind: str, machine: Machine, collect: str = "", through: Sequence[str] = ()
+) -> tuple[dict[str, Any], str, str]:
     """Run the attacks as a package; return the record and what `run.sh` printed."""
     package = folder / "package"
     package.mkdir()
@@ -146,7 +148,7 @@ def attack(folder: Path, kind: str, machine: Machine, collect: str = "") -> tupl
     spec["limits"].update(run_timeout_s=300.0, output_bytes=1 << 20, world_bytes=0)
     (folder / "spec.json").write_text(json.dumps(spec))
     done = subprocess.run(
-        [find_worker(), "run-trial", folder / "spec.json"],
+        [*through, find_worker(), "run-trial", folder / "spec.json"],
         env={**os.environ, "DATAMILL_STATE_DIR": str(folder / "state/host")},
         capture_output=True,
         text=True,
@@ -209,8 +211,12 @@ def test_the_worker_collects_no_file_of_the_host_for_a_package(
 
 
 def test_nothing_of_an_attack_is_left_on_the_machine(tmp_path: Path, machine: Machine) -> None:
-    before = Path("/proc/self/mountinfo").read_text()
-    attack(tmp_path, "confined", machine)
-    assert Path("/proc/self/mountinfo").read_text() == before
+    # On the mounts of this moment: others make and take away some of the machine's meanwhile.
+    look = f"cat /proc/self/mountinfo >{tmp_path}/"
+    through = ["unshare", "--mount", "sh", "-c", f'{look}before; "$@"; {look}after', "sh"]
+    attack(tmp_path, "confined", machine, through=through)
+    before = (tmp_path / "before").read_text()
+    assert str(machine.alias) in before
+    assert (tmp_path / "after").read_text() == before
     assert "package_attacks" not in subprocess.run(["ps", "ax"], capture_output=True, text=True).stdout
     assert not (tmp_path / "scratch").exists()

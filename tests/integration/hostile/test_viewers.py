@@ -233,12 +233,15 @@ def test_pages_are_told_that_something_happened_and_not_all_of_it() -> None:
 
 
 @pytest.mark.usefixtures("memory_database", "quick")
-def test_a_place_beyond_everything_that_happened_is_the_latest() -> None:
+def test_a_place_beyond_everything_that_happened_is_the_latest(monkeypatch: pytest.MonkeyPatch) -> None:
     number = begin()
+    counted = Counted(monkeypatch)
 
     async def look_on() -> bytes:
         viewer = asyncio.create_task(read_all(number, parse_cursor(f"{10**18}.{10**18}")))
-        await asyncio.sleep(0.1)
+        async with asyncio.timeout(60):
+            while counted.looks < 2:
+                await asyncio.sleep(0.01)
         await sync_to_async(end)(number)
         return await viewer
 
