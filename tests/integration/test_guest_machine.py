@@ -21,7 +21,7 @@ REPLACE_THEM_UNFLUSHED = (
 )
 
 
-#: By itself the guest flushes what it holds every few seconds, and a busy machine takes longer to cut its power.
+#: By itself the guest flushes what it holds every few seconds, and a busy machine cuts its power later.
 HOLD_WRITES = "mount -o remount,commit=3600 /var; echo 0 >/proc/sys/vm/dirty_writeback_centisecs"
 
 
