@@ -321,3 +321,16 @@ def test_quantiles_of_a_nested_bundle_are_judged_by_builds_and_say_so(
     with pytest.raises(SystemExit):
         main([*ask_quantiles, "--errors", "nid"])
     assert "if those of one build resemble each other" in " ".join(capsys.readouterr().out.split())
+
+
+def test_tables_alone_come_as_a_paper_or_another_program_wants_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write(plant(versions=("1.0", "1.1")), tmp_path)
+    shown = {form: run(capsys, file, "--to", form)[1] for form in ("markdown", "latex", "csv")}
+    assert "| version | builds |" in shown["markdown"]
+    assert shown["latex"].count("\\begin{tabular}") == 3
+    assert "group,level,SD" in shown["csv"]
+    status, _, err = run(capsys, file, "--to", "csv", "--json")
+    assert status == 2
+    assert "--json and --to ask for two outputs" in err

@@ -21,10 +21,10 @@ from datamill.analysis.distribution.variability_intervals import (
 from datamill.analysis.groups.means.variance_tests import compare_brown_forsythe
 from datamill.analysis.groups.records import Group
 from datamill.analysis.model_data.cells import Factor, gather_cells
-from datamill.report.tests.text import ResponseNotes
+from datamill.report.tests.statement import ResponseNotes
 from datamill.report.variability.figures import draw_variability
 from datamill.report.variability.json import format_variability_json
-from datamill.report.variability.text import format_variability
+from datamill.report.variability.statement import format_variability
 
 NOTES = ResponseNotes("latency", "s")
 

@@ -25,11 +25,12 @@ from datamill.report.anova.answer import choose_largest_change, state_answer, wo
 from datamill.report.anova.diagnosis import diagnose_model
 from datamill.report.anova.figures import draw_diagnostics, draw_effect_shares
 from datamill.report.anova.json import format_anova_json
-from datamill.report.anova.text import format_anova
+from datamill.report.anova.statement import state_anova
 from datamill.report.changes.figure import draw_change
 from datamill.report.figures.figure import Figure
 from datamill.report.quantiles.figures import draw_effects_by_quantile
 from datamill.report.quantiles.warnings import list_quantile_warnings
+from datamill.report.tables.statement import Part
 from datamill.verbs.analyses.level_changes import compare_levels
 from datamill.verbs.analyses.records import Analysis, Asked, build_question
 from datamill.verbs.inputs.arguments import check_choice, take_alpha, take_confidence
@@ -78,16 +79,9 @@ class Anova(Analysis):
         """Levels of the factors."""
         return tuple((factor.name, factor.levels) for factor in self.observations.cells.factors)
 
-    def text(self) -> str:
-        """Means by level, then the table as in the papers."""
-        return self._format(verbose=False)
-
-    def full_text(self) -> str:
-        """The same, and half-changes as shares of the mean."""
-        return self._format(verbose=True)
-
-    def _format(self, *, verbose: bool) -> str:
-        return format_anova(
+    def statement(self, *, verbose: bool = False) -> tuple[Part, ...]:
+        """Means by level, then the table as in the papers; `verbose`: half-changes as shares of the mean."""
+        return state_anova(
             self.observations,
             self.model,
             self.checks,

@@ -22,9 +22,10 @@ from datamill.experiment.records import Direction
 from datamill.report.compare.answer import is_worse_than_threshold, state_answer
 from datamill.report.compare.history_figure import draw_history
 from datamill.report.compare.json import format_comparison_json
-from datamill.report.compare.text import format_comparison, list_warnings
+from datamill.report.compare.statement import list_warnings, state_comparison
 from datamill.report.compare.version_figure import draw_changes
 from datamill.report.figures.figure import Figure
+from datamill.report.tables.statement import Part
 from datamill.verbs.analyses.records import Analysis
 from datamill.verbs.inputs.arguments import (
     check_choice,
@@ -91,16 +92,9 @@ class Compare(Analysis):
         """Levels of the factors."""
         return (("version", tuple(mean.version for mean in self.comparison.means)),)
 
-    def text(self) -> str:
-        """The verdicts, then every mean and every difference."""
-        return self._format(verbose=False)
-
-    def full_text(self) -> str:
-        """The same, and what the paper's rule says."""
-        return self._format(verbose=True)
-
-    def _format(self, *, verbose: bool) -> str:
-        return format_comparison(
+    def statement(self, *, verbose: bool = False) -> tuple[Part, ...]:
+        """The verdicts, then every mean and every difference; `verbose`: what the paper's rule says."""
+        return state_comparison(
             self.comparison,
             self.history,
             self.notes,

@@ -13,8 +13,9 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.suggestions import suggest_name
 from datamill.report.figures.figure import Figure
 from datamill.report.plan.alarms_json import format_alarms_json
-from datamill.report.plan.alarms_text import explain_alarms, format_alarms, phrase_alarms
+from datamill.report.plan.alarms_statement import explain_alarms, phrase_alarms, state_alarms
 from datamill.report.plan.figures import draw_alarms
+from datamill.report.tables.statement import Part
 from datamill.report.words.numbers import finish_sentence
 from datamill.verbs.analyses.records import Analysis
 from datamill.verbs.inputs.arguments import take_confidence, take_name, take_seed, take_whole
@@ -43,13 +44,9 @@ class FalseAlarmStudy(Analysis):
         """What limits the answer."""
         return self.alarms.warnings
 
-    def text(self) -> str:
-        """The table by the number of builds."""
-        return format_alarms(self.alarms)
-
-    def full_text(self) -> str:
-        """The same, with the paper's equations."""
-        return format_alarms(self.alarms, verbose=True)
+    def statement(self, *, verbose: bool = False) -> tuple[Part, ...]:
+        """The table by the number of builds; `verbose`: the paper's equations."""
+        return state_alarms(self.alarms, verbose=verbose)
 
     def numbers_json(self) -> str:
         """The same with every digit."""

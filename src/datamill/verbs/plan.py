@@ -18,7 +18,8 @@ from datamill.experiment.errors import InputError
 from datamill.report.figures.figure import Figure
 from datamill.report.plan.figures import draw_widths
 from datamill.report.plan.json import format_plan_json
-from datamill.report.plan.text import PlanNotes, format_plan, phrase_plan
+from datamill.report.plan.statement import PlanNotes, phrase_plan, state_plan
+from datamill.report.tables.statement import Part
 from datamill.results.bundles.bundle import open_bundle
 from datamill.results.judgement.costs import RepetitionCosts, measure_costs
 from datamill.results.judgement.replication_warnings import find_identical_builds
@@ -65,13 +66,9 @@ class RepetitionPlan(Analysis):
         """What limits the plan."""
         return self.plan.warnings
 
-    def text(self) -> str:
-        """The plan, its alternatives, and lines for an experiment file."""
-        return format_plan(self.notes, self.plan)
-
-    def full_text(self) -> str:
-        """The same, with the paper's symbols and optimum."""
-        return format_plan(self.notes, self.plan, verbose=True)
+    def statement(self, *, verbose: bool = False) -> tuple[Part, ...]:
+        """The plan, its alternatives, and lines to paste; `verbose`: the paper's symbols and optimum."""
+        return state_plan(self.notes, self.plan, verbose=verbose)
 
     def numbers_json(self) -> str:
         """The same with every digit."""

@@ -20,8 +20,9 @@ from datamill.report.figures.figure import Figure
 from datamill.report.quantiles.answer import state_quantiles
 from datamill.report.quantiles.figures import draw_effects_by_quantile
 from datamill.report.quantiles.json import format_quantiles_json
-from datamill.report.quantiles.text import format_quantiles
+from datamill.report.quantiles.statement import state_quantile_model
 from datamill.report.quantiles.warnings import list_quantile_warnings
+from datamill.report.tables.statement import Part
 from datamill.results.tables.row_validity import is_tidy
 from datamill.results.tables.table_batches import count_combinations, is_large_table, iterate_cells
 from datamill.verbs.analyses.records import Analysis, Asked, build_question
@@ -77,9 +78,9 @@ class Quantiles(Analysis):
         """Levels of the factors."""
         return tuple((factor.name, factor.levels) for factor in self.model.factors)
 
-    def text(self) -> str:
+    def statement(self, *, verbose: bool = False) -> tuple[Part, ...]:  # noqa: ARG002
         """Effects by quantile, and the table of ASPLOS 2013 (Table 4)."""
-        return format_quantiles(self.observations, self.model)
+        return state_quantile_model(self.observations, self.model)
 
     def numbers_json(self) -> str:
         """Every quantile with every digit."""

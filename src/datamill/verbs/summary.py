@@ -13,8 +13,9 @@ from datamill.analysis.model_data.cells import Cells
 from datamill.report.figures.figure import Figure
 from datamill.report.summary.figures import draw_boxes, draw_ecdf, draw_histogram
 from datamill.report.summary.json import format_summary_json
-from datamill.report.summary.text import choose_summary_scale, format_summary, phrase_summary
-from datamill.report.tests.text import ResponseNotes
+from datamill.report.summary.statement import choose_summary_scale, phrase_summary, state_summary
+from datamill.report.tables.statement import Part
+from datamill.report.tests.statement import ResponseNotes
 from datamill.verbs.analyses.notes import describe_response
 from datamill.verbs.analyses.records import Analysis, Asked, build_groups_question, refuse_covariates
 from datamill.verbs.inputs.arguments import check_choice, take_confidence
@@ -52,9 +53,9 @@ class Summary(Analysis):
         """Levels of the factors."""
         return tuple((factor.name, factor.levels) for factor in self.cells.factors)
 
-    def text(self) -> str:
+    def statement(self, *, verbose: bool = False) -> tuple[Part, ...]:  # noqa: ARG002
         """The table of five numbers."""
-        return format_summary(self.notes, self.summary)
+        return state_summary(self.notes, self.summary)
 
     def numbers_json(self) -> str:
         """The same with every digit."""

@@ -13,14 +13,15 @@ from datamill.analysis.groups.logarithms import find_transform, speak_of_ratios
 from datamill.analysis.groups.records import Aspect, Assumption, GroupComparison, Stratum
 from datamill.analysis.groups.splitting import find_factor, split_groups
 from datamill.report.figures.figure import Figure
+from datamill.report.tables.statement import Part
 from datamill.report.tests.figures import draw_comparison
 from datamill.report.tests.json import format_tests_json
-from datamill.report.tests.text import (
+from datamill.report.tests.statement import (
     ResponseNotes,
     choose_response_scale,
     collect_warnings,
-    format_tests,
     phrase_answer,
+    state_tests,
 )
 from datamill.verbs.analyses.notes import describe_response
 from datamill.verbs.analyses.records import Analysis, Asked, build_groups_question, refuse_covariates
@@ -63,9 +64,9 @@ class Tests(Analysis):
         names = dict.fromkeys(name for pair in pairs for name in (pair.first, pair.second))
         return ((self.comparison.factor, tuple(names)),)
 
-    def text(self) -> str:
+    def statement(self, *, verbose: bool = False) -> tuple[Part, ...]:  # noqa: ARG002
         """The answer, then every comparison."""
-        return format_tests(self.notes, self.comparison)
+        return state_tests(self.notes, self.comparison)
 
     def numbers_json(self) -> str:
         """Every comparison with every digit."""

@@ -17,15 +17,16 @@ from datamill.analysis.model_data.cells import Factor
 from datamill.analysis.model_data.observations import Observations
 from datamill.experiment.errors import InputError
 from datamill.report.figures.figure import Figure
-from datamill.report.tests.text import ResponseNotes
+from datamill.report.tables.statement import Part
+from datamill.report.tests.statement import ResponseNotes
 from datamill.report.variability.figures import draw_variability, draw_windows
 from datamill.report.variability.json import format_variability_json, format_windows_json
-from datamill.report.variability.text import (
+from datamill.report.variability.statement import (
     collect_warnings,
-    format_variability,
-    format_windows,
     phrase_association,
     phrase_variability,
+    state_variability,
+    state_windows,
 )
 from datamill.verbs.analyses.notes import describe_response
 from datamill.verbs.analyses.records import Analysis, Asked, build_groups_question, refuse_covariates
@@ -68,9 +69,9 @@ class Variability(Analysis):
         """Levels of the factors."""
         return tuple((factor.name, factor.levels) for factor in self.factors)
 
-    def text(self) -> str:
+    def statement(self, *, verbose: bool = False) -> tuple[Part, ...]:  # noqa: ARG002
         """The table of design points."""
-        return format_variability(self.notes, self.points, self.by_factor)
+        return state_variability(self.notes, self.points, self.by_factor)
 
     def numbers_json(self) -> str:
         """The same with every digit."""
@@ -107,9 +108,9 @@ class Windows(Analysis):
         """What limits the answer."""
         return self.windows.warnings
 
-    def text(self) -> str:
+    def statement(self, *, verbose: bool = False) -> tuple[Part, ...]:  # noqa: ARG002
         """The table of counts."""
-        return format_windows(self.notes, self.windows)
+        return state_windows(self.notes, self.windows)
 
     def numbers_json(self) -> str:
         """Every window with every digit."""

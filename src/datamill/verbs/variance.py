@@ -10,10 +10,11 @@ from typing import Any, Unpack, get_args
 from datamill.analysis.random_effects.variance import VarianceMethod
 from datamill.analysis.versions.variances import VersionVariances, analyze_version
 from datamill.report.figures.figure import Figure
+from datamill.report.tables.statement import Part
 from datamill.report.variance.answer import choose_variance_scale, phrase_variances
 from datamill.report.variance.figures import draw_builds, draw_shares
 from datamill.report.variance.json import format_variances_json
-from datamill.report.variance.text import collect_variance_warnings, format_variances
+from datamill.report.variance.statement import collect_variance_warnings, state_variances
 from datamill.verbs.analyses.records import Analysis
 from datamill.verbs.inputs.arguments import check_choice, take_confidence, take_seed
 from datamill.verbs.inputs.data import locate_errors
@@ -52,13 +53,9 @@ class Variances(Analysis):
         """Levels of the factors."""
         return (("version", tuple(item.nested.version for item in self.versions)),)
 
-    def text(self) -> str:
-        """Means, variances by level, and the impact factor of builds."""
-        return format_variances(self.versions, self.excluded, self.notes, self.put_aside)
-
-    def full_text(self) -> str:
-        """The same, with the paper's interval and mean squares."""
-        return format_variances(self.versions, self.excluded, self.notes, self.put_aside, verbose=True)
+    def statement(self, *, verbose: bool = False) -> tuple[Part, ...]:
+        """Means, variances by level, impact of builds; `verbose`: the paper's interval and squares."""
+        return state_variances(self.versions, self.excluded, self.notes, self.put_aside, verbose=verbose)
 
     def numbers_json(self) -> str:
         """The same with every digit."""

@@ -14,14 +14,15 @@ from datamill.cli.analyze.quantiles import parse_quantiles
 from datamill.cli.verbs import DataArgument
 from datamill.experiment.errors import InputError
 from datamill.report.tables.markup import format_latex, format_markdown
-from datamill.report.tables.point_table import PrintedTable, show_rows, summarize_points
+from datamill.report.tables.point_table import show_rows, summarize_points
+from datamill.report.tables.table import Table
 from datamill.results.bundles.bundle import open_bundle, replace_file
 from datamill.results.exporting.benchfmt import format_benchfmt, list_level_columns
 from datamill.results.exporting.types import refuse_unspoken_types, restore_plain_types, restore_tidy_types
 from datamill.results.tables.row_validity import is_tidy
 from datamill.results.tables.table_files import is_text_table, read_table_file
 
-_MARKUP: dict[str, Callable[[PrintedTable], str]] = {"latex": format_latex, "markdown": format_markdown}
+_MARKUP: dict[str, Callable[[Table], str]] = {"latex": format_latex, "markdown": format_markdown}
 
 
 @click.command(short_help="Write a bundle or table for another tool or a paper.")
@@ -161,7 +162,7 @@ def _choose_responses(
 
 def _summarize(
     table: pl.DataFrame, confidence: float, quantiles: Sequence[float], source: str
-) -> list[PrintedTable]:
+) -> list[Table]:
     """A table of means, and of quantiles where these are wanted, for each response that has a valid row."""
     usable = table.filter("valid")["response"].unique(maintain_order=True).to_list()
     if not usable:

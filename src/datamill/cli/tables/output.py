@@ -17,19 +17,26 @@ from datamill.report.figures.figure import (
     title_chart,
     write_figure,
 )
+from datamill.report.tables.markup import RENDERERS, TableForm
 from datamill.report.words.short_names import use_short_names
 from datamill.verbs.analyses.records import Analysis
 
 #: Where a call keeps whether everything is to be printed.
 _VERBOSE = "datamill.verbose"
+#: Where a call keeps the form that its tables are to have.
+_FORM = "datamill.form"
 
 
 def _keep_verbose(context: click.Context, _option: click.Parameter, given: bool) -> None:
     context.meta[_VERBOSE] = given
 
 
+def _keep_form(context: click.Context, _option: click.Parameter, given: TableForm | None) -> None:
+    context.meta[_FORM] = given
+
+
 def output_options(figure_help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add `--figure`, `--html` and `--json`; the verb gets `figure_file`, `html_file` and `as_json`."""
+    """Add the options of outputs; the verb gets `figure_file`, `html_file` and `as_json`."""
     options = [
         click.option(
             "--figure",
@@ -47,6 +54,13 @@ def output_options(figure_help: str) -> Callable[[Callable[..., None]], Callable
             "but itself.",
         ),
         click.option("--json", "as_json", is_flag=True, help="Print JSON with every digit."),
+        click.option(
+            "--to",
+            type=click.Choice(list(RENDERERS)),
+            expose_value=False,
+            callback=_keep_form,
+            help="Print the tables alone, for a paper or another program.",
+        ),
         click.option(
             "--verbose",
             is_flag=True,
@@ -87,7 +101,13 @@ def put_out(
     as_json: bool,
     draw: Callable[[], Figure] | None = None,
 ) -> None:
-    """Write the figure (the first of the analysis, unless `draw` makes another) and the page, and print."""
+    """Write the figure (the first of the analysis, unless `draw` makes another) and the page, and print.
+
+    Raises:
+        InputError: JSON and tables are asked for at once, or as `Analysis.tables`.
+    """
+    if as_json and click.get_current_context().meta.get(_FORM) is not None:
+        raise InputError("--json and --to ask for two outputs", remedy="Leave one of them out.")
     if figure_file is not None:
         with use_short_names(analysis.label_groups()):
             figure = shorten_figure(draw() if draw is not None else _choose_figure(analysis))
@@ -97,8 +117,12 @@ def put_out(
     working = click.get_current_context().meta.get(KEY)
     if working is not None:
         working.stop()
-    verbose = bool(click.get_current_context().meta.get(_VERBOSE))
-    click.echo(analysis.json() if as_json else analysis.show(verbose=verbose))
+    meta = click.get_current_context().meta
+    form: TableForm | None = meta.get(_FORM)
+    if form is not None:
+        click.echo(analysis.tables(form), nl=False)
+    else:
+        click.echo(analysis.json() if as_json else analysis.show(verbose=bool(meta.get(_VERBOSE))))
 
 
 def _choose_figure(analysis: Analysis) -> Figure:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from datamill.analysis.quantile.records import QuantileModel
 from datamill.analysis.records import AssumptionChecks, BlockGain, EffectShare, Interval, LinearModel
-from datamill.report.tables.layout import wrap
+from datamill.report.tables.statement import Heading, Paragraph, Part, list_paragraphs
+from datamill.report.tables.table import Layout, build_table
 from datamill.report.words.numbers import (
     count_decimals,
     count_mantissa_decimals,
@@ -16,6 +17,7 @@ from datamill.report.words.numbers import (
     name_confidence,
     name_quantile,
 )
+from datamill.report.words.short_names import apply_short_names
 
 #: Combinations of levels that an interaction shows in the table of shares; of more, the largest.
 _MOST_COMBINATIONS = 6
@@ -44,12 +46,12 @@ def name_share(share: EffectShare) -> str:
     return share.term if not share.levels else f"{share.term} ({', '.join(share.levels)})"
 
 
-def format_shares(model: LinearModel) -> list[str]:
+def state_shares(model: LinearModel) -> list[Part]:
     """Effects in percent of the mean with one standard error, and p adjusted for the number of terms."""
     shares = choose_shares(model)
     tests = {row.term.name: row for row in model.effects_of_interest}
     if not shares:
-        return wrap(
+        return list_paragraphs(
             "Effects are not shown as shares of the mean: of a transformed response they would depend on its "
             "unit."
             if model.transform
@@ -59,36 +61,34 @@ def format_shares(model: LinearModel) -> list[str]:
         )
     smallest = min((share.standard_error for share in shares if share.standard_error > 0), default=0.0)
     names = [name_share(share) for share in shares]
-    room = min(56, max(len("Effect"), *(len(name) for name in names)))
-    lines = [
-        "Half-changes as shares of the mean, with one standard error:",
-        "(half the change from low to high level; of more levels, each one's distance from their mean)",
-        f"  {'Effect'.ljust(room)}{'Share':>13}{'Std. error':>13}{'p (Holm)':>12}",
-    ]
+    room = min(56, max(len("Effect"), *(len(apply_short_names(name)) for name in names)))
+    rows = []
     shown = ""
     for name, share in zip(names, shares, strict=True):
         adjusted = tests[share.term].p_holm
         tail = "" if share.term == shown else "-" if adjusted is None else _format_tail(adjusted)
         shown = share.term
-        head = [f"  {name}"] if len(name) > room else []
-        label = "" if head else name
-        lines += head
-        lines.append(
-            f"  {label.ljust(room)}{_spell_plainly(share.percent, smallest):>12}%"
-            f"{_spell_plainly(share.standard_error, smallest):>12}%"
-            f"{tail:>12}".rstrip()
-        )
+        percents = (_spell_plainly(value, smallest) for value in (share.percent, share.standard_error))
+        rows.append((name, *(f"{percent}%" for percent in percents), tail))
+    layout = Layout((13, 13, 12), room, rule=None, margin="  ")
+    parts: list[Part] = [
+        Heading("Half-changes as shares of the mean, with one standard error:"),
+        Paragraph(
+            "(half the change from low to high level; of more levels, each one's distance from their mean)"
+        ),
+        build_table(("Effect", "Share", "Std. error", "p (Holm)"), rows, layout=layout),
+    ]
     count = len(tests)
     if count > 1:
-        lines += wrap(
+        text = (
             f"p (Holm) is adjusted for the {count} terms that are tested at once; the p-values in the table "
-            "above are of each term by itself.",
-            "  ",
+            "above are of each term by itself."
         )
-    return lines
+        parts.append(Paragraph(text, "  "))
+    return parts
 
 
-def format_holm(model: LinearModel) -> list[str]:
+def state_holm(model: LinearModel) -> list[Part]:
     """P-values adjusted for the number of terms, the smallest first; nothing where there is one term."""
     tested = [(row.p_holm, row.term.name) for row in model.effects_of_interest if row.p_holm is not None]
     if len(tested) < 2:
@@ -96,7 +96,7 @@ def format_holm(model: LinearModel) -> list[str]:
     shown = sorted(tested)[:_MOST_ADJUSTED]
     named = ", ".join(f"{name} {_format_tail(p)}" for p, name in shown)
     rest = f" and {len(tested) - len(shown)} more" if len(tested) > len(shown) else ""
-    return wrap(f"p adjusted for the {len(tested)} terms (Holm): {named}{rest}.", "  ")
+    return [Paragraph(f"p adjusted for the {len(tested)} terms (Holm): {named}{rest}.", "  ")]
 
 
 def format_square(value: float) -> str:
@@ -109,14 +109,15 @@ def format_square(value: float) -> str:
     return format_fixed(value, 5 - power if power < 0 else min(6, 8 - power))
 
 
-def format_blocks(gain: BlockGain | None, alpha: float, unit: str = "") -> list[str]:
+def state_blocks(gain: BlockGain | None, alpha: float, unit: str = "") -> list[Part]:
     """What the blocks gained, in words; `unit` is that of squares."""
     unit = f" {unit}" if unit else ""
     if gain is None:
         return []
     names = " and ".join(gain.blocks)
     if gain.efficiency is None:
-        return wrap(f"Blocks ({names}) are no effects of interest; there is no error to judge them by.", "  ")
+        text = f"Blocks ({names}) are no effects of interest; there is no error to judge them by."
+        return [Paragraph(text, "  ")]
     found = (
         f"Blocks ({names}) are no effects of interest: sum of squares {format_square(gain.sum_sq)}{unit} on "
         f"{gain.df} df after all other terms (p {_say(gain.p)})."
@@ -129,7 +130,7 @@ def format_blocks(gain: BlockGain | None, alpha: float, unit: str = "") -> list[
         )
     elif gain.p is not None and gain.p >= alpha:
         found += " Blocking gained nothing here, and cost little: these conditions hardly differ."
-    return wrap(found, "  ")
+    return [Paragraph(found, "  ")]
 
 
 def _say(p: float | None) -> str:
@@ -137,33 +138,33 @@ def _say(p: float | None) -> str:
     return text if text.startswith(("<", "no")) else f"= {text}"
 
 
-def format_checks(checks: AssumptionChecks) -> list[str]:
+def state_checks(checks: AssumptionChecks) -> list[Part]:
     """One line an assumption: how it fares, in words, and by which test."""
     if not checks.checks:
         return []
-    lines = ["Assumptions of the linear model:"]
+    parts: list[Part] = [Heading("Assumptions of the linear model:")]
     for check in checks.checks:
         sign = _SIGNS[check.state]
         text = f"  {sign:<9}{check.assumption}: {check.words}"
         if check.advice:
             text += f". {check.advice.rstrip('.')}"
-        lines += wrap(f"{text} ({check.method}: p {_say(check.p)}).", " " * 11)
+        parts.append(Paragraph(f"{text} ({check.method}: p {_say(check.p)}).", " " * 11))
     if checks.shape is not None:
-        lines += wrap(
+        text = (
             f"  {'':<9}residuals: skewness {checks.shape.skewness:.3g}, excess kurtosis "
             f"{checks.shape.excess_kurtosis:.3g}, correlation with normal scores "
-            f"{checks.shape.normal_correlation:.4f}.",
-            " " * 11,
+            f"{checks.shape.normal_correlation:.4f}."
         )
+        parts.append(Paragraph(text, " " * 11))
     if checks.influential is not None:
         sign = _SIGNS["failed" if checks.influential.influential else "held"]
-        lines += wrap(f"  {sign:<9}single observations: {checks.influential.words}.", " " * 11)
-    return [*lines, *wrap(f"=> {checks.advice}", "   ")] if checks.advice else lines
+        parts.append(Paragraph(f"  {sign:<9}single observations: {checks.influential.words}.", " " * 11))
+    return [*parts, Paragraph(f"=> {checks.advice}", "   ")] if checks.advice else parts
 
 
-def format_quantiles(
+def state_quantiles_beside(
     model: LinearModel, quantiles: QuantileModel, checks: AssumptionChecks, warnings: Sequence[str]
-) -> list[str]:
+) -> list[Part]:
     """Effects on the mean beside those on quantiles, with intervals, and which to trust.
 
     `warnings` limit the quantiles; those that the linear model has as well are not said again.
@@ -184,34 +185,36 @@ def format_quantiles(
         names = [name for name in names if name == "(mean)" or terms[name] in told]
     cells = [[_format_interval(column.get(name)) for column in columns] for name in names]
     labels = ["(overall)" if name == "(mean)" else name for name in names]
-    room = max(len("Effect on"), *(len(label) for label in labels))
+    room = max(len("Effect on"), *(len(apply_short_names(label)) for label in labels))
     widths = [max(len(row[at]) for row in [heads, *cells]) + 2 for at in range(len(heads))]
-    lines = [
-        f"Effects on the mean and on quantiles, with {name_confidence(quantiles.confidence)} intervals:",
-        "(coefficients: half the change from low to high level; a covariate's slope)",
-        "  " + "Effect on".ljust(room) + "".join(h.rjust(w) for h, w in zip(heads, widths, strict=True)),
+    layout = Layout(tuple(widths), room, rule=None, margin="  ")
+    rows = [(label, *row) for label, row in zip(labels, cells, strict=True)]
+    parts: list[Part] = [
+        Heading(
+            f"Effects on the mean and on quantiles, with {name_confidence(quantiles.confidence)} intervals:"
+        ),
+        Paragraph("(coefficients: half the change from low to high level; a covariate's slope)"),
+        build_table(("Effect on", *heads), rows, layout=layout),
     ]
     left_out = len(model.coefficients) + 1 - len(names) - sum(c.term in blocks for c in model.coefficients)
-    for label, row in zip(labels, cells, strict=True):
-        lines.append("  " + label.ljust(room) + "".join(c.rjust(w) for c, w in zip(row, widths, strict=True)))
     if left_out:
-        lines += wrap(
+        text = (
             f"Left out: {left_out} coefficients of terms that neither mean nor quantiles tell from zero "
-            f"(Holm p < {model.alpha:g}); --json has them.",
-            "  ",
+            f"(Holm p < {model.alpha:g}); --json has them."
         )
+        parts.append(Paragraph(text, "  "))
     trust = {
         "neither": checks.advice,
         "quantiles": "Trust the columns of the quantiles; the mean's intervals and p-values are approximate.",
         "both": "Both are sound: the mean is for totals, the quantiles for the usual trial and slow ones.",
         "means": "The mean's column stands; the quantiles show where in the distribution the effects lie.",
     }[checks.trust]
-    lines += wrap(f"=> {trust}", "   ")
-    lines += wrap(f"Method of the quantiles: {quantiles.method}.", "  ")
+    parts.append(Paragraph(f"=> {trust}", "   "))
+    parts.append(Paragraph(f"Method of the quantiles: {quantiles.method}.", "  "))
     for warning in warnings:
         if warning not in model.warnings:
-            lines += wrap(f"Warning: {warning.rstrip('.')}.", "  ")
-    return lines
+            parts.append(Paragraph(f"Warning: {warning.rstrip('.')}.", "  "))
+    return parts
 
 
 def _list_terms_told(model: LinearModel, quantiles: QuantileModel) -> set[str]:
@@ -245,20 +248,15 @@ def _format_tail(p: float) -> str:
     return "<1e-300" if p < 1e-300 else f"{p:.3g}"
 
 
-def format_reduced(model: LinearModel, lay_out_square: Sequence[str]) -> list[str]:
-    """The reduced table of thesis 2015, Table 4.2: mean squares and p-values, `lay_out_square` the former."""
+def state_reduced(model: LinearModel, squares: Sequence[str]) -> list[Part]:
+    """The reduced table of thesis 2015, Table 4.2: mean squares (`squares`, the error last) and p."""
     names = [f"{row.term.name} (block)" if row.block else row.term.name for row in model.terms]
     room = max(len("Residuals"), *(len(name) for name in names))
-    lines = [f"{'Factor'.ljust(room)}{'Mean Sq.':>14}{'p-value':>12}", "-" * (room + 26)]
-    for name, square, row in zip(names, lay_out_square, model.terms, strict=False):
-        tail = "-" if row.p is None else _format_tail(row.p)
-        lines.append(f"{name.ljust(room)}{square:>14}{tail:>12}")
-    lines.append(f"{'Residuals'.ljust(room)}{lay_out_square[-1]:>14}")
-    return [
-        *lines,
-        *wrap(
-            "All terms stay in the model: pooling those with a large p into the error would make the p of "
-            "others too small.",
-            "  ",
-        ),
-    ]
+    tails = ["-" if row.p is None else _format_tail(row.p) for row in model.terms]
+    rows = [*zip(names, squares, tails, strict=False), ("Residuals", squares[-1])]
+    text = (
+        "All terms stay in the model: pooling those with a large p into the error would make the p of "
+        "others too small."
+    )
+    layout = Layout((14, 12), room)
+    return [build_table(("Factor", "Mean Sq.", "p-value"), rows, layout=layout), Paragraph(text, "  ")]

@@ -8,16 +8,14 @@ from datamill.analysis.levels.level_changes import LevelChange
 from datamill.analysis.levels.level_means import LevelMean
 from datamill.analysis.records import Interval, PairComparison
 from datamill.report.changes.by_factor import Wording
-from datamill.report.tables.table_view import TableView
+from datamill.report.tables.table import Table, build_table
 from datamill.report.words.numbers import count_decimals, format_count, format_fixed, format_signed
 
 #: From this ratio on a change is told in times rather than in percent.
 _IN_TIMES = 10.0
 
 
-def tabulate_changes(
-    means: Sequence[LevelMean], changes: Sequence[LevelChange], wording: Wording
-) -> TableView:
+def tabulate_changes(means: Sequence[LevelMean], changes: Sequence[LevelChange], wording: Wording) -> Table:
     """Means in the scale's unit, and changes in percent and in the unit; `=` marks what is compared with.
 
     Rows come in the order of the means; the group (a package) has a column where there are several.
@@ -50,7 +48,7 @@ def tabulate_changes(
         "change",
         f"difference{unit}",
     )
-    return TableView(headers, tuple(rows), text_columns=3 if several else 2)
+    return build_table(headers, tuple(rows), words=3 if several else 2)
 
 
 def _spell(value: Interval, factor: float, unit: str = "", *, signed: bool = False) -> str:

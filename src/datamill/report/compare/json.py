@@ -10,7 +10,7 @@ from datamill.analysis.records import Ratio
 from datamill.analysis.versions.history import VersionHistory
 from datamill.analysis.versions.records import VersionChange, VersionComparison, VersionMean
 from datamill.report.compare.answer import judge_direction, state_answer
-from datamill.report.compare.text import list_warnings
+from datamill.report.compare.statement import list_warnings
 from datamill.report.tables.interval_json import spell_interval
 
 

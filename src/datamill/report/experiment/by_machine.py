@@ -9,7 +9,7 @@ from datamill.analysis.answer.machines import Agreement, MachineByMachine, OneMa
 from datamill.analysis.records import PairComparison
 from datamill.experiment.records import Response
 from datamill.report.records import Answer
-from datamill.report.tables.table_view import TableView
+from datamill.report.tables.table import Table, build_table
 from datamill.report.words.numbers import (
     Scale,
     choose_scale,
@@ -30,7 +30,7 @@ class MachinesView:
     """What the page shows of so many machines; `relative` says that other figures are relative to them."""
 
     sentences: tuple[str, ...]
-    table: TableView
+    table: Table
     note: str
     relative: bool
     count: int
@@ -167,7 +167,7 @@ def view_machines(
         )
     return MachinesView(
         sentences=phrase_machines(found),
-        table=TableView(headers, tuple(rows), 2),
+        table=build_table(headers, tuple(rows), 2),
         note=note,
         relative=levels is not None,
         count=len(found.machines),

@@ -11,7 +11,7 @@ from datamill.analysis.answer.response import ResponseAnalysis
 from datamill.design.records import Design
 from datamill.report.changes.mattered import list_influential_factors
 from datamill.report.experiment.answer import phrase_pair, scale_response
-from datamill.report.tables.table_view import TableView
+from datamill.report.tables.table import Table, build_table
 from datamill.report.words.numbers import format_count
 
 
@@ -71,7 +71,7 @@ def _phrase_changes(analysis: ResponseAnalysis, without: ResponseAnalysis) -> li
     return changes
 
 
-def tabulate_doubts(table: pl.DataFrame, responses: Sequence[str]) -> TableView | None:
+def tabulate_doubts(table: pl.DataFrame, responses: Sequence[str]) -> Table | None:
     """Trials by the rule that they broke, with the first example; None when no rule was broken.
 
     An attempt that another one stands in for is in no figure, and so not here.
@@ -97,4 +97,4 @@ def tabulate_doubts(table: pl.DataFrame, responses: Sequence[str]) -> TableView 
         (str(rule), f"{seen} ({trial})", format_count(int(count)))
         for rule, count, trial, seen in rules.iter_rows()
     )
-    return TableView(("rule", "first seen", "trials"), rows, text_columns=2)
+    return build_table(("rule", "first seen", "trials"), rows, words=2)

@@ -56,7 +56,7 @@ from datamill.report.quantiles.evidence import QuantileEvidence, view_quantiles
 from datamill.report.records import Answer
 from datamill.report.screening.section import ScreeningView, view_screening
 from datamill.report.stopping.section import view_stopping
-from datamill.report.tables.table_view import TableView
+from datamill.report.tables.table import Table
 from datamill.report.words.explained import WORDS
 from datamill.report.words.numbers import Scale, finish_sentence, format_count, name_confidence
 from datamill.results.bundles.trial_summary import TrialSummary
@@ -70,7 +70,7 @@ class _OtherResponse:
     name: str
     sentence: str
     boxes: Future[FigureView]
-    packages: TableView
+    packages: Table
     warnings: tuple[str, ...]
     note: str
     machines: MachinesView | None
@@ -84,13 +84,13 @@ class _Evidence:
     boxes: Future[FigureView]
     change: Future[FigureView] | None
     distributions: Future[FigureView]
-    packages: TableView
+    packages: Table
     legend: tuple[LegendEntry, ...]
     effects: tuple[Future[FigureView], ...]
     relative: bool
-    level_means: TableView | None
-    terms: TableView | None
-    anova: TableView | None
+    level_means: Table | None
+    terms: Table | None
+    anova: Table | None
     anova_method: str
     diagnosis: Diagnosis | None
     pictures: tuple[Future[FigureView], ...]
@@ -201,7 +201,7 @@ def _gather_evidence(experiment: Experiment, answering: AnsweringResponse) -> _E
     )
 
 
-def _tabulate_levels(analysis: ResponseAnalysis, scale: Scale) -> TableView | None:
+def _tabulate_levels(analysis: ResponseAnalysis, scale: Scale) -> Table | None:
     """Means by level with the changes between them, packages first."""
     of_packages = () if analysis.package_change is None else (analysis.package_change,)
     means = (*analysis.package_means, *analysis.level_means)

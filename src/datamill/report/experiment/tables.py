@@ -19,7 +19,7 @@ from datamill.experiment.records import Experiment
 from datamill.report.anova.scale import name_square
 from datamill.report.anova.sections import format_square
 from datamill.report.experiment.figures import summarize_groups
-from datamill.report.tables.table_view import TableView
+from datamill.report.tables.table import Table, build_table
 from datamill.report.words.numbers import (
     Scale,
     count_decimals,
@@ -54,7 +54,7 @@ def _spell_departure(percent: Interval | None, departure: Interval, scale: Scale
     return f"{estimate}{unit} ({low} to {high})"
 
 
-def tabulate_packages(analysis: ResponseAnalysis, scale: Scale) -> TableView:
+def tabulate_packages(analysis: ResponseAnalysis, scale: Scale) -> Table:
     """Mean with interval, and five-number summary, of each package."""
     means = {}
     if analysis.comparison is not None:
@@ -87,10 +87,10 @@ def tabulate_packages(analysis: ResponseAnalysis, scale: Scale) -> TableView:
         "median",
         "upper quartile",
     )
-    return TableView(headers, tuple(rows))
+    return build_table(headers, tuple(rows))
 
 
-def tabulate_terms(analysis: ResponseAnalysis, scale: Scale) -> TableView | None:
+def tabulate_terms(analysis: ResponseAnalysis, scale: Scale) -> Table | None:
     """Factors and interactions by share of the variation, each with its largest change between two levels.
 
     An interaction has what it adds to the separate effects of its factors, where that is largest.
@@ -125,7 +125,7 @@ def tabulate_terms(analysis: ResponseAnalysis, scale: Scale) -> TableView | None
         f"largest change ({name_confidence(model.confidence)} interval)",
         "at",
     )
-    return TableView(headers, tuple(rows), strong=tuple(strong))
+    return build_table(headers, tuple(rows), strong=tuple(strong))
 
 
 def _spell_largest(item: TermInfluence, analysis: ResponseAnalysis, scale: Scale) -> tuple[str, str]:
@@ -150,7 +150,7 @@ def _spell_largest(item: TermInfluence, analysis: ResponseAnalysis, scale: Scale
     return shown, f"{pair.package} against {pair.baseline}{who}"
 
 
-def tabulate_anova(analysis: ResponseAnalysis, scale: Scale) -> TableView | None:
+def tabulate_anova(analysis: ResponseAnalysis, scale: Scale) -> Table | None:
     """The classical analysis of variance, in the order of the model's terms; squares in the scale's unit."""
     model = analysis.model if analysis.blocked is None else analysis.blocked.model
     if model is None:
@@ -177,14 +177,14 @@ def tabulate_anova(analysis: ResponseAnalysis, scale: Scale) -> TableView | None
     rows.append(("error", *error, "", "", ""))
     rows.append(("total", format_square(model.total_ss * square), str(model.n - 1), "", "", "", ""))
     headers = ("factor", f"sum of squares{unit}", "df", f"mean square{unit}", "F", "p", "partial η²")
-    return TableView(headers, tuple(rows))
+    return build_table(headers, tuple(rows))
 
 
 def _name_term(term: Term, model: LinearModel) -> str:
     return " × ".join(model.factors[index].name for index in term.factors)
 
 
-def tabulate_trials(trials: TrialSummary) -> TableView:
+def tabulate_trials(trials: TrialSummary) -> Table:
     """Counts of trials by outcome."""
     counts = (
         ("needed" if trials.not_needed else "planned", trials.planned),
@@ -196,10 +196,10 @@ def tabulate_trials(trials: TrialSummary) -> TableView:
         ("not yet run", max(0, trials.planned - trials.ended)),
         *([("planned, not needed", trials.not_needed)] if trials.not_needed else []),
     )
-    return TableView(("outcome", "trials"), tuple((name, format_count(count)) for name, count in counts))
+    return build_table(("outcome", "trials"), tuple((name, format_count(count)) for name, count in counts))
 
 
-def tabulate_exclusions(table: pl.DataFrame, responses: Sequence[str]) -> TableView | None:
+def tabulate_exclusions(table: pl.DataFrame, responses: Sequence[str]) -> Table | None:
     """Observations left out, by response and reason, but for those put aside as planned; None without any."""
     reasons = (
         leave_out_put_aside(table)
@@ -217,7 +217,7 @@ def tabulate_exclusions(table: pl.DataFrame, responses: Sequence[str]) -> TableV
     if reasons.height > _MOST_REASONS:
         rest = int(reasons["len"][_MOST_REASONS:].sum())
         rows.append(("", f"{reasons.height - _MOST_REASONS} further reasons", format_count(rest)))
-    return TableView(("response", "reason", "observations"), tuple(rows), text_columns=2)
+    return build_table(("response", "reason", "observations"), tuple(rows), words=2)
 
 
 def list_put_aside(table: pl.DataFrame, responses: Sequence[str]) -> tuple[str, ...]:
@@ -238,7 +238,7 @@ def list_put_aside(table: pl.DataFrame, responses: Sequence[str]) -> tuple[str, 
     return tuple(f"{format_count(count)} {words}" for count, words in counts if count)
 
 
-def tabulate_factors(design: Design) -> TableView:
+def tabulate_factors(design: Design) -> Table:
     """Factors with their levels in the design and how many there were to choose from."""
     rows = tuple(
         (
@@ -250,22 +250,20 @@ def tabulate_factors(design: Design) -> TableView:
         )
         for factor in design.crossed
     )
-    return TableView(
-        ("factor", "levels", "in this experiment", "new build", "levels used"), rows, text_columns=4
-    )
+    return build_table(("factor", "levels", "in this experiment", "new build", "levels used"), rows, words=4)
 
 
-def tabulate_nuisances(design: Design) -> TableView | None:
+def tabulate_nuisances(design: Design) -> Table | None:
     """Hidden factors that were fixed or drawn, with the levels; None when there are none."""
     rows = tuple(
         (factor.name, phrase_treatment(factor, nested=design.nested))
         for factor in design.factors
         if factor.role == "nuisance"
     )
-    return TableView(("hidden factor", "in this experiment"), rows, text_columns=2) if rows else None
+    return build_table(("hidden factor", "in this experiment"), rows, words=2) if rows else None
 
 
-def tabulate_machines(trials: TrialSummary) -> TableView:
+def tabulate_machines(trials: TrialSummary) -> Table:
     """Machines that ran trials."""
     rows = tuple(
         (
@@ -279,13 +277,13 @@ def tabulate_machines(trials: TrialSummary) -> TableView:
         for machine in trials.machines
     )
     headers = ("machine", "processor", "architecture", "kernel", "cores", "memory")
-    return TableView(headers, rows, text_columns=4)
+    return build_table(headers, rows, words=4)
 
 
-def tabulate_responses(experiment: Experiment) -> TableView:
+def tabulate_responses(experiment: Experiment) -> Table:
     """Responses with unit, formula and direction."""
     rows = tuple(
         (response.name, response.unit, response.formula, f"{response.direction} is better")
         for response in experiment.responses
     )
-    return TableView(("response", "unit", "formula", "direction"), rows, text_columns=4)
+    return build_table(("response", "unit", "formula", "direction"), rows, words=4)

@@ -16,7 +16,7 @@ from datamill.analysis.versions.variances import VersionVariances
 from datamill.design.records import Design
 from datamill.experiment.records import Experiment
 from datamill.report.figures.views import FigureView, start_view
-from datamill.report.tables.table_view import TableView
+from datamill.report.tables.table import Table, build_table
 from datamill.report.variance.answer import phrase_variances, spell_percent
 from datamill.report.variance.figures import draw_builds, draw_shares
 from datamill.report.words.numbers import Scale, format_count, format_to_error, name_confidence
@@ -27,7 +27,7 @@ class UncertaintyView:
     """What the page shows of the levels of repetition."""
 
     sentences: tuple[str, ...]
-    table: TableView
+    table: Table
     figures: tuple[Future[FigureView], ...]
     method: str
 
@@ -113,7 +113,7 @@ def view_uncertainty(
     )
 
 
-def _tabulate_levels(versions: Sequence[VersionVariances], scale: Scale) -> TableView:
+def _tabulate_levels(versions: Sequence[VersionVariances], scale: Scale) -> Table:
     """Standard deviation and share of each level, one row a level of a version."""
     several = len(versions) > 1
     rows = []
@@ -138,4 +138,4 @@ def _tabulate_levels(versions: Sequence[VersionVariances], scale: Scale) -> Tabl
         f"standard deviation{unit}",
         f"share of the uncertainty ({level} interval)",
     )
-    return TableView(headers, tuple(rows), text_columns=2 if several else 1)
+    return build_table(headers, tuple(rows), words=2 if several else 1)

@@ -8,22 +8,20 @@ from dataclasses import dataclass
 from datamill.report.figures.figure import Figure
 from datamill.report.figures.views import FigureView, start_view
 from datamill.report.page.frame import fill_template
-from datamill.report.tables.table_view import TableView
+from datamill.report.tables.statement import Part
+from datamill.report.tables.text import render_text
 from datamill.report.words.explained import choose_words
 from datamill.report.words.numbers import finish_sentence
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a page: its title, sentences that lead in, figures, and tables.
-
-    A table that is a text stays as it is, in letters of one width.
-    """
+    """A part of a page: its title, sentences that lead in, figures, and what a statement says."""
 
     title: str
     sentences: tuple[str, ...] = ()
     figures: tuple[Figure, ...] = ()
-    tables: tuple[TableView | str, ...] = ()
+    parts: tuple[Part, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +29,7 @@ class _SectionView:
     title: str
     sentences: tuple[str, ...]
     views: tuple[FigureView, ...]
-    tables: tuple[TableView | str, ...]
+    parts: tuple[Part, ...]
 
 
 def render_analysis_page(
@@ -44,7 +42,7 @@ def render_analysis_page(
     drawn = [[start_view(figure) for figure in section.figures] for section in sections]
     views = [
         _SectionView(
-            section.title, section.sentences, tuple(figure.result() for figure in figures), section.tables
+            section.title, section.sentences, tuple(figure.result() for figure in figures), section.parts
         )
         for section, figures in zip(sections, drawn, strict=True)
     ]
@@ -68,8 +66,5 @@ def _list_texts(views: Sequence[_SectionView]) -> list[str]:
         texts += view.sentences
         for figure in view.views:
             texts += [figure.title, figure.caption]
-        for table in view.tables:
-            texts.append(
-                table if isinstance(table, str) else " ".join((*table.headers, *sum(table.rows, ())))
-            )
+        texts.append(render_text(view.parts))
     return texts

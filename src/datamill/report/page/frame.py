@@ -10,6 +10,9 @@ from markupsafe import Markup, escape
 
 from datamill import __version__
 from datamill.report.figures.vega_runtime import load_vega_runtime
+from datamill.report.tables.statement import Code, Heading, Paragraph
+from datamill.report.tables.table import Table
+from datamill.report.words.short_names import apply_short_names
 from datamill.report.words.term_names import spell_terms_of_design
 
 #: Short words with a hyphen, such as the level `-g`, that a browser would break behind it.
@@ -44,5 +47,8 @@ def fill_template(template: str, *, interactive: bool, **content: Any) -> str:
     )
     environment.filters["keep_whole"] = keep_whole
     environment.filters["spell_terms"] = spell_terms_of_design
+    environment.filters["shorten"] = apply_short_names
+    for kind in (Code, Heading, Paragraph, Table):
+        environment.tests[kind.__name__.lower()] = lambda part, kind=kind: isinstance(part, kind)
     runtime = load_vega_runtime() if interactive else ""
     return environment.get_template(template).render(version=__version__, runtime=runtime, **content)

@@ -13,7 +13,7 @@ from datamill.analysis.versions.false_alarms import FalseAlarms
 from datamill.experiment.errors import InputError
 from datamill.report.figures.charts import choose_dash, choose_mark
 from datamill.report.figures.figure import INK, Figure
-from datamill.report.plan.text import PlanNotes
+from datamill.report.plan.statement import PlanNotes
 from datamill.report.words.numbers import Scale, choose_scale, name_confidence
 
 _TIMES = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"), (1e-3, "milliseconds"))

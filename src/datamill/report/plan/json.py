@@ -8,7 +8,7 @@ from typing import Any
 
 from datamill.analysis.random_effects.records import LEVELS
 from datamill.analysis.repetition.records import Plan, PlannedRepetition
-from datamill.report.plan.text import PlanNotes, list_replication
+from datamill.report.plan.statement import PlanNotes, list_replication
 
 
 def format_plan_json(notes: PlanNotes, plan: Plan) -> str:

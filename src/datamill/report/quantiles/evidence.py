@@ -18,7 +18,7 @@ from datamill.report.quantiles.answer import (
 )
 from datamill.report.quantiles.figures import draw_effects_by_quantile
 from datamill.report.quantiles.warnings import list_quantile_warnings
-from datamill.report.tables.table_view import TableView
+from datamill.report.tables.table import Table, build_table
 from datamill.report.words.numbers import (
     Scale,
     count_decimals,
@@ -41,7 +41,7 @@ class QuantileEvidence:
     sentences: tuple[str, ...]
     figure: Figure
     quantile: float
-    table: TableView
+    table: Table
     notes: tuple[str, ...]
 
 
@@ -85,7 +85,7 @@ def _describe_detection(model: QuantileModel) -> str:
     )
 
 
-def tabulate_fit(observations: Observations, model: QuantileModel, fit: QuantileFit, unit: str) -> TableView:
+def tabulate_fit(observations: Observations, model: QuantileModel, fit: QuantileFit, unit: str) -> Table:
     """Effects on one quantile with interval and p, as ASPLOS 2013, Table 4."""
     scale = choose_model_scale(model, unit or observations.unit)
     shown = f" ({scale.unit})" if scale.unit else ""
@@ -118,7 +118,7 @@ def tabulate_fit(observations: Observations, model: QuantileModel, fit: Quantile
         rows = [*rows[:_MOST_ROWS], (f"{rest} further rows: datamill analyze quantiles", "", "", "")]
         strong = [index for index in strong if index < _MOST_ROWS]
     headers = ("factor", f"effect{shown}", f"{name_confidence(model.confidence)} interval", "p")
-    return TableView(headers, tuple(rows), strong=tuple(strong))
+    return build_table(headers, tuple(rows), strong=tuple(strong))
 
 
 def _spell(value: Interval, scale: Scale, *, signed: bool = True) -> tuple[str, str]:

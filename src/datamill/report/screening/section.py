@@ -17,7 +17,7 @@ from datamill.design.records import Design
 from datamill.report.figures.views import FigureView, start_view
 from datamill.report.records import Answer
 from datamill.report.screening.figure import draw_screening
-from datamill.report.tables.table_view import TableView
+from datamill.report.tables.table import Table, build_table
 from datamill.report.words.numbers import (
     Scale,
     choose_scale,
@@ -56,7 +56,7 @@ class ScreeningView:
 
     words: ScreeningWords
     rule: str
-    table: TableView
+    table: Table
     figure: Future[FigureView] | None
     aliases: tuple[str, ...]
     survivors: tuple[str, ...]
@@ -237,7 +237,7 @@ def _phrase_reach(factor: str, screening: Screening) -> str:
     return f" (at most {format_ceiling(max(reaches), count_decimals(max(reaches)))}%)"
 
 
-def _tabulate(screening: Screening, structure: AliasStructure | None, scale: Scale) -> TableView:
+def _tabulate(screening: Screening, structure: AliasStructure | None, scale: Scale) -> Table:
     several = len(screening.errors) > 1
     rows, strong = [], []
     for index, effect in enumerate(screening.effects):
@@ -268,7 +268,7 @@ def _tabulate(screening: Screening, structure: AliasStructure | None, scale: Sca
         "change from low to high" + (", of the mean" if _is_relative(screening) else ""),
         "p (Holm)",
     )
-    return TableView(headers, tuple(rows), text_columns=6 if several else 5, strong=tuple(strong))
+    return build_table(headers, tuple(rows), words=6 if several else 5, strong=tuple(strong))
 
 
 def _name_aliases(factor: str, structure: AliasStructure | None) -> str:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from datamill.analysis.distribution.summary import DistributionSummary
-from datamill.report.tests.text import ResponseNotes
+from datamill.report.tests.statement import ResponseNotes
 
 
 def format_summary_json(notes: ResponseNotes, summary: DistributionSummary) -> str:

@@ -1,1 +1,1 @@
-"""Tables: layout of text, LaTeX and Markdown, means and quantiles by design point."""
+"""Tables: the record, its renderers (text, LaTeX, Markdown, CSV), means and quantiles by design point."""

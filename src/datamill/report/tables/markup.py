@@ -1,8 +1,16 @@
-"""Printed tables as LaTeX (booktabs) and Markdown."""
+"""Tables as LaTeX (booktabs), Markdown and CSV."""
 
 from __future__ import annotations
 
-from datamill.report.tables.point_table import PrintedTable
+import csv
+import io
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Literal
+
+from datamill.report.tables.table import Table
+
+TableForm = Literal["markdown", "latex", "csv"]
 
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{",
@@ -13,23 +21,88 @@ _LATEX = {
 _MARKDOWN = {sign: f"\\{sign}" for sign in "\\|*_`<>[]#~"} | {"\n": " ", "\r": " "}
 
 
-def format_latex(table: PrintedTable) -> str:
+def format_latex(table: Table) -> str:
     """Return a `tabular` with the rules of the package booktabs; every special sign is escaped."""
     layout = "".join("r" if numeric else "l" for numeric in table.numeric)
     lines = ["% needs \\usepackage{booktabs}"]
-    lines += [f"% {' '.join(note.split())}" for note in table.notes]
-    lines += [f"\\begin{{tabular}}{{{layout}}}", "\\toprule", _join_latex(table.header), "\\midrule"]
-    lines += [_join_latex(row) for row in table.rows]
+    lines += [f"% {' '.join(text.split())}" for text in (table.title, *table.notes) if text]
+    lines += [f"\\begin{{tabular}}{{{layout}}}", "\\toprule"]
+    if table.over:
+        lines.append(
+            " & ".join(
+                f"\\multicolumn{{{count}}}{{c}}{{{_escape_latex(name)}}}" for name, count in table.over
+            )
+            + r" \\"
+        )
+    lines += [_join_latex(table.headers), "\\midrule"]
+    for heading, row in _list_rows(table):
+        lines += (
+            []
+            if heading is None
+            else [f"\\multicolumn{{{len(layout)}}}{{l}}{{{_escape_latex(heading)}}} \\\\"]
+        )
+        lines.append(_join_latex(row))
     return "\n".join([*lines, "\\bottomrule", "\\end{tabular}"]) + "\n"
 
 
-def format_markdown(table: PrintedTable) -> str:
+def format_markdown(table: Table) -> str:
     """Return a table as GitHub and most others read it; every sign with a meaning is escaped."""
     rule = "|".join(" ---: " if numeric else " --- " for numeric in table.numeric)
-    lines = [_join_markdown(table.header), f"|{rule}|", *(_join_markdown(row) for row in table.rows)]
+    lines = [f"**{_escape(table.title, _MARKDOWN)}**", ""] if table.title else []
+    lines += [_join_markdown(_name_columns(table)), f"|{rule}|"]
+    for heading, row in _list_rows(table):
+        rest = ("",) * (len(table.headers) - 1)
+        lines += [] if heading is None else [_join_markdown((heading, *rest))]
+        lines.append(_join_markdown(row))
     if table.notes:
         lines += ["", " ".join(_escape(note, _MARKDOWN) for note in table.notes)]
     return "\n".join(lines) + "\n"
+
+
+def format_csv(table: Table) -> str:
+    """Return a table as CSV, its title in a line before; numbers have neither groups nor signs of print.
+
+    A heading of rows is the first cell of each of them.
+    """
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\n")
+    if table.title:
+        writer.writerow([table.title])
+    grouped = bool(table.groups)
+    writer.writerow([*(["group"] if grouped else []), *_name_columns(table)])
+    group = ""
+    for heading, row in _list_rows(table):
+        group = group if heading is None else heading.rstrip(":")
+        writer.writerow([*([group] if grouped else []), *map(_spell_cell, row)])
+    return written.getvalue()
+
+
+RENDERERS: Mapping[str, Callable[[Table], str]] = {
+    "markdown": format_markdown,
+    "latex": format_latex,
+    "csv": format_csv,
+}
+
+
+def _list_rows(table: Table) -> Iterator[tuple[str | None, tuple[str, ...]]]:
+    """Each row with the heading that stands above it, if one does."""
+    headings = dict(table.groups)
+    for index, row in enumerate(table.rows):
+        yield headings.get(index), row
+
+
+def _name_columns(table: Table) -> tuple[str, ...]:
+    """Headers, each with the name over it, for what has one line for both."""
+    names = [name for name, count in table.over for _ in range(count)] or [""] * len(table.headers)
+    return tuple(
+        f"{name}: {header}" if name else header for name, header in zip(names, table.headers, strict=True)
+    )
+
+
+def _spell_cell(cell: str) -> str:
+    plain = cell.replace("\u202f", "").strip()
+    # A minus of print, where it is the sign of a number.
+    return re.sub(r"(?<![\w.])−(?=\d)|(?<=e)−(?=\d)", "-", plain)
 
 
 def _join_latex(cells: tuple[str, ...]) -> str:
@@ -40,9 +113,13 @@ def _join_latex(cells: tuple[str, ...]) -> str:
     return " & ".join(escaped) + r" \\"
 
 
+def _span_latex(text: str, columns: int, side: str) -> str:
+    return f"\\multicolumn{{{columns}}}{{{side}}}{{{_escape_latex(text)}}}"
+
+
 def _escape_latex(text: str) -> str:
     # Of two hyphens in a row, as in --fast, LaTeX would make a dash.
-    pairs = zip(text, f"{text[1:]} ", strict=True)
+    pairs = zip(text, f"{text[1:]} ", strict=False)
     return "".join("-{}" if sign == after == "-" else _LATEX.get(sign, sign) for sign, after in pairs)
 
 

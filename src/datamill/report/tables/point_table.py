@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import polars as pl
 from scipy.special import stdtrit
@@ -12,6 +11,7 @@ from scipy.special import stdtrit
 from datamill.analysis.model_data.observations import list_tidy_factors, select_response
 from datamill.analysis.quantile.fits import check_quantiles
 from datamill.report.tables.point_quantiles import describe_quantiles, format_point_quantiles
+from datamill.report.tables.table import Table
 from datamill.report.words.numbers import choose_scale, format_to_error, name_confidence, name_quantile
 
 #: What stands for the level of a factor that a benchmark does not have.
@@ -21,17 +21,6 @@ _NO_INTERVAL = "–"
 _DIGITS = 4
 
 
-@dataclass(frozen=True, slots=True)
-class PrintedTable:
-    """A table of text: `numeric` says which columns are aligned to the right; `notes` stand below it."""
-
-    title: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    numeric: tuple[bool, ...]
-    notes: tuple[str, ...] = ()
-
-
 def summarize_points(
     table: pl.DataFrame,
     response: str,
@@ -39,7 +28,7 @@ def summarize_points(
     confidence: float = 0.95,
     quantiles: Sequence[float] = (),
     source: str = "table",
-) -> PrintedTable:
+) -> Table:
     """Return the mean of a response at each design point of a tidy table, with its Student interval.
 
     One value a trial; the interval uses the variance of its own design point. There is none for fewer
@@ -90,21 +79,20 @@ def summarize_points(
         )
     if observations.excluded:
         notes.append(f"Rows excluded: {observations.excluded}.")
-    return PrintedTable(
-        f"{response}{unit}",
-        (
+    return Table(
+        headers=(
             *factors,
             observations.units,
             f"{'mean ' if wanted else ''}{response}{unit}",
             f"{level} interval",
             *(head for item in wanted for head in (f"{name_quantile(item)}{unit}", f"{level} interval")),
         ),
-        tuple(lines),
-        (
+        rows=tuple(lines),
+        numeric=(
             *(_is_numeric([line[place] for line in lines]) for place in range(len(factors))),
             *([True] * (3 + 2 * len(wanted))),
         ),
-        tuple(notes),
+        notes=tuple(notes),
     )
 
 
@@ -121,11 +109,11 @@ def _format_mean(mean: float, half: float) -> tuple[str, str]:
     return format_to_error(mean, half), f"{low} to {high}"
 
 
-def show_rows(table: pl.DataFrame, *, digits: int = _DIGITS) -> PrintedTable:
+def show_rows(table: pl.DataFrame, *, digits: int = _DIGITS) -> Table:
     """Return a table as it is, numbers that are not whole rounded to `digits` figures."""
     numeric = tuple(table[name].dtype.is_numeric() for name in table.columns)
     rows = tuple(tuple(_format_cell(value, digits) for value in row) for row in table.iter_rows())
-    return PrintedTable("", tuple(table.columns), rows, numeric)
+    return Table(tuple(table.columns), rows, numeric)
 
 
 def _format_cell(value: object, digits: int) -> str:

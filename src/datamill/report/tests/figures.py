@@ -25,7 +25,7 @@ from datamill.report.figures.estimation_panels import (
     thin_points,
 )
 from datamill.report.figures.figure import INK, Figure
-from datamill.report.tests.text import choose_response_scale, list_pairs
+from datamill.report.tests.statement import choose_response_scale, list_pairs
 from datamill.report.words.numbers import name_confidence
 
 #: More pairs than this cannot be read one below the other.

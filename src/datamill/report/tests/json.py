@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from datamill.analysis.groups.records import GroupComparison, GroupEstimate, GroupTest, PairTest
-from datamill.report.tests.text import ResponseNotes, choose_response_scale, phrase_answer
+from datamill.report.tests.statement import ResponseNotes, choose_response_scale, phrase_answer
 
 
 def format_tests_json(notes: ResponseNotes, comparison: GroupComparison) -> str:

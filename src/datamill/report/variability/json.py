@@ -11,8 +11,8 @@ from datamill.analysis.distribution.variability_comparison import FactorVariabil
 from datamill.analysis.distribution.windows import WindowAnalysis
 from datamill.report.tables.interval_json import spell_known
 from datamill.report.tests.json import spell_pair, spell_test
-from datamill.report.tests.text import ResponseNotes
-from datamill.report.variability.text import phrase_association, phrase_variability
+from datamill.report.tests.statement import ResponseNotes
+from datamill.report.variability.statement import phrase_association, phrase_variability
 
 
 def format_variability_json(

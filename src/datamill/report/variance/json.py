@@ -11,7 +11,7 @@ from datamill.analysis.random_effects.within_executions import MeasurementOrder
 from datamill.analysis.versions.variances import VersionVariances
 from datamill.report.tables.interval_json import spell_known
 from datamill.report.variance.answer import choose_variance_scale, phrase_variances
-from datamill.report.variance.text import collect_variance_warnings, phrase_method
+from datamill.report.variance.statement import collect_variance_warnings, phrase_method
 
 
 def format_variances_json(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datamill.analysis.model_data.observations import Observations
-from datamill.report.tests.text import ResponseNotes
+from datamill.report.tests.statement import ResponseNotes
 
 
 def describe_response(observations: Observations) -> ResponseNotes:

@@ -12,7 +12,9 @@ from datamill.analysis.model_data.question import Question
 from datamill.experiment.errors import InputError
 from datamill.report.figures.figure import Figure, shorten_figure
 from datamill.report.page.analysis_page import Section, render_analysis_page
-from datamill.report.tables.layout import wrap
+from datamill.report.tables.markup import RENDERERS, TableForm
+from datamill.report.tables.statement import Paragraph, Part, list_tables
+from datamill.report.tables.text import render_text, wrap
 from datamill.report.words.short_names import apply_short_names, use_short_names
 from datamill.verbs.inputs.arguments import refuse_unknown, take_name, take_names, take_whole
 
@@ -101,12 +103,31 @@ class Analysis(ABC):
         """What limits the answer."""
 
     @abstractmethod
+    def statement(self, *, verbose: bool = False) -> tuple[Part, ...]:
+        """What the result says, part after part; `verbose` adds what only specialists look for."""
+
     def text(self) -> str:
         """The result for a terminal of 100 columns."""
+        return render_text(self.statement())
 
     def full_text(self) -> str:
         """The same with what only specialists look for."""
-        return self.text()
+        return render_text(self.statement(verbose=True))
+
+    def tables(self, form: TableForm) -> str:
+        """The tables of the result for a paper or another program: `markdown`, `latex` (booktabs) or `csv`.
+
+        Raises:
+            InputError: there is no such form, or the result has no table.
+        """
+        render = RENDERERS.get(form)
+        if render is None:
+            forms = ", ".join(RENDERERS)
+            raise InputError(f'there is no form "{form}" of tables', remedy=f"Choose one of: {forms}.")
+        found = list_tables(self.statement())
+        if not found:
+            raise InputError("this result has no table", remedy="Print its text or its JSON.")
+        return "\n".join(map(render, found))
 
     @abstractmethod
     def numbers_json(self) -> str:
@@ -149,19 +170,19 @@ class Analysis(ABC):
         with use_short_names(self.label_groups()) as notes:
             figures, reasons = self._draw_possible()
             figures = tuple(shorten_figure(figure) for figure in figures)
-            sections = [Section("The numbers", sentences=notes, tables=(self._drop_lead(),))]
+            sections = [Section("The numbers", sentences=notes, parts=self._list_numbers())]
             if figures or reasons:
                 sections.insert(0, Section("The picture", sentences=reasons, figures=figures))
             lead = [apply_short_names(sentence) for sentence in self.lead]
             warnings = [apply_short_names(sentence) for sentence in self.warnings]
             return render_analysis_page(self.title, lead, sections, warnings)
 
-    def _drop_lead(self) -> str:
-        """The text without its first sentences where they are those of the lead."""
-        text = self.text()
-        head, _, rest = text.partition("\n\n")
-        said = " ".join(apply_short_names(" ".join(self.lead)).split())
-        return rest if rest and " ".join(head.split()) in said else text
+    def _list_numbers(self) -> tuple[Part, ...]:
+        """The statement without what a page has at its top: the lead and the warnings."""
+        said = {*self.lead, *(f"Warning: {warning}." for warning in self.warnings)}
+        return tuple(
+            part for part in self.statement() if not (isinstance(part, Paragraph) and part.text in said)
+        )
 
     def _draw_possible(self) -> tuple[tuple[Figure, ...], tuple[str, ...]]:
         figures, reasons = [], []

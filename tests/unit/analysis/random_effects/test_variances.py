@@ -17,7 +17,7 @@ from datamill.analysis.random_effects.within_executions import check_measurement
 from datamill.analysis.versions.variances import analyze_version
 from datamill.experiment.errors import InputError
 from datamill.report.variance.answer import phrase_impact
-from datamill.report.variance.text import format_variances
+from datamill.report.variance.statement import format_variances
 
 
 def nest(values: list[list[list[float]]]) -> NestedValues:

@@ -16,7 +16,7 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.file.parse import parse_experiment
 from datamill.report.figures.figure import render_svg
 from datamill.report.plan.figures import draw_widths
-from datamill.report.plan.text import PlanNotes, format_plan, list_replication
+from datamill.report.plan.statement import PlanNotes, format_plan, list_replication
 from datamill.results.judgement.costs import RepetitionCosts
 
 COSTS = RepetitionCosts(30.0, 0.5, 0.002, "given")

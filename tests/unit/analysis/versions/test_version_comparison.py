@@ -18,7 +18,7 @@ from datamill.experiment.errors import InputError
 from datamill.report.compare.answer import phrase_cost, scale_comparison, state_answer
 from datamill.report.compare.history_figure import draw_history
 from datamill.report.compare.json import format_comparison_json
-from datamill.report.compare.text import format_comparison
+from datamill.report.compare.statement import format_comparison
 from datamill.report.compare.version_figure import draw_changes
 from datamill.results.judgement.costs import RepetitionCosts
 

@@ -20,7 +20,8 @@ from datamill.report.figures.charts import choose_mark
 from datamill.report.figures.figure import Figure
 from datamill.report.figures.vega_runtime import load_vega_runtime
 from datamill.report.page.analysis_page import Section, render_analysis_page
-from datamill.report.tables.table_view import TableView
+from datamill.report.tables.statement import Code
+from datamill.report.tables.table import build_table
 from datamill.report.words.numbers import Scale, choose_scale, format_interval, format_p, format_percent
 
 
@@ -293,7 +294,12 @@ def test_a_page_of_any_analysis_has_its_answer_tables_figures_and_warnings() -> 
         },
     )
     sections = [
-        Section("Numbers", ("Some numbers.",), (figure,), (TableView(("a", "b"), (("x", "1"),)), "Low  <b>"))
+        Section(
+            "Numbers",
+            ("Some numbers.",),
+            (figure,),
+            (build_table(("a", "b"), (("x", "1"),)), Code(("Low  <b>",))),
+        )
     ]
     page = render_analysis_page("Analysis", ["It is 3."], sections, ["Few data"])
     text = drop_runtime(page)

@@ -15,7 +15,8 @@ from datamill.analysis.model_data.observations import Observations
 from datamill.cli.analyze import analyze
 from datamill.experiment.errors import InputError
 from datamill.report.anova.answer import state_effects
-from datamill.report.anova.text import format_anova
+from datamill.report.anova.statement import state_anova
+from datamill.report.tables.text import render_text
 
 
 def lay_out(replicates: int, offset: float) -> list[str]:
@@ -24,7 +25,7 @@ def lay_out(replicates: int, offset: float) -> list[str]:
     values = offset + 1.5 * codes[:, 0] + np.random.default_rng(1).standard_normal(len(codes))
     cells = gather_cells(factors, codes, values)
     model = fit_linear_model(cells, order=2)
-    text = format_anova(Observations("y", "", cells, 0, 0), model, None)
+    text = render_text(state_anova(Observations("y", "", cells, 0, 0), model, None))
     return read_plainly(text.partition("Half-changes as shares")[0]).splitlines()
 
 
@@ -131,7 +132,7 @@ def test_neither_offset_nor_unit_rounds_an_effect_to_nothing(offset: float, size
     estimate, low, high = (float(text.replace("\u2212", "-")) for text in shown.groups())
     assert estimate == pytest.approx(2 * size, rel=1e-2)
     assert low < estimate < high
-    text = read_plainly(format_anova(Observations("y", "", cells, 0, 0), model, None))
+    text = read_plainly(render_text(state_anova(Observations("y", "", cells, 0, 0), model, None)))
     assert "0.000000000000" not in text
     power = re.search(r"Analysis of variance of y \(× (\S+)\)", text)
     unit = float(power[1]) if power else 1.0
@@ -149,7 +150,7 @@ def test_an_estimate_that_rounds_to_zero_has_no_sign() -> None:
     values = 10.0 * codes[:, 0] + np.tile([-1.0, 1.0], 4) - 1e-13 * codes[:, 1]
     cells = gather_cells(factors, codes, values)
     model = fit_linear_model(cells, order=2)
-    text = read_plainly(format_anova(Observations("y", "", cells, 0, 0), model, None))
+    text = read_plainly(render_text(state_anova(Observations("y", "", cells, 0, 0), model, None)))
     assert re.search(r"\nb +-\d.* 0\.0000", text)
     assert not re.search(r"-0\.0+( |$)", text)
 
@@ -160,7 +161,7 @@ def test_the_table_is_in_the_unit_that_suits_the_mean() -> None:
     values = 4e-9 + 1e-9 * codes[:, 0] + 1e-10 * np.random.default_rng(1).standard_normal(40)
     small, plain = (gather_cells(factors, codes, values * factor) for factor in (1.0, 1e9))
     text, same = (
-        format_anova(Observations("y", unit, cells, 0, 0), fit_linear_model(cells, order=1), None)
+        render_text(state_anova(Observations("y", unit, cells, 0, 0), fit_linear_model(cells, order=1), None))
         for unit, cells in (("s", small), ("ns", plain))
     )
     assert "Analysis of variance of y (ns)" in text
@@ -176,7 +177,9 @@ def measure_rates(unit: str) -> tuple[Observations, str]:
     observations = Observations(
         "rate", unit, gather_cells(factors, codes, 1.5e6 + 2e5 * codes[:, 0] + noise), 0, 0
     )
-    return observations, format_anova(observations, fit_linear_model(observations.cells, order=2), None)
+    return observations, render_text(
+        state_anova(observations, fit_linear_model(observations.cells, order=2), None)
+    )
 
 
 @pytest.mark.parametrize(("unit", "shown"), [("B/s", "MB/s"), ("", "million"), ("{req}/s", "million req/s")])

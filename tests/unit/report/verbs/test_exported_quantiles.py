@@ -18,7 +18,8 @@ from datamill.analysis.distribution.order_statistics import find_ranks
 from datamill.cli.exchange.export import export
 from datamill.experiment.errors import InputError
 from datamill.report.tables.markup import format_latex, format_markdown
-from datamill.report.tables.point_table import PrintedTable, summarize_points
+from datamill.report.tables.point_table import summarize_points
+from datamill.report.tables.table import Table
 
 
 def make_table(trials: int = 12, measurements: int = 1) -> pl.DataFrame:
@@ -69,7 +70,7 @@ def test_ranks_of_the_median_are_those_of_published_tables() -> None:
 
 def test_a_median_stands_beside_the_mean_and_does_not_heed_one_extreme() -> None:
     printed = summarize_points(make_table(), "wall_time", quantiles=[0.5])
-    assert printed.header == (
+    assert printed.headers == (
         "flag", "trials", "mean wall_time (ms)", "95% interval", "median (ms)", "95% interval",
     )  # fmt: skip
     rows = {row[0]: row for row in printed.rows}
@@ -98,7 +99,7 @@ def test_too_few_trials_give_no_interval_and_the_number_that_would() -> None:
 
 def test_without_quantiles_the_table_is_as_it_was() -> None:
     printed = summarize_points(make_table(), "wall_time")
-    assert printed.header == ("flag", "trials", "wall_time (ms)", "95% interval")
+    assert printed.headers == ("flag", "trials", "wall_time (ms)", "95% interval")
     assert "edian" not in " ".join(printed.notes)
 
 
@@ -143,7 +144,7 @@ def test_latex_with_quantiles_is_whole_and_misreads_no_level() -> None:
 
 
 def test_three_hyphens_and_a_sign_of_multiplication_stay_what_they_are() -> None:
-    table = PrintedTable("", ("a × b",), (("---",), ("a-b",)), (False,))
+    table = Table(("a × b",), (("---",), ("a-b",)), (False,))
     text = format_latex(table)
     assert "-{}-{}- " in text
     assert "a-b " in text

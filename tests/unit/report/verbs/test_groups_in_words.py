@@ -19,12 +19,13 @@ from datamill.analysis.groups.splitting import find_factor, split_groups
 from datamill.analysis.model_data.cells import Cells, Factor, gather_cells
 from datamill.analysis.model_data.observations import Covariate, Observations
 from datamill.experiment.errors import InputError
-from datamill.report.summary.text import format_summary
+from datamill.report.summary.statement import state_summary
+from datamill.report.tables.text import render_text
 from datamill.report.tests.figures import draw_comparison
 from datamill.report.tests.json import format_tests_json
-from datamill.report.tests.text import ResponseNotes, collect_warnings, format_tests, phrase_answer
+from datamill.report.tests.statement import ResponseNotes, collect_warnings, phrase_answer, state_tests
 from datamill.report.variability.json import format_variability_json
-from datamill.report.variability.text import format_variability, phrase_variability
+from datamill.report.variability.statement import phrase_variability, state_variability
 from datamill.report.words.numbers import Scale
 
 NOTES = ResponseNotes("latency", "s", excluded=3, averaged=2, partly_valid=1)
@@ -70,7 +71,7 @@ def test_of_several_groups_the_clearest_pair_is_told_and_how_many_others_there_a
 
 
 def test_what_became_of_rows_is_said() -> None:
-    text = format_tests(NOTES, compare(NEAR, FAR))
+    text = render_text(state_tests(NOTES, compare(NEAR, FAR)))
     assert "Excluded: 3 invalid rows" in text
     assert "2 trials have several measurements, averaged: they are not replicates" in text
     assert "1 trials have invalid measurements beside valid ones" in text
@@ -159,7 +160,7 @@ def test_variability_warns_of_means_near_zero_of_negatives_and_of_few() -> None:
     below = measure_variability(make_cells([-1.0, -1.2, 2.0, 2.1, 5.0], [0, 0, 1, 1, 1]))
     assert below.points[0].cv is None
     assert "mean that is not positive" in " ".join(below.warnings)
-    text = format_variability(NOTES, below, compare_variability(below))
+    text = render_text(state_variability(NOTES, below, compare_variability(below)))
     assert "Variability of latency by design point" in text
 
 
@@ -169,7 +170,7 @@ def test_a_coefficient_of_variation_without_an_upper_bound_says_so() -> None:
     assert cv is not None
     assert cv.high == np.inf
     assert "no upper bound" in " ".join(found.warnings)
-    text = format_variability(NOTES, found, ())
+    text = render_text(state_variability(NOTES, found, ()))
     assert "% or more)" in text
     assert "inf" not in text
     assert '"high": null' in format_variability_json(NOTES, found, ())
@@ -184,7 +185,7 @@ def test_two_against_two_design_points_cannot_show_a_factor_to_matter() -> None:
     said = phrase_variability("latency", found, factors_found)
     assert said[0].startswith("Coefficients of variation of latency range from")
     assert all(sentence.startswith("No effect of") for sentence in said[1:])
-    assert "2 against 2" in format_variability(NOTES, found, factors_found)
+    assert "2 against 2" in render_text(state_variability(NOTES, found, factors_found))
 
 
 def test_what_is_said_of_a_factor_and_the_interval_of_its_ratio_come_from_one_test() -> None:
@@ -222,7 +223,9 @@ def test_windows_follow_the_given_order_and_stay_within_design_points() -> None:
 
 def test_summary_shows_a_box_for_each_group_and_no_interval_where_there_is_none() -> None:
     cells = make_cells([1.0, 2, 3, 4, 5, 6, 7, 30], [0, 0, 0, 0, 0, 0, 0, 1])
-    text = format_summary(NOTES, summarize_distributions(Observations("latency", "s", cells, 0, 0)))
+    text = render_text(
+        state_summary(NOTES, summarize_distributions(Observations("latency", "s", cells, 0, 0)))
+    )
     assert "█" in text
     assert "1 of 2 groups have a single independent observation" in text
     assert "type 7" in text
@@ -299,7 +302,7 @@ def test_a_ratio_of_spreads_without_an_upper_bound_is_said_drawn_and_written() -
     found = compare_groups([Stratum((), (Group("a", first), Group("b", second)))], "f", aspect="spread")
     value = found.strata[0].pairs[0].test.estimates[0].value
     assert value.high == np.inf
-    text = format_tests(NOTES, found)
+    text = render_text(state_tests(NOTES, found))
     assert "without bounds" in text or "or more)" in text
     assert "inf" not in text
     assert '"high": null' in format_tests_json(NOTES, found)
@@ -316,7 +319,7 @@ def test_few_observations_make_a_comparison_of_spreads_rough() -> None:
 def summarize(values: np.ndarray, codes: list[int]) -> str:
     cells = gather_cells([Factor("f", ("a", "b"))], [np.array(codes)], values)
     found = summarize_distributions(Observations("latency", "", cells, 0, 0))
-    return format_summary(ResponseNotes("latency", ""), found)
+    return render_text(state_summary(ResponseNotes("latency", ""), found))
 
 
 def test_a_summary_shows_what_varies_beside_a_large_offset_or_on_a_tiny_scale() -> None:

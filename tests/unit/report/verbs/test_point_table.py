@@ -5,10 +5,11 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from datamill.report.tables.point_table import PrintedTable, summarize_points
+from datamill.report.tables.point_table import summarize_points
+from datamill.report.tables.table import Table
 
 
-def summarize(scale: float) -> PrintedTable:
+def summarize(scale: float) -> Table:
     values = [4.0, 5.0, 6.0, 7.0]
     table = pl.DataFrame(
         {

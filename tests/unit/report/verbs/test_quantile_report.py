@@ -16,7 +16,8 @@ from datamill.cli.analyze.quantiles import parse_quantiles
 from datamill.report.quantiles.answer import state_quantiles
 from datamill.report.quantiles.figures import MOST_PANELS, draw_effects_by_quantile
 from datamill.report.quantiles.json import format_quantiles_json
-from datamill.report.quantiles.text import format_quantiles
+from datamill.report.quantiles.statement import state_quantile_model
+from datamill.report.tables.text import render_text
 
 
 def fit(
@@ -40,7 +41,7 @@ def fit(
 
 def test_units_are_scaled_and_named() -> None:
     observations, model = fit()
-    text = format_quantiles(observations, model)
+    text = render_text(state_quantile_model(observations, model))
     assert "Effects on the 0.9 quantile (ms)" in text
     assert "From lo to up, f0 changes the 0.9 quantile of latency by +" in text
     assert " ms (95% interval" in text.replace("\n  ", " ")
@@ -133,7 +134,7 @@ def test_ties_and_crossing_quantiles_are_told() -> None:
 def test_no_estimate_of_the_overview_is_without_its_interval() -> None:
     for effect, factors in ((0.0, 2), (3.0, 4)):
         observations, model = fit(factors, tuple(round(0.1 * i, 1) for i in range(1, 10)), effect)
-        lines = format_quantiles(observations, model).splitlines()
+        lines = render_text(state_quantile_model(observations, model)).splitlines()
         start = next(i for i, line in enumerate(lines) if line.startswith("Effect at quantile"))
         end = next(i for i, line in enumerate(lines) if line.startswith("Effects on the"))
         blocks = "\n".join(lines[start:end]).split("\n\n")

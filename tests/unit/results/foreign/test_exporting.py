@@ -12,7 +12,8 @@ from scipy import stats
 
 from datamill.experiment.errors import InputError
 from datamill.report.tables.markup import format_latex, format_markdown
-from datamill.report.tables.point_table import PrintedTable, show_rows, summarize_points
+from datamill.report.tables.point_table import show_rows, summarize_points
+from datamill.report.tables.table import Table
 from datamill.results.exporting.benchfmt import format_benchfmt, list_level_columns, name_unit
 from datamill.results.exporting.types import restore_plain_types, restore_tidy_types
 from datamill.results.foreign.importing import import_files
@@ -150,7 +151,7 @@ def test_means_by_design_point_have_students_interval() -> None:
         value=[value for numbers in values.values() for value in numbers],
     )
     printed = summarize_points(table, "wall_time")
-    assert printed.header == ("size", "trials", "wall_time (s)", "95% interval")
+    assert printed.headers == ("size", "trials", "wall_time (s)", "95% interval")
     for row in printed.rows:
         numbers = values[row[0]]
         low, high = stats.t.interval(0.95, 3, np.mean(numbers), stats.sem(numbers))
@@ -176,8 +177,7 @@ def test_benchmarks_without_a_factor_keep_their_row() -> None:
 
 
 def test_every_special_sign_is_escaped() -> None:
-    table = PrintedTable(
-        "",
+    table = Table(
         ("a_b", "100%"),
         (
             ("x & y", "−1 µs"),

@@ -1,30 +1,28 @@
-"""False alarms by the number of builds as plain text (EPEW 2006, Figure 2)."""
+"""False alarms by the number of builds (EPEW 2006, Figure 2)."""
 
 from __future__ import annotations
 
 from datamill.analysis.versions.false_alarms import FEW_PAIRS, AlarmRate, AlarmRow, FalseAlarms
-from datamill.report.tables.layout import wrap
+from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
+from datamill.report.tables.table import Layout, Table, build_table
 from datamill.report.words.numbers import count_decimals, format_count, name_confidence
 
 _TITLES = ("builds", "intervals part", "Welch", "intervals part", "Welch")
 
 
-def format_alarms(alarms: FalseAlarms, *, verbose: bool = False) -> str:
-    """Lay out the percentages for a terminal of 100 columns; it begins with the answer.
+def state_alarms(alarms: FalseAlarms, *, verbose: bool = False) -> tuple[Part, ...]:
+    """State the percentages; it begins with the answer.
 
     `verbose` names the equations of the paper that the intervals are by.
     """
-    lines = wrap(phrase_alarms(alarms))
-    lines += ["", f"False alarms in percent, {name_confidence(0.95)} intervals of the simulation", ""]
-    lines += _lay_out(alarms)
+    title = f"False alarms in percent, {name_confidence(0.95)} intervals of the simulation"
+    parts: list[Part] = [Paragraph(phrase_alarms(alarms)), BLANK, Heading(title), BLANK, _tabulate(alarms)]
     if any(not row.disjoint for row in alarms.rows):
-        lines.append("* drawn with replacement: the two groups may share builds")
-    lines.append("")
-    for text in explain_alarms(alarms, verbose=verbose):
-        lines += wrap(text, "  ")
-    for warning in alarms.warnings:
-        lines += wrap(f"Warning: {warning}.", "  ")
-    return "\n".join(lines)
+        parts.append(Paragraph("* drawn with replacement: the two groups may share builds"))
+    parts.append(BLANK)
+    parts += [Paragraph(text, "  ") for text in explain_alarms(alarms, verbose=verbose)]
+    parts += [Paragraph(f"Warning: {warning}.", "  ") for warning in alarms.warnings]
+    return tuple(parts)
 
 
 def phrase_alarms(alarms: FalseAlarms) -> str:
@@ -74,20 +72,10 @@ def explain_alarms(alarms: FalseAlarms, *, verbose: bool = False) -> tuple[str, 
     )
 
 
-def _lay_out(alarms: FalseAlarms) -> list[str]:
-    rows = [("", "builds", "", "executions only", ""), _TITLES]
-    rows += [_spell_row(row) for row in alarms.rows]
-    widths = [max(len(row[index]) for row in rows[1:]) for index in range(5)]
-    lines = []
-    for at, row in enumerate(rows):
-        if at == 0:
-            left = widths[1] + 3 + widths[2]
-            lines.append(
-                f"{'':{widths[0]}}   {row[1]:^{left}}   {row[3]:^{widths[3] + 3 + widths[4]}}".rstrip()
-            )
-        else:
-            lines.append("   ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)))
-    return [*lines[:2], "-" * max(map(len, lines)), *lines[2:]]
+def _tabulate(alarms: FalseAlarms) -> Table:
+    rows = [_spell_row(row) for row in alarms.rows]
+    over = (("", 1), ("builds", 2), ("executions only", 2))
+    return build_table(_TITLES, rows, 0, over=over, layout=Layout(gap=3))
 
 
 def _spell_row(row: AlarmRow) -> tuple[str, str, str, str, str]:

@@ -1,4 +1,4 @@
-"""The analysis of variance as plain text, laid out as thesis Table 1.3."""
+"""The analysis of variance as a statement, its table as thesis Table 1.3."""
 
 from __future__ import annotations
 
@@ -17,18 +17,20 @@ from datamill.report.anova.scale import (
     scale_quantile_effects,
 )
 from datamill.report.anova.sections import (
-    format_blocks,
-    format_checks,
-    format_holm,
-    format_quantiles,
-    format_reduced,
-    format_shares,
     format_square,
+    state_blocks,
+    state_checks,
+    state_holm,
+    state_quantiles_beside,
+    state_reduced,
+    state_shares,
 )
-from datamill.report.changes.text import format_adjusted_means, format_changes
+from datamill.report.changes.statement import state_adjusted_means, state_changes
 from datamill.report.quantiles.warnings import list_quantile_warnings
-from datamill.report.tables.layout import WIDTH, lay_out_named, wrap
-from datamill.report.tables.left_out_text import list_left_out
+from datamill.report.tables.left_out import list_left_out
+from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
+from datamill.report.tables.table import Layout, Table, build_table
+from datamill.report.tables.text import WIDTH
 from datamill.report.words.numbers import (
     count_decimals,
     count_mantissa_decimals,
@@ -47,7 +49,7 @@ _COLUMNS = (_NUMBER, _NUMBER, _NUMBER, 13, 6, 11, 10)
 Line = tuple[str, ...]
 
 
-def format_anova(
+def state_anova(
     observations: Observations,
     model: LinearModel,
     checks: AssumptionChecks | None,
@@ -56,8 +58,9 @@ def format_anova(
     *,
     reduced: bool = False,
     verbose: bool = False,
-) -> str:
-    """Lay out a model for a terminal of 100 columns: estimates, tests, equation, shares, checks, warnings.
+) -> tuple[Part, ...]:
+    """State a model: estimates, tests, equation, shares, checks, warnings.
+
     Numbers are in the unit with the prefix that suits the mean; the heading names it.
 
     Terms with one degree of freedom show their coefficient (half the change from the low to the high
@@ -71,34 +74,33 @@ def format_anova(
     unit = f" ({scale.unit})" if scale.unit else ""
     if reduced:
         squares = [format_square(row.mean_sq) for row in model.terms]
-        table = format_reduced(model, [*squares, format_square(model.error_ms)])
+        table = state_reduced(model, [*squares, format_square(model.error_ms)])
     else:
-        table = _lay_out(_list_rows(model))
-    lines = []
-    for sentence in said:
-        lines += wrap(sentence, "  ")
+        table = [_tabulate(_list_rows(model))]
+    parts: list[Part] = [Paragraph(sentence, "  ") for sentence in said]
     if changes is not None and changes.changes:
         wording = word_changes(changes, model, observations.response, observations.unit)
-        lines += ["", *format_changes(changes.means, changes.changes, wording)]
+        parts += [BLANK, *state_changes(changes.means, changes.changes, wording)]
     elif not model.transform:
-        lines += format_adjusted_means(model, observations.response, scale.unit)
-    lines += ["", f"Analysis of variance of {observations.response}{unit}", "", *table, ""]
-    lines += _format_equation(observations.response, model)
+        parts += state_adjusted_means(model, observations.response, scale.unit)
+    title = Heading(f"Analysis of variance of {observations.response}{unit}")
+    parts += [BLANK, title, BLANK, *table, BLANK]
+    parts += _state_equation(observations.response, model)
     square = name_square(scale.unit)
     error = f"{format_square(model.error_ms)} {square}".rstrip()
-    lines.append(f"R^2 = {model.r_squared:.6f}   n = {format_count(model.n)}   error mean square = {error}")
-    lines += format_blocks(model.block_gain, model.alpha, square)
+    parts.append(f"R^2 = {model.r_squared:.6f}   n = {format_count(model.n)}   error mean square = {error}")
+    parts += state_blocks(model.block_gain, model.alpha, square)
     if verbose or changes is None or not changes.changes:
-        lines += ["", *format_shares(model)]
+        parts += [BLANK, *state_shares(model)]
     else:
-        lines += format_holm(model)
+        parts += state_holm(model)
     if checks is not None:
-        lines += ["", *format_checks(checks)]
+        parts += [BLANK, *state_checks(checks)]
     if quantiles is not None and checks is not None:
         beside = spell_quantile_terms(scale_quantile_effects(quantiles, scale.factor))
         warnings = list_quantile_warnings(quantiles, observations.response, observations.unit)
-        lines += ["", *format_quantiles(model, beside, checks, warnings)]
-    return "\n".join([*lines, "", *_format_notes(observations, model, checks, changes)])
+        parts += [BLANK, *state_quantiles_beside(model, beside, checks, warnings)]
+    return (*parts, BLANK, *_state_notes(observations, model, checks, changes))
 
 
 def _list_rows(model: LinearModel) -> list[Line]:
@@ -138,17 +140,17 @@ def _list_rows(model: LinearModel) -> list[Line]:
     return rows
 
 
-def _format_notes(
+def _state_notes(
     observations: Observations,
     model: LinearModel,
     checks: AssumptionChecks | None,
     changes: LevelChanges | None,
-) -> list[str]:
+) -> list[Part]:
     """What a reader must know about the numbers: method, coding, what was left out, warnings."""
-    lines = wrap(f"Method: {model.method}.", "  ")
+    texts = [f"Method: {model.method}."]
     if model.covariates:
         means = ", ".join(f"{item.name} from {item.mean:.10g}" for item in model.covariates)
-        lines += wrap(f"Covariates are counted from their means: {means}.", "  ")
+        texts.append(f"Covariates are counted from their means: {means}.")
     coding = "; ".join(
         f"{factor.name} {factor.levels[0]} / {factor.levels[1]}"
         for factor in model.factors
@@ -157,38 +159,37 @@ def _format_notes(
     if coding:
         shown = changes is not None and changes.changes
         whole = "; the means by level above show the whole change" if shown else ""
-        lines += wrap(
+        texts.append(
             f"Low / high level: {coding}; estimates in the table are half-changes, half of what "
-            f"lies between low and high{whole}.",
-            "  ",
+            f"lies between low and high{whole}."
         )
-    lines += list_left_out(observations.excluded, observations.put_aside)
+    parts: list[Part] = [Paragraph(text, "  ") for text in texts]
+    parts += list_left_out(observations.excluded, observations.put_aside)
+    texts = []
     if observations.averaged:
-        lines += wrap(
+        texts.append(
             f"{observations.averaged} trials have several observations, which were averaged first: those "
-            "inside one trial are not replicates.",
-            "  ",
+            "inside one trial are not replicates."
         )
     if observations.averaged_builds:
-        lines += wrap(
+        texts.append(
             f"{observations.averaged_builds} builds have several executions, which were averaged first: "
-            "those of one build are not replicates, so that observations are build means.",
-            "  ",
+            "those of one build are not replicates, so that observations are build means."
         )
     # What the checks found stands above, unless they could not be made.
     unmade = checks.warnings if checks is not None and not checks.checks else ()
-    for warning in (*model.warnings, *unmade):
-        lines += wrap(f"Warning: {warning}.", "  ")
-    return lines
+    texts += [f"Warning: {warning}." for warning in (*model.warnings, *unmade)]
+    return [*parts, *(Paragraph(text, "  ") for text in texts)]
 
 
-def _lay_out(rows: list[Line]) -> list[str]:
+def _tabulate(rows: list[Line]) -> Table:
     """The table, its first row a header; a cell that is too wide widens its column, not its neighbour."""
     widths = [
         max(width, 2 + max(len(row[index]) for row in rows if index < len(row)))
         for index, width in enumerate(_COLUMNS, start=1)
     ]
-    return lay_out_named(rows, widths, max(WIDTH - sum(widths), len("(mean)")), rule=WIDTH)
+    layout = Layout(tuple(widths), max(WIDTH - sum(widths), len("(mean)")), rule=WIDTH)
+    return build_table(rows[0], rows[1:], layout=layout)
 
 
 def _choose_decimals(shown: Sequence[Interval]) -> int:
@@ -231,7 +232,7 @@ def _format_tail(p: float | None) -> str:
     return "<1e-300" if p < 1e-300 else f"{p:.3g}"
 
 
-def _format_equation(response: str, model: LinearModel) -> list[str]:
+def _state_equation(response: str, model: LinearModel) -> list[Part]:
     """Equation (1.2): the mean and the terms with p below alpha, coefficients of the full model."""
     kept = {row.term.name for row in model.terms if row.p is not None and row.p < model.alpha}
     slopes = {item.term for item in model.coefficients if _is_slope(item.term, model)}
@@ -252,7 +253,7 @@ def _format_equation(response: str, model: LinearModel) -> list[str]:
     note = f"(terms with p < {model.alpha:g})"
     if any(part.startswith("+ [") for part in parts):
         note = f"(terms with p < {model.alpha:g}; [factor] stands for the effect of its level)"
-    return [*wrap(" ".join(parts), "    "), note]
+    return [Paragraph(" ".join(parts), "    "), Paragraph(note)]
 
 
 def _format_coefficient(value: float, error: float) -> str:

@@ -1,4 +1,4 @@
-"""Variances of nested measurements as plain text: the answer, means, levels, impact, warnings."""
+"""Variances of nested measurements: the answer, means, levels, impact, warnings."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from datamill.analysis.random_effects.impact import DRAWS
 from datamill.analysis.random_effects.records import Share, VarianceEstimate
 from datamill.analysis.records import Interval
 from datamill.analysis.versions.variances import VersionVariances
-from datamill.report.tables.layout import lay_out_table, wrap
-from datamill.report.tables.left_out_text import list_left_out
+from datamill.report.tables.left_out import list_left_out
+from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
+from datamill.report.tables.table import Table, build_table
 from datamill.report.variance.answer import (
     choose_variance_scale,
     phrase_variances,
@@ -30,15 +31,15 @@ from datamill.report.words.numbers import (
 _MOST_VERSIONS = 30
 
 
-def format_variances(
+def state_variances(
     versions: Sequence[VersionVariances],
     excluded: int,
     notes: Sequence[str] = (),
     put_aside: Sequence[tuple[str, int]] = (),
     *,
     verbose: bool = False,
-) -> str:
-    """Lay out the variances of versions for a terminal of 100 columns; the first lines are the answer.
+) -> tuple[Part, ...]:
+    """State the variances of versions; the first sentences are the answer.
 
     `notes` are warnings about the data besides those of the estimates; `excluded` counts invalid rows, and
     `put_aside` those that are no observations, by what they are. `verbose` adds the paper's interval and
@@ -47,33 +48,29 @@ def format_variances(
     scale = choose_variance_scale(versions)
     shown = versions[:_MOST_VERSIONS]
     first = versions[0].estimate
-    lines = []
-    for sentence in phrase_variances(versions, scale):
-        lines += wrap(sentence, "")
+    parts: list[Part] = [Paragraph(sentence) for sentence in phrase_variances(versions, scale)]
     unit = f" ({scale.unit})" if scale.unit else ""
-    lines += ["", f"Means of {first.response}{unit}", "", *_lay_out_means(shown, scale, verbose=verbose)]
-    lines += [
-        "",
-        f"Variance of {first.response}{unit} by level",
-        "",
-        *_lay_out_levels(shown, scale, verbose=verbose),
-    ]
+    parts += [BLANK, Heading(f"Means of {first.response}{unit}"), BLANK]
+    parts += _tabulate_means(shown, scale, verbose=verbose)
+    parts += [BLANK, Heading(f"Variance of {first.response}{unit} by level"), BLANK]
+    parts.append(_tabulate_levels(shown, scale, verbose=verbose))
     text = "S²: mean square, which holds what chance of the levels below adds; " if verbose else ""
     text += (
         "SD: standard deviation of the level by itself. Shares are of the variance of the mean (uncertainty) "
         "and of a single measurement (variation)."
     )
-    lines += wrap(text)
+    parts.append(Paragraph(text))
     if any(item.impact.factor is not None for item in shown):
-        lines += ["", "Impact of builds (1: none)", "", *_lay_out_impact(shown)]
+        parts += [BLANK, Heading("Impact of builds (1: none)"), BLANK, *_tabulate_impact(shown)]
     if any(item.other is not None for item in shown):
-        lines += ["", f"Unbalanced data, by both methods{unit}", "", *_lay_out_methods(shown, scale)]
+        parts += [BLANK, Heading(f"Unbalanced data, by both methods{unit}"), BLANK]
+        parts.append(_tabulate_methods(shown, scale))
     if len(versions) > len(shown):
-        lines.append(f"… and {len(versions) - len(shown)} further versions; --json has them all.")
-    lines += ["", *list_notes(versions, excluded, put_aside, verbose=verbose)]
-    for note in notes:
-        lines += wrap(f"Warning: {note}.", "  ")
-    return "\n".join(lines)
+        left_out = len(versions) - len(shown)
+        parts.append(Paragraph(f"… and {left_out} further versions; --json has them all."))
+    parts += [BLANK, *list_notes(versions, excluded, put_aside, verbose=verbose)]
+    parts += [Paragraph(f"Warning: {note}.", "  ") for note in notes]
+    return tuple(parts)
 
 
 def list_notes(
@@ -82,16 +79,16 @@ def list_notes(
     put_aside: Sequence[tuple[str, int]] = (),
     *,
     verbose: bool = False,
-) -> list[str]:
+) -> list[Part]:
     """Method, what is left out, what cannot be known, and warnings."""
     first = versions[0].estimate
-    lines = wrap(f"Method: {phrase_method(first, verbose=verbose)}.", "  ")
-    lines += list_left_out(excluded, put_aside)
+    parts: list[Part] = [Paragraph(f"Method: {phrase_method(first, verbose=verbose)}.", "  ")]
+    parts += list_left_out(excluded, put_aside)
     for text in _gather_texts(versions, lambda item: tuple(item.estimate.unknown.values())):
-        lines += wrap(f"Not known: {text}.", "  ")
+        parts.append(Paragraph(f"Not known: {text}.", "  "))
     for text in collect_variance_warnings(versions):
-        lines += wrap(f"Warning: {text}.", "  ")
-    return lines
+        parts.append(Paragraph(f"Warning: {text}.", "  "))
+    return parts
 
 
 def phrase_method(estimate: VarianceEstimate, *, verbose: bool = False) -> str:
@@ -131,7 +128,7 @@ def _gather_texts(
     return texts
 
 
-def _lay_out_means(versions: Sequence[VersionVariances], scale: Scale, *, verbose: bool) -> list[str]:
+def _tabulate_means(versions: Sequence[VersionVariances], scale: Scale, *, verbose: bool) -> list[Part]:
     level = name_confidence(versions[0].estimate.confidence)
     numbers = ("builds", "executions", "measurements", "values")
     rows: list[tuple[str, ...]] = [("version", *numbers, "mean", f"{level} interval", "df", "equation 17")]
@@ -152,7 +149,7 @@ def _lay_out_means(versions: Sequence[VersionVariances], scale: Scale, *, verbos
     if not verbose:
         rows = [row[:-1] for row in rows]
     meaning = "Executions are those of each build, measurements those in each execution."
-    return [*lay_out_table(rows, left=1), meaning]
+    return [build_table(rows[0], rows[1:]), Paragraph(meaning)]
 
 
 def _spell_interval(value: Interval, scale: Scale) -> tuple[str, str]:
@@ -163,7 +160,7 @@ def _spell_interval(value: Interval, scale: Scale) -> tuple[str, str]:
     return estimate, f"{low} to {high}"
 
 
-def _lay_out_levels(versions: Sequence[VersionVariances], scale: Scale, *, verbose: bool) -> list[str]:
+def _tabulate_levels(versions: Sequence[VersionVariances], scale: Scale, *, verbose: bool) -> Table:
     level = name_confidence(versions[0].estimate.confidence)
     rows: list[tuple[str, ...]] = [
         ("level", "S²", "SD", "% of mean", "uncertainty", level, "variation", level)
@@ -185,15 +182,12 @@ def _lay_out_levels(versions: Sequence[VersionVariances], scale: Scale, *, verbo
             )
     if not verbose:
         rows = [(row[0], *row[2:]) for row in rows]
-    lines = lay_out_table(rows, left=1)
-    if len(versions) == 1:
-        return lines
-    # A name of any length stands on a line of its own: the table has no room beside it.
-    head, rest = lines[:2], iter(lines[2:])
-    for item in versions:
-        head.append(f"{item.estimate.version}:")
-        head += [next(rest) for _ in item.estimate.components]
-    return head
+    groups, start = [], 0
+    for item in versions if len(versions) > 1 else ():
+        # A name of any length stands on a line of its own: the table has no room beside it.
+        groups.append((start, f"{item.estimate.version}:"))
+        start += len(item.estimate.components)
+    return build_table(rows[0], rows[1:], groups=groups)
 
 
 def _spell_square(value: float, scale: Scale) -> str:
@@ -219,7 +213,7 @@ def _spell_share(share: Share | None) -> tuple[str, str]:
     return spell_percent(share.estimate), f"{spell_percent(share.low)} to {spell_percent(share.high)}"
 
 
-def _lay_out_impact(versions: Sequence[VersionVariances]) -> list[str]:
+def _tabulate_impact(versions: Sequence[VersionVariances]) -> list[Part]:
     level = f"{name_confidence(versions[0].estimate.confidence)} interval"
     rows = [("version", "impact factor", level, "bootstrap", "variation by builds", level)]
     for item in versions:
@@ -242,14 +236,14 @@ def _lay_out_impact(versions: Sequence[VersionVariances]) -> list[str]:
         f"build; interval by chi-square pivots, and by bootstrap over builds ({DRAWS} draws, seed "
         f"{versions[0].impact.seed}). Variation by builds: their standard deviation in percent of the mean."
     )
-    return [*lay_out_table(rows, left=1), *wrap(text)]
+    return [build_table(rows[0], rows[1:]), Paragraph(text)]
 
 
 def _spell_range(value: Interval, decimals: int) -> str:
     return f"{value.low:.{decimals}f} to {value.high:.{decimals}f}"
 
 
-def _lay_out_methods(versions: Sequence[VersionVariances], scale: Scale) -> list[str]:
+def _tabulate_methods(versions: Sequence[VersionVariances], scale: Scale) -> Table:
     levels = tuple(versions[0].estimate.components)
     level = name_confidence(versions[0].estimate.confidence)
     rows = [("version", "method", "mean", f"{level} interval", *(f"SD {name}" for name in levels))]
@@ -270,4 +264,4 @@ def _lay_out_methods(versions: Sequence[VersionVariances], scale: Scale) -> list
                     ),
                 )
             )
-    return lay_out_table(rows, left=2)
+    return build_table(rows[0], rows[1:], 2)

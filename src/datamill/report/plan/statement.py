@@ -1,4 +1,4 @@
-"""A plan of repetitions as plain text: one sentence, the plan beside its alternatives, lines to paste."""
+"""A plan of repetitions: one sentence, the plan beside its alternatives, lines to paste."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from datamill.analysis.random_effects.records import LEVELS, PLURALS
 from datamill.analysis.repetition.records import SURER, Plan, PlannedRepetition
 from datamill.design.batches import FEWEST_ROUNDS
 from datamill.experiment.quantities import format_duration
-from datamill.report.tables.layout import lay_out_table, wrap
-from datamill.report.tables.left_out_text import list_left_out
+from datamill.report.tables.left_out import list_left_out
+from datamill.report.tables.statement import BLANK, Code, Paragraph, Part
+from datamill.report.tables.table import Table, build_table
 from datamill.report.words.numbers import choose_scale, finish_sentence, format_count, name_confidence
 
 
@@ -36,31 +37,35 @@ class PlanNotes:
     put_aside: tuple[tuple[str, int], ...] = ()
 
 
-def format_plan(notes: PlanNotes, plan: Plan, *, verbose: bool = False) -> str:
-    """Lay out a plan for a terminal of 100 columns; it begins with the answer.
+def state_plan(notes: PlanNotes, plan: Plan, *, verbose: bool = False) -> tuple[Part, ...]:
+    """State a plan; it begins with the answer.
 
     `verbose` adds variances by the paper's symbols and its optimum over real numbers.
     """
-    lines = wrap(phrase_plan(notes, plan))
-    lines += ["", *lay_out_table(_list_rows(notes, plan), left=1), ""]
-    lines += wrap(_phrase_variances(notes, plan, verbose=verbose), "  ")
-    if verbose and (optimum := _phrase_optimum(plan)):
-        lines += wrap(optimum, "  ")
-    lines += wrap(_phrase_costs(notes, plan), "  ")
-    lines += wrap(
+    texts = [_phrase_variances(notes, plan, verbose=verbose)]
+    if verbose:
+        texts.append(_phrase_optimum(plan))
+    texts.append(_phrase_costs(notes, plan))
+    texts.append(
         "The half-width is the one to expect (root mean square) of Student's interval with "
         f"{PLURALS[plan.basis.top]} as the independent observations. Method: exact search over all whole "
-        f"numbers.{_phrase_method(plan)}",
-        "  ",
+        f"numbers.{_phrase_method(plan)}"
     )
-    lines += list_left_out(notes.excluded, notes.put_aside)
-    for note in plan.notes:
-        lines += wrap(finish_sentence(note), "  ")
-    for warning in plan.warnings:
-        lines += wrap(f"Warning: {warning}.", "  ")
-    lines += ["", "To use the plan, write into the experiment file:", ""]
-    lines += [f"  {line}" for line in list_replication(notes, plan)]
-    return "\n".join(lines)
+    limits = [*map(finish_sentence, plan.notes), *(f"Warning: {warning}." for warning in plan.warnings)]
+    parts: list[Part] = [
+        Paragraph(phrase_plan(notes, plan)),
+        BLANK,
+        _tabulate(notes, plan),
+        BLANK,
+        *(Paragraph(text, "  ") for text in texts),
+        *list_left_out(notes.excluded, notes.put_aside),
+        *(Paragraph(text, "  ") for text in limits),
+        BLANK,
+        Paragraph("To use the plan, write into the experiment file:"),
+        BLANK,
+        Code(tuple(list_replication(notes, plan))),
+    ]
+    return tuple(parts)
 
 
 def phrase_plan(notes: PlanNotes, plan: Plan) -> str:
@@ -182,11 +187,10 @@ def spell_size(notes: PlanNotes, plan: Plan, size: float) -> str:
     return f"{100 * size / abs(plan.basis.mean):.3g}% ({absolute})"
 
 
-def _list_rows(notes: PlanNotes, plan: Plan) -> list[tuple[str, ...]]:
+def _tabulate(notes: PlanNotes, plan: Plan) -> Table:
     detect = plan.goal.kind == "detect"
-    rows: list[tuple[str, ...]] = [
-        ("", "builds", "executions", "measurements", "time", "half-width", *(("power",) if detect else ()))
-    ]
+    heads = ("", "builds", "executions", "measurements", "time", "half-width")
+    rows: list[tuple[str, ...]] = []
     listed: list[tuple[str, PlannedRepetition | None]] = [("plan", plan.best)]
     listed += [(item.label, item.repetition) for item in plan.alternatives]
     for label, item in listed:
@@ -203,7 +207,7 @@ def _list_rows(notes: PlanNotes, plan: Plan) -> list[tuple[str, ...]]:
                 *power,
             )
         )
-    return rows
+    return build_table((*heads, *(("power",) if detect else ())), rows)
 
 
 def _phrase_variances(notes: PlanNotes, plan: Plan, *, verbose: bool) -> str:

@@ -1,11 +1,15 @@
-"""Distributions as plain text: a table of five numbers, a line of boxes, means with intervals."""
+"""Distributions: a table of five numbers, a line of boxes, means with intervals."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from datamill.analysis.distribution.summary import DistributionSummary, GroupSummary
 from datamill.analysis.records import Interval
-from datamill.report.tables.layout import WIDTH, lay_out_table, wrap
-from datamill.report.tests.text import ResponseNotes, list_notes
+from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
+from datamill.report.tables.table import Table, build_table
+from datamill.report.tables.text import WIDTH, lay_out_table
+from datamill.report.tests.statement import ResponseNotes, list_notes
 from datamill.report.words.numbers import (
     Scale,
     choose_scale,
@@ -23,19 +27,19 @@ _SMALLEST_SHOWN = 1e-6
 _BOX, _SMALLEST_BOX = 28, 12
 
 
-def format_summary(notes: ResponseNotes, summary: DistributionSummary) -> str:
-    """Lay out summaries for a terminal of 100 columns; the first line says where the medians lie."""
+def state_summary(notes: ResponseNotes, summary: DistributionSummary) -> tuple[Part, ...]:
+    """State summaries; the first sentence says where the medians lie."""
     scale = choose_summary_scale(notes.unit, summary)
     unit = f" ({scale.unit})" if scale.unit else ""
-    lines = [*wrap(phrase_summary(notes.response, summary, scale), ""), ""]
-    lines += [f"{notes.response}{unit}", "", *_lay_out(summary, scale)]
+    parts: list[Part] = [Paragraph(phrase_summary(notes.response, summary, scale)), BLANK]
+    parts += [Heading(f"{notes.response}{unit}"), BLANK, *_tabulate(summary, scale)]
     if len(summary.groups) > _MOST_ROWS:
-        lines.append(f"… and {len(summary.groups) - _MOST_ROWS} further groups; --json has them all.")
-    lines += ["", *wrap(f"n = {format_count(summary.n)}. Method: {summary.method}.", "  ")]
-    lines += list_notes(notes)
-    for warning in summary.warnings:
-        lines += wrap(f"Warning: {warning}.", "  ")
-    return "\n".join(lines)
+        left_out = len(summary.groups) - _MOST_ROWS
+        parts.append(Paragraph(f"… and {left_out} further groups; --json has them all."))
+    parts += [BLANK, Paragraph(f"n = {format_count(summary.n)}. Method: {summary.method}.", "  ")]
+    parts += list_notes(notes)
+    parts += [Paragraph(f"Warning: {warning}.", "  ") for warning in summary.warnings]
+    return tuple(parts)
 
 
 def choose_summary_scale(unit: str, summary: DistributionSummary) -> Scale:
@@ -117,14 +121,13 @@ def _spell(scale: Scale, *values: float) -> list[str]:
     return [format_fixed(value * scale.factor, decimals) for value in values]
 
 
-def _lay_out(summary: DistributionSummary, scale: Scale) -> list[str]:
+def _tabulate(summary: DistributionSummary, scale: Scale) -> list[Part]:
     """Two tables: five numbers with a line of boxes, then means."""
     level = name_confidence(summary.confidence)
     names = [factor.name for factor in summary.factors]
     shown = summary.groups[:_MOST_ROWS]
     decimals = _choose_decimals(summary, scale)
-    numbers = [[*names, "n", "min", "Q1", "median", f"{level} interval", "Q3", "max"]]
-    means = [[*names, "n", "mean", f"{level} interval", "sd", "CV"]]
+    numbers, means = [], []
     for group in shown:
         low, left, right, high = (
             format_fixed(value * scale.factor, decimals)
@@ -136,23 +139,20 @@ def _lay_out(summary: DistributionSummary, scale: Scale) -> list[str]:
         sd = "-" if group.sd is None else format_fixed(group.sd * scale.factor, decimals)
         cv = "-" if group.cv is None else f"{100 * group.cv:.3g}%"
         means.append([*start, *_spell_interval(group.mean, group.mean_interval, scale, decimals), sd, cv])
-    return [*_lay_out_boxes(numbers, shown, len(names)), "", *lay_out_table(means, len(names))]
+    five = build_table(
+        [*names, "n", "min", "Q1", "median", f"{level} interval", "Q3", "max"], numbers, len(names)
+    )
+    heads = [*names, "n", "mean", f"{level} interval", "sd", "CV"]
+    return [_add_boxes(five, shown), BLANK, build_table(heads, means, len(names))]
 
 
-def _lay_out_boxes(numbers: list[list[str]], groups: tuple[GroupSummary, ...], left: int) -> list[str]:
+def _add_boxes(table: Table, groups: tuple[GroupSummary, ...]) -> Table:
     """The table of five numbers, with a line of boxes in what a terminal leaves of its width."""
-    table = lay_out_table(numbers, left)
-    boxes = _draw_lines(groups, min(_BOX, WIDTH - 2 - max(map(len, table))))
+    boxes = _draw_lines(groups, min(_BOX, WIDTH - 2 - max(map(len, lay_out_table(table)))))
     if not boxes:
         return table
     meaning = "Boxes: █ the middle half of the observations, │ the median, ─ out to the extremes"
-    return [
-        *lay_out_table(
-            [[*numbers[0], "boxes"], *([*row, box] for row, box in zip(numbers[1:], boxes, strict=True))],
-            left,
-        ),
-        *wrap(f"{meaning} or the end of the line."),
-    ]
+    return replace(table, pictures=("boxes", *boxes), legend=f"{meaning} or the end of the line.")
 
 
 def _spell_interval(value: float, interval: Interval | None, scale: Scale, decimals: int) -> tuple[str, str]:

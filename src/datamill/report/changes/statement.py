@@ -1,36 +1,39 @@
-"""Means by level and the changes between them, for a terminal."""
+"""Means by level and the changes between them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from datamill.analysis.levels.level_changes import LevelChange
 from datamill.analysis.levels.level_means import LevelMean
 from datamill.analysis.records import LinearModel
 from datamill.report.changes.by_factor import Wording
 from datamill.report.changes.table import tabulate_changes
-from datamill.report.tables.layout import lay_out_table, wrap
+from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
+from datamill.report.tables.table import build_table
 from datamill.report.words.numbers import count_decimals, format_fixed, name_confidence
 
 #: Levels that a terminal shows; JSON and the report have all.
 _MOST_ROWS = 40
 
 
-def format_changes(means: Sequence[LevelMean], changes: Sequence[LevelChange], wording: Wording) -> list[str]:
+def state_changes(means: Sequence[LevelMean], changes: Sequence[LevelChange], wording: Wording) -> list[Part]:
     """A row for each level: its mean, and the change against the level that it is compared with."""
     table = tabulate_changes(means, changes, wording)
     unit = f" ({wording.scale.unit})" if wording.scale.unit else ""
-    rows = [table.headers, *table.rows[:_MOST_ROWS]]
-    lines = [
-        f"Means of {wording.response} by level{unit}, with {name_confidence(wording.confidence)} intervals:",
-        *lay_out_table(rows, left=table.text_columns),
+    level = name_confidence(wording.confidence)
+    parts: list[Part] = [
+        Heading(f"Means of {wording.response} by level{unit}, with {level} intervals:"),
+        replace(table, rows=table.rows[:_MOST_ROWS]),
     ]
     if len(table.rows) > _MOST_ROWS:
-        lines += wrap(f"{len(table.rows) - _MOST_ROWS} further rows are left out; --json has all.")
-    return lines
+        left_out = len(table.rows) - _MOST_ROWS
+        parts.append(Paragraph(f"{left_out} further rows are left out; --json has all."))
+    return parts
 
 
-def format_adjusted_means(model: LinearModel, response: str, unit: str) -> list[str]:
+def state_adjusted_means(model: LinearModel, response: str, unit: str) -> list[Part]:
     """A row for each level with the model's own mean, where means of observations are no answer."""
     rows: list[tuple[str, ...]] = []
     for row in model.effects_of_interest:
@@ -44,12 +47,16 @@ def format_adjusted_means(model: LinearModel, response: str, unit: str) -> list[
     if not rows:
         return []
     where = ", ".join(f"{item.name} = {item.mean:.6g}" for item in model.covariates)
-    lines = wrap(
+    text = (
         f"Adjusted means of {response} by level{f' ({unit})' if unit else ''}, with "
         f"{name_confidence(model.confidence)} intervals{f', at {where}' if where else ''}; levels of other "
         "factors have the same weight:"
     )
-    lines += lay_out_table([("factor", "level", "mean"), *rows[:_MOST_ROWS]], left=2)
+    parts: list[Part] = [
+        BLANK,
+        Paragraph(text),
+        build_table(("factor", "level", "mean"), rows[:_MOST_ROWS], 2),
+    ]
     if len(rows) > _MOST_ROWS:
-        lines += wrap(f"{len(rows) - _MOST_ROWS} further rows are left out; --json has all.")
-    return ["", *lines]
+        parts.append(Paragraph(f"{len(rows) - _MOST_ROWS} further rows are left out; --json has all."))
+    return parts

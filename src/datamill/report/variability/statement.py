@@ -1,4 +1,4 @@
-"""Variability as plain text: what changes it, then each design point; or windows against a count."""
+"""Variability: what changes it, then each design point; or windows against a count."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from datamill.analysis.distribution.variability_comparison import FactorVariabil
 from datamill.analysis.distribution.windows import CountAssociation, WindowAnalysis
 from datamill.analysis.groups.records import GroupEstimate, PairTest
 from datamill.analysis.records import Interval
-from datamill.report.tables.layout import lay_out_table, wrap
-from datamill.report.tests.text import ResponseNotes, list_notes
+from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
+from datamill.report.tables.table import build_table
+from datamill.report.tests.statement import ResponseNotes, list_notes
 from datamill.report.words.numbers import (
     choose_scale,
     count_decimals,
@@ -37,34 +38,29 @@ _HIGH_LEVEL = 0.95
 _ROUNDING = 1e-9
 
 
-def format_variability(
+def state_variability(
     notes: ResponseNotes, variability: Variability, factors: Sequence[FactorVariability]
-) -> str:
-    """Lay out variability for a terminal of 100 columns; the first lines are the answer."""
-    lines = []
-    for sentence in phrase_variability(notes.response, variability, factors):
-        lines += wrap(sentence, "")
-    lines += [
-        "",
-        f"Variability of {notes.response} by design point",
-        "",
-        *_lay_out_points(notes, variability),
-    ]
+) -> tuple[Part, ...]:
+    """State variability; the first sentences are the answer."""
+    sentences = phrase_variability(notes.response, variability, factors)
+    parts: list[Part] = [Paragraph(sentence) for sentence in sentences]
+    parts += [BLANK, Heading(f"Variability of {notes.response} by design point"), BLANK]
+    parts += _tabulate_points(notes, variability)
     for item in factors:
         if 1 < len(item.pairs) <= _MOST_PAIRS:
-            lines += ["", *_list_pairs(item)]
-    lines += ["", *wrap(f"Method: {variability.method}.", "  ")]
+            parts += [BLANK, *_state_pairs(item)]
+    parts += [BLANK, Paragraph(f"Method: {variability.method}.", "  ")]
     if factors:
         text = (
             "Levels compared over the design points' coefficients of variation, two by Mann-Whitney, whose "
             "inversion gives the interval of their ratio, more by Kruskal-Wallis and pairs by Mann-Whitney; "
             f"p adjusted for {len(factors)} factors."
         )
-        lines += wrap(text, "  ")
-    lines += list_notes(notes)
-    for warning in collect_warnings(variability, factors):
-        lines += wrap(f"Warning: {warning}.", "  ")
-    return "\n".join(lines)
+        parts.append(Paragraph(text, "  "))
+    parts += list_notes(notes)
+    warnings = collect_warnings(variability, factors)
+    parts += [Paragraph(f"Warning: {warning}.", "  ") for warning in warnings]
+    return tuple(parts)
 
 
 def phrase_variability(
@@ -121,18 +117,15 @@ def _phrase_range(response: str, variability: Variability) -> str:
     return f"Coefficients of variation of {response} range {' '.join(parts)}."
 
 
-def format_windows(notes: ResponseNotes, analysis: WindowAnalysis) -> str:
-    """Lay out variability over windows for a terminal of 100 columns; the first lines are the answer."""
+def state_windows(notes: ResponseNotes, analysis: WindowAnalysis) -> tuple[Part, ...]:
+    """State variability over windows; the first sentences are the answer."""
     alpha = 1 - analysis.confidence
-    lines = []
-    for item in analysis.associations:
-        lines += wrap(phrase_association(notes.response, analysis, item, alpha), "")
-    lines += [
-        "",
-        f"{notes.response} over {len(analysis.windows)} windows by the sum of {analysis.against}",
-        "",
+    parts: list[Part] = [
+        Paragraph(phrase_association(notes.response, analysis, item, alpha)) for item in analysis.associations
     ]
-    rows = [("count", "windows", "median CV", "least", "largest", "median G1", "least", "largest")]
+    title = f"{notes.response} over {len(analysis.windows)} windows by the sum of {analysis.against}"
+    parts += [BLANK, Heading(title), BLANK]
+    rows = []
     counts = sorted({window.count for window in analysis.windows})
     for count in counts[:_MOST_ROWS]:
         chosen = [window for window in analysis.windows if window.count == count]
@@ -144,13 +137,14 @@ def format_windows(notes: ResponseNotes, analysis: WindowAnalysis) -> str:
                 *_spell_range([item.skewness for item in chosen if item.skewness is not None], ""),
             )
         )
-    lines += lay_out_table(rows)
+    heads = ("count", "windows", "median CV", "least", "largest", "median G1", "least", "largest")
+    parts.append(build_table(heads, rows, 0))
     if len(counts) > _MOST_ROWS:
-        lines.append(f"… and {len(counts) - _MOST_ROWS} further counts; --json has every window.")
-    lines += ["", *wrap(f"Method: {analysis.method}.", "  "), *list_notes(notes)]
-    for warning in analysis.warnings:
-        lines += wrap(f"Warning: {warning}.", "  ")
-    return "\n".join(lines)
+        left_out = len(counts) - _MOST_ROWS
+        parts.append(Paragraph(f"… and {left_out} further counts; --json has every window."))
+    parts += [BLANK, Paragraph(f"Method: {analysis.method}.", "  "), *list_notes(notes)]
+    parts += [Paragraph(f"Warning: {warning}.", "  ") for warning in analysis.warnings]
+    return tuple(parts)
 
 
 def phrase_association(response: str, analysis: WindowAnalysis, item: CountAssociation, alpha: float) -> str:
@@ -237,7 +231,7 @@ def _percent(value: Interval) -> Interval:
     return Interval(100 * value.estimate, 100 * value.low, 100 * value.high)
 
 
-def _lay_out_points(notes: ResponseNotes, variability: Variability) -> list[str]:
+def _tabulate_points(notes: ResponseNotes, variability: Variability) -> list[Part]:
     scale = choose_scale(notes.unit, max(abs(point.mean) for point in variability.points))
     mean = f"mean ({scale.unit})" if scale.unit else "mean"
     level = name_confidence(variability.confidence)
@@ -245,7 +239,7 @@ def _lay_out_points(notes: ResponseNotes, variability: Variability) -> list[str]
         *variability.factors, "n", mean, "CV", f"{level} interval", "G1", f"{level} interval", "QCD",
         "MAD/median", "Q.skew",
     )  # fmt: skip
-    rows = [header]
+    rows = []
     for point in variability.points[:_MOST_ROWS]:
         digits = count_decimals(abs(point.mean) * scale.factor, 4)
         rows.append(
@@ -260,15 +254,12 @@ def _lay_out_points(notes: ResponseNotes, variability: Variability) -> list[str]
                 "-" if point.quartile_skewness is None else format_fixed(point.quartile_skewness, 2),
             )
         )
-    lines = lay_out_table(rows, left=len(variability.factors))
+    parts: list[Part] = [build_table(header, rows, len(variability.factors))]
     if len(variability.points) > _MOST_ROWS:
-        lines.append(
-            f"… and {len(variability.points) - _MOST_ROWS} further design points; --json has them all."
-        )
-    lines.append(
-        "QCD: (Q3 − Q1) / (Q3 + Q1); Q.skew: quartile skewness. Both, and MAD, do not heed extremes."
-    )
-    return lines
+        left_out = len(variability.points) - _MOST_ROWS
+        parts.append(Paragraph(f"… and {left_out} further design points; --json has them all."))
+    meaning = "QCD: (Q3 − Q1) / (Q3 + Q1); Q.skew: quartile skewness. Both, and MAD, do not heed extremes."
+    return [*parts, Paragraph(meaning)]
 
 
 def _spell_figure(value: Interval | None, unit: str, factor: float) -> tuple[str, str]:
@@ -295,19 +286,17 @@ def _spell_share(value: float | None) -> str:
     return "-" if value is None else f"{format_fixed(100 * value, _count_figures(100 * value))}%"
 
 
-def _list_pairs(item: FactorVariability) -> list[str]:
-    lines = [f"Coefficients of variation between levels of {item.factor}"]
+def _state_pairs(item: FactorVariability) -> list[Part]:
+    parts: list[Part] = [Heading(f"Coefficients of variation between levels of {item.factor}")]
     reasons: list[str] = []
     for pair in item.pairs:
         ratio = _find_ratio(pair)
         shown = "" if ratio is None else f"ratio {_spell_ratio(ratio)}, "
         reasons += [] if ratio is None else [_explain_level(pair, ratio)]
-        lines += wrap(
-            f"  {pair.second} / {pair.first}: {shown}adjusted p = {format_p(pair.adjusted_p)}", "    "
-        )
-    for why in dict.fromkeys(filter(None, reasons)):
-        lines += wrap(f"  {why}.", "  ")
-    return lines
+        text = f"  {pair.second} / {pair.first}: {shown}adjusted p = {format_p(pair.adjusted_p)}"
+        parts.append(Paragraph(text, "    "))
+    parts += [Paragraph(f"  {why}.", "  ") for why in dict.fromkeys(filter(None, reasons))]
+    return parts
 
 
 def collect_warnings(variability: Variability, factors: Sequence[FactorVariability]) -> tuple[str, ...]:

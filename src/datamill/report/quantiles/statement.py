@@ -1,4 +1,4 @@
-"""Quantile regression as plain text: the answer, effects by quantile, and ASPLOS Table 4."""
+"""Quantile regression: the answer, effects by quantile, and ASPLOS Table 4."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from datamill.report.quantiles.answer import (
     state_quantiles,
 )
 from datamill.report.quantiles.warnings import list_quantile_warnings
-from datamill.report.tables.layout import WIDTH, lay_out_named, wrap
-from datamill.report.tables.left_out_text import list_left_out
+from datamill.report.tables.left_out import list_left_out
+from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
+from datamill.report.tables.table import Layout, Table, build_table
+from datamill.report.tables.text import WIDTH
 from datamill.report.words.numbers import (
     Scale,
     count_decimals,
@@ -33,65 +35,64 @@ _FEW = 3
 _MOST_EFFECTS = 9
 
 
-def format_quantiles(observations: Described, model: QuantileModel) -> str:
-    """Lay out a model for a terminal of 100 columns."""
+def state_quantile_model(observations: Described, model: QuantileModel) -> tuple[Part, ...]:
+    """State a model: the answer, effects by quantile, and the table of each quantile that is shown."""
     model = spell_quantile_terms(model)
     scale = choose_model_scale(model, observations.unit)
     unit = f" ({scale.unit})" if scale.unit else ""
-    lines = []
-    for sentence in state_quantiles(model, observations.response, observations.unit):
-        lines += wrap(sentence, "  ")
-    lines.append("")
-    lines.append(f"Quantile regression of {observations.response}{unit}")
+    sentences = state_quantiles(model, observations.response, observations.unit)
+    parts: list[Part] = [Paragraph(sentence, "  ") for sentence in sentences]
+    parts += [BLANK, Heading(f"Quantile regression of {observations.response}{unit}")]
     if len(model.fits) > _FEW:
-        lines += ["", *_lay_out_overview(model, scale)]
+        parts += [BLANK, *_tabulate_overview(model, scale)]
         shown = [choose_headline(model) or model.fits[-1]]
     else:
         shown = [*model.fits]
     for fit in shown:
-        lines += ["", f"Effects on the {name_quantile(fit.quantile)}{unit}", *_lay_out_fit(model, fit, scale)]
-    lines += ["", *wrap(describe_detection(model), "  ")]
-    lines += _describe_data(observations, model)
-    lines += wrap(f"Method: {model.method}.", "  ")
-    for warning in list_quantile_warnings(model, observations.response, observations.unit):
-        lines += wrap(f"Warning: {warning}.", "  ")
-    return "\n".join(lines)
+        title = f"Effects on the {name_quantile(fit.quantile)}{unit}"
+        parts += [BLANK, Heading(title), _tabulate_fit(model, fit, scale)]
+    parts += [BLANK, Paragraph(describe_detection(model), "  ")]
+    parts += _describe_data(observations, model)
+    parts.append(Paragraph(f"Method: {model.method}.", "  "))
+    warnings = list_quantile_warnings(model, observations.response, observations.unit)
+    parts += [Paragraph(f"Warning: {warning}.", "  ") for warning in warnings]
+    return tuple(parts)
 
 
-def _describe_data(observations: Described, model: QuantileModel) -> list[str]:
+def _describe_data(observations: Described, model: QuantileModel) -> list[Part]:
     trials = "" if model.trials is None else f" in {format_count(model.trials)} {model.units}"
     sizes = (
         f"{format_count(model.cells)} design points, the smallest with {format_count(model.smallest_cell)}"
     )
-    lines = [f"n = {format_count(model.n)}{trials}; {sizes}."]
+    parts: list[Part] = [Paragraph(f"n = {format_count(model.n)}{trials}; {sizes}.")]
     coding = "; ".join(
         f"{factor.name} {factor.levels[0]} / {factor.levels[1]}"
         for factor in model.factors
         if len(factor.levels) == 2
     )
     if any(term.df > 1 and term.order == 1 and not term.covariates for term in model.terms):
-        lines += wrap(
+        text = (
             "Of more than two levels: deviations from the mean over levels, and the largest change between "
-            "two, whose interval holds for all pairs.",
-            "  ",
+            "two, whose interval holds for all pairs."
         )
+        parts.append(Paragraph(text, "  "))
     if coding:
-        lines += wrap(f"Low / high level: {coding}; an effect is half the change from low to high.", "  ")
+        text = f"Low / high level: {coding}; an effect is half the change from low to high."
+        parts.append(Paragraph(text, "  "))
     if model.covariates:
         means = [
             f"{name} from {mean:.10g}"
             for name, mean in zip(model.covariates, model.covariate_means, strict=True)
         ]
-        lines += wrap(
+        text = (
             "A covariate's effect is for one unit more. Covariates count from their means "
-            f"({', '.join(means)}): there the intercept and the effects of factors hold.",
-            "  ",
+            f"({', '.join(means)}): there the intercept and the effects of factors hold."
         )
-    lines += list_left_out(observations.excluded, observations.put_aside)
-    return lines
+        parts.append(Paragraph(text, "  "))
+    return [*parts, *list_left_out(observations.excluded, observations.put_aside)]
 
 
-def _lay_out_fit(model: QuantileModel, fit: QuantileFit, scale: Scale) -> list[str]:
+def _tabulate_fit(model: QuantileModel, fit: QuantileFit, scale: Scale) -> Table:
     """Table 4: Factor, Low, Estimate, High, p-value."""
     level = name_confidence(model.confidence)
     rows: list[tuple[str, Interval | None, str]] = []
@@ -118,7 +119,7 @@ def _lay_out_fit(model: QuantileModel, fit: QuantileFit, scale: Scale) -> list[s
         cells.append((shown, *_format_interval(value, scale, decimals if index else first), p))
     widths = [max(len(row[column]) for row in cells) + 3 for column in range(1, 5)]
     room = min(max(len(row[0]) for row in cells), WIDTH - sum(widths))
-    return lay_out_named(cells, widths, room)
+    return build_table(cells[0], cells[1:], layout=Layout(tuple(widths), room))
 
 
 def _format_interval(
@@ -157,7 +158,7 @@ def _choose_effects(model: QuantileModel) -> list[tuple[str, str]]:
     return [(row.name, row.term) for row in model.fits[0].coefficients[1:] if row.name in kept]
 
 
-def _lay_out_overview(model: QuantileModel, scale: Scale) -> list[str]:
+def _tabulate_overview(model: QuantileModel, scale: Scale) -> list[Part]:
     """Effects by quantile, each with the interval below it."""
     chosen = _choose_effects(model)
     left_out = len(model.fits[0].coefficients) - 1 - len(chosen)
@@ -178,24 +179,8 @@ def _lay_out_overview(model: QuantileModel, scale: Scale) -> list[str]:
         table.append((label, *(own[1] + mark for own, mark in zip(shown, marks, strict=True))))
         for word, side in (("low", 0), ("high", 2)):
             table.append((f"    {word} {level}", *(f"{own[side]} " for own in shown)))
-    widths = [max(len(row[column]) for row in table) + 1 for column in range(len(table[0]))]
-    lines = []
-    # As many quantiles side by side as the line holds.
-    start = 1
-    while start < len(widths):
-        end, room = start, widths[0]
-        while end < len(widths) and (end == start or room + widths[end] <= WIDTH):
-            room += widths[end]
-            end += 1
-        block = [
-            row[0].ljust(widths[0])
-            + "".join(row[column].rjust(widths[column]) for column in range(start, end)).rstrip()
-            for row in table
-        ]
-        lines += [block[0], "-" * room, *(line.rstrip() for line in block[1:])]
-        start = end
-        if start < len(widths):
-            lines.append("")
+    parts: list[Part] = [build_table(table[0], table[1:], layout=Layout(is_folded=True))]
     if left_out > 0:
-        lines.append(f"({left_out} weaker effects are left out here; --json has all, with their intervals)")
-    return lines
+        text = f"({left_out} weaker effects are left out here; --json has all, with their intervals)"
+        parts.append(Paragraph(text))
+    return parts

@@ -1,4 +1,4 @@
-"""Groups compared, as plain text: which is larger, by how much, how sure; then every comparison."""
+"""Groups compared: which is larger, by how much, how sure; then every comparison."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from datamill.analysis.groups.records import GroupComparison, GroupEstimate, GroupTest, PairTest
 from datamill.analysis.records import Interval
-from datamill.report.tables.layout import wrap
-from datamill.report.tables.left_out_text import list_left_out
+from datamill.report.tables.left_out import list_left_out
+from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
 from datamill.report.words.numbers import (
     Scale,
     choose_scale,
@@ -37,28 +37,28 @@ class ResponseNotes:
     put_aside: tuple[tuple[str, int], ...] = ()
 
 
-def format_tests(notes: ResponseNotes, comparison: GroupComparison) -> str:
-    """Lay out a comparison of groups for a terminal of 100 columns; the first line is the answer."""
+def state_tests(notes: ResponseNotes, comparison: GroupComparison) -> tuple[Part, ...]:
+    """State a comparison of groups; the first sentence is the answer."""
     scale = choose_response_scale(notes.unit, comparison)
-    lines = [*wrap(phrase_answer(notes.response, comparison, scale), ""), ""]
+    parts: list[Part] = [Paragraph(phrase_answer(notes.response, comparison, scale)), BLANK]
     # Ratios and shares have no unit, and without a difference there is nothing that a scale suits.
     unit = f" ({scale.unit})" if scale.unit and _has_differences(comparison) else ""
-    lines.append(f"{notes.response}{unit} by {comparison.factor}: {_QUESTIONS[comparison.question]}")
+    parts.append(Heading(f"{notes.response}{unit} by {comparison.factor}: {_QUESTIONS[comparison.question]}"))
     if comparison.combined is not None:
-        lines += ["", "Over all strata", *_format_pair(comparison.combined, scale)]
+        parts += [BLANK, Heading("Over all strata"), *_state_pair(comparison.combined, scale)]
     for stratum in comparison.strata:
         sizes = ", ".join(f"{label} {format_count(n)}" for label, n in stratum.counts)
         where = ", ".join(f"{factor} = {level}" for factor, level in stratum.levels)
-        lines += ["", *wrap(f"{f'At {where}; ' if where else ''}n: {sizes}", "  ")]
+        parts += [BLANK, Paragraph(f"{f'At {where}; ' if where else ''}n: {sizes}", "  ")]
         if stratum.overall is not None:
-            lines += _format_overall(stratum.overall, stratum.overall_adjusted_p)
+            parts.append(_state_overall(stratum.overall, stratum.overall_adjusted_p))
         for pair in stratum.pairs:
-            lines += _format_pair(pair, scale)
-    lines += ["", *wrap(f"Why: {comparison.why}.", "  "), *wrap(f"Method: {comparison.method}.", "  ")]
-    lines += list_notes(notes)
-    for warning in collect_warnings(comparison):
-        lines += wrap(f"Warning: {warning}.", "  ")
-    return "\n".join(lines)
+            parts += _state_pair(pair, scale)
+    parts += [BLANK, Paragraph(f"Why: {comparison.why}.", "  ")]
+    parts.append(Paragraph(f"Method: {comparison.method}.", "  "))
+    parts += list_notes(notes)
+    parts += [Paragraph(f"Warning: {warning}.", "  ") for warning in collect_warnings(comparison)]
+    return tuple(parts)
 
 
 _QUESTIONS = {
@@ -188,13 +188,13 @@ def list_pairs(comparison: GroupComparison) -> list[PairTest]:
     return combined + [pair for stratum in comparison.strata for pair in stratum.pairs]
 
 
-def _format_overall(test: GroupTest, adjusted_p: float | None) -> list[str]:
+def _state_overall(test: GroupTest, adjusted_p: float | None) -> Part:
     text = f"all groups: {_format_test(test)}, p = {format_p(test.p)}"
     if adjusted_p != test.p and adjusted_p is not None:
         text += f", adjusted p = {format_p(adjusted_p)}"
     for estimate in test.estimates:
         text += f"; {estimate.name} {_format_ratio(estimate.value, estimate.confidence)}"
-    return [f"  {line}" for line in wrap(text, "  ")]
+    return Paragraph(text, "  ", margin="  ")
 
 
 def _format_test(test: GroupTest) -> str:
@@ -204,13 +204,13 @@ def _format_test(test: GroupTest) -> str:
     return f"{test.name} {test.statistic_name}{df} = {test.statistic:.5g}"
 
 
-def _format_pair(pair: PairTest, scale: Scale) -> list[str]:
+def _state_pair(pair: PairTest, scale: Scale) -> list[Part]:
     text = f"{pair.second} against {pair.first}: {_format_test(pair.test)}"
     if pair.test.p is not None:
         text += f", p = {format_p(pair.test.p)}"
     if pair.adjusted_p is not None and pair.adjusted_p != pair.test.p:
         text += f", adjusted p = {format_p(pair.adjusted_p)}"
-    lines = [f"  {line}" for line in wrap(text, "  ")]
+    parts: list[Part] = [Paragraph(text, "  ", margin="  ")]
     for estimate in pair.test.estimates:
         value, confidence = estimate.value, estimate.confidence
         if estimate.measure == "share":
@@ -220,8 +220,8 @@ def _format_pair(pair: PairTest, scale: Scale) -> list[str]:
             name, shown = estimate.name, _format_ratio(value, confidence)
         else:
             name, shown = estimate.name, _format_difference(value, scale, confidence)
-        lines += [f"    {line}" for line in wrap(f"{name}: {shown}", "  ")]
-    return lines
+        parts.append(Paragraph(f"{name}: {shown}", "  ", margin="    "))
+    return parts
 
 
 def _format_difference(value: Interval, scale: Scale, confidence: float) -> str:
@@ -234,26 +234,25 @@ def _format_difference(value: Interval, scale: Scale, confidence: float) -> str:
     return f"{estimate}{unit} ({name_confidence(_round_level(confidence))} interval {low} to {high})"
 
 
-def list_notes(notes: ResponseNotes) -> list[str]:
+def list_notes(notes: ResponseNotes) -> list[Part]:
     """What became of rows that are not used as they are."""
-    lines = list_left_out(notes.excluded, notes.put_aside)
+    texts = []
     if notes.averaged:
-        lines += wrap(
-            f"{notes.averaged} trials have several measurements, averaged: they are not replicates.", "  "
-        )
+        texts.append(f"{notes.averaged} trials have several measurements, averaged: they are not replicates.")
     if notes.averaged_builds:
-        lines += wrap(
+        texts.append(
             f"{notes.averaged_builds} builds have several executions, averaged: those of one build are not "
-            "replicates.",
-            "  ",
+            "replicates."
         )
     if notes.partly_valid:
-        lines += wrap(
+        texts.append(
             f"Warning: {notes.partly_valid} trials have invalid measurements beside valid ones, of which the "
-            "valid ones are used.",
-            "  ",
+            "valid ones are used."
         )
-    return lines
+    return [
+        *list_left_out(notes.excluded, notes.put_aside),
+        *(Paragraph(text, "  ") for text in texts),
+    ]
 
 
 def collect_warnings(comparison: GroupComparison) -> list[str]:

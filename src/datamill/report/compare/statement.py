@@ -1,4 +1,4 @@
-"""Versions compared, as plain text: the verdicts, then every mean and every difference."""
+"""Versions compared: the verdicts, then every mean and every difference."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from datamill.report.compare.answer import (
     scale_comparison,
     state_answer,
 )
-from datamill.report.tables.layout import lay_out_table, wrap
-from datamill.report.tables.left_out_text import list_left_out
+from datamill.report.tables.left_out import list_left_out
+from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
+from datamill.report.tables.table import build_table
 from datamill.report.words.numbers import (
     Scale,
     count_decimals,
@@ -32,7 +33,7 @@ from datamill.report.words.numbers import (
 _MOST_ROWS = 60
 
 
-def format_comparison(
+def state_comparison(
     comparison: VersionComparison,
     history: VersionHistory | None = None,
     notes: Sequence[str] = (),
@@ -41,49 +42,47 @@ def format_comparison(
     put_aside: Sequence[tuple[str, int]] = (),
     *,
     verbose: bool = False,
-) -> str:
-    """Lay out a comparison of versions for a terminal of 100 columns; the first lines are the answer.
+) -> tuple[Part, ...]:
+    """State a comparison of versions; the first sentences are the answer.
 
     `notes` are warnings about the data besides those of the comparison, `excluded` counts invalid rows,
     `put_aside` those that are no observations, by what they are, and `basis` says why the baseline is the
     one it is. `verbose` adds the paper's interval and rule.
     """
     scale = scale_comparison(comparison)
-    lines: list[str] = []
-    for sentence in state_answer(comparison, history):
-        lines += wrap(sentence)
+    parts: list[Part] = [Paragraph(sentence) for sentence in state_answer(comparison, history)]
     unit = f" ({scale.unit})" if scale.unit else ""
-    lines += ["", f"Mean {comparison.response}{unit} of each version"]
-    lines += _lay_out_means(comparison, scale, verbose=verbose)
-    lines += ["", *wrap(_name_changes(comparison, basis))]
-    lines += _lay_out_changes(comparison, scale, verbose=verbose)
+    parts += [BLANK, Heading(f"Mean {comparison.response}{unit} of each version")]
+    parts += _tabulate_means(comparison, scale, verbose=verbose)
+    parts += [BLANK, Heading(_name_changes(comparison, basis))]
+    parts += _tabulate_changes(comparison, scale, verbose=verbose)
     joint = ""
     if len(comparison.changes) > 1 and comparison.adjustment != "none":
         joint = "; those of changes hold together"
     better = "nobody said which way is better"
     if comparison.direction is not None:
         better = f"{comparison.direction} is better"
-    lines += [
-        "",
-        *wrap(
+    parts += [
+        BLANK,
+        Paragraph(
             f"{phrase_basis(comparison)}; {name_confidence(comparison.confidence)} intervals{joint}; "
             f"{better}; a change within ±{name_threshold(comparison.threshold)} is too small to matter.",
             "  ",
         ),
-        *wrap(f"Method: {comparison.method}.", "  "),
+        Paragraph(f"Method: {comparison.method}.", "  "),
     ]
     if verbose:
-        lines += wrap(
+        text = (
             "The paper's rule (EPEW 2006): changed where the asymptotic intervals of equation 17 do not "
-            "overlap; it misses changes that the interval of the difference shows.",
-            "  ",
+            "overlap; it misses changes that the interval of the difference shows."
         )
+        parts.append(Paragraph(text, "  "))
     if history is not None:
-        lines += wrap(f"Series: {history.method}.", "  ")
-    lines += list_left_out(excluded, put_aside)
-    for warning in list_warnings(comparison, history, notes):
-        lines += wrap(f"Warning: {warning}.", "  ")
-    return "\n".join(lines)
+        parts.append(Paragraph(f"Series: {history.method}.", "  "))
+    parts += list_left_out(excluded, put_aside)
+    warnings = list_warnings(comparison, history, notes)
+    parts += [Paragraph(f"Warning: {warning}.", "  ") for warning in warnings]
+    return tuple(parts)
 
 
 def list_warnings(
@@ -100,7 +99,7 @@ def _name_changes(comparison: VersionComparison, basis: str) -> str:
     return f"Each version against {comparison.changes[0].baseline}{f' ({basis})' if basis else ''}"
 
 
-def _lay_out_means(comparison: VersionComparison, scale: Scale, *, verbose: bool) -> list[str]:
+def _tabulate_means(comparison: VersionComparison, scale: Scale, *, verbose: bool) -> list[Part]:
     level = name_confidence(comparison.confidence)
     rows: list[tuple[str, ...]] = [
         ("version", "n", "mean", f"{level} interval", "equation 17", "spread of", "% of mean")
@@ -109,11 +108,11 @@ def _lay_out_means(comparison: VersionComparison, scale: Scale, *, verbose: bool
     if not verbose:
         rows = [(*row[:4], *row[5:]) for row in rows]
     of_paper = " Equation 17: the paper's asymptotic interval." if verbose else ""
-    meaning = wrap(
+    meaning = (
         f"n: builds × executions of each × measurements in each execution.{of_paper} Spread: standard "
         "deviation of the means of builds, or of what is named instead."
     )
-    return [*_lay_out(rows, len(comparison.means)), *meaning]
+    return [*_tabulate(rows, len(comparison.means)), Paragraph(meaning)]
 
 
 def _spell_mean(mean: VersionMean, scale: Scale) -> tuple[str, ...]:
@@ -131,7 +130,7 @@ def _spell_mean(mean: VersionMean, scale: Scale) -> tuple[str, ...]:
     )
 
 
-def _lay_out_changes(comparison: VersionComparison, scale: Scale, *, verbose: bool) -> list[str]:
+def _tabulate_changes(comparison: VersionComparison, scale: Scale, *, verbose: bool) -> list[Part]:
     unit = f" ({scale.unit})" if scale.unit else ""
     rows: list[tuple[str, ...]] = [
         ("version", "against", f"difference{unit}", "change", "interval", "p", "paper's rule", "verdict")
@@ -140,7 +139,7 @@ def _lay_out_changes(comparison: VersionComparison, scale: Scale, *, verbose: bo
         rows.append(_spell_change(change, comparison, scale))
     if not verbose:
         rows = [(*row[:6], row[7]) for row in rows]
-    return _lay_out(rows, len(comparison.changes))
+    return _tabulate(rows, len(comparison.changes))
 
 
 def _spell_change(change: VersionChange, comparison: VersionComparison, scale: Scale) -> tuple[str, ...]:
@@ -179,9 +178,8 @@ def _spell_ends(value: Interval, factor: float, error: float) -> str:
     return f"{_spell(value.low * factor, error)} to {_spell(value.high * factor, error)}"
 
 
-def _lay_out(rows: Sequence[tuple[str, ...]], total: int) -> list[str]:
+def _tabulate(rows: Sequence[tuple[str, ...]], total: int) -> list[Part]:
     """A table, its first row a header; the first column and the last are words."""
-    last = max(len(row[-1]) for row in rows)
     rest = total - (len(rows) - 1)
-    more = [f"… and {rest} further rows; --json has them all."] if rest > 0 else []
-    return [*lay_out_table([(*row[:-1], row[-1].ljust(last)) for row in rows], left=1), *more]
+    more = [Paragraph(f"… and {rest} further rows; --json has them all.")] if rest > 0 else []
+    return [build_table(rows[0], rows[1:], last_words=1), *more]

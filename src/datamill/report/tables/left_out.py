@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from datamill.report.tables.layout import wrap
+from datamill.report.tables.statement import Paragraph, Part
 from datamill.report.words.numbers import format_count
 
 
-def list_left_out(excluded: int, put_aside: Sequence[tuple[str, int]]) -> list[str]:
+def list_left_out(excluded: int, put_aside: Sequence[tuple[str, int]]) -> list[Part]:
     """How many rows were judged invalid, and how many are put aside because that is the plan."""
-    lines = []
+    parts: list[Part] = []
     if excluded:
-        lines.append(f"Excluded: {format_count(excluded)} invalid rows of this response.")
+        parts.append(Paragraph(f"Excluded: {format_count(excluded)} invalid rows of this response."))
     if put_aside:
         kinds = ", ".join(f"{name} {format_count(count)}" for name, count in put_aside)
         total = format_count(sum(count for _, count in put_aside))
-        lines += wrap(f"Put aside: {total} rows of this response ({kinds}).", "  ")
-    return lines
+        parts.append(Paragraph(f"Put aside: {total} rows of this response ({kinds}).", "  "))
+    return parts
