@@ -59,7 +59,7 @@ class ServedUser:
     package: dict[str, Any]
 
     def ask(
-        self, method: str, path: str, body: bytes = b"", *, timeout_s: float = 120.0, **headers: str
+        self, method: str, path: str, body: bytes = b"", *, timeout_s: float = 600.0, **headers: str
     ) -> Answer:
         """Send a request and wait for its answer."""
         connection = http.client.HTTPConnection("127.0.0.1", self.coordinator.port, timeout=timeout_s)

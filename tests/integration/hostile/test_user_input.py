@@ -8,7 +8,6 @@ import select
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from integration.hostile.served_users import (
@@ -27,9 +26,9 @@ from integration.service.brokers import skip_without_broker
 #: How much more than before the coordinator and its processes may hold for a request that is refused.
 MOST_GROWTH = 400 << 20
 #: How long a refusal may take, and how long others may wait, on a machine that is busy.
-REFUSED_S, OTHERS_S = 90.0, 20.0
+REFUSED_S, OTHERS_S = 300.0, 100.0
 #: How long the work for a client that left may go on.
-ENDED_S = 10.0
+ENDED_S = 30.0
 PLAIN = HEAD.format(keys="replicates = 3")
 
 
@@ -241,14 +240,15 @@ def test_work_ends_when_its_client_leaves(mallory: ServedUser, name: str) -> Non
 
 def test_others_are_served_while_one_asks_too_much(mallory: ServedUser, bob: ServedUser) -> None:
     body = write_long(mallory, "a large D-optimal design")
-    with ThreadPoolExecutor(20) as pool:
-        sent = [pool.submit(mallory.abandon, "/api/experiments/plan", body, 10.0) for _ in range(8)]
-        time.sleep(1)
-        times = [bob.plan(PLAIN).elapsed_s for _ in range(5)]
-        times += [bob.ask("GET", "/login").elapsed_s for _ in range(5)]
-        refused = mallory.plan(PLAIN), mallory.plan(PLAIN)
-        for item in sent:
-            item.result()
+    # They are asked for until the others are served: behind all of them one would wait for many minutes.
+    sent = [mallory.begin("/api/experiments/plan", body) for _ in range(8)]
+    # Those beyond the share are answered at once: all have come.
+    select.select([connection.sock for connection in sent], [], [], OTHERS_S)
+    times = [bob.plan(PLAIN).elapsed_s for _ in range(5)]
+    times += [bob.ask("GET", "/login").elapsed_s for _ in range(5)]
+    refused = mallory.plan(PLAIN), mallory.plan(PLAIN)
+    for connection in sent:
+        connection.close()
     assert max(times) < OTHERS_S
     for answer in refused:
         # Either it had its turn, or it is told to come again.
@@ -292,9 +292,10 @@ def test_an_experiment_is_entered_with_all_its_trials(bob: ServedUser) -> None:
 
 
 def test_others_submit_while_a_large_experiment_is_entered(mallory: ServedUser, bob: ServedUser) -> None:
-    body = mallory.write(HEAD.format(keys="replicates = 200000"))
+    body = mallory.write(HEAD.format(keys="replicates = 400000"))
+    # To enter it takes many times as long as what the others submit.
     connection = mallory.begin("/api/experiments", body)
-    ends_s = time.monotonic() + 120
+    ends_s = time.monotonic() + 600
     while not list_entering(mallory) and time.monotonic() < ends_s:
         time.sleep(0.2)
     (entering,) = list_entering(mallory)
