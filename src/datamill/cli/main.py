@@ -12,6 +12,7 @@ from datamill import __version__
 from datamill.cli.signals import end_politely, finish_quietly
 from datamill.cli.verbs import VerbGroup
 from datamill.execution.worker import WorkerError
+from datamill.experiment.arguments import speak_command_line, speaking
 from datamill.experiment.errors import InputError
 
 EXIT_BAD_INPUT = 2
@@ -82,6 +83,11 @@ def datamill() -> None:
 
 def main(arguments: list[str] | None = None) -> Any:
     """Run the command; every error that input can cause ends in a clear message and status 2."""
+    with speaking(speak_command_line):
+        _run(arguments)
+
+
+def _run(arguments: list[str] | None) -> None:
     end_politely()
     try:
         status = datamill.main(arguments, prog_name="datamill", standalone_mode=False)

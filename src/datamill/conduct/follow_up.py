@@ -11,6 +11,7 @@ import polars as pl
 
 from datamill.conduct.read_files import ExperimentFile, read_experiment_file
 from datamill.execution.here import list_pending_trials
+from datamill.experiment.arguments import command
 from datamill.experiment.errors import InputError
 from datamill.experiment.factors.catalogue import BACKGROUND_LOAD, NO_LOAD
 from datamill.experiment.file.parse import parse_experiment
@@ -106,7 +107,7 @@ def decide_factors(bundle: Bundle) -> tuple[tuple[Decision, ...], tuple[str, ...
         raise InputError(
             f"the screening has not ended: {waiting} of {len(bundle.design.trials)} trials have not run",
             where=where,
-            remedy=f"Continue it with datamill run --resume {bundle.folder}.",
+            remedy=f"Continue it with {command('run', resume=bundle.folder)}.",
         )
     table = build_table(bundle.experiment, bundle.design, records)
     response = bundle.experiment.responses[0]

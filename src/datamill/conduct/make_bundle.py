@@ -11,6 +11,7 @@ from pathlib import Path
 from datamill import __version__
 from datamill.conduct.read_files import ExperimentFile
 from datamill.design.trials import build_design
+from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
 from datamill.packing.members import Packed, pack_members
 from datamill.packing.packages import PackageFacts
@@ -38,7 +39,7 @@ def make_bundle(file: ExperimentFile, folder: Path) -> Bundle:
             raise InputError(
                 f'the bundle would lie inside package "{name}" and become part of it',
                 where=str(folder),
-                remedy="Name a folder elsewhere with --out.",
+                remedy=f"Name a folder elsewhere with {argument('out', verb='run')}.",
             )
     folder.parent.mkdir(parents=True, exist_ok=True)
     staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))

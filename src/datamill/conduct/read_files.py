@@ -16,6 +16,7 @@ from datamill.design.points.points import count_points
 from datamill.design.records import DesignFactor
 from datamill.execution.seen_places import check_needed_folders
 from datamill.execution.worker import read_offers
+from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
 from datamill.experiment.factors.offers import (
     Offers,
@@ -173,7 +174,7 @@ def size_design(file: ExperimentFile) -> tuple[tuple[DesignFactor, ...], int]:
         if not problem.where.startswith("["):
             raise
         where = f"{file.path}: {problem.where}"
-        raise InputError(problem.message, where=where, remedy=problem.remedy) from problem
+        raise problem.moved(where) from problem
 
 
 def check_design_size(file: ExperimentFile, allowed_trials: int) -> None:
@@ -194,7 +195,7 @@ def check_design_size(file: ExperimentFile, allowed_trials: int) -> None:
         f"the design has {count:,} trials: {product} x {file.experiment.replicates} replicates",
         where=str(file.path),
         remedy="Name fewer levels, lower a coverage or the replicates; or confirm with "
-        f"--allow-trials {count}.",
+        f"{argument('allow_trials', count, verb='run')}.",
     )
 
 

@@ -12,6 +12,7 @@ from typing import Protocol
 from datamill.design.records import PlannedTrial
 from datamill.design.trials import name_build
 from datamill.execution.worker import WorkerError, WorkerKilledError
+from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
 from datamill.protocol.trial import TrialRecord, TrialSpec
 from datamill.results.bundles.bundle import Bundle
@@ -208,8 +209,9 @@ def run_pending_trials(
             raise InputError(
                 f"{told}; the last one: {message}",
                 where=str(bundle.artifacts / f"{item.trial.trial_id}.{item.attempt}"),
-                remedy=f"{remedy} Then start anew, or continue with --resume (and --retry-failed, or "
-                "--keep-going).".strip(),
+                remedy=f"{remedy} Then start anew, or continue with {argument('resume', verb='run')} "
+                f"(and {argument('retry_failed', verb='run')}, or "
+                f"{argument('keep_going', verb='run')}).".strip(),
             )
 
 

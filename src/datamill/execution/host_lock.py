@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
 
 #: Names the folder in which the worker keeps its journal; a host has one, tests have their own.
@@ -152,7 +153,7 @@ def _refuse(name: str) -> InputError:
     if command:
         who += f" ({command})"
         remedy = "Wait until it has ended, or end it with Ctrl-C or kill"
-        remedy += f" {process}; what it measured is kept, and --resume continues it."
+        remedy += f" {process}; what it measured is kept, and {argument('resume', verb='run')} continues it."
     else:
         remedy = (
             "It has ended and its worker is still ending a trial, or it is a worker of a fleet: wait a "

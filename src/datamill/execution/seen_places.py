@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from datamill.execution.worker import ask_worker
+from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
 from datamill.experiment.records import Experiment, Package
 from datamill.packing.packages import PackageFacts
@@ -70,7 +71,11 @@ def check_needed_folders(experiment: Experiment, binary: Path, *, where: str, bu
                     f'{kind} "{item.name}" needs a folder that it cannot have: {problem}',
                     where=f"{where}: [[{kind}]] folders",
                     remedy="Name the folder with the files alone, by its whole path"
-                    + (", or another bundle with --out." if bundle is not None else "."),
+                    + (
+                        f", or another bundle with {argument('out', verb='run')}."
+                        if bundle is not None
+                        else "."
+                    ),
                 )
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from datamill.experiment.arguments import Face
 from datamill.experiment.errors import InputError
 
 #: Mistakes that one refusal names.
@@ -22,6 +23,10 @@ class SeveralMistakesError(InputError):
     """
 
     each: tuple[InputError, ...] = ()
+
+    def told(self, face: Face) -> InputError:
+        """The same in the words of a face, each of them."""
+        return combine_mistakes([mistake.told(face) for mistake in self.each])
 
 
 class Mistakes:
@@ -54,14 +59,19 @@ class Mistakes:
         if len(each) == 1:
             raise each[0]
         if each:
-            first, *others = each
-            shown = [str(mistake) for mistake in others[: _MOST_SHOWN - 1]]
-            if len(each) > _MOST_SHOWN:
-                shown.append(f"… and {len(each) - _MOST_SHOWN} more mistakes.")
-            remedy = "\n".join([*([first.remedy] if first.remedy else []), *shown])
-            several = SeveralMistakesError(first.message, where=first.where, remedy=remedy)
-            several.each = each
-            raise several
+            raise combine_mistakes(each)
+
+
+def combine_mistakes(each: Sequence[InputError]) -> SeveralMistakesError:
+    """Several mistakes as one error, in their order."""
+    first, *others = each
+    shown = [str(mistake) for mistake in others[: _MOST_SHOWN - 1]]
+    if len(each) > _MOST_SHOWN:
+        shown.append(f"… and {len(each) - _MOST_SHOWN} more mistakes.")
+    remedy = "\n".join([*([first.remedy] if first.remedy else []), *shown])
+    several = SeveralMistakesError(first.message, where=first.where, remedy=remedy)
+    several.each = tuple(each)
+    return several
 
 
 def _find_line(mistake: InputError) -> int:

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
 from datamill.packing.debian_sources import SourcesError, fetch_tarball
 from datamill.packing.package_sources import (
@@ -79,7 +80,7 @@ def _place_sources(
     except SourcesError as error:
         raise InputError(
             f'the sources of package "{package.name}" are not available: {error}',
-            remedy=f"Give upstream's tarball yourself: --source {name}=TARBALL.",
+            remedy=f"Give upstream's tarball yourself: {argument('source', f'{name}=TARBALL', verb='new')}.",
         ) from None
 
 

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import click
 
+from datamill.experiment.arguments import speak_command_line, speaking
 from datamill.experiment.errors import InputError
 
 EXIT_BAD_INPUT = 2
@@ -17,6 +18,11 @@ EXIT_INTERRUPTED = 130
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a coordinator; bad input ends in a clear message and status 2."""
+    with speaking(speak_command_line):
+        return _run(arguments)
+
+
+def _run(arguments: list[str] | None) -> int:
     try:
         return _serve(sys.argv[1:] if arguments is None else arguments)
     except InputError as error:

@@ -20,6 +20,7 @@ from datamill.analysis.model_data.question import ModelData
 from datamill.analysis.quantile.model import fit_quantiles
 from datamill.analysis.quantile.records import QuantileModel
 from datamill.analysis.records import AssumptionChecks, LevelEffect, LinearModel, SquaresType
+from datamill.experiment.arguments import tell, verb
 from datamill.experiment.errors import InputError
 from datamill.report.anova.answer import choose_largest_change, state_answer, word_changes
 from datamill.report.anova.diagnosis import diagnose_model
@@ -41,7 +42,7 @@ _QUANTILES = (0.5, 0.9)
 _SHARED_BUILDS = (
     "design points share builds, and this table takes all observations for independent: p-values of what a "
     "build has (package, build factors) are too small, those of other factors too large; the bundle's report "
-    "and datamill compare judge by builds"
+    f"and {verb('compare')} judge by builds"
 )
 
 
@@ -179,7 +180,7 @@ def anova(
         if read.selected.blocks:
             model = _bound_means_over_blocks(read.selected, model)
         if observations.cells.builds is not None:
-            model = replace(model, warnings=(*model.warnings, _SHARED_BUILDS))
+            model = replace(model, warnings=(*model.warnings, tell(_SHARED_BUILDS)))
         checks = check_assumptions(
             observations.cells, model, covariates=observations.covariates, when=observations.order
         )

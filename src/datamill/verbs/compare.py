@@ -16,6 +16,7 @@ from datamill.analysis.versions.records import (
     VersionChange,
     VersionComparison,
 )
+from datamill.experiment.arguments import argument, tell
 from datamill.experiment.errors import InputError
 from datamill.experiment.quantities import parse_share
 from datamill.experiment.records import Direction
@@ -181,7 +182,9 @@ def compare(
         history,
         (*warn_of_sources(sources), *warn_of_order(sources, series)),
         sum(source.excluded for source in sources),
-        "as asked for" if baseline else f"{explain_baseline(sources)}; --baseline names another",
+        "as asked for"
+        if baseline
+        else tell(f"{explain_baseline(sources)}; {argument('baseline')} names another"),
         add_put_aside(sources),
         {
             mean.version: list_unit_means(values, mean.level)

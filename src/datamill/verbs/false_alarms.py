@@ -9,6 +9,7 @@ from typing import Any, Unpack
 
 from datamill.analysis.random_effects.records import NestedValues
 from datamill.analysis.versions.false_alarms import FalseAlarms, simulate_false_alarms
+from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
 from datamill.experiment.suggestions import suggest_name
 from datamill.report.figures.figure import Figure
@@ -108,7 +109,7 @@ def choose_version(versions: Sequence[NestedValues], wanted: str) -> NestedValue
     if wanted not in names:
         raise InputError(
             f'there is no version "{wanted}"',
-            where="--only",
+            where=argument("only"),
             remedy=suggest_name(wanted, names),
         )
     return versions[names.index(wanted)]

@@ -14,6 +14,7 @@ from datamill.analysis.random_effects.within_executions import check_measurement
 from datamill.analysis.repetition.notes import list_pilot_warnings
 from datamill.analysis.repetition.plan import plan_repetitions, take_basis, trace_widths
 from datamill.analysis.repetition.records import Plan, PlanBasis, PlanBounds
+from datamill.experiment.arguments import argument, tell
 from datamill.experiment.errors import InputError
 from datamill.report.figures.figure import Figure
 from datamill.report.plan.figures import draw_widths
@@ -39,7 +40,10 @@ from datamill.verbs.inputs.plan_arguments import (
     take_variances,
 )
 
-_COST_OPTIONS = "--build-time, --execution-time and --measurement-time (or --costs b=…,w=…,q=…)"
+_COST_OPTIONS = (
+    f"{argument('build_time')}, {argument('execution_time')} and {argument('measurement_time')} "
+    f"(or {argument('costs', 'b=…,w=…,q=…')})"
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,9 +153,9 @@ def plan(
     columns = build_nesting_columns(asked, plan)
     if (data is None) == (variances is None or variances == ""):
         raise InputError(
-            "a plan needs variances: from DATA, or by --variances"
+            f"a plan needs variances: from DATA, or by {argument('variances')}"
             if data is None
-            else "--variances takes the place of DATA",
+            else f"{argument('variances')} takes the place of DATA",
             remedy="Give one of both.",
         )
     if data is None:
@@ -159,7 +163,10 @@ def plan(
         level = confidence or 0.95
     else:
         if mean is not None:
-            raise InputError("--mean goes with --variances; DATA have a mean", remedy="Leave it out.")
+            raise InputError(
+                f"{argument('mean')} goes with {argument('variances')}; DATA have a mean",
+                remedy="Leave it out.",
+            )
         read = read_nested(data, columns)
         level = read.choose_confidence(confidence)
         with locate_errors(read.source):
@@ -192,7 +199,9 @@ def _take_costs(times: Mapping[str, str | float | None], paper: str | None) -> _
     )
     if asked.paper and asked.seconds:
         raise InputError(
-            "--costs says in the paper's units what --build-time and its like say in seconds",
+            f"{argument('costs')} says in the paper's units what {argument('build_time')} and its like "
+            "say in "
+            "seconds",
             remedy="Give one of both.",
         )
     return asked
@@ -222,7 +231,9 @@ def _take_variances(variances: object, mean: float | None, response: str, unit: 
         isinstance(mean, bool) or not isinstance(mean, (int, float)) or not math.isfinite(mean)
     ):
         raise InputError(
-            f"mean is {mean!r}, no finite number", where="--mean", remedy="Give the mean of the response."
+            f"mean is {mean!r}, no finite number",
+            where=argument("mean"),
+            remedy="Give the mean of the response.",
         )
     unknown = {level: "its variance was not given" for level in LEVELS if level not in known}
     basis = PlanBasis(known, unknown, mean, {})
@@ -249,8 +260,9 @@ def _estimate(read: NestedData, only: str, confidence: float, seed: int) -> _Pil
         f"{_count(estimate.measurements, 'measurement')}"
     )
     if len(versions) > 1:
-        source += (
-            f" of {nested.version}, which varies most of {len(versions)} versions (--only names another)"
+        source += tell(
+            f" of {nested.version}, which varies most of {len(versions)} versions "
+            f"({argument('only')} names another)"
         )
     return _Pilot(
         replace(take_basis(estimate), one_build=one_build[nested.version]),
@@ -302,8 +314,8 @@ def _find_costs(
         if operation_s is None and goal.time_in_seconds:
             raise InputError(
                 "the paper's costs are multiples of what is measured, which is no time here, nor seconds",
-                where="--time",
-                remedy="Give --time as a multiple too, or costs in seconds.",
+                where=argument("time"),
+                remedy=f"Give {argument('time')} as a multiple too, or costs in seconds.",
             )
         source = f"given as b = {b:g}, w = {w:g}, q = {q:g}"
         found = RepetitionCosts(b * unit, w * q * unit, q * unit, source)

@@ -14,6 +14,7 @@ from datamill.analysis.model_data.question import Question
 from datamill.analysis.quantile.model import fit_quantiles
 from datamill.analysis.quantile.records import ERROR_METHODS, Described, QuantileModel, StreamedResponse
 from datamill.analysis.quantile.stream import code_combinations_seen, fit_quantile_stream
+from datamill.experiment.arguments import argument, tell, verb
 from datamill.experiment.errors import InputError
 from datamill.experiment.records import Experiment
 from datamill.report.figures.figure import Figure
@@ -48,7 +49,7 @@ _LARGEST_IN_MEMORY = 2 * 10**9
 
 _SHARED_BUILDS = (
     "executions of one build are taken for independent: where builds differ, intervals of what a build has "
-    "(package, build factors) are too narrow; datamill compare judges means by builds"
+    f"(package, build factors) are too narrow; {verb('compare')} judges means by builds"
 )
 
 
@@ -126,8 +127,8 @@ def quantiles(
         if not isinstance(data, (str, Path)) or errors not in ("auto", "nid"):
             raise InputError(
                 f"only a Parquet file can be streamed, and {errors} errors may need the data in memory",
-                where="--stream",
-                remedy="Give a file and --errors nid.",
+                where=argument("stream"),
+                remedy=f"Give a file and {argument('errors', 'nid')}.",
             )
         with locate_errors(str(data)):
             level = 0.95 if confidence is None else confidence
@@ -156,7 +157,7 @@ def quantiles(
         )
     by_builds = read.selected.observations.units == "builds"
     if read.experiment is not None and _shares_builds(read.experiment) and not by_builds:
-        model = replace(model, warnings=(*model.warnings, _SHARED_BUILDS))
+        model = replace(model, warnings=(*model.warnings, tell(_SHARED_BUILDS)))
     return Quantiles(read.selected.observations, model)
 
 
@@ -196,12 +197,13 @@ def _fit_stream(
     factors, response = question.factors, question.response
     if question.formula or question.covariates or question.trial or question.run_order or question.blocks:
         raise InputError(
-            "a streamed table is asked by --response and --factors alone",
-            remedy="Leave --stream out, or formula, covariates, blocks, trial and order of the observations.",
+            f"a streamed table is asked by {argument('response')} and {argument('factors')} alone",
+            remedy=f"Leave {argument('stream')} out, or formula, covariates, blocks, trial and order of "
+            "the observations.",
         )
     if not response or not factors:
         raise InputError(
-            f"{'--factors' if response else '--response'} is missing",
+            f"{argument('factors' if response else 'response')} is missing",
             remedy=f"Name the columns to be read{_list_file_columns(file)}.",
         )
     if response in factors or len(set(factors)) < len(factors):
@@ -210,7 +212,8 @@ def _fit_stream(
         raise InputError(
             "this is datamill's own table, whose rows are of several responses and not all valid: it cannot "
             "be streamed",
-            remedy="Leave --stream out, or write the valid rows of one response to their own table.",
+            remedy=f"Leave {argument('stream')} out, or write the valid rows of one response to their "
+            "own table.",
         )
     seen = count_combinations(file, factors, response)
     cells, number_of = code_combinations_seen(

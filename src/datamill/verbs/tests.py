@@ -12,6 +12,7 @@ from datamill.analysis.groups.comparison import compare_groups
 from datamill.analysis.groups.logarithms import find_transform, speak_of_ratios
 from datamill.analysis.groups.records import Aspect, Assumption, GroupComparison, Stratum
 from datamill.analysis.groups.splitting import find_factor, split_groups
+from datamill.experiment.arguments import tell, verb
 from datamill.report.figures.figure import Figure
 from datamill.report.tables.statement import Part
 from datamill.report.tests.figures import draw_comparison
@@ -30,7 +31,7 @@ from datamill.verbs.inputs.data import locate_errors, read_data
 
 _SHARED_BUILDS = (
     "strata share builds, and what is said over all strata takes observations for independent: of packages "
-    "and build factors it is too sure; the bundle's report and datamill compare judge by builds"
+    f"and build factors it is too sure; the bundle's report and {verb('compare')} judge by builds"
 )
 
 
@@ -119,6 +120,6 @@ def tests(
             seed=seed,
         )
     if observations.cells.builds is not None and comparison.combined is not None:
-        comparison = replace(comparison, warnings=(*comparison.warnings, _SHARED_BUILDS))
+        comparison = replace(comparison, warnings=(*comparison.warnings, tell(_SHARED_BUILDS)))
     comparison = speak_of_ratios(comparison, find_transform(observations))
     return Tests(describe_response(observations), comparison, strata)

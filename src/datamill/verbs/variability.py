@@ -15,6 +15,7 @@ from datamill.analysis.distribution.windows import WindowAnalysis, analyze_windo
 from datamill.analysis.groups.logarithms import is_logarithm
 from datamill.analysis.model_data.cells import Factor
 from datamill.analysis.model_data.observations import Observations
+from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
 from datamill.report.figures.figure import Figure
 from datamill.report.tables.statement import Part
@@ -147,7 +148,7 @@ def variability(
     window, against = take_whole("window", window, SHORTEST_WINDOW), take_name("against", against)
     if bool(window) != bool(against):
         raise InputError(
-            "--window and --against go together",
+            f"{argument('window')} and {argument('against')} go together",
             remedy="Give both, a number of observations and a column that counts events, or neither.",
         )
     question = build_groups_question(asked, variability)
@@ -185,5 +186,6 @@ def _refuse_logarithm(observations: Observations) -> None:
     if is_logarithm(observations):
         raise InputError(
             f"the coefficient of variation of {observations.response} depends on the unit",
-            remedy="Ask for the response itself; tests --compare spread compares spreads of logarithms.",
+            remedy=f"Ask for the response itself; tests {argument('compare', 'spread')} compares "
+            "spreads of logarithms.",
         )

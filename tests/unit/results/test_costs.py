@@ -97,7 +97,7 @@ def test_without_calibration_a_time_stands_for_itself() -> None:
 def test_without_calibration_and_without_a_time_it_asks() -> None:
     with pytest.raises(InputError, match="no calibration trials") as raised:
         measure_costs([make_timed("t1", 1.7)], make_design(make_trial("t1")), measurements=100)
-    assert "--measurement-time" in raised.value.remedy
+    assert "measurement_time=" in raised.value.remedy
 
 
 def test_measured_times_longer_than_the_execution_take_all_of_it() -> None:

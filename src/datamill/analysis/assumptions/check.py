@@ -20,6 +20,7 @@ from datamill.analysis.assumptions.residuals import (
 from datamill.analysis.model_data.cells import Cells, FloatArray
 from datamill.analysis.model_data.observations import Covariate
 from datamill.analysis.records import AssumptionChecks, CheckResult, ErrorShape, LinearModel, Trust
+from datamill.experiment.arguments import argument, tell
 
 #: Fewer residuals than this say nothing about a distribution.
 _FEWEST_RESIDUALS = 8
@@ -106,10 +107,11 @@ def _count_fewest(cells: Cells) -> int:
 
 def _choose_result(checks: Sequence[CheckResult], shape: ErrorShape, in_cells: float) -> tuple[Trust, str]:
     if any(check.assumption == COMPLETE and check.state == "failed" for check in checks):
-        return "neither", (
+        return "neither", tell(
             "The model leaves out something that is there: add interactions or terms first (a larger "
-            "--order, or --formula). Until then its effects, those on quantiles too, are averages over what "
-            "it leaves out."
+            f"{argument('order')}, or {argument('formula')}). Until then its effects, those on "
+            "quantiles too, "
+            "are averages over what it leaves out."
         )
     about_shape = [check for check in checks if not check.assumption.startswith("independent")]
     failed = any(check.state == "failed" for check in about_shape)

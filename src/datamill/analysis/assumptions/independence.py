@@ -15,6 +15,7 @@ from datamill.analysis.model_data.cells import Cells, FloatArray, IntArray
 from datamill.analysis.model_data.matrix import code_model_matrix
 from datamill.analysis.model_data.observations import Covariate
 from datamill.analysis.records import CheckResult, CheckState, LinearModel
+from datamill.experiment.arguments import argument, tell
 
 #: Name of the check for a trend.
 TREND = "independent errors: trend"
@@ -176,12 +177,13 @@ def _phrase_neighbours(
 
 def _advise(*, known: bool) -> str:
     if known:
-        return (
+        return tell(
             "In a random order this favours no level but widens all intervals; in an order that follows the "
             "levels it can pass for an effect. Look for what changed meanwhile, such as a machine that warms "
-            "up or other load, or adjust for it by a covariate (of a bundle: --covariates order)."
+            f"up or other load, or adjust for it by a covariate (of a bundle: "
+            f"{argument('covariates', 'order')})."
         )
-    return (
-        "If the rows stand as they were measured, name the column that says when (--run-order) and make time "
-        "a block or a covariate; if they do not, this says nothing."
+    return tell(
+        "If the rows stand as they were measured, name the column that says when "
+        f"({argument('run_order')}) and make time a block or a covariate; if they do not, this says nothing."
     )

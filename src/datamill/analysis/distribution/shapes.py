@@ -10,6 +10,7 @@ import numpy as np
 from datamill.analysis.distribution.boxes import BoxSummary, reach_beyond_box, summarize_box
 from datamill.analysis.distribution.summary import MOST_SORTED, find_quantiles, split_cells
 from datamill.analysis.model_data.cells import Cells, FloatArray
+from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
 
 #: Points beyond the whiskers that are kept of one box, and steps of one distribution function.
@@ -151,7 +152,7 @@ def bin_observations(cells: Cells, *, log: bool = False) -> Histogram:
     if log and smallest <= 0:
         raise InputError(
             f"the smallest observation is {smallest:g}, which has no logarithm",
-            remedy="Leave out --log.",
+            remedy=f"Leave out {argument('log')}.",
         )
     values = np.log10(cells.values + cells.origin) if log else cells.values
     low, high = float(np.min(values)), float(np.max(values))

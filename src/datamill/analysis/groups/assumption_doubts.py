@@ -10,6 +10,7 @@ from datamill.analysis.groups.means.variance_tests import compare_brown_forsythe
 from datamill.analysis.groups.records import Aspect, Assumption, Group, Stratum
 from datamill.analysis.groups.splitting import name_levels
 from datamill.analysis.ordered.shapiro_wilk import MOST, test_shapiro_wilk
+from datamill.experiment.arguments import argument, tell
 
 #: A group is called not normal, or two spreads unequal, only where the data leave little doubt.
 _DOUBT = 0.001
@@ -34,8 +35,10 @@ def doubt_assumption(strata: Sequence[Stratum], assumption: Assumption, aspect: 
                 else "with few observations the comparison of means is then rough"
             )
             warnings.append(
-                f"{_shorten(accused)} do not look normal (Shapiro-Wilk, p < {_DOUBT:g}): {harm}; "
-                "--assume nothing needs no such assumption"
+                tell(
+                    f"{_shorten(accused)} do not look normal (Shapiro-Wilk, p < {_DOUBT:g}): {harm}; "
+                    f"{argument('assume', 'nothing')} needs no such assumption"
+                )
             )
     if aspect == "location" and assumption != "normal":
         uneven = [item for item in strata if _spreads_differ(item.groups)]
@@ -46,7 +49,9 @@ def doubt_assumption(strata: Sequence[Stratum], assumption: Assumption, aspect: 
             harm = {
                 "nothing": "a small p then says that the distributions differ, not that the medians do",
                 "exchangeable": "labels could then not be exchanged even with equal means",
-                "normal-equal-variances": "choose --assume normal, which lets variances differ",
+                "normal-equal-variances": tell(
+                    f"choose {argument('assume', 'normal')}, which lets variances differ"
+                ),
             }[assumption]
             warnings.append(f"the groups' spreads differ{where} (Brown-Forsythe, p < {_DOUBT:g}): {harm}")
     return warnings

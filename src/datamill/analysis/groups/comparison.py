@@ -33,6 +33,7 @@ from datamill.analysis.groups.records import (
     StratumResult,
 )
 from datamill.analysis.groups.splitting import name_levels
+from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
 
 #: Why an assumption and an aspect lead to their tests.
@@ -92,7 +93,7 @@ def compare_groups(
     if (assumption, aspect) not in _REASONS:
         raise InputError(
             f"spreads cannot be compared under the assumption {assumption}",
-            remedy="Choose --assume nothing or normal.",
+            remedy=f"Choose {argument('assume', 'nothing')} or normal.",
         )
     usable, warnings = _choose_strata(strata, choice)
     if not any(np.ptp(group.values) or np.any(group.values) for item in usable for group in item.groups):
@@ -150,7 +151,7 @@ def _choose_strata(strata: Sequence[Stratum], choice: _Choice) -> tuple[list[Str
     if not usable:
         raise InputError(
             "no two groups can be compared: " + "; ".join(warnings or ["there is one group only"]),
-            remedy="Add observations, leave out factors, or compare with --assume nothing.",
+            remedy=f"Add observations, leave out factors, or compare with {argument('assume', 'nothing')}.",
         )
     return usable, warnings
 

@@ -11,6 +11,7 @@ import numpy as np
 from datamill.analysis.groups.records import Group, GroupEstimate, GroupTest
 from datamill.analysis.model_data.cells import FloatArray, IntArray
 from datamill.analysis.records import Interval
+from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
 
 #: With no more ways than this to exchange labels, all are gone through.
@@ -146,7 +147,8 @@ def _count_exchanges(size: int) -> int:
             return exchanges
     raise InputError(
         f"a permutation test of {size} observations would take minutes",
-        remedy="Means of so many are normal whatever their distribution: choose --assume normal.",
+        remedy="Means of so many are normal whatever their distribution: choose "
+        f"{argument('assume', 'normal')}.",
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from datamill.analysis.groups.records import Group, Stratum
 from datamill.analysis.model_data.cells import Cells, FloatArray, IntArray
+from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
 
 
@@ -20,7 +21,7 @@ def find_factor(cells: Cells, name: str, blocks: Sequence[str] = ()) -> int:
     names = [factor.name for factor in cells.factors]
     usual = next((factor for factor in names if factor not in blocks), "")
     if not name and not usual:
-        raise InputError("no factor forms the groups", remedy="Name one with --factors.")
+        raise InputError("no factor forms the groups", remedy=f"Name one with {argument('factors')}.")
     if name and name not in names:
         raise InputError(f'there is no factor "{name}"', remedy=f"The factors are: {', '.join(names)}.")
     index = names.index(name or usual)

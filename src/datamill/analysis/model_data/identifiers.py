@@ -8,6 +8,7 @@ import polars as pl
 
 from datamill.analysis.model_data.cells import Cells
 from datamill.analysis.model_data.coding import Term
+from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
 
 #: A factor with more levels than this, and fewer than two observations at each, is an identifier. With fewer
@@ -70,8 +71,10 @@ def ask_about_identifiers(cells: Cells, terms: Sequence[Term], other: Collection
             f"{factor.name} has {count} levels with {cells.n / count:.2g} observations at each: does it tell "
             "runs or users apart, rather than being a factor?",
             where=source,
-            remedy="If so, leave it out, make it a block (--blocks) if observations at the same level are "
-            f"alike, or name its numbers with --covariates. If it is a factor, say so in a formula with "
+            remedy=f"If so, leave it out, make it a block ({argument('blocks')}) if observations at the "
+            "same level are "
+            f"alike, or name its numbers with {argument('covariates')}. If it is a factor, say so in a "
+            "formula with "
             f"C({factor.name}); that may take minutes.",
         )
 
@@ -86,5 +89,5 @@ def _report_identifier(name: str, levels: int, observations: int, source: str) -
         "factor whose levels could be described or compared",
         where=source,
         remedy="Leave it out of the factors. Numbers that explain the response are covariates (anova, "
-        "quantiles: --covariates).",
+        f"quantiles: {argument('covariates')}).",
     )

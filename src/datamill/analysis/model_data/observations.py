@@ -14,6 +14,7 @@ from datamill.analysis.model_data.builds import find_shared_builds, group_by_bui
 from datamill.analysis.model_data.cells import CellArray, Cells, Factor, FloatArray, IntArray, gather_cells
 from datamill.analysis.model_data.columns import ROW, Lines, encode_factors, read_numbers, read_variable
 from datamill.analysis.model_data.formula import Variable
+from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
 from datamill.experiment.suggestions import suggest_name
 from datamill.results.tables.table import CONTEXT_PREFIX, TABLE_SCHEMA, count_put_aside, leave_out_put_aside
@@ -172,8 +173,9 @@ def _refuse_change_within_trial(factor: Factor, changed: NDArray[np.bool_], tria
         raise InputError(
             f"factor {factor.name} changes within a trial, whose observations cannot be averaged then",
             where=lines.locate(int(np.argmax(changed))),
-            remedy=f"Compare levels within trials by making the trial a block (--blocks {trial} instead of "
-            f"--trial {trial})."
+            remedy=f"Compare levels within trials by making the trial a block "
+            f"({argument('blocks', trial)} instead of "
+            f"{argument('trial', trial)})."
             if trial
             else "Leave the factor out: it varies within trials, and the trial is the experiment's unit.",
         )

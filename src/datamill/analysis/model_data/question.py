@@ -22,6 +22,7 @@ from datamill.analysis.model_data.observations import (
     select_response,
 )
 from datamill.analysis.model_data.unit_columns import refuse_mixed_units
+from datamill.experiment.arguments import argument, verb
 from datamill.experiment.errors import InputError
 from datamill.results.tables.row_validity import is_tidy, read_validity
 
@@ -114,13 +115,14 @@ def select_model_data(
     explained = allow_no_factor or (*factors, *covariates, *question.blocks)
     if response is None:
         remedy = _offer_responses(table, question, alone=bool(explained))
-        raise InputError("--response is missing", where=source, remedy=remedy)
+        raise InputError(f"{argument('response')} is missing", where=source, remedy=remedy)
     if not explained:
         others = [name for name in table.columns if name != response.column]
         raise InputError(
-            "--factors is missing",
+            f"{argument('factors')} is missing",
             where=source,
-            remedy="Name what explains it with --factors, one column or several separated by commas: "
+            remedy=f"Name what explains it with {argument('factors')}, one column or several separated "
+            "by commas: "
             f"{_list_names(others)}.",
         )
     refuse_identifier_columns(table, factors, source)
@@ -160,7 +162,8 @@ def _select_tidy(
     assert response is not None
     if question.trial not in ("", "trial_id"):
         raise InputError(
-            f"--trial {question.trial} cannot be used: this table says by its column trial_id which rows are "
+            f"{argument('trial', question.trial)} cannot be used: this table says by its column "
+            "trial_id which rows are "
             "one trial",
             where=source,
             remedy="Leave it out, or rename the column trial_id.",
@@ -174,7 +177,7 @@ def _select_tidy(
             raise InputError(
                 f"no factor has valid data of {response.column} at two levels",
                 where=source,
-                remedy="There is nothing to explain; datamill analyze summary describes the values.",
+                remedy=f"There is nothing to explain; {verb('analyze summary')} describes the values.",
             )
     observations = select_response(
         table,
@@ -239,8 +242,8 @@ def _offer_responses(table: pl.DataFrame, question: Question, *, alone: bool) ->
         nearly = (_name_exception(table[name]) for name in table.columns if name not in named)
         said = next((words for words in nearly if words), "")
         return f"No column holds numbers{said}; the columns are: {', '.join(table.columns)}."
-    factors = "" if alone else " And name what explains it with --factors."
-    return f"Name a column of numbers with --response: {_list_names(numbers)}.{factors}"
+    factors = "" if alone else f" And name what explains it with {argument('factors')}."
+    return f"Name a column of numbers with {argument('response')}: {_list_names(numbers)}.{factors}"
 
 
 def _list_names(names: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from datamill.analysis.model_data.columns import ROW, Lines, encode_factors, rea
 from datamill.analysis.model_data.formula import Variable
 from datamill.analysis.model_data.observations import list_tidy_factors
 from datamill.analysis.random_effects.records import NestedValues
+from datamill.experiment.arguments import argument, tell
 from datamill.experiment.errors import InputError
 from datamill.experiment.suggestions import suggest_name
 from datamill.results.tables.row_validity import is_tidy, read_validity
@@ -152,7 +153,7 @@ def _gather_tidy(
                 f"{option} {given} cannot be chosen: this is datamill's own table, whose columns say what "
                 "they are",
                 where=source,
-                remedy="Leave the option out.",
+                remedy="Leave it out.",
             )
     table = read_validity(table, source, first_line)
     # The first response of a tidy table is the one that the experiment asks about.
@@ -197,7 +198,9 @@ def _refuse_missing(table: pl.DataFrame, places: Mapping[str, str], source: str)
             continue
         if column not in table.columns:
             near = suggest_name(column, table.columns)
-            hint = near if near.startswith("Did") else f"Say which column holds it (--{role} NAME)."
+            hint = (
+                near if near.startswith("Did") else f"Say which column holds it ({argument(role, 'NAME')})."
+            )
             raise InputError(
                 f'there is no column "{column}" for the {role}',
                 where=source,
@@ -217,12 +220,12 @@ def _warn_of_unused_columns(table: pl.DataFrame, places: Mapping[str, str]) -> t
     unused = [name for name in table.columns if name not in known and table[name].n_unique() > 1]
     if not missing or not unused:
         return ()
-    told = " and ".join(f"the one that tells {role}s apart with --{role}" for role in missing)
+    named = " and ".join(f"the one that tells {role}s apart with {argument(role)}" for role in missing)
     absent = " and ".join(f"{role}s" for role in missing)
     several = len(unused) > 1
     return (
         f"there is no column of {absent}, and column{'s' if several else ''} {', '.join(unused)} "
-        f"{'are' if several else 'is'} not used: if there is such a column among them, name {told}",
+        f"{'are' if several else 'is'} not used: if there is such a column among them, name {tell(named)}",
     )
 
 
@@ -238,7 +241,7 @@ def _choose_response(table: pl.DataFrame, wanted: str, source: str) -> tuple[str
         raise InputError(
             f"there are {len(known)} responses in column response",
             where=source,
-            remedy=f"Choose one by --response: {', '.join(known)}."
+            remedy=f"Choose one by {argument('response')}: {', '.join(known)}."
             if known
             else "Fill in their names, or remove the column.",
         )

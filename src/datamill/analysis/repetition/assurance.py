@@ -12,6 +12,7 @@ from datamill.analysis.random_effects.records import LEVELS, PLURALS, Level
 from datamill.analysis.repetition.planner import Planner, allow
 from datamill.analysis.repetition.records import PlanBasis, PlanGoal
 from datamill.analysis.repetition.search import Counts
+from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
 
 _DRAWS = 4000
@@ -55,7 +56,7 @@ def assure(
     if drawn is None:
         raise InputError(
             "variances that are given count as exact, so that a plan from them is sure to suffice",
-            where="--assurance",
+            where=argument("assurance"),
             remedy="Leave it out, or plan from a pilot.",
         )
     enough = count_assured(planner, goal, drawn, assurance)
@@ -65,9 +66,10 @@ def assure(
         raise InputError(
             f"no plan within bounds is so sure to suffice: with {last} {PLURALS[planner.basis.top]} the "
             f"assurance is {100 * reached:.3g}%",
-            where="--assurance",
-            remedy="Ask for less, allow more by --builds, --executions, --measurements, or measure a larger "
-            "pilot.",
+            where=argument("assurance"),
+            remedy=f"Ask for less, allow more by {argument('builds')}, {argument('executions')}, "
+            f"{argument('measurements')}, "
+            "or measure a larger pilot.",
         )
     return max(enough, counts[0]), counts[1], counts[2]
 

@@ -6,6 +6,7 @@ from datamill.analysis.random_effects.records import LEVELS, PLURALS, Level, Nes
 from datamill.analysis.random_effects.within_executions import MeasurementOrder
 from datamill.analysis.repetition.planner import Planner
 from datamill.analysis.repetition.records import PlanBasis, PlanGoal, PlannedRepetition
+from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
 
 #: A pilot with fewer builds says little of how they vary.
@@ -131,8 +132,8 @@ def refuse_goal(planner: Planner, goal: PlanGoal) -> InputError:
         least = planner.describe((levels.outer[0], levels.middle[0], levels.inner[0]), goal)
         return InputError(
             f"the time is too short: {_spell(least)} take {least.time:.4g} in the unit of the costs, "
-            "seconds or, with --costs, operations",
-            where="--time",
+            f"seconds or, with {argument('costs')}, operations",
+            where=argument("time"),
             remedy="Give more time, or allow fewer of them.",
         )
     most = planner.describe((levels.outer[1], levels.middle[1], levels.inner[1]), goal)
@@ -145,8 +146,9 @@ def refuse_goal(planner: Planner, goal: PlanGoal) -> InputError:
     )
     return InputError(
         f"no plan within bounds reaches this: with {_spell(most)} {reached}",
-        where=f"--{goal.kind.replace('_', '-')}",
-        remedy="Ask for less, or allow more by --builds, --executions, --measurements.",
+        where=argument(goal.kind),
+        remedy=f"Ask for less, or allow more by {argument('builds')}, {argument('executions')}, "
+        f"{argument('measurements')}.",
     )
 
 

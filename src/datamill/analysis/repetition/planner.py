@@ -23,6 +23,7 @@ from datamill.analysis.repetition.search import (
     find_cheapest,
     find_narrowest,
 )
+from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
 from datamill.results.judgement.costs import RepetitionCosts
 
@@ -44,7 +45,8 @@ class Planner:
         if costs.build_s + costs.execution_s + costs.measurement_s <= 0:
             raise InputError(
                 "neither builds nor executions nor measurements cost anything, so that none are too many",
-                remedy="Say what they take: --build-time, --execution-time, --measurement-time.",
+                remedy=f"Say what they take: {argument('build_time')}, {argument('execution_time')}, "
+                f"{argument('measurement_time')}.",
             )
         self.basis, self.costs, self.versions = basis, costs, versions
         self.notes: list[str] = []
@@ -68,7 +70,7 @@ class Planner:
         if ranges[0][0] > ranges[0][1]:
             raise InputError(
                 f"an interval needs at least 2 {self.basis.top}s, and at most {ranges[0][1]} may be",
-                remedy=f"Allow more: --{self.basis.top}s FROM:TO.",
+                remedy=f"Allow more: {argument(f'{self.basis.top}s', 'FROM:TO')}.",
             )
         for index in (width - 1, width - 2):
             if index < 1 or ranges[index][1] == 1 or costs[index] > 0:

@@ -11,6 +11,7 @@ from scipy.special import ndtr
 from datamill.analysis.distribution.skewed_means import find_heavy_tail
 from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.sequential.rounds import Rounds
+from datamill.experiment.arguments import tell, verb
 from datamill.experiment.records import Experiment
 from datamill.results.bundles.decisions import Cause, LookInterval
 
@@ -110,11 +111,16 @@ def _doubt_heavy(rounds: Rounds, cause: Cause, intervals: Sequence[LookInterval]
     if not names:
         return []
     return [
-        f"rounds of {' and '.join(names)} have a heavy tail: rare extremes decide their mean, and even "
-        f"{fewest} rounds may not have met them, so that the answer may be wrong more often than stated (at "
-        "alpha 0.05, where packages' tails are not alike in shape and size and one has infinite variance, 10 "
-        "to 27% err). Compare quantiles, which tails do not decide (datamill analyze quantiles), or let "
-        "[replication] begin with more"
+        tell(
+            f"rounds of {' and '.join(names)} have a heavy tail: rare extremes decide their mean, and even "
+            f"{fewest} rounds may not have met them, so that the answer may be wrong more often than "
+            "stated (at "
+            "alpha 0.05, where packages' tails are not alike in shape and size and one has infinite "
+            "variance, 10 "
+            f"to 27% err). Compare quantiles, which tails do not decide ({verb('analyze quantiles')}), "
+            "or let "
+            "[replication] begin with more"
+        )
     ]
 
 

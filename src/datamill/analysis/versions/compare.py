@@ -26,6 +26,7 @@ from datamill.analysis.versions.records import (
     VersionVerdict,
 )
 from datamill.analysis.versions.unlike_shapes import warn_of_shapes
+from datamill.experiment.arguments import argument, command
 from datamill.experiment.errors import InputError
 from datamill.experiment.records import Direction
 from datamill.experiment.suggestions import suggest_name
@@ -129,7 +130,7 @@ def _refuse_what_cannot_be_compared(versions: Sequence[NestedValues], baseline: 
             raise InputError(
                 f"{item.version} has the response {item.response}, {first.version} has {first.response}: "
                 "they are different things",
-                remedy="Name one response that all versions have by --response.",
+                remedy=f"Name one response that all versions have by {argument('response')}.",
             )
         if item.unit != first.unit:
             raise InputError(
@@ -333,8 +334,8 @@ def _warn_of_lost_builds(pairs: Sequence[tuple[NestedValues, NestedValues]]) -> 
     return [
         f"{version.version} and {base.version} have {common} builds in common and {apart} that only one of "
         f"them has valid data of{more}: builds are taken for independent, and the interval of the difference "
-        "is wider than if each build's own difference were the observation; datamill run --resume DIR "
-        "--retry-failed attempts lost trials again"
+        "is wider than if each build's own difference were the observation; "
+        f"{command('run', resume='DIR', retry_failed=True)} attempts lost trials again"
     ]
 
 

@@ -12,6 +12,7 @@ from scipy.special import ndtr, ndtri, stdtr
 from datamill import _native
 from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.random_effects.records import NestedValues
+from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
 
 #: Builds per version in the paper's figure.
@@ -109,7 +110,7 @@ def simulate_false_alarms(
     if wanted[-1] > count:
         raise InputError(
             f"groups of {wanted[-1]} builds cannot be drawn from {count}",
-            where="--group-sizes",
+            where=argument("group_sizes"),
             remedy=f"Ask for 1 to {count}; up to {count // 2} the two groups share none.",
         )
     critical = float(ndtri((1 + confidence) / 2))

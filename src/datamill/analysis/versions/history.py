@@ -17,6 +17,7 @@ from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.records import Interval, Ratio
 from datamill.analysis.versions.records import VersionMean
 from datamill.analysis.versions.segmentation import cut_series, find_needed_penalty
+from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
 
 #: Series without a change that are drawn to find how much a change must explain: most and fewest, and how
@@ -128,7 +129,7 @@ def find_changes(
     if not _FEWEST <= len(means) <= _MOST:
         raise InputError(
             f"there are {len(means)} versions, and a series takes {_FEWEST} to {_MOST}",
-            remedy="Compare two versions without --series."
+            remedy=f"Compare two versions without {argument('series')}."
             if len(means) < _FEWEST
             else "Leave out some of the versions.",
         )

@@ -135,7 +135,7 @@ def naming_file(path: Path) -> Iterator[None]:
         if not problem.where.startswith(path.name):
             raise
         where = str(path) + problem.where.removeprefix(path.name)
-        raise InputError(problem.message, where=where, remedy=problem.remedy) from problem
+        raise problem.moved(where) from problem
 
 
 def pack_files(found: ExperimentFile, folder: Path) -> tuple[list[dict[str, Any]], dict[str, Path]]:

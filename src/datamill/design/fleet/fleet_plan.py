@@ -22,6 +22,7 @@ from datamill.design.machines import MACHINE_FACTOR
 from datamill.design.points.factorial import find_missing_error
 from datamill.design.seeds import rank_by_seed
 from datamill.design.trials import build_design, outline_design
+from datamill.experiment.arguments import argument, verb
 from datamill.experiment.errors import InputError
 from datamill.experiment.factors.offers import Offers
 from datamill.experiment.phrases import count_nouns, list_first
@@ -139,7 +140,7 @@ def _check_plannable(experiment: Experiment, candidates: Sequence[Candidate]) ->
         raise InputError(
             "an experiment that grows until it knows enough cannot run on a fleet yet",
             where="[replication] until",
-            remedy="Leave until out and name the replicates: datamill plan tells how many are needed.",
+            remedy=f"Leave until out and name the replicates: {verb('plan')} tells how many are needed.",
         )
     if not candidates:
         raise InputError(
@@ -262,7 +263,8 @@ def _suggest_reboots(experiment: Experiment, workers: Sequence[Candidate]) -> st
     if not asks_for_reboots(experiment) or all(worker.reboot for worker in workers):
         return ""
     return (
-        '\nSubmit with --reboot never, or write reboot = "never" under [fleet]; or have the owner of a '
+        f"\nSubmit with {argument('reboot', 'never', verb='submit')}, or write "
+        'reboot = "never" under [fleet]; or have the owner of a '
         "machine allow reboots in its policy file (reboot = true)."
     )
 

@@ -174,7 +174,7 @@ def _choose_rows(experiment: Experiment, varied: Sequence[DesignFactor], package
         )
     except InputError as error:
         each = f" for each of {packages} packages" if packages > 1 else ""
-        raise InputError(f"{error.message}{each}", where=error.where, remedy=error.remedy) from None
+        raise error.moved(error.where, also=each) from None
     order = min(experiment.interaction_order, len(varied))
     terms = "main effects" if order == 1 else f"main effects and interactions of up to {order} factors"
     shared = f", in the {choice.max_points} points of {packages} packages" if packages > 1 else ""

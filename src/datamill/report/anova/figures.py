@@ -9,6 +9,7 @@ import numpy as np
 
 from datamill.analysis.assumptions.diagnostics import Diagnostics
 from datamill.analysis.records import LinearModel
+from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
 from datamill.report.anova.sections import choose_shares, name_share
 from datamill.report.figures.figure import INK, Figure, leave_room
@@ -34,7 +35,7 @@ def draw_effect_shares(model: LinearModel, response: str) -> Figure:
         raise InputError(
             "no effect can be drawn as share of the mean: the response is transformed, the mean may be zero, "
             "or there is no factor",
-            remedy="Leave out --figure; --diagnostics draws the residuals.",
+            remedy=f"Leave out {argument('figure')}; {argument('diagnostics')} draws the residuals.",
         )
     kept = sorted(shares, key=lambda share: -abs(share.percent))[:_MOST_EFFECTS]
     adjusted = {row.term.name: row.p_holm for row in model.terms}

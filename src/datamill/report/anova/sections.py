@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from datamill.analysis.quantile.records import QuantileModel
 from datamill.analysis.records import AssumptionChecks, BlockGain, EffectShare, Interval, LinearModel
+from datamill.experiment.arguments import argument, tell
 from datamill.report.tables.statement import Heading, Paragraph, Part, list_paragraphs
 from datamill.report.tables.table import Layout, build_table
 from datamill.report.words.numbers import (
@@ -198,9 +199,9 @@ def state_quantiles_beside(
     ]
     left_out = len(model.coefficients) + 1 - len(names) - sum(c.term in blocks for c in model.coefficients)
     if left_out:
-        text = (
+        text = tell(
             f"Left out: {left_out} coefficients of terms that neither mean nor quantiles tell from zero "
-            f"(Holm p < {model.alpha:g}); --json has them."
+            f"(Holm p < {model.alpha:g}); {argument('json')} has them."
         )
         parts.append(Paragraph(text, "  "))
     trust = {

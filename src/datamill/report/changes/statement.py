@@ -8,6 +8,7 @@ from dataclasses import replace
 from datamill.analysis.levels.level_changes import LevelChange
 from datamill.analysis.levels.level_means import LevelMean
 from datamill.analysis.records import LinearModel
+from datamill.experiment.arguments import argument, tell
 from datamill.report.changes.by_factor import Wording
 from datamill.report.changes.table import tabulate_changes
 from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
@@ -29,7 +30,7 @@ def state_changes(means: Sequence[LevelMean], changes: Sequence[LevelChange], wo
     ]
     if len(table.rows) > _MOST_ROWS:
         left_out = len(table.rows) - _MOST_ROWS
-        parts.append(Paragraph(f"{left_out} further rows are left out; --json has all."))
+        parts.append(Paragraph(tell(f"{left_out} further rows are left out; {argument('json')} has all.")))
     return parts
 
 
@@ -58,5 +59,9 @@ def state_adjusted_means(model: LinearModel, response: str, unit: str) -> list[P
         build_table(("factor", "level", "mean"), rows[:_MOST_ROWS], 2),
     ]
     if len(rows) > _MOST_ROWS:
-        parts.append(Paragraph(f"{len(rows) - _MOST_ROWS} further rows are left out; --json has all."))
+        parts.append(
+            Paragraph(
+                tell(f"{len(rows) - _MOST_ROWS} further rows are left out; {argument('json')} has all.")
+            )
+        )
     return parts

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datamill.analysis.records import Interval
 from datamill.analysis.versions.history import VersionHistory
 from datamill.analysis.versions.records import VersionChange, VersionComparison, VersionMean
+from datamill.experiment.arguments import argument, tell
 from datamill.report.compare.answer import (
     describe_nesting,
     judge_direction,
@@ -181,5 +182,7 @@ def _spell_ends(value: Interval, factor: float, error: float) -> str:
 def _tabulate(rows: Sequence[tuple[str, ...]], total: int) -> list[Part]:
     """A table, its first row a header; the first column and the last are words."""
     rest = total - (len(rows) - 1)
-    more = [Paragraph(f"… and {rest} further rows; --json has them all.")] if rest > 0 else []
+    more = (
+        [Paragraph(tell(f"… and {rest} further rows; {argument('json')} has them all."))] if rest > 0 else []
+    )
     return [build_table(rows[0], rows[1:], last_words=1), *more]

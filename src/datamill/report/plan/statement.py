@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datamill.analysis.random_effects.records import LEVELS, PLURALS
 from datamill.analysis.repetition.records import SURER, Plan, PlannedRepetition
 from datamill.design.batches import FEWEST_ROUNDS
+from datamill.experiment.arguments import argument, tell
 from datamill.experiment.quantities import format_duration
 from datamill.report.tables.left_out import list_left_out
 from datamill.report.tables.statement import BLANK, Code, Paragraph, Part
@@ -118,9 +119,9 @@ def _phrase_assurance(plan: Plan, sure: float) -> str:
         return text + "."
     top = plan.basis.top
     more = {"build": plan.surer.builds, "execution": plan.surer.executions}.get(top, plan.surer.measurements)
-    return (
-        f"{text}; {format_count(more)} {PLURALS[top]} are {100 * SURER:.0f}% sure (--assurance "
-        f"{100 * SURER:.0f}%)."
+    return tell(
+        f"{text}; {format_count(more)} {PLURALS[top]} are {100 * SURER:.0f}% sure "
+        f"({argument('assurance', f'{100 * SURER:.0f}%')})."
     )
 
 

@@ -9,6 +9,7 @@ from datamill.analysis.answer.tail_quantiles import TailQuantiles
 from datamill.analysis.model_data.observations import Observations
 from datamill.analysis.quantile.records import QuantileFit, QuantileModel
 from datamill.analysis.records import Interval
+from datamill.experiment.arguments import tell, verb
 from datamill.report.figures.figure import Figure
 from datamill.report.quantiles.answer import (
     choose_headline,
@@ -115,7 +116,7 @@ def tabulate_fit(observations: Observations, model: QuantileModel, fit: Quantile
             ]
     if len(rows) > _MOST_ROWS:
         rest = len(rows) - _MOST_ROWS
-        rows = [*rows[:_MOST_ROWS], (f"{rest} further rows: datamill analyze quantiles", "", "", "")]
+        rows = [*rows[:_MOST_ROWS], (tell(f"{rest} further rows: {verb('analyze quantiles')}"), "", "", "")]
         strong = [index for index in strong if index < _MOST_ROWS]
     headers = ("factor", f"effect{shown}", f"{name_confidence(model.confidence)} interval", "p")
     return build_table(headers, tuple(rows), strong=tuple(strong))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datamill.analysis.quantile.records import Described, QuantileFit, QuantileModel
 from datamill.analysis.records import Interval
+from datamill.experiment.arguments import argument, tell
 from datamill.report.quantiles.answer import (
     bound_p,
     choose_headline,
@@ -181,6 +182,8 @@ def _tabulate_overview(model: QuantileModel, scale: Scale) -> list[Part]:
             table.append((f"    {word} {level}", *(f"{own[side]} " for own in shown)))
     parts: list[Part] = [build_table(table[0], table[1:], layout=Layout(is_folded=True))]
     if left_out > 0:
-        text = f"({left_out} weaker effects are left out here; --json has all, with their intervals)"
+        text = tell(
+            f"({left_out} weaker effects are left out here; {argument('json')} has all, with their intervals)"
+        )
         parts.append(Paragraph(text))
     return parts

@@ -7,6 +7,7 @@ from typing import Any
 
 from datamill.analysis.distribution.shapes import bin_observations, find_boxes, find_steps
 from datamill.analysis.model_data.cells import Cells, Factor
+from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
 from datamill.report.figures.charts import Box, chart_boxes, choose_dash, choose_mark
 from datamill.report.figures.figure import Figure
@@ -167,7 +168,8 @@ def _refuse_logarithm(cells: Cells, *, log: bool) -> None:
     smallest = float(cells.lows.min()) + cells.origin
     if log and smallest <= 0:
         raise InputError(
-            f"the smallest observation is {smallest:g}, which has no logarithm", remedy="Leave out --log."
+            f"the smallest observation is {smallest:g}, which has no logarithm",
+            remedy=f"Leave out {argument('log')}.",
         )
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from datamill.analysis.distribution.summary import DistributionSummary, GroupSummary
 from datamill.analysis.records import Interval
+from datamill.experiment.arguments import argument, tell
 from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
 from datamill.report.tables.table import Table, build_table
 from datamill.report.tables.text import WIDTH, lay_out_table
@@ -35,7 +36,7 @@ def state_summary(notes: ResponseNotes, summary: DistributionSummary) -> tuple[P
     parts += [Heading(f"{notes.response}{unit}"), BLANK, *_tabulate(summary, scale)]
     if len(summary.groups) > _MOST_ROWS:
         left_out = len(summary.groups) - _MOST_ROWS
-        parts.append(Paragraph(f"… and {left_out} further groups; --json has them all."))
+        parts.append(Paragraph(tell(f"… and {left_out} further groups; {argument('json')} has them all.")))
     parts += [BLANK, Paragraph(f"n = {format_count(summary.n)}. Method: {summary.method}.", "  ")]
     parts += list_notes(notes)
     parts += [Paragraph(f"Warning: {warning}.", "  ") for warning in summary.warnings]

@@ -11,6 +11,7 @@ import numpy as np
 
 from datamill.analysis.groups.records import GroupComparison, GroupEstimate, PairTest, Stratum
 from datamill.analysis.records import Interval
+from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
 from datamill.experiment.phrases import count_nouns
 from datamill.report.figures.estimation_panels import (
@@ -56,7 +57,9 @@ def draw_comparison(
         if estimate is not None:
             shown.append((pair, estimate))
     if not shown:
-        raise InputError("no pair has an estimate to draw", remedy="The text says why; leave out --figure.")
+        raise InputError(
+            "no pair has an estimate to draw", remedy=f"The text says why; leave out {argument('figure')}."
+        )
     factor = scale.factor if measure == "response" else 1.0
     edges = _find_edges([estimate for _, estimate in shown[:_MOST_PAIRS]], measure)
     places = {id(pair): where for pair, where in _name_places(comparison)}

@@ -12,6 +12,7 @@ from datamill.analysis.distribution.variability_comparison import FactorVariabil
 from datamill.analysis.distribution.windows import CountAssociation, WindowAnalysis
 from datamill.analysis.groups.records import GroupEstimate, PairTest
 from datamill.analysis.records import Interval
+from datamill.experiment.arguments import argument, tell
 from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
 from datamill.report.tables.table import build_table
 from datamill.report.tests.statement import ResponseNotes, list_notes
@@ -141,7 +142,9 @@ def state_windows(notes: ResponseNotes, analysis: WindowAnalysis) -> tuple[Part,
     parts.append(build_table(heads, rows, 0))
     if len(counts) > _MOST_ROWS:
         left_out = len(counts) - _MOST_ROWS
-        parts.append(Paragraph(f"… and {left_out} further counts; --json has every window."))
+        parts.append(
+            Paragraph(tell(f"… and {left_out} further counts; {argument('json')} has every window."))
+        )
     parts += [BLANK, Paragraph(f"Method: {analysis.method}.", "  "), *list_notes(notes)]
     parts += [Paragraph(f"Warning: {warning}.", "  ") for warning in analysis.warnings]
     return tuple(parts)
@@ -257,7 +260,9 @@ def _tabulate_points(notes: ResponseNotes, variability: Variability) -> list[Par
     parts: list[Part] = [build_table(header, rows, len(variability.factors))]
     if len(variability.points) > _MOST_ROWS:
         left_out = len(variability.points) - _MOST_ROWS
-        parts.append(Paragraph(f"… and {left_out} further design points; --json has them all."))
+        parts.append(
+            Paragraph(tell(f"… and {left_out} further design points; {argument('json')} has them all."))
+        )
     meaning = "QCD: (Q3 − Q1) / (Q3 + Q1); Q.skew: quartile skewness. Both, and MAD, do not heed extremes."
     return [*parts, Paragraph(meaning)]
 

@@ -9,6 +9,7 @@ from datamill.analysis.random_effects.impact import DRAWS
 from datamill.analysis.random_effects.records import Share, VarianceEstimate
 from datamill.analysis.records import Interval
 from datamill.analysis.versions.variances import VersionVariances
+from datamill.experiment.arguments import argument, tell
 from datamill.report.tables.left_out import list_left_out
 from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
 from datamill.report.tables.table import Table, build_table
@@ -67,7 +68,7 @@ def state_variances(
         parts.append(_tabulate_methods(shown, scale))
     if len(versions) > len(shown):
         left_out = len(versions) - len(shown)
-        parts.append(Paragraph(f"… and {left_out} further versions; --json has them all."))
+        parts.append(Paragraph(tell(f"… and {left_out} further versions; {argument('json')} has them all.")))
     parts += [BLANK, *list_notes(versions, excluded, put_aside, verbose=verbose)]
     parts += [Paragraph(f"Warning: {note}.", "  ") for note in notes]
     return tuple(parts)

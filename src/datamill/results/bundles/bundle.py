@@ -19,6 +19,7 @@ import polars as pl
 
 from datamill.design.garbage_pause import pause_garbage_collection
 from datamill.design.records import Design, DesignFactor, PlannedTrial
+from datamill.experiment.arguments import argument, command
 from datamill.experiment.errors import InputError
 from datamill.experiment.file.parse import parse_experiment
 from datamill.experiment.records import Experiment
@@ -173,7 +174,7 @@ class Bundle:
             f"the record of trial {record.trial_id}, attempt {record.attempt}, {reason}",
             where=str(self.log_file),
             remedy="Restore the log from a copy. Without one, keep a copy as it is and replace the record's "
-            "line by an empty one: --resume attempts its trial again.",
+            f"line by an empty one: {argument('resume', verb='run')} attempts its trial again.",
         )
 
     def append_records(self, records: Sequence[TrialRecord]) -> None:
@@ -221,7 +222,7 @@ class Bundle:
             raise InputError(
                 "no trial of this experiment has ended yet",
                 where=str(self.folder),
-                remedy=f"Continue it with datamill run --resume {self.folder}.",
+                remedy=f"Continue it with {command('run', resume=self.folder)}.",
             )
         return self.build_table(records)
 
@@ -273,12 +274,17 @@ def create_bundle(
         InputError: when the folder exists and is not empty.
     """
     if folder.exists() and not folder.is_dir():
-        raise InputError("this is not a folder", where=str(folder), remedy="Name another one with --out.")
+        raise InputError(
+            "this is not a folder",
+            where=str(folder),
+            remedy=f"Name another one with {argument('out', verb='run')}.",
+        )
     if folder.exists() and any(folder.iterdir()):
         raise InputError(
             "the folder exists and is not empty",
             where=str(folder),
-            remedy="Name another one with --out, or continue an interrupted experiment with --resume.",
+            remedy=f"Name another one with {argument('out', verb='run')}, or continue an interrupted "
+            f"experiment with {argument('resume', verb='run')}.",
         )
     draft = folder.with_name(f".{folder.name}.draft")
     shutil.rmtree(draft, ignore_errors=True)

@@ -10,6 +10,7 @@ import msgspec
 
 from datamill.design.batches import list_batches
 from datamill.design.records import Design, PlannedTrial
+from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
 from datamill.experiment.records import Experiment
 from datamill.results.trials.log import append_lines
@@ -19,7 +20,10 @@ DECISION_SCHEMA = 1
 #: `half_width`, the others are bounds.
 Cause = Literal["not yet", "changed", "no difference", "precise", "max_trials", "max_time"]
 
-_DAMAGED = "Keep a copy and remove the line and all behind it: --resume decides again from the log."
+_DAMAGED = (
+    f"Keep a copy and remove the line and all behind it: {argument('resume', verb='run')} decides again from "
+    "the log."
+)
 
 
 class LookInterval(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from datamill.experiment.arguments import command
 from datamill.protocol.trial import TrialRecord
 from datamill.results.bundles.bundle import Bundle
 from datamill.results.bundles.decisions import Decision
@@ -157,7 +158,7 @@ def list_problems(summary: TrialSummary, table: pl.DataFrame, bundle: Bundle) ->
             + (
                 "."
                 if bundle.of_fleet
-                else f"; attempt them again with datamill run --resume {bundle.folder} --retry-failed."
+                else f"; attempt them again with {command('run', resume=bundle.folder, retry_failed=True)}."
             )
         )
     if summary.excluded:
@@ -180,7 +181,7 @@ def list_problems(summary: TrialSummary, table: pl.DataFrame, bundle: Bundle) ->
             + (
                 "submit the experiment again."
                 if bundle.of_fleet
-                else f"begin anew, or go on as it was with datamill run --resume {bundle.folder}."
+                else f"begin anew, or go on as it was with {command('run', resume=bundle.folder)}."
             )
         )
     if summary.ended + summary.left_out < summary.planned:
@@ -189,7 +190,7 @@ def list_problems(summary: TrialSummary, table: pl.DataFrame, bundle: Bundle) ->
             + (
                 "no record on the fleet: they have not run yet, or were given up or cancelled."
                 if bundle.of_fleet
-                else f"not run; continue with datamill run --resume {bundle.folder}."
+                else f"not run; continue with {command('run', resume=bundle.folder)}."
             )
         )
     return problems

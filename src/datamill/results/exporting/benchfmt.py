@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import polars as pl
 
+from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
 from datamill.results.foreign.formats.benchfmt import RESPONSE_KEY, UNIT_KEY, find_imported_name
 from datamill.results.tables.table import CONTEXT_PREFIX, TABLE_SCHEMA, count_put_aside
@@ -119,7 +120,8 @@ def _name_units(valid: pl.DataFrame, source: str) -> dict[tuple[str, str | None]
                 f"{' in '.join(filter(None, named[name]))} and {' in '.join(filter(None, meant))} would both "
                 f'be called "{name}"',
                 where=source,
-                remedy="Rename one of them, bring them to one unit, or choose with --response.",
+                remedy="Rename one of them, bring them to one unit, or choose with "
+                f"{argument('response', verb='export')}.",
             )
     return units
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
+from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
 from datamill.results.tables.table import CONTEXT_PREFIX, TABLE_SCHEMA
 from datamill.results.tables.table_files import is_text_table
@@ -65,7 +66,7 @@ def refuse_unspoken_types(table: pl.DataFrame, *, source: str) -> None:
                 f"column {name} holds {kind}, neither numbers nor texts",
                 where=source,
                 remedy="Make numbers or texts of it, such as seconds of a duration, leave the column out, or "
-                "write --to parquet.",
+                f"write {argument('to', 'parquet', verb='export')}.",
             )
 
 

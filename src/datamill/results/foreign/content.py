@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from datamill.experiment.arguments import command
 from datamill.experiment.errors import InputError
 
 _T = TypeVar("_T")
@@ -81,7 +82,8 @@ def decode_text(data: bytes, source: str) -> str:
         raise InputError(
             "the file is not text",
             where=source,
-            remedy="Give the JSON or text file that the tool writes; datamill import --help names them.",
+            remedy=f"Give the JSON or text file that the tool writes; {command('import', help=True)} "
+            "names them.",
         )
     return text
 

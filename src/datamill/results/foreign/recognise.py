@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
 from datamill.experiment.suggestions import suggest_name
 from datamill.results.foreign.content import Content, refuse_broken_json
@@ -51,7 +52,7 @@ def recognise_format(content: Content, *, forced: str = "") -> ForeignFormat:
             raise InputError(
                 f"the file is not {found.title}",
                 where=content.source,
-                remedy="Leave out --format to have the format recognised.",
+                remedy=f"Leave out {argument('format', verb='import')} to have the format recognised.",
             )
         return found
     for item in FORMATS:
@@ -77,7 +78,8 @@ def recognise_format(content: Content, *, forced: str = "") -> ForeignFormat:
     raise InputError(
         "the format is not recognised",
         where=content.source,
-        remedy=f"Tried: {_list_titles()}; --format NAME asks for one of them. A "
+        remedy=f"Tried: {_list_titles()}; {argument('format', 'NAME', verb='import')} asks for one of "
+        "them. A "
         f"{'CSV or Parquet' if known else 'comma-separated'} table needs no import: {instead}.",
     )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from datamill.design.records import Design, PlannedTrial
+from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
 from datamill.experiment.quantities import format_duration
 from datamill.protocol.trial import PhaseFacts, TrialRecord
@@ -61,7 +62,8 @@ def measure_costs(
     if not full:
         raise InputError(
             f"no trial{f' of {package}' if package else ''} completed, so that nothing tells what one takes",
-            remedy="Give --build-time, --execution-time and --measurement-time.",
+            remedy=f"Give {argument('build_time')}, {argument('execution_time')} and "
+            f"{argument('measurement_time')}.",
         )
     whole_s = fmean(trial.whole_s for trial in full)
     build_s, said_builds = _measure_builds(records, package)
@@ -150,8 +152,9 @@ def _measure_measurement(
         raise InputError(
             "there are no calibration trials, and the response is no time: nothing tells what one more "
             "measurement takes",
-            remedy="Give --measurement-time (and --build-time, --execution-time), or run the pilot with "
-            "measurements in [replication].",
+            remedy=f"Give {argument('measurement_time')} (and {argument('build_time')}, "
+            f"{argument('execution_time')}), "
+            "or run the pilot with measurements in [replication].",
         )
     if measurements * measured_s > whole_s:
         measured_s = whole_s / measurements

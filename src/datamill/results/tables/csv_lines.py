@@ -20,7 +20,7 @@ def correct_line(error: InputError, file: Path) -> InputError:
         return error
     line = find_line(file, int(number) - 2)
     where = str(file) if line is None else f"{file}:{line}"
-    return InputError(error.message, where=where, remedy=error.remedy)
+    return error.moved(where)
 
 
 def find_line(file: Path, row: int) -> int | None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from datamill.design.garbage_pause import pause_garbage_collection
+from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
 from datamill.protocol.trial import READ_VERSIONS, TrialRecord
 from datamill.results.trials.log_lines import NO_LINE, read_seal, seal_record
@@ -20,16 +21,16 @@ from datamill.results.trials.log_lines import NO_LINE, read_seal, seal_record
 _DECODER = msgspec.json.Decoder(TrialRecord)
 _ENCODER = msgspec.json.Encoder()
 _DAMAGED = (
-    "If this is a line of a log: keep a copy of the log, replace the line by an empty one, and --resume "
-    "attempts its trial again."
+    "If this is a line of a log: keep a copy of the log, replace the line by an empty one, and "
+    f"{argument('resume', verb='run')} attempts its trial again."
 )
 _CHANGED = (
     "Restore the log from a copy. Without one, keep a copy as it is and replace the line by an empty one: "
-    "--resume attempts its trial again."
+    f"{argument('resume', verb='run')} attempts its trial again."
 )
 _MISSING = (
     "Restore the log from a copy. Without one, keep a copy as it is and put an empty line before this one: "
-    "--resume attempts the trials again that are missing."
+    f"{argument('resume', verb='run')} attempts the trials again that are missing."
 )
 
 

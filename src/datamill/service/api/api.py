@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from datamill import __version__
+from datamill.experiment.arguments import speak_command_line
 from datamill.experiment.errors import InputError
 from datamill.experiment.quantities import format_duration
 from datamill.service.accounts import DeniedError, NotFoundError
@@ -48,7 +49,8 @@ def refuse_input(request: HttpRequest, problem: InputError) -> HttpResponse:
     """Answer 404, 403, 429 or 400 with what is wrong, where, and what to do."""
     statuses = {NotFoundError: 404, DeniedError: 403, BusyError: 429}
     status = next((status for kind, status in statuses.items() if isinstance(problem, kind)), 400)
-    answer = _refuse(request, status, problem.message, problem.where, problem.remedy)
+    told = problem.told(speak_command_line)
+    answer = _refuse(request, status, told.message, told.where, told.remedy)
     if isinstance(problem, BusyError):
         answer["Retry-After"] = str(problem.RETRY_AFTER_S)
     return answer

@@ -17,6 +17,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Literal
 
+from datamill.experiment.arguments import speak_command_line, speaking
 from datamill.experiment.errors import InputError
 
 _PR_SET_PDEATHSIG = 1
@@ -54,7 +55,9 @@ def answer_call(
     """Call a function within its budget and send its `Answer`; the kernel ends what takes too long."""
     _confine(budget)
     try:
-        answer = Answer("returned", function(*arguments))
+        # What it says of itself is read on pages and by commands; errors are spelled where they are shown.
+        with speaking(speak_command_line):
+            answer = Answer("returned", function(*arguments))
     except InputError as problem:
         answer = Answer("refused", problem)
     except MemoryError:

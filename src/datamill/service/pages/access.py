@@ -17,6 +17,7 @@ from datamill.experiment.errors import InputError
 from datamill.service.accounts import DeniedError, NotFoundError
 from datamill.service.bounded_work.turns import BusyError
 from datamill.service.front_door.visitors.visitors import mark_member
+from datamill.service.pages.labels import spell_problems
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
@@ -27,7 +28,7 @@ def show_page(
 ) -> HttpResponse:
     """Render a page; `section` is the entry of the menu that it belongs to."""
     common = {"section": section, "version": version("datamill")}
-    return render(request, f"datamill/{template}", common | context, status=status)
+    return render(request, f"datamill/{template}", common | spell_problems(context), status=status)
 
 
 def member_page(view: View[P]) -> View[P]:

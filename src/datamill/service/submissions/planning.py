@@ -138,7 +138,7 @@ def plan_within(
     try:
         return call_bounded(budget, function, submission, user, *rest)
     except BudgetError as problem:
-        raise InputError(problem.message, where=submission.file_name, remedy=problem.remedy) from problem
+        raise problem.moved(submission.file_name) from problem
 
 
 def make_plan(submission: Submission, user: User, trials_file: Path | None = None) -> PlannedSubmission:
@@ -195,7 +195,7 @@ def _plan_settled(
         if where.startswith("["):
             where = f"{submission.file_name}: {where}"
         also = "".join(f"\n{item.name}: {item.reason}" for item in excluded)
-        raise InputError(f"{problem.message}{also}", where=where, remedy=problem.remedy) from problem
+        raise problem.moved(where, also=also) from problem
     plan = replace(plan, ineligible=(*excluded, *plan.ineligible))
     return PlannedSubmission(experiment, plan, tuple(missing))
 

@@ -127,4 +127,4 @@ def build_head(submission: Submission, planned: PlannedSubmission) -> BundleHead
 def _name_submitted(problem: InputError, item: SubmittedFile, submission: Submission) -> InputError:
     """Return a problem of a stored file that names what the user knows: not where it lies here."""
     where = f'{submission.file_name}: {item.kind} "{item.name}"'
-    return InputError(problem.message, where=where, remedy=problem.remedy)
+    return problem.moved(where)

@@ -144,4 +144,4 @@ def locate_errors(source: str, text_file: Path | None = None) -> Iterator[None]:
     except InputError as error:
         if text_file is not None:
             error = correct_line(error, text_file)
-        raise InputError(error.message, where=error.where or source, remedy=error.remedy) from None
+        raise (error if error.where else error.moved(source)) from None

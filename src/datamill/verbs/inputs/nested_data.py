@@ -11,6 +11,7 @@ import polars as pl
 
 from datamill.analysis.random_effects.nesting import NestingColumns, gather_nested
 from datamill.analysis.random_effects.records import NestedValues
+from datamill.experiment.arguments import command
 from datamill.experiment.records import Experiment
 from datamill.results.bundles.bundle import Bundle, open_bundle
 from datamill.results.foreign.importing import import_files
@@ -141,8 +142,8 @@ def _warn_of_interruption(bundle: Bundle, table: pl.DataFrame) -> tuple[str, ...
     if not missing:
         return ()
     return (
-        f"{missing} of {len(needed)} trials have not run: continue it with datamill run --resume "
-        f"{bundle.folder}",
+        f"{missing} of {len(needed)} trials have not run: continue it with "
+        f"{command('run', resume=bundle.folder)}",
     )
 
 

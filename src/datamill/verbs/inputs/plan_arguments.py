@@ -11,6 +11,7 @@ from operator import index
 from datamill.analysis.random_effects.records import LEVELS, Level
 from datamill.analysis.repetition.records import GoalKind, PlanBounds, PlanGoal
 from datamill.analysis.repetition.search import Bounds
+from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
 
 #: Seconds of the units of time that a response or an option may have.
@@ -32,8 +33,8 @@ class AskedSize:
     value: float
     relative: bool
 
-    def resolve(self, mean: float | None, where: str) -> float:
-        """The size in the response's unit.
+    def resolve(self, mean: float | None, name: str) -> float:
+        """The size in the response's unit; `name` is the argument that gave it.
 
         Raises:
             InputError: it is a share of a mean that is not known or 0.
@@ -43,8 +44,8 @@ class AskedSize:
         if not mean:
             raise InputError(
                 f"{100 * self.value:g}% is a share of the mean, which is {'0' if mean == 0 else 'not known'}",
-                where=where,
-                remedy="Give the mean by --mean, or a size in the unit of the response.",
+                where=argument(name),
+                remedy=f"Give the mean by {argument('mean')}, or a size in the unit of the response.",
             )
         return self.value * abs(mean)
 
@@ -55,7 +56,7 @@ def take_size(name: str, given: object) -> AskedSize:
     Raises:
         InputError: it is neither.
     """
-    where = _name_option(name)
+    where = argument(name)
     if isinstance(given, str) and (match := _SIZE.fullmatch(given)):
         value, relative = float(match[1]), bool(match[2])
         size = AskedSize(value / 100 if relative else value, relative)
@@ -87,7 +88,7 @@ def take_duration(name: str, given: object) -> tuple[float, bool]:
     if not (value >= 0 and math.isfinite(value)) or (unit and unit not in TIME_UNITS):
         raise InputError(
             f"{given!r} is no time",
-            where=_name_option(name),
+            where=argument(name),
             remedy=f"Write a number and a unit, such as 30s or 2h; units: {', '.join(TIME_UNITS)}.",
         )
     return value * TIME_UNITS.get(unit, 1.0), bool(unit)
@@ -105,7 +106,7 @@ def take_paper_costs(given: str) -> tuple[float, float, float]:
         if match is None or match[1] not in ("b", "w", "q"):
             raise InputError(
                 f'"{part.strip()}" is not one of the paper\'s costs b, w and q',
-                where="--costs",
+                where=argument("costs"),
                 remedy="Write b=…,w=…,q=…: a build and the start of an execution in measured operations, "
                 "and how much longer a measurement takes than the operation.",
             )
@@ -116,7 +117,7 @@ def take_paper_costs(given: str) -> tuple[float, float, float]:
             f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
             if missing
             else "q is 0, and a measurement would cost nothing",
-            where="--costs",
+            where=argument("costs"),
             remedy="Write b=…,w=…,q=….",
         )
     return found["b"], found["w"], found["q"]
@@ -139,7 +140,7 @@ def take_variances(given: object) -> dict[Level, float]:
         "Write three numbers, such as 0.04,0.01,0.2, for builds, executions, measurements; ? if not known."
     )
     if len(parts) != 3:
-        raise InputError(f"{given!r} are not three variances", where="--variances", remedy=remedy)
+        raise InputError(f"{given!r} are not three variances", where=argument("variances"), remedy=remedy)
     found: dict[Level, float] = {}
     for level, part in zip(LEVELS, parts, strict=True):
         if part is None or part in _UNKNOWN:
@@ -149,10 +150,10 @@ def take_variances(given: object) -> dict[Level, float]:
         except (TypeError, ValueError):
             value = -1.0
         if not (value >= 0 and math.isfinite(value)):
-            raise InputError(f"{part!r} is no variance", where="--variances", remedy=remedy)
+            raise InputError(f"{part!r} is no variance", where=argument("variances"), remedy=remedy)
         found[level] = value
     if not found:
-        raise InputError("no variance is known", where="--variances", remedy=remedy)
+        raise InputError("no variance is known", where=argument("variances"), remedy=remedy)
     return found
 
 
@@ -176,7 +177,7 @@ def take_range(name: str, given: object, usual: Bounds) -> Bounds:
     if not 1 <= low <= high <= usual[1]:
         raise InputError(
             f"{given!r} is no range from 1 to {usual[1]}",
-            where=_name_option(name),
+            where=argument(name),
             remedy="Write a number such as 10, or FROM:TO such as 5:30.",
         )
     return low, high
@@ -224,7 +225,7 @@ class AskedGoal:
         """
         value = self.time
         if self.size is not None:
-            value = self.size.resolve(mean, _name_option(self.kind))
+            value = self.size.resolve(mean, self.kind)
         return PlanGoal(self.kind, value, confidence, self.alpha, self.power, self.assurance)
 
 
@@ -245,17 +246,19 @@ def take_goal(
     named = [name for name, value in given.items() if value not in (None, "")]
     if len(named) > 1:
         raise InputError(
-            f"{' and '.join(_name_option(name) for name in named)} are different goals",
+            f"{' and '.join(argument(name) for name in named)} are different goals",
             remedy="Give one: a half-width, a time, or a difference to detect.",
         )
     if not (isinstance(power, Real) and not isinstance(power, bool) and 0 < float(power) < 1):
         raise InputError(
-            f"power is {power!r}, not between 0 and 1", where="--power", remedy="Give a number such as 0.9."
+            f"power is {power!r}, not between 0 and 1",
+            where=argument("power"),
+            remedy="Give a number such as 0.9.",
         )
     if not alpha < float(power):
         raise InputError(
             f"a power of {float(power):g} is no more than chance gives at alpha {alpha:g}",
-            where="--power",
+            where=argument("power"),
             remedy="Give a larger one, such as 0.9.",
         )
     kind: GoalKind = "half_width"
@@ -264,7 +267,7 @@ def take_goal(
         kind = "time"
         seconds, in_seconds = take_duration("time", time)
         if seconds <= 0:
-            raise InputError("no time is left to measure in", where="--time", remedy="Give more.")
+            raise InputError("no time is left to measure in", where=argument("time"), remedy="Give more.")
     elif named == ["detect"]:
         kind, size = "detect", take_size("detect", detect)
     else:
@@ -273,7 +276,7 @@ def take_goal(
     if kind == "time" and sure is not None:
         raise InputError(
             "a time is kept whatever the variances are",
-            where="--assurance",
+            where=argument("assurance"),
             remedy="Leave it out, or ask for a half-width or a difference.",
         )
     return AskedGoal(kind, size, seconds, in_seconds, alpha, float(power), sure)
@@ -294,11 +297,7 @@ def _take_assurance(given: object) -> float:
     if not 0 < share <= 0.99:
         raise InputError(
             f"{given!r} is no assurance above 0 and up to 99%",
-            where="--assurance",
+            where=argument("assurance"),
             remedy="Write how sure the plan is to be to suffice, such as 80%.",
         )
     return share
-
-
-def _name_option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"

@@ -13,6 +13,7 @@ import polars as pl
 from datamill.analysis.model_data.observations import list_tidy_factors
 from datamill.analysis.random_effects.nesting import NestingColumns, gather_nested
 from datamill.analysis.random_effects.records import NestedValues
+from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
 from datamill.experiment.records import Direction, Experiment
 from datamill.results.bundles.bundle import open_bundle
@@ -122,7 +123,8 @@ def _refuse_crossed_factors(table: pl.DataFrame, response: str) -> None:
     example = f"{others[0]}={valid[others[0]].cast(pl.String).drop_nulls()[0]}"
     raise InputError(
         f"{' and '.join(names)} vary, and versions are the levels of one of them",
-        remedy=f"Choose a level of each other one, such as --where {example}. The bundle's report compares "
+        remedy=f"Choose a level of each other one, such as {argument('where', example)}. The bundle's "
+        "report compares "
         "packages over all levels of the other factors.",
     )
 
@@ -199,7 +201,7 @@ def find_direction(sources: Sequence[VersionSource], response: str) -> Direction
     if len(found) > 1:
         raise InputError(
             f"the experiments do not agree on whether higher or lower {response} is better",
-            remedy="Say it by --direction.",
+            remedy=f"Say it by {argument('direction')}.",
         )
     return next(iter(found), None)
 

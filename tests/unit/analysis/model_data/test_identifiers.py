@@ -72,7 +72,7 @@ def test_a_model_asks_whether_very_many_levels_are_a_factor(verb: Callable[..., 
         InputError, match="id has 2000 levels with 2 observations at each: does it tell"
     ) as asked:
         verb(make_table(4000, 2000), response="y", factors=["id"])
-    assert all(way in asked.value.remedy for way in ("--blocks", "--covariates", "C(id)"))
+    assert all(way in asked.value.remedy for way in ("blocks=", "covariates=", "C(id)"))
 
 
 def test_a_formula_says_that_very_many_levels_are_a_factor() -> None:

@@ -199,10 +199,10 @@ def test_columns_that_may_tell_builds_apart_under_another_name_are_named() -> No
     table = table.drop("measurement").with_columns(host=pl.lit("lab"), core=pl.Series([0, 1] * 3))
     (note,) = gather(table).notes
     assert note.startswith("there is no column of builds, and columns binary, core are not used")
-    assert note.endswith("name the one that tells builds apart with --build")
-    assert "--execution" not in note
+    assert note.endswith("name the one that tells builds apart with build=")
+    assert "execution=" not in note
     both = gather(table.drop("execution")).notes[0]
-    assert both.endswith("--build and the one that tells executions apart with --execution")
+    assert both.endswith("build= and the one that tells executions apart with execution=")
     assert gather(make_table()).notes == ()
     assert gather(table, build="binary").notes == ()
 

@@ -52,7 +52,7 @@ def list_compared(*data: Any, **asked: Any) -> list[str]:
 def test_a_declared_order_says_which_version_is_the_baseline(take: Callable[[], Any]) -> None:
     content = json.loads(datamill.compare(take()).json())
     assert [item["version"] for item in content["versions"]] == DECLARED
-    reason = "the first in the order that the table declares; --baseline names another"
+    reason = "the first in the order that the table declares; baseline= names another"
     assert content["baseline"] == {"version": "v2.9", "reason": reason}
 
 

@@ -95,7 +95,7 @@ def test_data_that_speak_against_the_assumption_are_named() -> None:
             compare(RNG.normal(0, 1, 99), RNG.normal(0, 9, 99), assumption="normal-equal-variances")
         )
     )
-    assert "choose --assume normal" in said
+    assert 'choose assume="normal"' in said
 
 
 def test_ties_are_mentioned() -> None:

@@ -148,7 +148,7 @@ def test_no_estimate_of_the_overview_is_without_its_interval() -> None:
                 assert high.split()[:2] == ["high", "95%"]
                 assert len(low.split()) == len(high.split()) == 2 + width
         assert max(map(len, lines)) <= 100
-        left_out = "(6 weaker effects are left out here; --json has all, with their intervals)"
+        left_out = "(6 weaker effects are left out here; .json() has all, with their intervals)"
         assert (left_out in lines) == (factors == 4)
 
 

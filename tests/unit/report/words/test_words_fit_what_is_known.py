@@ -122,24 +122,24 @@ def test_a_missing_response_is_answered_with_columns_that_are_there() -> None:
     table = pl.DataFrame({"sched": ["BFS", "CFS"] * 4, "place": range(8), "latency_us": np.arange(8.0)})
     with pytest.raises(InputError) as caught:
         datamill.anova(table, factors=["sched"])
-    assert caught.value.remedy == "Name a column of numbers with --response: place or latency_us."
+    assert caught.value.remedy == "Name a column of numbers with response=: place or latency_us."
     with pytest.raises(InputError) as caught:
         datamill.anova(table)
     assert caught.value.remedy == (
-        "Name a column of numbers with --response: place or latency_us. And name what explains it with "
-        "--factors."
+        "Name a column of numbers with response=: place or latency_us. And name what explains it with "
+        "factors=."
     )
     with pytest.raises(InputError) as caught:
         datamill.anova(table, response="latency_us")
     assert caught.value.remedy == (
-        "Name what explains it with --factors, one column or several separated by commas: sched or place."
+        "Name what explains it with factors=, one column or several separated by commas: sched or place."
     )
 
 
 def test_a_streamed_table_is_asked_for_by_columns_that_are_there(tmp_path: Path) -> None:
     file = tmp_path / "latency.parquet"
     pl.DataFrame({"sched": ["BFS", "CFS"], "latency_us": [1.0, 2.0]}).write_parquet(file)
-    with pytest.raises(InputError, match="--response is missing") as caught:
+    with pytest.raises(InputError, match="response= is missing") as caught:
         datamill.quantiles(file, factors=["sched"], stream=True)
     assert caught.value.remedy == "Name the columns to be read, of sched, latency_us."
 

@@ -14,6 +14,7 @@ from datamill.analysis.groups.means.studentized_range import find_range_quantile
 from datamill.analysis.groups.records import Group, GroupEstimate, GroupTest
 from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.records import Interval
+from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
 
 #: Said where two groups do not vary at all.
@@ -43,7 +44,7 @@ def gather_group_moments(groups: tuple[Group, ...]) -> GroupMoments:
         if group.n < 2:
             raise InputError(
                 f'group "{group.label}" has {group.n} observation{"s"[: group.n != 1]}, and so no variance',
-                remedy="Add observations, or compare with --assume nothing.",
+                remedy=f"Add observations, or compare with {argument('assume', 'nothing')}.",
             )
     means, variances = [], []
     for group in groups:

@@ -24,6 +24,7 @@ from datamill.analysis.quantile.fit import QuantileProblem
 from datamill.analysis.quantile.fits import is_saturated
 from datamill.analysis.quantile.inference import CovarianceInference, DrawnInference, Inference
 from datamill.analysis.quantile.records import ERROR_METHODS
+from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
 
 #: Draws where each is a look-up, a short walk, one of many steps together, and a fit of its own.
@@ -66,12 +67,13 @@ def choose_errors(observations: Observations, matrix: ModelMatrix, asked: str) -
     if asked == "cluster" and not have_several_observations(observations):
         raise InputError(
             "cluster errors need several observations in a trial, and these have one each",
-            remedy="Name the column that tells trials apart with --trial, or choose another method.",
+            remedy=f"Name the column that tells trials apart with {argument('trial')}, or choose "
+            "another method.",
         )
     if asked == "block" and observations.order is None:
         raise InputError(
             "block errors need to know when the observations came",
-            remedy="Name the column that says so with --run-order.",
+            remedy=f"Name the column that says so with {argument('run_order')}.",
         )
     return asked
 

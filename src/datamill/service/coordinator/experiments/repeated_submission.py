@@ -6,6 +6,7 @@ import msgspec
 from django.contrib.auth.models import User
 from django.db.models import Q
 
+from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
 from datamill.experiment.quantities import format_duration
 from datamill.experiment.records import Experiment as Asked
@@ -40,7 +41,8 @@ def check_repetition(owner: User, text: str, asked: Asked, head: BundleHead, now
             raise InputError(
                 f"you submitted the same experiment {age} ago: it is experiment {found.pk} ({found.state})",
                 where=head.experiment_file,
-                remedy=f"datamill watch {found.pk} shows it. To run it once more, submit it with --again.",
+                remedy=f"datamill watch {found.pk} shows it. To run it once more, submit it with "
+                f"{argument('again', verb='submit')}.",
             )
 
 

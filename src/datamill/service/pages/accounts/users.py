@@ -23,6 +23,7 @@ from datamill.service.accounts import (
     record_account_event,
 )
 from datamill.service.pages.access import member_page, show_page
+from datamill.service.pages.labels import speak_form
 
 _USERS_A_PAGE = 100
 
@@ -37,7 +38,8 @@ def list_users(request: HttpRequest) -> HttpResponse:
         try:
             made = make_user(name, password, admin="admin" in request.POST, now_s=time.time())
         except InputError as problem:
-            messages.error(request, f"{problem.message}. {problem.remedy}", extra_tags="bad")
+            told = problem.told(speak_form)
+            messages.error(request, f"{told.message}. {told.remedy}", extra_tags="bad")
             return redirect("users")
     accounts = User.objects.annotate(experiments=Count("experiment")).order_by("username")
     page = Paginator(accounts, _USERS_A_PAGE).get_page(request.GET.get("page"))

@@ -13,6 +13,7 @@ from datamill.service.bounded_work.turns import BusyError, GoneError
 from datamill.service.bundles.logs import BundleError
 from datamill.service.models import ENDED_EXPERIMENTS
 from datamill.service.pages.access import member_page, show_page
+from datamill.service.pages.labels import speak_form
 from datamill.service.watching.places import FullError
 
 
@@ -32,7 +33,9 @@ def show_answer(request: HttpRequest, experiment_id: int) -> HttpResponse:
         }
     except (BusyError, GoneError):
         raise
-    except (InputError, FullError) as problem:
+    except InputError as problem:
+        context |= {"problem": str(problem.told(speak_form))}
+    except FullError as problem:
         context |= {"problem": str(problem)}
     except BundleError:
         context |= {"problem": "The coordinator's records of this experiment do not fit each other."}

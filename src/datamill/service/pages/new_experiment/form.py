@@ -183,7 +183,7 @@ def read_constraints(form: ExperimentForm) -> Constraints:
         return parse_experiment(format_toml(tables), name="").constraints
     except InputError as problem:
         # Lines of a text that nobody sees help nobody.
-        raise InputError(problem.message, remedy=problem.remedy) from None
+        raise problem.moved("") from None
 
 
 def _list_constraints(form: ExperimentForm) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from datamill.service.accounts import find_experiment, find_user
 from datamill.service.bounded_work.places import taking_turn
 from datamill.service.bounded_work.turns import BusyError, GoneError
 from datamill.service.pages.access import member_page, show_page
+from datamill.service.pages.labels import speak_form
 from datamill.service.pages.new_experiment.draft_files import DraftFiles, find_fork, read_draft
 from datamill.service.pages.new_experiment.fleet_view import (
     HARDWARE_WORDS,
@@ -119,7 +120,8 @@ def _store_packages(request: HttpRequest) -> HttpResponse:
         except (BusyError, GoneError):
             raise
         except InputError as problem:
-            text = f"{problem.where}: {problem.message}. {problem.remedy}".strip()
+            told = problem.told(speak_form)
+            text = f"{told.where}: {told.message}. {told.remedy}".strip()
             messages.error(request, text, extra_tags="bad")
             continue
         if stored.kind == "factor":

@@ -34,6 +34,7 @@ from datamill.service.files.store import (
     record_stored_file,
 )
 from datamill.service.models import StoredFile
+from datamill.service.pages.labels import speak_form
 from datamill.service.submissions.planned_apart import (
     INSPECTION,
     inspect_archive,
@@ -135,6 +136,7 @@ def _inspect_upload(path: Path, given: str) -> tuple[FileKind, str]:
         found = call_bounded(INSPECTION, inspect_unknown_archive, name, path)
     except InputError as problem:
         # Where it lies on this machine is of no use to whoever sent it.
+        problem = problem.told(speak_form)
         message = problem.message.replace(str(path), given)
         raise InputError(message, where=given, remedy=problem.remedy.replace(str(path), given)) from None
     return ("factor", found.name) if isinstance(found, UserFactor) else ("package", name)
