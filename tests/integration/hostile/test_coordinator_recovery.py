@@ -11,6 +11,7 @@ from random import Random
 
 import pytest
 from django.db import OperationalError, connections
+from integration.hostile.quiet_time import QuietTime
 from integration.service.databases import use_database
 from integration.service.played_fleet import Coordinator, PlayedWorker, enrol, playing, submit
 from nightly import choose_count
@@ -18,7 +19,7 @@ from nightly import choose_count
 from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.models import Trial
 
-#: Longest time from a death to the next trial that counts, in seconds.
+#: Longest time from a death to the next trial that counts, in seconds of a machine with nothing else to do.
 MOST_RECOVERY_S = 10.0
 KILLS = choose_count(3, 20)
 
@@ -52,7 +53,7 @@ def count_counted() -> int:
 
 async def until_more(count: int, coordinator: Coordinator) -> None:
     """Wait until more trials count than a moment ago."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while await asyncio.to_thread(count_counted) <= count:
         assert coordinator.process is not None
         assert coordinator.process.poll() is None, coordinator.log()
@@ -75,15 +76,15 @@ def test_trials_go_on_within_ten_seconds_of_a_coordinators_death(coordinator: Co
             await until_more(20, coordinator)
             for _ in range(KILLS):
                 await asyncio.to_thread(coordinator.kill)
-                began = time.monotonic()
+                since = QuietTime()
                 counted = await asyncio.to_thread(count_counted)
                 coordinator.start()
                 await until_more(counted, coordinator)
-                took.append(time.monotonic() - began)
+                took.append(since.quiet_s())
+                print(f"{since.elapsed_s():.1f} s, of which {took[-1]:.1f} s count")
                 await until_more(counted + 20, coordinator)
         return took
 
     took = asyncio.run(run())
-    print(f"{coordinator.options}: {', '.join(f'{seconds:.1f}' for seconds in took)} s")
     assert max(took) < MOST_RECOVERY_S
     assert not find_violations()

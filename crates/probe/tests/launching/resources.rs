@@ -32,13 +32,14 @@ fn the_time_measured_is_that_of_the_process() {
     let _turn = take_turn();
     let facts = run(&Request {
         program: "/bin/sleep",
-        arguments: &["0.25"],
+        arguments: &["1"],
         ..QUIET
     })
     .measured
     .facts;
+    // What a busy machine adds is less than another such time.
     assert!(
-        (250_000_000..400_000_000).contains(&facts.wall_time_ns),
+        (1_000_000_000..1_900_000_000).contains(&facts.wall_time_ns),
         "{}",
         facts.wall_time_ns
     );

@@ -1,6 +1,6 @@
 //! Settings of a process reach the program, and one that is refused says which it was.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use datamill_probe::{
     ChildStep, LaunchError, Limit, MemoryPolicy, ProcessSettings, SchedulingPolicy,
@@ -111,7 +111,6 @@ fn a_real_time_program_on_every_processor_is_killed_in_time() {
         return;
     };
     let busy = "n=$(nproc); while [ $n -gt 0 ]; do (while :; do :; done) & n=$((n - 1)); done; while :; do :; done";
-    let before = Instant::now();
     let output = run(&Request {
         program: "/bin/sh",
         arguments: &["-c", busy],
@@ -119,12 +118,10 @@ fn a_real_time_program_on_every_processor_is_killed_in_time() {
         settings,
         ..QUIET
     });
-    assert!(output.measured.facts.timed_out);
-    assert!(
-        before.elapsed() < Duration::from_millis(1500),
-        "{:?}",
-        before.elapsed()
-    );
+    let facts = output.measured.facts;
+    assert!(facts.timed_out);
+    // From its start: what else runs here delays that, and no program with a real-time priority.
+    assert!(facts.wall_time_ns < 1_500_000_000, "{}", facts.wall_time_ns);
 }
 
 #[test]

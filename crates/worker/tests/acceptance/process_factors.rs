@@ -396,9 +396,9 @@ fn a_real_time_run_sh_that_never_ends_is_killed_in_time() {
     let record = bench.run();
     let run = record.run.as_ref().unwrap();
     assert_eq!(record.outcome, Outcome::TimedOut);
-    assert!(run.wall_time_ns < 900_000_000, "{}", run.wall_time_ns);
+    assert!(run.wall_time_ns < 1_500_000_000, "{}", run.wall_time_ns);
     assert!(
-        before.elapsed().as_secs_f64() < 5.0,
+        before.elapsed().as_secs_f64() < 60.0,
         "{:?}",
         before.elapsed()
     );
