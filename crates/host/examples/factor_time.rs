@@ -29,7 +29,7 @@ fn main() {
     std::fs::remove_dir_all(&state).ok();
 }
 
-/// The last level of a factor that is to be had here and changes something.
+/// The last level of a factor that is available here and changes something.
 fn changing_level(factor: &dyn datamill_host::HostFactor) -> Option<String> {
     let offer = factor.offer();
     let held = |level: &String| matches!(factor.hold(level), Ok(Some(_)));

@@ -31,7 +31,7 @@ pub struct FactorOffer {
     pub missing: Vec<MissingLevel>,
     /// The level that the host is at; absent when that is no state of the host, or unknown.
     pub current: Option<String>,
-    /// Why the factor as a whole is not to be had here; empty when it is.
+    /// Why the factor as a whole is not available here; empty when it is.
     pub reason: String,
 }
 
@@ -67,7 +67,7 @@ impl FactorOffer {
         }
     }
 
-    /// A factor that is not to be had here at all.
+    /// A factor that is not available here at all.
     pub fn none(name: &str, stage: FactorStage, reason: &str) -> Self {
         Self {
             reason: reason.to_owned(),

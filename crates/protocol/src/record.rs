@@ -18,7 +18,7 @@ pub struct TrialRecord {
     pub experiment: String,
     /// Identity of the trial within its experiment.
     pub trial_id: String,
-    /// Attempt that this record tells of, from 1.
+    /// Attempt that this record is about, from 1.
     pub attempt: u32,
     /// Name of the package.
     pub package: String,

@@ -217,7 +217,7 @@ fn compare_sessions(
         _ => {
             let said = |leads: bool| {
                 if leads {
-                    "leads a session of its own"
+                    "leads its own session"
                 } else {
                     "leads none"
                 }

@@ -379,7 +379,7 @@ fn hard_linked_link(member: &str, original: &Path) -> Failure {
             "member `{member}` is refused: it is a hard link to the symbolic link `{}`",
             original.display()
         ),
-        "Make it a symbolic link of its own and pack the package again.",
+        "Make it a separate symbolic link and pack the package again.",
     )
 }
 

@@ -218,7 +218,7 @@ fn an_image_is_refused_to_who_may_not_mount_one() {
     };
     ask(&mut bench, "root_filesystem", "ext4");
     let said = refusal(&bench);
-    assert!(said.contains("ext4 is not to be had"), "{said}");
+    assert!(said.contains("ext4 is not available"), "{said}");
 }
 
 #[test]

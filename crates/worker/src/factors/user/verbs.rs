@@ -184,9 +184,8 @@ impl EnclosedVerbs {
         let worker = own_binary().map_err(trouble)?;
         // What is begun here is not given up half-way: its time is bounded.
         let deaf = Interrupt::deaf().map_err(trouble)?;
-        let keeping = Keeping::usual(self.kind).map_err(|cause| {
-            format!("its `{verb}` cannot be run in a world of its own: {cause}")
-        })?;
+        let keeping = Keeping::usual(self.kind)
+            .map_err(|cause| format!("its `{verb}` cannot be run in its own world: {cause}"))?;
         // Settings of the network are those of the host's, for a factor of the host.
         let needs = Needs {
             network: self.kind == IsolationKind::Overlay,
@@ -209,9 +208,8 @@ impl EnclosedVerbs {
             &deaf,
             || -> Result<String, String> {
                 shared.bound_namespaces(self.kind);
-                let no_world = |cause: String| {
-                    format!("its `{verb}` cannot be run in a world of its own: {cause}")
-                };
+                let no_world =
+                    |cause: String| format!("its `{verb}` cannot be run in its own world: {cause}");
                 // What is read-only on the host stays so, and nothing else.
                 let kernel = KernelFolders::keep(self.kind)
                     .map_err(|error| no_world(format!("keeping /sys: {error}")))?;
@@ -243,7 +241,7 @@ impl EnclosedVerbs {
         Rc::into_inner(resources).map(Resources::release);
         told.unwrap_or_else(|error| match error {
             EncloseError::Impossible(cause) | EncloseError::Died(cause) => Err(format!(
-                "its `{verb}` cannot be run in a world of its own: {cause}"
+                "its `{verb}` cannot be run in its own world: {cause}"
             )),
         })
     }

@@ -75,7 +75,7 @@ impl WorldLevels {
                     Ok(())
                 }
                 "before_trial" => Err(format!(
-                    "none; before_trial is not to be had here: {REBOOT_REASON}"
+                    "none; before_trial is not available here: {REBOOT_REASON}"
                 )),
                 _ => Err("none".to_owned()),
             },
@@ -105,7 +105,7 @@ impl WorldLevels {
         }
         let refused = |name: &str, isolation: &str| {
             Err(format!(
-                "levels.{name}: not to be had with isolation = {isolation}, which makes no world that could have it"
+                "levels.{name}: not available with isolation = {isolation}, which makes no world that could have it"
             ))
         };
         match (spec.isolation, self.root_filesystem) {
@@ -194,7 +194,7 @@ fn choices<'a>(offered: impl Iterator<Item = &'a str>, level: &str, reason: &str
         [] => "nothing here".to_owned(),
         _ => offered.join(", "),
     };
-    format!("{offered}; {level} is not to be had: {reason}")
+    format!("{offered}; {level} is not available: {reason}")
 }
 
 /// Reads back what holds of the world while `run.sh` runs; `witness` was launched as `run.sh` will be.
