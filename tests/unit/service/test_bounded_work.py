@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from datamill.experiment.arguments import argument, speak_command_line, tell
 from datamill.experiment.errors import InputError
 from datamill.service.bounded_work.calls import Calls
 from datamill.service.bounded_work.child import Budget
@@ -236,3 +237,25 @@ def test_a_call_writes_no_more_than_it_may(calls: Calls, tmp_path: Path) -> None
 def test_a_defect_is_not_taken_for_bad_input(calls: Calls) -> None:
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):
         calls.run(BUDGET, Departure(), divmod, 1, 0)
+
+
+def advise() -> str:
+    """A note, as analyses make them."""
+    return tell(f"a larger {argument('order')}")
+
+
+def refuse_argument() -> None:
+    """Refuse an argument.
+
+    Raises:
+        InputError: always.
+    """
+    raise InputError(f"{argument('order')} is missing")
+
+
+def test_a_call_notes_options_and_its_refusals_keep_their_arguments(calls: Calls) -> None:
+    assert calls.run(BUDGET, Departure(), advise) == "a larger --order"
+    with pytest.raises(InputError) as refused:
+        calls.run(BUDGET, Departure(), refuse_argument)
+    assert str(refused.value) == "order= is missing"
+    assert str(refused.value.told(speak_command_line)) == "--order is missing"
