@@ -31,7 +31,7 @@ class ExperimentAnswer:
     trials: TrialSummary
 
     def json(self) -> str:
-        """All figures with every digit; what `datamill report --json` prints."""
+        """All figures with every digit; what `datamill report --json` prints, naming Python's arguments."""
         return format_experiment_json(self.analysis, self.answer, self.trials)
 
     def report(self) -> str:

@@ -9,7 +9,7 @@ import polars as pl
 from datamill.analysis.answer.doubtful_trials import DoubtfulTrials
 from datamill.analysis.answer.response import ResponseAnalysis
 from datamill.design.records import Design
-from datamill.experiment.arguments import argument, command, tell
+from datamill.experiment.arguments import command
 from datamill.report.changes.mattered import list_influential_factors
 from datamill.report.experiment.answer import phrase_pair, scale_response
 from datamill.report.tables.table import Table, build_table
@@ -42,9 +42,9 @@ def _say_what_to_do(design: Design) -> str:
             "the machines were not quiet. datamill worker noise shows on each what disturbs it; end that, "
             "and submit the experiment again"
         )
-    return tell(
+    return (
         "this host was not quiet. datamill worker noise shows what disturbs it; end that, and repeat the "
-        f"trials with {command('run', resume=True)} and {argument('repeat_doubtful', verb='run')}"
+        f"trials with {command('run', resume='DIR', repeat_doubtful=True)}"
     )
 
 
