@@ -7,9 +7,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+import hypothesis
 import pytest
 from attack_table import format_attacks, is_attack
 from machine_turn import having_the_machine
+from nightly import NIGHTLY
 from stages import STAGES, find_later, list_unused, tell_left
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
@@ -19,6 +21,15 @@ pytest_plugins = ["r_answers"]
 
 # Tests play many machines on this one, each with a state folder, and must not wait for one another.
 os.environ.setdefault("DATAMILL_HOST_LOCK", "state-folder")
+
+# A change is proved by the same examples wherever it is, however busy; others are looked for at night.
+hypothesis.settings.register_profile(
+    "datamill",
+    deadline=None,
+    derandomize=not NIGHTLY,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("datamill")
 
 #: Beginnings of tests' names by group. Tests of a group run in one process, one after the other: they set the
 #: machine's settings, hold its lock, or share what is dear to start. The longest first, so that none is left
