@@ -114,7 +114,7 @@ def test_a_script_that_hangs_is_killed_and_said(datamill, make_experiment) -> No
     # A length that nobody else on this machine sleeps.
     asleep = f"sleep 600.{os.getpid()}"
     make_experiment(text=text, run=f"#!/bin/sh\n{asleep} &\n{asleep}\n")
-    result = datamill("run", "experiment.toml", "--out", "bundle", timeout_s=300)
+    result = datamill("run", "experiment.toml", "--out", "bundle")
     assert_refused(result, "run.sh exceeded its 0.3 s and was killed")
     leftover = subprocess.run(["pgrep", "-x", "-f", asleep], capture_output=True, text=True, check=False)
     assert leftover.stdout == ""

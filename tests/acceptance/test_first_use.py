@@ -24,7 +24,7 @@ def test_a_new_experiment_is_checked_run_and_reported_as_it_is(datamill, tmp_pat
     assert order[0].split("\t") == ["order", "trial", "replicate", "package", "optimization", "aslr"]
     assert not list(tmp_path.glob("sorting-*"))
 
-    result = datamill("run", "sorting", "--out", "bundle", timeout_s=300)
+    result = datamill("run", "sorting", "--out", "bundle")
     assert result.returncode == 0, result.stdout + result.stderr
     assert "sort" in result.stdout
     assert result.stdout.rstrip().endswith("bundle/report.html")

@@ -13,7 +13,7 @@ from datamill.results.bundles.bundle import open_bundle
 
 from .conftest import Command, assert_refused
 
-#: Of these the package feels the locale alone.
+#: Of these the package feels the locale alone: by far more than what a busy machine adds.
 SCREENING = """
 [experiment]
 name = "screened"
@@ -26,7 +26,7 @@ path = "a"
 [factors]
 niceness = [0, 5]
 """
-RUN = '#!/bin/sh\n[ "$LC_ALL" = C ] && sleep 0.06\nexec sleep 0.01\n'
+RUN = '#!/bin/sh\n[ "$LC_ALL" = C ] && sleep 0.25\nexec sleep 0.01\n'
 
 
 def test_a_screening_names_what_moves_the_package_and_is_followed_by_its_survivors(
@@ -81,7 +81,7 @@ def test_a_screening_names_what_moves_the_package_and_is_followed_by_its_survivo
     table = pl.read_parquet(datamill.folder / "next" / "table.parquet")
     times = table.filter(pl.col("response") == "wall_time").group_by("locale").agg(pl.col("value").mean())
     means = dict(times.iter_rows())
-    assert means["C"] > means["C.UTF-8"] + 0.02
+    assert means["C"] > means["C.UTF-8"] + 0.1
 
 
 def test_a_file_that_follows_a_screening_keeps_its_own_question(

@@ -222,7 +222,7 @@ def test_a_background_load_keeps_busy_until_it_is_stopped(tmp_path: Path, name: 
     load = subprocess.Popen([package / "run.sh"], cwd=package, start_new_session=True, stderr=subprocess.PIPE)
     # What it makes on disk shows that its programs run; the file of load-io comes and goes.
     made: set[str] = set()
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 300
     while not made and time.monotonic() < deadline:
         made = {path.name for path in package.iterdir()} - shipped
     time.sleep(1)

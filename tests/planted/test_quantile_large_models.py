@@ -33,10 +33,10 @@ def make_data(
 def test_900_design_points_and_148_coefficients_are_answered_in_seconds() -> None:
     rng = np.random.default_rng(1)
     data = make_data((4, 5, 5, 9), rng.lognormal(size=6300))
-    started = time.monotonic()
+    started_s = time.process_time()
     model = fit_quantiles(data, [0.5])
     # An exact solution of each of 999 draws takes a minute.
-    assert time.monotonic() - started < 20
+    assert time.process_time() - started_s < 20
     assert model.errors == "binomial"
     assert "counts smoothed, as the model is too large" in model.method
     assert len(model.fits[0].coefficients) == 148

@@ -24,7 +24,7 @@ echo out.tar.gz
 #: Largest archive that these trials hand back.
 ARCHIVE_BYTES = 1 << 20
 #: A guest of a busy machine takes its time.
-MOST_S = 300.0
+MOST_S = 900.0
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class GuestHost:
         scripts: dict[str, str],
         *,
         levels: dict[str, str] | None = None,
-        run_timeout_s: float = 60.0,
+        run_timeout_s: float = 240.0,
         processes: int = 0,
         memory_bytes: int = 0,
     ) -> TrialSpec:
@@ -67,9 +67,9 @@ class GuestHost:
             build="fresh",
             seed=7,
             limits=TrialLimits(
-                setup_timeout_s=60.0,
+                setup_timeout_s=240.0,
                 run_timeout_s=run_timeout_s,
-                collect_timeout_s=60.0,
+                collect_timeout_s=240.0,
                 output_bytes=1 << 20,
                 archive_bytes=ARCHIVE_BYTES,
                 package_bytes=1 << 24,

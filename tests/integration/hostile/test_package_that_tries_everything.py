@@ -156,11 +156,11 @@ def test_a_package_that_tries_everything_gets_nothing_on_a_fleet(
         }
         make_package(tmp_path, targets)
         (tmp_path / "experiment.toml").write_text(EXPERIMENT)
-        submitted = datamill("submit", "experiment.toml", "--yes", timeout_s=300)
+        submitted = datamill("submit", "experiment.toml", "--yes")
         assert submitted.returncode == 0, submitted.stderr
         watched = datamill("watch", "1", timeout_s=600)
         assert watched.returncode == 0, watched.stdout + watched.stderr
-        fetched = datamill("fetch", "1", timeout_s=300)
+        fetched = datamill("fetch", "1")
         assert fetched.returncode == 0, fetched.stderr
         records = open_bundle(find_bundle(tmp_path, 1)).read_records()
         assert len(records) == 2

@@ -108,7 +108,7 @@ def test_requests_that_are_never_finished_are_ended_and_the_log_says_so(coordina
     held = [socket.create_connection(("127.0.0.1", coordinator.port)) for _ in range(30)]
     for client in held:
         client.sendall(b"GET /login" + HEAD)
-    wait_until(lambda: not any(is_open(client) for client in held), 25, "they are still open")
+    wait_until(lambda: not any(is_open(client) for client in held), 120, "they are still open")
     told = coordinator.log_file.read_text()
     assert "a connection from 127.0.0.1 was ended: a request took too long" in told
     # What repeats is one line a minute.
