@@ -22,7 +22,8 @@ from datamill.analysis.distribution.boxes import summarize_box
 from datamill.report.figures.charts import Box, chart_boxes, choose_mark
 from datamill.report.figures.figure import Figure
 from datamill.report.page.analysis_page import Section, render_analysis_page
-from datamill.report.tables.table_view import TableView
+from datamill.report.tables.statement import Part
+from datamill.report.tables.table import build_table
 
 
 def render_page(title: str, occasions: Sequence[Occasion]) -> str:
@@ -37,12 +38,12 @@ def render_page(title: str, occasions: Sequence[Occasion]) -> str:
                 "mean absolute effect, too: its expected value stands in the second line.",
             ),
             figures=(draw_effects(occasions), draw_terms(occasions)),
-            tables=(_view(tabulate_repeat(occasions)),),
+            parts=(_view(tabulate_repeat(occasions)),),
         ),
-        Section("Variability", figures=(draw_spreads(occasions),), tables=tuple(_view_spreads(occasions))),
+        Section("Variability", figures=(draw_spreads(occasions),), parts=tuple(_view_spreads(occasions))),
     ]
     sections += [
-        Section(f"Each benchmark, {occasion.name}", tables=(_view(tabulate_effects(occasion)),))
+        Section(f"Each benchmark, {occasion.name}", parts=(_view(tabulate_effects(occasion)),))
         for occasion in occasions
     ]
     factors = " and ".join(first.factors)
@@ -188,14 +189,14 @@ def draw_spreads(occasions: Sequence[Occasion]) -> Figure:
     )
 
 
-def _view(table: Table) -> TableView:
+def _view(table: Table) -> Part:
     head, rows = table
-    return TableView(head, tuple(rows))
+    return build_table(head, rows)
 
 
-def _view_spreads(occasions: Sequence[Occasion]) -> list[TableView]:
-    views = []
+def _view_spreads(occasions: Sequence[Occasion]) -> list[Part]:
+    views: list[Part] = []
     for occasion in occasions:
         head, rows = tabulate_spreads(occasion)
-        views.append(TableView((f"{occasion.name}, {head[0]}", *head[1:]), tuple(rows)))
+        views.append(build_table((f"{occasion.name}, {head[0]}", *head[1:]), rows))
     return views

@@ -21,10 +21,11 @@ from datamill.analysis.distribution.variability_intervals import (
 from datamill.analysis.groups.means.variance_tests import compare_brown_forsythe
 from datamill.analysis.groups.records import Group
 from datamill.analysis.model_data.cells import Factor, gather_cells
+from datamill.report.tables.text import render_text
 from datamill.report.tests.statement import ResponseNotes
 from datamill.report.variability.figures import draw_variability
 from datamill.report.variability.json import format_variability_json
-from datamill.report.variability.statement import format_variability
+from datamill.report.variability.statement import state_variability
 
 NOTES = ResponseNotes("latency", "s")
 
@@ -117,7 +118,7 @@ def test_an_end_where_the_mean_is_not_told_from_zero_is_zero_and_no_invented_num
     assert low[2] > 0.01
     points = json.loads(format_variability_json(NOTES, found, ()))["points"]
     assert [point["cv"]["low"] for point in points] == low
-    assert "0.00% or more" in format_variability(NOTES, found, ())
+    assert "0.00% or more" in render_text(state_variability(NOTES, found, ()))
     # Not ten decades of axis for what is no number; a bar to zero has no place on it.
     for shown in (found, replace(found, points=found.points[1:])):
         figure = draw_variability("latency", shown, [factor])

@@ -16,8 +16,9 @@ from datamill.analysis.random_effects.variance import estimate_variances
 from datamill.analysis.random_effects.within_executions import check_measurement_order
 from datamill.analysis.versions.variances import analyze_version
 from datamill.experiment.errors import InputError
+from datamill.report.tables.text import render_text
 from datamill.report.variance.answer import phrase_impact
-from datamill.report.variance.statement import format_variances
+from datamill.report.variance.statement import state_variances
 
 
 def nest(values: list[list[list[float]]]) -> NestedValues:
@@ -292,7 +293,7 @@ def test_tables_of_values_of_any_size_fit_the_terminal(mean: float, unit: str) -
         nested = plant(10, 3, 4, (0.2, 0.1, 0.05), seed=seed)
         nested = replace(nested, version=name, unit=unit, values=mean + size * (nested.values - 100))
         found.append(analyze_version(nested, 0.95))
-    text = format_variances(found, 0)
+    text = render_text(state_variances(found, 0))
     levels = text.partition("by level")[2].partition("SD: standard deviation")[0]
     assert max(len(line) for line in levels.splitlines()) <= 100
     assert "another-version-of-a-long-name:" in levels

@@ -16,7 +16,8 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.file.parse import parse_experiment
 from datamill.report.figures.figure import render_svg
 from datamill.report.plan.figures import draw_widths
-from datamill.report.plan.statement import PlanNotes, format_plan, list_replication
+from datamill.report.plan.statement import PlanNotes, list_replication, state_plan
+from datamill.report.tables.text import render_text
 from datamill.results.judgement.costs import RepetitionCosts
 
 COSTS = RepetitionCosts(30.0, 0.5, 0.002, "given")
@@ -109,7 +110,7 @@ def test_one_build_gives_a_plan_for_this_build_and_says_what_cannot_be_known() -
     assert plan.best.executions > 2
     assert plan.best.half_width <= 0.1
     assert "nothing is known of how builds differ" in plan.warnings[0]
-    assert format_plan(NOTES, plan).startswith("For this one build alone: 1 build × ")
+    assert render_text(state_plan(NOTES, plan)).startswith("For this one build alone: 1 build × ")
 
 
 def test_one_execution_gives_a_plan_for_this_execution() -> None:

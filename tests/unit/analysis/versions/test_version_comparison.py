@@ -18,8 +18,9 @@ from datamill.experiment.errors import InputError
 from datamill.report.compare.answer import phrase_cost, scale_comparison, state_answer
 from datamill.report.compare.history_figure import draw_history
 from datamill.report.compare.json import format_comparison_json
-from datamill.report.compare.statement import format_comparison
+from datamill.report.compare.statement import state_comparison
 from datamill.report.compare.version_figure import draw_changes
+from datamill.report.tables.text import render_text
 from datamill.results.judgement.costs import RepetitionCosts
 
 
@@ -93,7 +94,7 @@ def test_one_build_is_compared_by_its_executions_with_a_loud_warning() -> None:
     comparison = compare_versions(pair)
     assert {mean.level for mean in comparison.means} == {"execution"}
     assert "one build only. Differences between builds are in no interval" in comparison.warnings[0]
-    assert "(one build)" in format_comparison(comparison)
+    assert "(one build)" in render_text(state_comparison(comparison))
 
 
 def test_one_execution_is_compared_by_its_measurements_with_a_louder_warning() -> None:
@@ -255,7 +256,7 @@ def test_json_and_figures_hold_what_the_text_says() -> None:
     assert "all 40 builds" in figure.caption
     assert "95%" in figure.caption
     assert scale_comparison(comparison).unit == "ms"
-    assert format_comparison(comparison, history).startswith(
+    assert render_text(state_comparison(comparison, history)).startswith(
         "latency changes 1 time in 8 versions: at it's v4."
     )
 
