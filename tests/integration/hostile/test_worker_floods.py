@@ -56,7 +56,7 @@ def test_a_worker_that_floods_is_kept_out_and_named_and_others_go_on(coordinator
     async def run() -> None:
         bad, good = await asyncio.to_thread(enrol, ["bad", "good"])
         await asyncio.to_thread(give_key, bad)
-        await asyncio.to_thread(submit, 8000)
+        await asyncio.to_thread(submit, 1000)
         coordinator.start()
         await asyncio.to_thread(coordinator.wait_until_well)
         url, keys = coordinator.broker_url, coordinator.keys()
@@ -98,7 +98,7 @@ def test_a_worker_that_floods_is_kept_out_and_named_and_others_go_on(coordinator
 def test_a_worker_that_takes_all_connections_is_kept_out_and_others_go_on(coordinator: Coordinator) -> None:
     async def run() -> None:
         bad, good = await asyncio.to_thread(enrol, ["bad", "good"])
-        await asyncio.to_thread(submit, 8000)
+        await asyncio.to_thread(submit, 1000)
         coordinator.start()
         await asyncio.to_thread(coordinator.wait_until_well)
         url, keys = coordinator.broker_url, coordinator.keys()
