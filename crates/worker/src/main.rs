@@ -79,7 +79,7 @@ fn main() -> ExitCode {
         Ok(Command::Factors { asked, user, guest }) => print_offers(&asked, &user, guest),
         Ok(Command::Places(paths)) => print_json(&host::look_at_places(&paths)),
         Ok(Command::Restore(options)) => restore(options),
-        Ok(Command::Witness) => process::observe_self().and_then(|seen| {
+        Ok(Command::Witness) => factors::observe_witness().and_then(|seen| {
             writeln!(io::stdout(), "{}", serde_json::to_string(&seen)?)?;
             Ok(DONE)
         }),

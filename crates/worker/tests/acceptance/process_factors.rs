@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use datamill_protocol::{
-    FactorFacts, FactorOffer, FailureKind, IsolationWanted, Outcome, TrialRecord,
+    FactorFacts, FactorOffer, FactorStage, FailureKind, IsolationWanted, Outcome, TrialRecord,
 };
 
 use crate::inherited::tiny;
@@ -34,12 +34,17 @@ fn seen_under(name: &str, level: &str, run: &str) -> String {
     bench.output("run.out").trim().to_owned()
 }
 
-/// What this host offers of a factor.
-fn offer(name: &str) -> FactorOffer {
+/// What this host offers of every factor.
+fn offers() -> Vec<FactorOffer> {
     let worker = Bench::new("true").command("factors");
     let output = Command::new(worker.get_program()).arg("factors").output();
-    let offers: Vec<FactorOffer> = serde_json::from_slice(&output.unwrap().stdout).unwrap();
-    offers.into_iter().find(|offer| offer.name == name).unwrap()
+    serde_json::from_slice(&output.unwrap().stdout).unwrap()
+}
+
+/// What this host offers of a factor.
+fn offer(name: &str) -> FactorOffer {
+    let mut offers = offers().into_iter();
+    offers.find(|offer| offer.name == name).unwrap()
 }
 
 /// Whether this host has a level; prints the reason otherwise.
@@ -402,4 +407,40 @@ fn a_real_time_run_sh_that_never_ends_is_killed_in_time() {
         "{:?}",
         before.elapsed()
     );
+}
+
+/// Every level that is offered, of all process factors at once: trial by trial the next level of each.
+#[test]
+fn every_process_factor_that_is_offered_is_set_and_read_back_at_each_of_its_levels() {
+    let offers = offers();
+    let of_process = offers
+        .iter()
+        .filter(|offer| offer.stage == FactorStage::Process && !offer.levels.is_empty());
+    let offers: Vec<&FactorOffer> = of_process.collect();
+    assert!(offers.len() > 5, "{offers:?}");
+    let most = offers.iter().map(|offer| offer.levels.len()).max();
+    for turn in 0..most.unwrap() {
+        let asked: Vec<(&str, &str)> = offers
+            .iter()
+            .map(|offer| {
+                let level = &offer.levels[turn % offer.levels.len()];
+                (offer.name.as_str(), level.as_str())
+            })
+            .collect();
+        let mut bench = Bench::new("true");
+        ask(&mut bench, &asked);
+        let record = bench.complete();
+        for (name, level) in asked {
+            let fact = factor(&record, name);
+            assert_eq!(fact.asked, level);
+            assert!(!fact.evidence.is_empty(), "{name} {level}");
+            let unseen = "a factor that cannot be read back has to say so: ";
+            assert_eq!(
+                fact.observed.as_deref(),
+                Some(level),
+                "{unseen}{}",
+                fact.evidence
+            );
+        }
+    }
 }

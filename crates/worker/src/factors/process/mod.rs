@@ -1,13 +1,42 @@
-//! Factors that act on the process of `run.sh` and on all that it starts: what is asked for, how it
-//! is set, how it is read back.
+//! Factors that act on the process of `run.sh` and on all that it starts: a file a factor, each with
+//! its levels, what this host offers, how it is set and how it is read back.
 
 mod conditions;
+mod environment;
+mod factor;
 mod levels;
-mod loader;
-mod offers;
+mod libraries;
+mod memory;
+mod number_lists;
 mod read_back;
+mod scheduling;
+
+use datamill_protocol::FactorOffer;
 
 pub use conditions::{RunConditions, prepare_run};
+pub use environment::is_padding_name;
+use factor::RegisteredFactor;
 pub use levels::ProcessLevels;
-pub use offers::offer_factors;
-pub use read_back::{launch_witness, read_back_process_factors};
+pub use read_back::{launch_witness, observe_witness, read_back_process_factors};
+
+/// All process factors, in the order in which they are offered, set and read back.
+static PROCESS_FACTORS: [&dyn RegisteredFactor; 12] = [
+    &memory::Aslr,
+    &environment::EnvPadding,
+    &scheduling::SchedulerPolicy,
+    &scheduling::Niceness,
+    &scheduling::CpuSet,
+    &memory::NumaPolicy,
+    &memory::STACK_LIMIT,
+    &memory::HEAP_LIMIT,
+    &environment::UserNameLength,
+    &environment::Locale,
+    &libraries::AllocatorFactor,
+    &libraries::LibcTunables,
+];
+
+/// What this host offers of the process factors.
+pub fn offer_factors() -> Vec<FactorOffer> {
+    let factors = PROCESS_FACTORS.iter();
+    factors.map(|factor| factor.offer()).collect()
+}

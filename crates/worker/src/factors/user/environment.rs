@@ -11,8 +11,8 @@ use datamill_protocol::{FactorFacts, Failure, FailureKind, Phase};
 use super::folder::Manifest;
 use super::verbs::{VerbCall, parse_level_line, run_verb};
 use crate::factors::fact::fact;
+use crate::factors::process::is_padding_name;
 use crate::interrupt::Interrupt;
-use crate::process::is_padding_name;
 use crate::trouble::{Step, failure, io_failure};
 use crate::world::{World, copy_tree};
 

@@ -8,8 +8,11 @@ use std::time::Duration;
 
 use datamill_probe::{Bounds, Launch, launch};
 use rustix::fs::{MemfdFlags, memfd_create};
+use serde::Deserialize;
+use serde_json::Value;
 
 use crate::factors::process::conditions::RunConditions;
+use crate::factors::process::factor::ProcessFactor;
 use crate::interrupt::Interrupt;
 use crate::process::Witness;
 use crate::resources::Members;
@@ -47,6 +50,14 @@ pub fn launch_witness(
 }
 
 impl Observer<'_> {
+    /// What another witness sees of a factor; the error is a sentence.
+    pub fn look_again<F: ProcessFactor>(&self, factor: &F) -> Result<F::Seen, String> {
+        let witness = self.launch_witness()?;
+        let seen = witness.factors.get(factor.name()).unwrap_or(&Value::Null);
+        F::Seen::deserialize(seen)
+            .map_err(|cause| format!("No witness process could be observed: {cause}."))
+    }
+
     /// Launches a witness; the error is a sentence.
     pub fn launch_witness(&self) -> Result<Witness, String> {
         let program = self.world.tools.join("datamill-worker");

@@ -2,13 +2,129 @@
 
 use std::process::Command;
 
-use crate::factors::process::loader::find_dynamic_program;
+use datamill_protocol::FactorOffer;
+
+use super::NO_DYNAMIC_PROGRAM;
+use super::loader::find_dynamic_program;
+use crate::factors::process::conditions::RunConditions;
+use crate::factors::process::factor::{Asked, ProcessFactor, offer_each, refuse};
+use crate::factors::process::read_back::{Observer, Reading, witness_did};
+use crate::process::{set_variable, variable_of};
+
+const VARIABLE: &str = "GLIBC_TUNABLES";
+
+/// Tunables that are offered beside `none`: without the cache of each thread, and with huge pages.
+const OFFERED: [&str; 2] = ["glibc.malloc.tcache_count=0", "glibc.malloc.hugetlb=1"];
+
+/// The factor.
+pub struct LibcTunables;
+
+impl ProcessFactor for LibcTunables {
+    type Level = Tunables;
+    /// The value of GLIBC_TUNABLES.
+    type Seen = Option<String>;
+
+    fn name(&self) -> &'static str {
+        "libc_tunables"
+    }
+
+    fn offer(&self) -> FactorOffer {
+        let levels = ["none"].into_iter().chain(OFFERED).map(|text| {
+            let tunables = parse_tunables(text).unwrap_or_default();
+            (text.to_owned(), tunables_refusal(&tunables))
+        });
+        offer_each(self.name(), levels)
+    }
+
+    fn parse(&self, text: &str) -> Result<Tunables, String> {
+        parse_tunables(text).ok_or_else(|| {
+            "none, or settings as GLIBC_TUNABLES takes them, such as \
+             glibc.malloc.arena_max=1:glibc.malloc.hugetlb=1"
+                .to_owned()
+        })
+    }
+
+    fn check(&self, level: &Tunables) -> Result<(), String> {
+        refuse(tunables_refusal(level))
+    }
+
+    fn sets_variable(&self, name: &str) -> bool {
+        name == VARIABLE
+    }
+
+    fn apply(&self, level: &Tunables, conditions: &mut RunConditions) -> Result<(), String> {
+        if !level.is_empty() {
+            set_variable(&mut conditions.environment, VARIABLE, &tunables_text(level));
+        }
+        Ok(())
+    }
+
+    fn observe(&self, environment: &[u8]) -> Option<String> {
+        variable_of(environment, VARIABLE)
+    }
+
+    fn read_back(
+        &self,
+        asked: &Asked<'_, Tunables>,
+        seen: &Option<String>,
+        observer: &Observer<'_>,
+    ) -> Reading {
+        judge(asked, seen.as_deref(), observer)
+    }
+}
+
+/// Whether the C library's loader took the tunables that reached the environment.
+fn judge(asked: &Asked<'_, Tunables>, delivered: Option<&str>, observer: &Observer<'_>) -> Reading {
+    let Some(delivered) = delivered else {
+        return witness_did("none".to_owned(), format!("found no {VARIABLE}"));
+    };
+    if delivered != asked.text {
+        return witness_did(
+            delivered.to_owned(),
+            format!("found {VARIABLE}={delivered}"),
+        );
+    }
+    let Some((_, loader)) = find_dynamic_program() else {
+        return (None, NO_DYNAMIC_PROGRAM.to_owned());
+    };
+    let name = loader.display();
+    let listing = match observer.output_of(&loader, &[c"--list-tunables".to_owned()]) {
+        Ok(listing) => listing,
+        Err(cause) => {
+            return (
+                None,
+                format!(
+                    "{name} did not list its tunables, as that of glibc 2.33 and later does: {cause}."
+                ),
+            );
+        }
+    };
+    let differing = differing_tunables(&asked.level, &listing);
+    if differing.is_empty() {
+        return (
+            Some(asked.text.to_owned()),
+            format!("{name}, launched like run.sh, listed its tunables with the values asked for."),
+        );
+    }
+    let told: Vec<String> = differing
+        .into_iter()
+        .map(|(tunable, value)| match value {
+            Some(value) => format!("{tunable}={value}"),
+            None => format!("{tunable} unknown"),
+        })
+        .collect();
+    let told = told.join(":");
+    (
+        Some(told.clone()),
+        format!("{name}, launched like run.sh, did not take all tunables: it listed {told}."),
+    )
+}
 
 /// Settings in their order; none leaves the variable away.
 pub type Tunables = Vec<(String, String)>;
 
 /// Understands `none`, or settings such as `glibc.malloc.arena_max=1:glibc.malloc.hugetlb=1`.
-pub fn parse_tunables(text: &str) -> Option<Tunables> {
+fn parse_tunables(text: &str) -> Option<Tunables> {
     if text == "none" {
         return Some(Vec::new());
     }
@@ -31,7 +147,7 @@ pub fn parse_tunables(text: &str) -> Option<Tunables> {
 }
 
 /// The text for GLIBC_TUNABLES.
-pub fn tunables_text(tunables: &Tunables) -> String {
+fn tunables_text(tunables: &Tunables) -> String {
     let parts: Vec<String> = tunables
         .iter()
         .map(|(name, value)| format!("{name}={value}"))
@@ -41,7 +157,7 @@ pub fn tunables_text(tunables: &Tunables) -> String {
 
 /// Settings that glibc did not take, given what its loader lists (`NAME: VALUE (min: …, max: …)`):
 /// each name with the value that it has instead, or `None` when glibc does not know it.
-pub fn differing_tunables(tunables: &Tunables, listing: &str) -> Vec<(String, Option<String>)> {
+fn differing_tunables(tunables: &Tunables, listing: &str) -> Vec<(String, Option<String>)> {
     tunables
         .iter()
         .filter_map(|(name, wanted)| match listed_value(name, listing) {
@@ -52,7 +168,7 @@ pub fn differing_tunables(tunables: &Tunables, listing: &str) -> Vec<(String, Op
 }
 
 /// Why settings cannot be had here, if so.
-pub fn tunables_refusal(tunables: &Tunables) -> Option<String> {
+fn tunables_refusal(tunables: &Tunables) -> Option<String> {
     if tunables.is_empty() {
         return None;
     }

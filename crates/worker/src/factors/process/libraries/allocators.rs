@@ -1,4 +1,4 @@
-//! `allocator`: libraries that replace the C library's allocator when they are loaded before it.
+//! Libraries that replace the C library's allocator when they are loaded before it.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::factors::process::loader::{is_for_this_machine, is_musl};
+use super::loader::{is_for_this_machine, is_musl};
 
 /// An allocator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

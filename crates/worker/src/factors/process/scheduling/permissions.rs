@@ -5,8 +5,7 @@ use std::thread;
 
 use datamill_probe::{BitSet, ProcessorSet, SchedulingPolicy};
 
-use super::names::POLICIES;
-use crate::process::own_processors;
+use super::scheduler_policy::POLICIES;
 
 /// What is allowed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -15,8 +14,6 @@ pub struct Permissions {
     pub refused_policies: Vec<(&'static str, i32)>,
     /// The least niceness.
     pub least_niceness: i32,
-    /// Every processor that a program can be given.
-    pub processors: ProcessorSet,
 }
 
 impl Permissions {
@@ -24,7 +21,6 @@ impl Permissions {
     pub fn find() -> Self {
         thread::Builder::new()
             .spawn(|| Self {
-                processors: widen_processors(),
                 least_niceness: lower_niceness(),
                 refused_policies: refused_policies(),
             })
@@ -71,9 +67,27 @@ pub fn usable_processors() -> ProcessorSet {
         .unwrap_or_default()
 }
 
+/// Words of a mask of as many processors as the kernel can have.
+const MASK_WORDS: usize = 128;
+
+/// Processors that the calling thread may run on, in words of 64 bits; empty when unknown.
+pub fn own_processors() -> Vec<u64> {
+    let mut words = [0u64; MASK_WORDS];
+    // SAFETY: the size is that of the words; the kernel returns how many bytes it wrote.
+    let written = unsafe {
+        libc::syscall(
+            libc::SYS_sched_getaffinity,
+            0,
+            size_of_val(&words),
+            words.as_mut_ptr(),
+        )
+    };
+    words[..usize::try_from(written).unwrap_or(0) / size_of::<u64>()].to_vec()
+}
+
 /// Asks for all processors there could be: the kernel gives those that there are.
 fn widen_processors() -> ProcessorSet {
-    let all = [u64::MAX; 128];
+    let all = [u64::MAX; MASK_WORDS];
     // SAFETY: the size is that of the words.
     unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, size_of_val(&all), &all) };
     BitSet::from_words(&own_processors())
@@ -123,12 +137,12 @@ mod tests {
     #[test]
     fn trying_leaves_the_caller_as_it_was() {
         let before = own_processors();
-        let found = Permissions::find();
+        let (_, usable) = (Permissions::find(), usable_processors());
         assert_eq!(own_processors(), before);
         // SAFETY: no pointers involved.
         let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) };
         assert_eq!(policy, 0);
-        assert!(BitSet::from_words(&before).is_subset(&found.processors));
+        assert!(BitSet::from_words(&before).is_subset(&usable));
     }
 
     #[test]
@@ -136,7 +150,6 @@ mod tests {
         let found = Permissions {
             refused_policies: vec![("fifo", libc::EPERM)],
             least_niceness: 0,
-            processors: ProcessorSet::default(),
         };
         let refusal = found.policy_refusal(SchedulingPolicy::Fifo).unwrap();
         assert!(refusal.contains("CAP_SYS_NICE"), "{refusal}");

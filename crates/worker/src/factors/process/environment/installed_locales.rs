@@ -1,11 +1,11 @@
-//! `locale`: which locales the C library finds here.
+//! Which locales the C library finds here.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use crate::factors::process::loader::is_musl;
+use crate::factors::process::libraries::is_musl;
 
 /// Built into the C library; musl has C.UTF-8 as well.
 const BUILT_IN: [&str; 2] = ["C", "POSIX"];

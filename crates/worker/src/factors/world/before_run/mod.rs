@@ -1,0 +1,13 @@
+//! Factors of what is done before the measured execution of `run.sh`.
+
+mod cache_preload;
+mod drop_caches;
+mod page_cache;
+mod reboot;
+mod warmups;
+
+pub use cache_preload::CachePreload;
+pub use drop_caches::DropCaches;
+pub use page_cache::{DroppedCaches, drop_caches, preload_package};
+pub use reboot::Reboot;
+pub use warmups::Warmups;

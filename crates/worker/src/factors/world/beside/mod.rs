@@ -1,0 +1,7 @@
+//! Factors of what runs beside `run.sh`.
+
+mod background_load;
+mod session;
+
+pub use background_load::BackgroundLoad;
+pub use session::Session;
