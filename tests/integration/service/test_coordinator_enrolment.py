@@ -20,10 +20,14 @@ from integration.service.fleets import (
 from datamill.experiment.errors import InputError
 from datamill.protocol.fleet import CacheFacts, CompilerVersion, EnrolmentRequest, Policy
 from datamill.service.coordinator.joining import enrolment
-from datamill.service.coordinator.joining.credentials import list_void_credentials, note_credential
+from datamill.service.coordinator.joining.credentials import (
+    is_half_over,
+    list_void_credentials,
+    note_credential,
+)
 from datamill.service.coordinator.joining.enrolment import enrol_worker, make_token
 from datamill.service.coordinator.joining.hardware import describe_candidate, list_hardware_levels
-from datamill.service.coordinator.messages.floods import FLOOD, judge_floods
+from datamill.service.coordinator.messages.floods import FLOOD, judge_crowds, judge_floods
 from datamill.service.coordinator.messages.ingest import ReceivedReport, ingest_reports
 from datamill.service.coordinator.presence.members import drain_worker, remove_worker, resume_worker
 from datamill.service.models import EnrolmentToken, Event, Worker
@@ -91,6 +95,35 @@ def test_a_credential_that_a_drained_worker_has_got_nevertheless_is_void_when_it
         note_credential(enrolled.worker_id, time_s)
         judge_floods({enrolled.worker_id: FLOOD}, time_s + 1.0)
         assert list(list_void_credentials().values()) == [time_s + 1.0]
+
+
+@pytest.mark.usefixtures("memory_database")
+def test_a_credential_of_a_worker_resumed_in_the_second_in_which_it_was_voided_is_valid() -> None:
+    owner = make_user()
+    enrolled = enrol_worker(ask(make_token(owner, START_S, 600.0)), START_S)
+    note_credential(enrolled.worker_id, START_S)
+    judge_floods({enrolled.worker_id: FLOOD}, START_S + 1.25)
+    resume_worker("lab", owner, START_S + 1.5)
+    made_s = note_credential(enrolled.worker_id, START_S + 1.75)
+    # The broker compares whole seconds, and takes an equal one for void.
+    (void_s,) = list_void_credentials().values()
+    assert int(made_s) > int(void_s)
+    assert not is_half_over(made_s, START_S + 1.8)
+
+
+@pytest.mark.usefixtures("memory_database")
+def test_what_a_refused_worker_left_behind_does_not_void_its_next_credential() -> None:
+    owner = make_user()
+    enrolled = enrol_worker(ask(make_token(owner, START_S, 600.0)), START_S)
+    note_credential(enrolled.worker_id, START_S)
+    judge_floods({enrolled.worker_id: FLOOD}, START_S + 1.0)
+    void = list_void_credentials()
+    judge_crowds({Worker.objects.get().public_key: 99}, START_S + 2.0)
+    assert list_void_credentials() == void
+    resume_worker("lab", owner, START_S + 3.0)
+    judge_floods({enrolled.worker_id: FLOOD}, START_S + 4.0)
+    assert list_void_credentials() == void
+    assert Worker.objects.get().state != "drained"
 
 
 @pytest.mark.usefixtures("memory_database")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -49,14 +48,15 @@ def get_broker_access() -> BrokerAccess:
     return _access
 
 
-def issue_worker_credential(worker_id: str, public_key: str) -> str:
+def issue_worker_credential(worker_id: str, public_key: str, now_s: float) -> str:
     """Return the credential with which a worker may touch its own subjects at the broker, and no others.
 
     Args:
         worker_id: its identity.
         public_key: its NKEY, checked to be one.
+        now_s: when it is made.
     """
-    return sign_worker(get_broker_access().keys, worker_id, public_key, time.time())
+    return sign_worker(get_broker_access().keys, worker_id, public_key, now_s)
 
 
 def read_fingerprint() -> str:

@@ -11,11 +11,11 @@ from django.db import transaction
 from datamill.service.coordinator.experiments.experiments import hold_experiment, list_cancelling_experiments
 from datamill.service.coordinator.leasing.leases import (
     LeasedTrial,
-    Question,
+    StoredExperiment,
     decode_planned_trial,
     estimate_lease_s,
     list_files,
-    load_questions,
+    load_stored_experiments,
 )
 from datamill.service.coordinator.leasing.quarantines import find_quarantine, list_quarantined
 from datamill.service.coordinator.leasing.standings import list_stopping_experiments
@@ -89,7 +89,7 @@ def lease_trials(now_s: float, worker_ids: Collection[str] | None = None) -> int
 
 def _find_next(
     now_s: float, worker_ids: Collection[str] | None
-) -> tuple[list[tuple[Any, ...]], dict[int, Question]]:
+) -> tuple[list[tuple[Any, ...]], dict[int, StoredExperiment]]:
     """Return the next trial of each idle worker that has one, as rows of `_NEXT`, and their experiments."""
     passed_over = {*list_cancelling_experiments(), *list_stopping_experiments()}
     query = _NEXT.replace("{first}", _choose_first(sorted(passed_over)))
@@ -98,7 +98,7 @@ def _find_next(
         rows = select_rows(query.replace("{chosen}", ""))
     else:
         rows = select_rows(query.replace("{chosen}", " AND w.worker_id IN {list}"), sorted(worker_ids))
-    return rows, load_questions(row[6] for row in rows) if rows else {}
+    return rows, load_stored_experiments(row[6] for row in rows) if rows else {}
 
 
 def _read_leased(row: tuple[Any, ...]) -> LeasedTrial:
@@ -109,7 +109,7 @@ def _read_leased(row: tuple[Any, ...]) -> LeasedTrial:
 
 def _hold_quarantined(
     rows: list[tuple[Any, ...]],
-    questions: dict[int, Question],
+    questions: dict[int, StoredExperiment],
     quarantined: dict[str, str],
     now_s: float,
 ) -> bool:

@@ -9,7 +9,7 @@ from django.db import transaction
 from datamill.experiment.errors import InputError, QuestionError
 from datamill.protocol.trial import TrialRecord
 from datamill.results.trials.responses import check_response_names, list_wanted_responses
-from datamill.service.coordinator.leasing.leases import load_questions
+from datamill.service.coordinator.leasing.leases import load_stored_experiments
 from datamill.service.coordinator.leasing.ledger import Ledger
 from datamill.service.coordinator.leasing.quarantines import find_quarantine_of_rest
 from datamill.service.coordinator.leasing.standings import cancel_more_stopped_trials, explain_stops
@@ -123,7 +123,7 @@ def _judge_debug_trials(stored: Experiment, now_s: float) -> None:
 
 def _find_unanswered(experiment_id: int) -> str:
     """Return which response the debug trials did not give a name for; empty when they gave all."""
-    asked = load_questions([experiment_id])[experiment_id].experiment
+    asked = load_stored_experiments([experiment_id])[experiment_id].experiment
     wanted = list_wanted_responses(asked)
     for (record,) in select_rows(_DEBUG_RECORDS, [experiment_id]):
         try:

@@ -6,10 +6,10 @@ import msgspec
 from django.contrib.auth.models import User
 from django.db.models import Q
 
-from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
+from datamill.experiment.experiment import Experiment as Asked
+from datamill.experiment.messages.arguments import argument
 from datamill.experiment.quantities import format_duration
-from datamill.experiment.records import Experiment as Asked
 from datamill.results.bundles.bundle_head import BundleHead
 from datamill.service.coordinator.experiments.experiments import ENTERING
 from datamill.service.models import OPEN_EXPERIMENTS, Experiment, ExperimentState, Trial, TrialPurpose

@@ -10,12 +10,12 @@ import msgspec
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from datamill.design.design import PlannedTrial
 from datamill.design.fleet.fleet_records import Candidate, FleetPlan
 from datamill.design.fleet.reboots import list_reboots, settle_reboots
-from datamill.design.records import PlannedTrial
 from datamill.design.trials import name_build
 from datamill.experiment.errors import InputError
-from datamill.experiment.records import Experiment as Asked
+from datamill.experiment.experiment import Experiment as Asked
 from datamill.results.bundles.bundle_head import BundleHead
 from datamill.service.coordinator.experiments.experiments import ENTERING, drop_entry
 from datamill.service.coordinator.experiments.repeated_submission import check_repetition

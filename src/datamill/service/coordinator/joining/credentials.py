@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from django.db.models import Q
@@ -17,23 +18,30 @@ FOR_EVER_UNIX_S = 7_258_118_400.0
 def is_half_over(made_unix_s: float | None, now_s: float) -> bool:
     """Tell whether a credential is to be made anew: more than half of its life has passed.
 
-    One of an unknown time is as well, and one from the future: the coordinator's clock was wrong when it was
-    made.
+    One of an unknown time is as well, and one from the future, but for the second by which `note_credential`
+    dates on: the coordinator's clock was wrong when it was made.
     """
-    return made_unix_s is None or not 0.0 <= now_s - made_unix_s <= LIFE_S / 2
+    return made_unix_s is None or not -1.0 <= now_s - made_unix_s <= LIFE_S / 2
 
 
-def note_credential(worker_id: str, now_s: float) -> None:
-    """Note that a worker has a new credential."""
-    Worker.objects.filter(pk=worker_id).update(credential_unix_s=now_s)
+def note_credential(worker_id: str, now_s: float) -> float:
+    """Note that a worker has a new credential; return the time at which it is made, in seconds.
+
+    The broker reads whole seconds, and takes a credential that is not younger than what is void for void: one
+    of a worker that was resumed in the same second is dated a second later. The broker asks when a credential
+    ends, not when it began.
+    """
+    void_s = Worker.objects.values_list("credential_void_unix_s", flat=True).get(pk=worker_id)
+    made_s = now_s if void_s is None else max(now_s, math.floor(void_s) + 1.0)
+    Worker.objects.filter(pk=worker_id).update(credential_unix_s=made_s)
     add_events([NewEvent(EventKind.CREDENTIAL_MADE, worker_id=worker_id)], now_s)
+    return made_s
 
 
 def void_credentials(worker_ids: Iterable[str], reason: str, now_s: float) -> None:
     """Have the broker refuse workers, until they are resumed and have a new credential.
 
-    The broker reads whole seconds, and takes a credential that is not younger for void: that of a worker
-    which was resumed in the same second is made a second later.
+    What is made after is dated by `note_credential`.
     """
     for worker_id in worker_ids:
         Worker.objects.filter(pk=worker_id).update(credential_void_unix_s=now_s)

@@ -9,7 +9,7 @@ import msgspec
 
 from datamill.design.fleet.fleet_records import Candidate
 from datamill.experiment.errors import InputError
-from datamill.experiment.records import HardwareDimension
+from datamill.experiment.experiment import HardwareDimension
 from datamill.protocol.fleet import Inventory, Policy
 from datamill.protocol.offers import FactorOffer
 from datamill.service.coordinator.state.events import clean_text

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from datamill.experiment.records import Experiment, Isolation
+from datamill.experiment.experiment import Experiment, Isolation
 from datamill.protocol.fleet import Policy
 from datamill.protocol.trial import IsolationKind, Needs
 from datamill.results.bundles.bundle_head import BundleHead

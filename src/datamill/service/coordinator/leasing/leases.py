@@ -8,9 +8,9 @@ from functools import lru_cache
 
 import msgspec
 
-from datamill.design.records import PlannedTrial
+from datamill.design.design import PlannedTrial
+from datamill.experiment.experiment import Experiment
 from datamill.experiment.file.parse import parse_experiment
-from datamill.experiment.records import Experiment
 from datamill.protocol.fleet import FileNeed, Lease, LeaseTask
 from datamill.results.bundles.bundle_head import BundleHead, BundlePackage
 from datamill.results.bundles.trial_spec import find_load, find_package, specify_trial
@@ -27,7 +27,7 @@ SLOWEST_LINK_BYTES_S = 500_000.0
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class StoredExperiment:
     """A stored experiment, parsed: `user` owns it."""
 
     user: str
@@ -36,20 +36,20 @@ class Question:
 
 
 @lru_cache(maxsize=128)
-def _read_question(user: str, text: str, head: bytes) -> Question:
-    return Question(
+def _read_stored_experiment(user: str, text: str, head: bytes) -> StoredExperiment:
+    return StoredExperiment(
         user, parse_experiment(text, name="experiment.toml"), msgspec.json.decode(head, type=BundleHead)
     )
 
 
-def load_questions(experiment_ids: Iterable[int]) -> dict[int, Question]:
+def load_stored_experiments(experiment_ids: Iterable[int]) -> dict[int, StoredExperiment]:
     """Return stored experiments by their numbers."""
     rows = select_rows(
         "SELECT e.id, u.username, e.text, e.head FROM datamill_experiment e "
         "JOIN auth_user u ON u.id = e.owner_id WHERE e.id IN {list}",
         sorted(set(experiment_ids)),
     )
-    return {number: _read_question(user, text, bytes(head)) for number, user, text, head in rows}
+    return {number: _read_stored_experiment(user, text, bytes(head)) for number, user, text, head in rows}
 
 
 def decode_planned_trial(plan: bytes) -> PlannedTrial:
@@ -69,7 +69,7 @@ class LeasedTrial:
     prebuilt: FileNeed | None = None
 
 
-def estimate_lease_s(question: Question, leased: LeasedTrial) -> float:
+def estimate_lease_s(question: StoredExperiment, leased: LeasedTrial) -> float:
     """Return the time from a lease to the deadline of its report, in seconds.
 
     The experiment's limits on each script, a reboot where there is one, files over a slow link, and a margin.
@@ -88,7 +88,7 @@ def estimate_lease_s(question: Question, leased: LeasedTrial) -> float:
     )
 
 
-def list_files(question: Question, leased: LeasedTrial) -> list[FileNeed]:
+def list_files(question: StoredExperiment, leased: LeasedTrial) -> list[FileNeed]:
     """Return the files that an attempt needs: package, load, factors, and the build made elsewhere."""
     load = find_load(question.head, leased.trial)
     packages: list[BundlePackage] = [find_package(question.head, leased.trial)]
@@ -101,7 +101,7 @@ def list_files(question: Question, leased: LeasedTrial) -> list[FileNeed]:
     return [FileNeed(sha256, size) for sha256, size in files.items()]
 
 
-def build_lease(question: Question, leased: LeasedTrial) -> Lease:
+def build_lease(question: StoredExperiment, leased: LeasedTrial) -> Lease:
     """Return the lease of an attempt, as its worker gets it."""
     task: LeaseTask = "build" if leased.purpose == TrialPurpose.BUILD else "trial"
     return Lease(

@@ -288,9 +288,12 @@ class Ledger:
         self.events.append(NewEvent(kind, worker_id=worker.worker_id, detail=reason))
 
     def drain_abuser(self, worker: WorkerEntry, reason: str) -> None:
-        """Drain a worker and have the broker refuse it until its owner has looked."""
-        is_told = worker.state in (WorkerState.DRAINED, WorkerState.REMOVED) and worker.reason == reason
-        if is_told and has_void_credential(worker.worker_id):
+        """Drain a worker and have the broker refuse it until its owner has looked.
+
+        What one that is refused already has left behind gives no reason to refuse it anew: a later time
+        would void the credential that it gets when it is resumed.
+        """
+        if has_void_credential(worker.worker_id):
             return
         self.drain(worker, reason)
         void_credentials([worker.worker_id], reason, self.now_s)

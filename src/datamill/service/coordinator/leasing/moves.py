@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from datamill.design.records import DesignFactor
+from datamill.design.design import DesignFactor
 from datamill.service.coordinator.joining.hardware import (
     find_guest_objection,
     list_worker_offers,
@@ -20,7 +20,7 @@ from datamill.service.coordinator.joining.policies import (
     list_all_needs,
     list_shipped_files,
 )
-from datamill.service.coordinator.leasing.leases import load_questions
+from datamill.service.coordinator.leasing.leases import load_stored_experiments
 from datamill.service.coordinator.state.events import EventKind, NewEvent
 from datamill.service.models import Experiment, Spare, Worker, WorkerState
 
@@ -62,7 +62,7 @@ def list_equivalent_workers(experiment_id: int, worker_id: str, package_sha256: 
     Equivalent is who has the same hardware levels but `machine`, offers the same levels of the design's
     factors, and whose owner allows the experiment.
     """
-    question = load_questions([experiment_id])[experiment_id]
+    question = load_stored_experiments([experiment_id])[experiment_id]
     stored = Experiment.objects.only("design", "reboot").get(pk=experiment_id)
     origin = Worker.objects.get(pk=worker_id)
     factors = msgspec.json.decode(bytes(stored.design), type=_StoredFactors).factors

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
+from datamill.design.design import DesignFactor
 from datamill.design.machines import MACHINE_FACTOR
-from datamill.design.records import DesignFactor
 from datamill.protocol.trial import Failure
 from datamill.results.judgement.failing_packages import (
     FirstTrials,
@@ -18,7 +18,7 @@ from datamill.results.judgement.failing_packages import (
     judge_trial,
     list_varied_factors,
 )
-from datamill.service.coordinator.leasing.leases import decode_planned_trial, load_questions
+from datamill.service.coordinator.leasing.leases import decode_planned_trial, load_stored_experiments
 from datamill.service.coordinator.state.events import EventKind, NewEvent, clean_text
 from datamill.service.coordinator.state.rows import execute, select_rows
 from datamill.service.models import Experiment, PackageStanding, Standing
@@ -197,7 +197,7 @@ def _list_varied(experiment_id: int, sha256: str) -> set[str]:
 
 def _describe(experiment_id: int, sha256: str, first: FirstTrials, failure: Failure) -> StoppedPackage | None:
     """Return the stopped package under its name; None where it has several."""
-    head = load_questions([experiment_id])[experiment_id].head
+    head = load_stored_experiments([experiment_id])[experiment_id].head
     names = [item.name for item in head.packages if item.sha256 == sha256]
     if len(names) != 1:
         return None

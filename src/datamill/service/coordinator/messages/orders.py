@@ -17,7 +17,7 @@ from datamill.service.coordinator.leasing.leases import (
     build_lease,
     decode_planned_trial,
     list_files,
-    load_questions,
+    load_stored_experiments,
 )
 from datamill.service.coordinator.messages.artifacts import BUILD_FILE
 from datamill.service.coordinator.state.rows import execute, execute_for, select_rows, update_rows
@@ -79,7 +79,7 @@ def list_unsent_orders(most: int, now_s: float, again: Collection[str] = ()) -> 
     if repeated := sorted(set(again) - new):
         rows += select_rows(_AGAIN, repeated)
     leased = {row[0]: row[1:] for row in select_rows(_OPEN, [row[0] for row in rows])}
-    questions = load_questions(row[6] for row in leased.values())
+    questions = load_stored_experiments(row[6] for row in leased.values())
     needed = {row[5] for row in leased.values() if row[5] is not None}
     builds = {
         trial: FileNeed(sha256, size)
@@ -123,7 +123,7 @@ def list_lease_files(worker_id: str) -> frozenset[str]:
     if not rows:
         return frozenset()
     _, key, number, purpose, reboot, plan, needs, experiment_id, _ = rows[0]
-    question = load_questions([experiment_id])[experiment_id]
+    question = load_stored_experiments([experiment_id])[experiment_id]
     builds = select_rows(_BUILDS.format(name=BUILD_FILE), [needs] if needs is not None else [])
     leased = LeasedTrial(key, number, purpose, bool(reboot), decode_planned_trial(bytes(plan)))
     return frozenset(item.sha256 for item in list_files(question, leased)) | {row[1] for row in builds}

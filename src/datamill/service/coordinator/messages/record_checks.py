@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from datamill.design.records import PlannedTrial
+from datamill.design.design import PlannedTrial
 from datamill.protocol.trial import READ_VERSIONS, TrialRecord
 from datamill.results.judgement.validity import wants_another_attempt
 from datamill.results.trials.record_checks import find_impossible, find_misfit

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from datamill.experiment.errors import InputError
-from datamill.experiment.records import HardwareDimension
+from datamill.experiment.experiment import HardwareDimension
 from datamill.protocol.fleet import Inventory, Policy
 from datamill.service.coordinator.joining.enrolment import check_versions
 from datamill.service.coordinator.joining.hardware import check_numbers, digest_hardware, list_hardware_levels
