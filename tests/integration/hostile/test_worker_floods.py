@@ -103,10 +103,12 @@ def test_a_worker_that_takes_all_connections_is_kept_out_and_others_go_on(coordi
         await asyncio.to_thread(coordinator.wait_until_well)
         url, keys = coordinator.broker_url, coordinator.keys()
         async with playing([PlayedWorker(good, url, keys, Random(1), 0.1)]):
+            # The coordinator gives no other to a worker that it shut out.
+            credential = bad.credential(keys)
             wires = []
             for _ in range(2 * MOST_CONNECTIONS):
                 with contextlib.suppress(OSError, asyncio.IncompleteReadError):
-                    wires.append(await open_wire(url, bad.credential(keys), bad.seed))
+                    wires.append(await open_wire(url, credential, bad.seed))
             await eventually(lambda: all(wire.is_closed for wire in wires))
             assert "credential void" in await asyncio.to_thread(list_kinds, bad)
             before = await asyncio.to_thread(Trial.objects.filter(state="counted").count)
