@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 from django.contrib.auth.models import User
 
+from datamill.design.design import Design, DesignFactor, PlannedTrial
 from datamill.design.fleet.fleet_records import Candidate, FleetPlan
-from datamill.design.records import Design, DesignFactor, PlannedTrial
+from datamill.experiment.experiment import Experiment, FleetChoice
 from datamill.experiment.file.parse import parse_experiment
-from datamill.experiment.records import Experiment, FleetChoice
 from datamill.protocol.fleet import (
     FLEET_SCHEMA_VERSION,
     ArtifactFile,

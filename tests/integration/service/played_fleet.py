@@ -37,8 +37,8 @@ from simulation.made_records import (
     make_lease_record,
 )
 
+from datamill.design.design import Design, DesignFactor, PlannedTrial
 from datamill.design.fleet.fleet_records import Candidate, FleetPlan
-from datamill.design.records import Design, DesignFactor, PlannedTrial
 from datamill.experiment.file.parse import parse_experiment
 from datamill.protocol.fleet import EnrolmentRequest, Lease, Orders, Policy
 from datamill.protocol.trial import WorkerFacts

@@ -84,7 +84,7 @@ def test_a_finished_experiment_comes_as_a_bundle_with_each_trial_once(tmp_path: 
     fleet = Fleet()
     fleet.finish()
     bundle, records, end = fleet.fetch(tmp_path / "bundle")
-    assert end["counted"] == 8
+    assert end.counted == 8
     planned = {trial.trial_id: trial for trial in bundle.design.trials}
     assert sorted(record.trial_id for record in records) == sorted(planned)
     # Records are those of the workers, to the last digit.
@@ -109,11 +109,11 @@ def test_a_finished_experiment_comes_as_a_bundle_with_each_trial_once(tmp_path: 
 def test_an_experiment_that_goes_on_gives_what_there_is(tmp_path: Path) -> None:
     fleet = Fleet()
     _, records, end = fleet.fetch(tmp_path / "before")
-    assert (records, end["counted"]) == ([], 0)
+    assert (records, end.counted) == ([], 0)
     for worker_id, lease in fleet.lease().items():
         fleet.end(worker_id, lease)
     bundle, records, end = fleet.fetch(tmp_path / "after")
-    assert (len(records), end["counted"], len(bundle.design.trials)) == (2, 2, 8)
+    assert (len(records), end.counted, len(bundle.design.trials)) == (2, 2, 8)
     assert bundle.write_table(records)["trial_id"].n_unique() == 2
 
 
@@ -134,7 +134,7 @@ def test_a_record_that_came_too_late_is_kept_apart_and_never_counts(tmp_path: Pa
         fleet.end(worker_id, lease)
     fleet.finish()
     bundle, records, end = fleet.fetch(tmp_path / "bundle")
-    assert end["counted"] == 8
+    assert end.counted == 8
     completed = [record.trial_id for record in records if record.outcome == "completed"]
     assert sorted(completed) == sorted(trial.trial_id for trial in bundle.design.trials)
     kept = read_lines(bundle.folder / "late.jsonl")
@@ -153,7 +153,7 @@ def test_a_failed_attempt_before_the_one_that_counts_is_in_the_log(tmp_path: Pat
         fleet.end(worker_id, lease, fail_record(lease, "disk_full"))
     fleet.finish()
     bundle, records, end = fleet.fetch(tmp_path / "bundle")
-    assert (end["counted"], len(records)) == (8, 10)
+    assert (end.counted, len(records)) == (8, 10)
     table = bundle.write_table(records)
     repeated = [record.trial_id for record in records if record.attempt == 2]
     assert len(repeated) == 2
@@ -172,7 +172,7 @@ def test_a_trial_that_was_moved_is_of_the_machine_that_made_it(tmp_path: Path) -
     remove_worker("slow", fleet.ada.user, fleet.now_s)
     fleet.finish()
     bundle, records, end = fleet.fetch(tmp_path / "bundle")
-    assert end["counted"] == 8
+    assert end.counted == 8
     made = {
         attempt.trial.trial_id: attempt.worker.name
         for attempt in Attempt.objects.filter(state="counted").select_related("trial", "worker")
@@ -233,7 +233,7 @@ def test_artifacts_lie_in_the_folder_of_their_attempt(tmp_path: Path) -> None:
     bundle, _, end = fleet.fetch(tmp_path / "bundle")
     folder = bundle.artifacts / f"{lease.spec.trial_id}.1"
     assert (folder / "run.stdout").read_bytes() == b"printed"
-    assert end["left_out"] == [f"artifacts/{lease.spec.trial_id}.1/run.stderr"]
+    assert end.left_out == (f"artifacts/{lease.spec.trial_id}.1/run.stderr",)
 
 
 @pytest.mark.usefixtures("database")
@@ -241,7 +241,7 @@ def test_debug_trials_are_beside_the_log_and_not_in_it(tmp_path: Path) -> None:
     fleet = Fleet(debug="first")
     fleet.finish()
     bundle, records, end = fleet.fetch(tmp_path / "bundle")
-    assert end["counted"] == len(records) == 8
+    assert end.counted == len(records) == 8
     assert {item["purpose"] for item in read_lines(bundle.folder / "debug.jsonl")} == {"debug"}
     assert len(read_lines(bundle.folder / "debug.jsonl")) == 2
 
@@ -258,8 +258,8 @@ class FetchedOver:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def get(self, path: str) -> Any:
-        return self.fleet.ada.get(path)[1]
+    def get(self, path: str, kind: type) -> Any:
+        return msgspec.json.decode(self.fleet.ada.read(path), type=kind)
 
     @contextmanager
     def stream(self, path: str) -> Iterator[Any]:

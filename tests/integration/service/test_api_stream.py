@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from django.conf import settings
 from integration.service.api_users import ApiUser, make_submission
 from integration.service.fleets import START_S, join, list_leases, say, tell_record
 
 from datamill.cli.coordinator.event_stream import StreamEvent, parse_events
+from datamill.protocol.api.events import EventLine
 from datamill.protocol.fleet import Output
 from datamill.service.coordinator.experiments.experiments import cancel_experiment
 from datamill.service.coordinator.step import step
@@ -56,17 +58,17 @@ def test_a_stream_tells_output_events_progress_and_the_end_in_order() -> None:
     say(worker_id, tell_record(lease), now_s)
     cancel_experiment(number, ada.user, now_s)
     events = read_stream(ada, number)
-    pieces = [event.content["text"] for event in events if event.kind == "output"]
+    pieces = [event.content.text for event in events if event.kind == "output"]
     assert "".join(pieces) == "half a line\nand another\n"
-    kinds = [event.content["kind"] for event in events if event.kind == "event"]
+    kinds = [event.content.kind for event in events if event.kind == "event"]
     assert kinds[0] == "experiment submitted"
     assert "experiment cancelled" in kinds
-    leased = next(event for event in events if event.content.get("kind") == "attempt leased")
-    assert leased.content["worker"] == "one"
+    leased = next(event for event in events if getattr(event.content, "kind", "") == "attempt leased")
+    assert leased.content.worker == "one"
     progress = [event.content for event in events if event.kind == "progress"][-1]
-    assert progress["trials"] == {"cancelled": 4}
-    assert progress["debug_trials"] == {"cancelled": 1, "done": 1}
-    assert (events[-1].kind, events[-1].content["state"]) == ("end", "cancelled")
+    assert progress.trials == {"cancelled": 4}
+    assert progress.debug_trials == {"cancelled": 1, "done": 1}
+    assert (events[-1].kind, events[-1].content.state) == ("end", "cancelled")
 
 
 @pytest.mark.usefixtures("database")
@@ -86,12 +88,12 @@ def test_a_stream_goes_on_where_it_broke_off(monkeypatch: pytest.MonkeyPatch) ->
         for worker_id, lease in leases.items():
             say(worker_id, tell_record(lease), now_s)
     whole = [event for event in read_stream(ada, number) if event.kind == "event"]
-    assert len({event.content["id"] for event in whole}) == len(whole) > 8
-    assert whole[-1].content["kind"] == "experiment completed"
+    assert len({event.content.id for event in whole}) == len(whole) > 8
+    assert whole[-1].content.kind == "experiment completed"
     for middle in (whole[0], whole[4], whole[-1]):
         rest = read_stream(ada, number, **{"Last-Event-ID": middle.identity})
-        told = [event.content["id"] for event in rest if event.kind == "event"]
-        assert told == [event.content["id"] for event in whole if event.content["id"] > middle.content["id"]]
+        told = [event.content.id for event in rest if event.kind == "event"]
+        assert told == [event.content.id for event in whole if event.content.id > middle.content.id]
         assert rest[-1].kind == "end"
 
 
@@ -115,7 +117,10 @@ def test_a_cursor_beyond_everything_is_one() -> None:
 
 
 def test_events_are_read_whatever_stands_between_them() -> None:
+    told = EventLine(1, 0.0, "attempt leased", "", "pi", 7, "", "", "")
+    data = msgspec.json.encode(told).decode()
     lines = [
-        ": nothing new", "", "id: 1.0", "event: event", 'data: {"a": 1}', "", "data: torn off",
+        ": nothing new", "", "id: 1.0", "event: event", f"data: {data}", "",
+        "id: 2.0", "event: of a newer coordinator", "data: {}", "", "data: torn off",
     ]  # fmt: skip
-    assert list(parse_events(lines)) == [StreamEvent("event", {"a": 1}, "1.0")]
+    assert list(parse_events(lines)) == [StreamEvent("event", told, "1.0")]

@@ -35,7 +35,6 @@ def admin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ApiUser:
 
 
 def list_operations() -> list[tuple[str, str]]:
-    use_database(MEMORY_URL)
     described = api.get_openapi_schema()["paths"]
     return [(path, method) for path, methods in described.items() for method in methods]
 

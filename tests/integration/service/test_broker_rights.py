@@ -62,6 +62,7 @@ def test_a_credential_that_ends_cuts_its_connection_and_a_new_one_is_taken(tmp_p
             await eventually(lambda: not mine.is_connected)
             again, _ = await connect_worker(url, keys, MINE)
             await again.flush()
+            assert again.is_connected
             await again.close()
 
     asyncio.run(run())

@@ -21,8 +21,8 @@ from integration.service.fleets import (
 
 from datamill.design.fleet.fleet_records import FleetPlan
 from datamill.experiment.errors import InputError
+from datamill.experiment.experiment import FleetChoice
 from datamill.experiment.file.parse import parse_experiment
-from datamill.experiment.records import FleetChoice
 from datamill.protocol.fleet import GaveUp, Lease, Taken
 from datamill.results.bundles.bundle import BundleFactor, BundleHead, BundlePackage
 from datamill.service.coordinator.experiments.dispatch import lease_trials

@@ -20,7 +20,7 @@ from datamill.experiment.responses import BUILT_IN_UNITS
 from datamill.service.models import Event, StoredFile
 from datamill.service.pages.new_experiment.fleet_view import HARDWARE_WORDS
 from datamill.service.pages.new_experiment.form import format_experiment, read_constraints, read_form
-from datamill.service.pages.words import RESPONSE_WORDS
+from datamill.service.pages.response_words import RESPONSE_WORDS
 
 DIGEST = "a" * 64
 

@@ -46,8 +46,8 @@ def test_a_stopped_package_is_told_by_stream_page_and_api() -> None:
     assert told["state"] == "completed"
     assert told["trials"]["counted"] + told["trials"]["cancelled"] == 16
     events = read_stream(fleet.ada, fleet.number)
-    (event,) = (item for item in events if item.content.get("kind") == "package stopped")
-    assert event.content["detail"].startswith(WHY)
+    (event,) = (item for item in events if getattr(item.content, "kind", "") == "package stopped")
+    assert event.content.detail.startswith(WHY)
     client = Client()
     client.force_login(fleet.ada.user)
     for path in (f"/experiments/{fleet.number}", f"/experiments/{fleet.number}/progress"):

@@ -9,8 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import asdict, replace
 from rich.console import Console
 
 from datamill.cli.coordinator import event_stream
@@ -22,42 +24,49 @@ from datamill.cli.fleet.fetch import describe_counts
 from datamill.cli.fleet.submit import describe_plan, naming_file, submit
 from datamill.cli.fleet.watch import FleetProgress, describe_progress
 from datamill.experiment.errors import InputError
+from datamill.protocol.api.bundles import FleetSummary
+from datamill.protocol.api.events import EndNews, EventLine, OutputNews, ProgressNews
+from datamill.protocol.api.plans import AcceptedSubmission, PlannedWorker, SubmissionPlan
+from datamill.protocol.api.submissions import SubmissionRequest
 
-PREVIEW: dict[str, Any] = {
-    "name": "loops",
-    "workers": [{"name": "pi", "why": "arch aarch64 (it alone)"}],
-    "spares": ["other-pi"],
-    "ineligible": [{"name": "old", "reason": "it is drained"}],
-    "coverage": {"arch": {"chosen": ["aarch64"], "of": ["aarch64", "x86_64"]}},
-    "factors": [
-        {"name": "package", "levels": ["a", "b"], "treatment": ""},
-        {"name": "machine", "levels": ["pi"], "treatment": "fixed at pi"},
-        {"name": "optimization", "levels": ["-O3"], "treatment": "fixed at -O3"},
-        {"name": "env_padding", "levels": [], "treatment": "drawn for each trial from 0..4096"},
-    ],
-    "points": 2,
-    "replicates": 1,
-    "trials": 2,
-    "debug_trials": 2,
-    "reboot": "trial",
-    "debug": "first",
-    "finish_s": None,
-    "warnings": ["few of them."],
-    "missing_files": [],
-    "digest": "1" * 64,
-}
-PROGRESS: dict[str, Any] = {
-    "state": "running",
-    "reason": "",
-    "trials": {"counted": 6, "given_up": 1, "leased": 1, "planned": 2},
-    "debug_trials": {"done": 2},
-    "workers": {"pi": {"counted": 6}},
-    "finish_s": 90.0,
-}
+PLAN = msgspec.convert(
+    {
+        "name": "loops",
+        "workers": [{"name": "pi", "why": "arch aarch64 (it alone)"}],
+        "spares": ["other-pi"],
+        "ineligible": [{"name": "old", "reason": "it is drained"}],
+        "coverage": {"arch": {"chosen": ["aarch64"], "of": ["aarch64", "x86_64"]}},
+        "factors": [
+            {"name": "package", "levels": ["a", "b"], "treatment": ""},
+            {"name": "machine", "levels": ["pi"], "treatment": "fixed at pi"},
+            {"name": "optimization", "levels": ["-O3"], "treatment": "fixed at -O3"},
+            {"name": "env_padding", "levels": [], "treatment": "drawn for each trial from 0..4096"},
+        ],
+        "points": 2,
+        "replicates": 1,
+        "trials": 2,
+        "debug_trials": 2,
+        "reboot": "trial",
+        "debug": "first",
+        "finish_s": None,
+        "warnings": ["few of them."],
+        "missing_files": [],
+        "digest": "1" * 64,
+    },
+    SubmissionPlan,
+)
+PROGRESS = ProgressNews(
+    state="running",
+    reason="",
+    trials={"counted": 6, "given_up": 1, "leased": 1, "planned": 2},
+    debug_trials={"done": 2},
+    workers={"pi": {"counted": 6}},
+    finish_s=90.0,
+)
 
 
 def test_a_plan_says_who_what_how_much_and_until_when() -> None:
-    assert [line.plain for line in describe_plan(PREVIEW)] == [
+    assert [line.plain for line in describe_plan(PLAN)] == [
         "loops: 1 worker",
         "  pi: arch aarch64 (it alone)",
         "stand by: other-pi",
@@ -73,8 +82,8 @@ def test_a_plan_says_who_what_how_much_and_until_when() -> None:
 
 
 def test_a_large_fleet_is_not_listed_whole() -> None:
-    workers = [{"name": f"m{number}", "why": "arch x86_64"} for number in range(500)]
-    lines = [line.plain for line in describe_plan({**PREVIEW, "workers": workers, "finish_s": 7200.0})]
+    workers = tuple(PlannedWorker(f"m{number}", "arch x86_64") for number in range(500))
+    lines = [line.plain for line in describe_plan(replace(PLAN, workers=workers, finish_s=7200.0))]
     assert len(lines) < 30
     assert "  … and 492 more" in lines
     assert "estimated finish: in about 2 h" in lines
@@ -84,9 +93,9 @@ def test_progress_counts_what_ended_and_what_is_left() -> None:
     assert describe_progress(PROGRESS) == (
         "running: 6 of 10 trials counted (1 given up), 3 left, about 1 min 30 s to go"
     )
-    cancelled = {**PROGRESS, "trials": {"counted": 6, "cancelled": 4}, "finish_s": None}
+    cancelled = replace(PROGRESS, trials={"counted": 6, "cancelled": 4}, finish_s=None)
     assert describe_progress(cancelled) == "running: 6 of 10 trials counted (0 given up, 4 cancelled), 0 left"
-    only_debug = {**PROGRESS, "trials": {}, "debug_trials": {"done": 1, "leased": 1}}
+    only_debug = replace(PROGRESS, trials={}, debug_trials={"done": 1, "leased": 1})
     assert describe_progress(only_debug) == "running, 1 of 2 debug trials ended"
 
 
@@ -94,8 +103,7 @@ def test_output_is_printed_by_lines_and_cannot_move_the_cursor() -> None:
     printed = io.StringIO()
 
     def tell(text: str) -> StreamEvent:
-        content = {"attempt": "1.debug01.1", "worker": "pi", "trial": "debug01", "number": 0, "phase": "run"}
-        return StreamEvent("output", {**content, "text": text}, "")
+        return StreamEvent("output", OutputNews("1.debug01.1", "pi", "debug01", 0, "run", text), "")
 
     with FleetProgress(Console(file=printed, width=100), 7) as progress:
         for text in ("half a ", "line\nred \x1b[31m\rwhole\n", "no end"):
@@ -110,11 +118,15 @@ def test_output_is_printed_by_lines_and_cannot_move_the_cursor() -> None:
 def test_what_happened_is_printed_and_cannot_move_the_cursor() -> None:
     """The reason comes from a script of somebody."""
     printed = io.StringIO()
-    content = {"unix_s": 0.0, "kind": "package stopped", "worker": "", "attempt": "",
-               "detail": "package xz is stopped: \x1b]0;owned\x07 it failed"}  # fmt: skip
+    detail = "package xz is stopped: \x1b]0;owned\x07 it failed"
+    content = EventLine(1, 0.0, "package stopped", "", "", 7, "", "", detail)
     with FleetProgress(Console(file=printed, width=200), 7) as progress:
         progress.show(StreamEvent("event", content, ""))
     assert "package stopped: package xz is stopped: \ufffd]0;owned\ufffd it failed" in printed.getvalue()
+
+
+EVENT = EventLine(0, 0.0, "attempt leased", "", "pi", 7, "", "", "")
+END = EndNews("completed", "")
 
 
 class BrokenStream:
@@ -129,8 +141,8 @@ class BrokenStream:
         if len(self.asked) == 3:
             raise UnreachableError("nobody there")
         number = len(self.asked)
-        kind = "end" if number == 5 else "event"
-        lines = [f"id: {number}.0", f"event: {kind}", f"data: {json.dumps({'id': number})}", ""]
+        kind, content = ("end", END) if number == 5 else ("event", replace(EVENT, id=number))
+        lines = [f"id: {number}.0", f"event: {kind}", f"data: {msgspec.json.encode(content).decode()}", ""]
 
         class Answer:
             def iter_lines(self) -> Iterator[str]:
@@ -143,7 +155,7 @@ def test_a_stream_that_breaks_is_taken_up_where_it_broke(monkeypatch: pytest.Mon
     monkeypatch.setattr(event_stream, "_PAUSE_S", 0.0)
     coordinator, told = BrokenStream(), []
     events = list(follow_experiment(coordinator, 7, told.append))  # type: ignore[arg-type]
-    assert [event.content["id"] for event in events] == [1, 2, 4, 5]
+    assert [event.identity for event in events] == ["1.0", "2.0", "4.0", "5.0"]
     assert coordinator.asked == ["", "1.0", "2.0", "2.0", "4.0"]
     assert told.count("The coordinator is back.") == 3
 
@@ -157,7 +169,7 @@ def test_hours_without_news_do_not_end_the_patience_with_a_coordinator_that_rest
     coordinator, told = BrokenStream(), []
     coordinator.asked = [""] * 3
     events = list(follow_experiment(coordinator, 7, told.append))  # type: ignore[arg-type]
-    assert [event.content["id"] for event in events] == [4, 5]
+    assert [event.identity for event in events] == ["4.0", "5.0"]
     coordinator.asked = []
     with pytest.raises(UnreachableError, match="nobody there"):
         list(follow_experiment(coordinator, 7, told.append))  # type: ignore[arg-type]
@@ -166,7 +178,7 @@ def test_hours_without_news_do_not_end_the_patience_with_a_coordinator_that_rest
 def test_who_watches_a_held_experiment_is_told_what_to_type() -> None:
     printed = io.StringIO()
     with FleetProgress(Console(file=printed, width=200), 7) as progress:
-        progress.show(StreamEvent("progress", {**PROGRESS, "state": "held", "reason": "one failed"}, ""))
+        progress.show(StreamEvent("progress", replace(PROGRESS, state="held", reason="one failed"), ""))
     assert "datamill release 7" in printed.getvalue()
     assert "datamill cancel 7" in printed.getvalue()
 
@@ -196,13 +208,13 @@ def test_the_key_in_the_file_is_for_the_coordinator_in_the_file(
 
 
 def test_counts_are_those_of_the_design_or_of_debug_trials_where_there_is_none() -> None:
-    file = Path("bundle") / "fleet.json"
-    design = {"planned": 12, "counted": 11, "debug_planned": 2, "debug_completed": 2}
-    assert describe_counts(design, file) == "11 of 12 trials counted"
-    assert describe_counts({**design, "planned": 0}, file) == "2 of 2 debug trials completed"
-    with pytest.raises(InputError, match="did not say how many debug trials") as caught:
-        describe_counts({"planned": 0, "counted": 0}, file)
-    assert caught.value.where == str(file)
+    design = FleetSummary(
+        experiment=7, name="loops", owner="ann", state="completed", state_reason="", reboot="never",
+        submitted_unix_s=0.0, ended_unix_s=1.0, exported_unix_s=2.0, planned=12, counted=11,
+        debug_planned=2, debug_completed=2, stopped={}, coverage={}, workers=(), spares=(),
+    )  # fmt: skip
+    assert describe_counts(design) == "11 of 12 trials counted"
+    assert describe_counts(replace(design, planned=0)) == "2 of 2 debug trials completed"
 
 
 def test_what_a_coordinator_refuses_of_a_file_is_told_with_its_path(tmp_path: Path) -> None:
@@ -227,16 +239,16 @@ class ChangingCoordinator:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def post(self, path: str, body: dict[str, Any]) -> Any:
+    def post(self, path: str, _kind: type, body: SubmissionRequest) -> Any:
         if path == "/experiments/plan":
-            return PREVIEW
-        self.submitted.append(body["plan"])
+            return PLAN
+        self.submitted.append(body.plan)
         if len(self.submitted) == 1:
             raise ChangedPlanError("the plan has changed since it was shown", CHANGED)
-        return CHANGED | {"id": 7}
+        return AcceptedSubmission(**asdict(CHANGED), id=7)
 
 
-CHANGED = PREVIEW | {"trials": 4, "replicates": 2, "digest": "2" * 64}
+CHANGED = replace(PLAN, trials=4, replicates=2, digest="2" * 64)
 
 
 @pytest.mark.parametrize(("answers", "submitted"), [("y\ny\n", 2), ("y\nn\n", 1)])

@@ -7,11 +7,14 @@ import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TypeVar
 from urllib.parse import urlsplit
 
 import httpx
+import msgspec
+from msgspec.structs import asdict
 
+from datamill.cli.coordinator.answers import UnknownAnswerError, read_record
 from datamill.cli.coordinator.coordinator_settings import (
     CA_VARIABLE,
     KEY_VARIABLE,
@@ -19,7 +22,11 @@ from datamill.cli.coordinator.coordinator_settings import (
 )
 from datamill.client_settings import ClientSettings, name_settings_file
 from datamill.experiment.errors import InputError
+from datamill.protocol.api.accounts import KeyOwner
+from datamill.protocol.api.plans import RefusedSubmission, SubmissionPlan
+from datamill.protocol.api.problems import Problem
 
+T = TypeVar("T")
 _CONNECT_TIMEOUT_S = 10.0
 #: Large designs take the coordinator a while to plan.
 _READ_TIMEOUT_S = 600.0
@@ -33,7 +40,7 @@ class UnreachableError(InputError):
 class MissingFilesError(InputError):
     """The coordinator lacks files of the experiment; `missing` are their SHA-256."""
 
-    def __init__(self, message: str, missing: list[str]) -> None:
+    def __init__(self, message: str, missing: tuple[str, ...]) -> None:
         super().__init__(message)
         self.missing = missing
 
@@ -41,7 +48,7 @@ class MissingFilesError(InputError):
 class ChangedPlanError(InputError):
     """The plan that was confirmed is no longer the experiment's; `plan` is."""
 
-    def __init__(self, message: str, plan: dict[str, Any]) -> None:
+    def __init__(self, message: str, plan: SubmissionPlan) -> None:
         super().__init__(message)
         self.plan = plan
 
@@ -68,20 +75,42 @@ class CoordinatorClient:
         """Close the connection."""
         self._client.close()
 
-    def get(self, path: str, **parameters: str | int) -> Any:
-        """Return what is at a path below `/api`."""
-        with self._explain():
-            return _read_answer(self._client.get(f"/api{path}", params=parameters))
+    def get(self, path: str, kind: type[T], **parameters: str | int) -> T:
+        """Return the record, or the list of records, at a path below `/api`.
 
-    def post(self, path: str, body: Any = None) -> Any:
-        """Ask for something to be done at a path below `/api`, and return the answer.
+        Raises:
+            UnknownAnswerError: when the answer is not that record.
+        """
+        with self._explain():
+            return self._read(self._client.get(f"/api{path}", params=parameters), kind)
+
+    def post(self, path: str, kind: type[T], body: msgspec.Struct | None = None) -> T:
+        """Ask for something to be done at a path below `/api`, and return the answer as a record.
 
         Raises:
             MissingFilesError: when an experiment's files have to be uploaded first.
             ChangedPlanError: when an experiment's plan is no longer the one that was confirmed.
+            UnknownAnswerError: when the answer is not that record.
         """
+        content = b"" if body is None else msgspec.json.encode(body)
+        headers = {} if body is None else {"Content-Type": "application/json"}
         with self._explain():
-            return _read_answer(self._client.post(f"/api{path}", json=body))
+            return self._read(self._client.post(f"/api{path}", content=content, headers=headers), kind)
+
+    def _read(self, answer: httpx.Response, kind: type[T]) -> T:
+        _check_answer(answer)
+        where = str(answer.request.url)
+        try:
+            return read_record(answer.content, kind, where)
+        except UnknownAnswerError:
+            return read_record(answer.content, kind, where, self._find_version())
+
+    def _find_version(self) -> str:
+        """Return which datamill the coordinator is, empty when it does not say."""
+        try:
+            return msgspec.json.decode(self._client.get("/api/me").content, type=KeyOwner).datamill
+        except (httpx.HTTPError, msgspec.DecodeError, UnicodeDecodeError):
+            return ""
 
     def upload(
         self, file: Path, sha256: str, *, kind: str, name: str, tell: Callable[[int], None] = lambda _: None
@@ -103,7 +132,7 @@ class CoordinatorClient:
             headers = {"Content-Length": str(size - start)}
             if start:
                 headers["Content-Range"] = f"bytes {start}-{size - 1}/{size}"
-            _read_answer(
+            _check_answer(
                 self._client.put(
                     f"/files/{sha256}",
                     params={"kind": kind, "name": name},
@@ -118,7 +147,7 @@ class CoordinatorClient:
         if answer.status_code == httpx.codes.OK:
             return None
         if answer.status_code != httpx.codes.NOT_FOUND:
-            _read_answer(answer)
+            _check_answer(answer)
         told = answer.headers.get("Upload-Offset", "0")
         return int(told) if told.isdigit() else 0
 
@@ -133,7 +162,7 @@ class CoordinatorClient:
         ):
             if answer.status_code >= httpx.codes.BAD_REQUEST:
                 answer.read()
-                _read_answer(answer)
+                _check_answer(answer)
             yield answer
 
     @contextmanager
@@ -211,35 +240,44 @@ def _explain_transport(error: httpx.TransportError, url: str) -> InputError:
     )
 
 
-def _read_answer(answer: httpx.Response) -> Any:
-    """Return an answer's content.
+def _check_answer(answer: httpx.Response) -> None:
+    """Make sure that an answer is no refusal.
 
     Raises:
         InputError: when the coordinator refused, with its message.
     """
-    try:
-        content = answer.json() if answer.content else None
-        if answer.is_success:
-            return content
-    except ValueError:
-        content = None
-    if not isinstance(content, dict) or "message" not in content:
+    is_json = answer.headers.get("Content-Type", "").startswith("application/json")
+    if answer.is_success and (is_json or not answer.content):
+        return
+    refusal = _read_refusal(answer.content) if is_json else None
+    if refusal is None:
         raise InputError(
             f"the answer is {answer.status_code} {answer.reason_phrase}, and cannot be read",
             where=str(answer.request.url),
             remedy="Is this the address of a datamill coordinator?",
         )
-    if content.get("missing_files"):
-        raise MissingFilesError(content["message"], list(content["missing_files"]))
-    if content.get("plan"):
-        raise ChangedPlanError(content["message"], content["plan"])
+    if refusal.missing_files:
+        raise MissingFilesError(refusal.message, refusal.missing_files)
+    if refusal.plan is not None:
+        raise ChangedPlanError(refusal.message, refusal.plan)
     if answer.status_code == httpx.codes.UNAUTHORIZED:
         raise InputError(
             "the coordinator does not know this key",
             where=f"{answer.request.url.scheme}://{answer.request.url.netloc.decode()}",
             remedy=f"Give a key that is valid there with --key or {KEY_VARIABLE}.",
         )
-    raise InputError(content["message"], where=content.get("where", ""), remedy=content.get("remedy", ""))
+    raise InputError(refusal.message, where=refusal.where, remedy=refusal.remedy)
+
+
+def _read_refusal(content: bytes) -> RefusedSubmission | None:
+    """Return why a request was refused, without a plan of another version; None if it cannot be read."""
+    for kind in (RefusedSubmission, Problem):
+        try:
+            found = msgspec.json.decode(content, type=kind)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            continue
+        return RefusedSubmission(**asdict(found))
+    return None
 
 
 def connect(url: str | None, key: str | None) -> CoordinatorClient:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
+from datamill.cli.coordinator.answers import read_record
 from datamill.cli.coordinator.coordinator_client import CoordinatorClient, UnreachableError
+from datamill.protocol.api.events import NEWS, News
 
 #: Time between two attempts to reach a coordinator that went away, and for how long in all.
 _PAUSE_S = 2.0
@@ -20,21 +20,27 @@ class StreamEvent:
     """One event: what kind it is, what it tells, and how to go on behind it."""
 
     kind: str
-    content: dict[str, Any]
+    content: News
     identity: str
 
 
 def parse_events(lines: Iterable[str]) -> Iterator[StreamEvent]:
-    """Yield the events of a stream of lines; one that is cut off is passed over."""
+    """Yield the events of a stream of lines; one that is cut off, or of a kind unknown here, is passed over.
+
+    Raises:
+        UnknownAnswerError: an event lacks what its kind has.
+    """
     fields: dict[str, str] = {}
     for line in lines:
         if line:
-            name, _, value = line.partition(":")
-            if name in ("id", "event", "data"):
-                fields[name] = value.removeprefix(" ")
+            field, _, value = line.partition(":")
+            if field in ("id", "event", "data"):
+                fields[field] = value.removeprefix(" ")
             continue
-        if "data" in fields:
-            yield StreamEvent(fields.get("event", ""), json.loads(fields["data"]), fields.get("id", ""))
+        name = fields.get("event", "")
+        if "data" in fields and name in NEWS:
+            content = read_record(fields["data"].encode(), NEWS[name], f'"{name}" of the live stream')
+            yield StreamEvent(name, content, fields.get("id", ""))
         fields = {}
 
 

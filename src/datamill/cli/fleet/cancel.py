@@ -6,6 +6,7 @@ import click
 
 from datamill.cli.coordinator.coordinator_client import connect
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
+from datamill.protocol.api.experiments import ExperimentLine
 
 
 @click.command()
@@ -14,5 +15,5 @@ from datamill.cli.coordinator.coordinator_settings import coordinator_options
 def cancel(number: int, url: str | None, key: str | None) -> None:
     """End experiment ID on the fleet; what was measured stays, for datamill fetch."""
     with connect(url, key) as coordinator:
-        experiment = coordinator.post(f"/experiments/{number}/cancel")
-    click.echo(f"experiment {number} ({experiment['name']}): {experiment['state']}")
+        experiment = coordinator.post(f"/experiments/{number}/cancel", ExperimentLine)
+    click.echo(f"experiment {number} ({experiment.name}): {experiment.state}")

@@ -7,20 +7,22 @@ import os
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import IO
 
 import click
 import httpx
-import msgspec
 from rich.console import Console
 from rich.text import Text
 
 from datamill.cli.console import make_console
+from datamill.cli.coordinator.answers import read_record
 from datamill.cli.coordinator.coordinator_client import CoordinatorClient, connect
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
 from datamill.experiment.errors import InputError
+from datamill.protocol.api.bundles import BundleEnd, FleetSummary
+from datamill.protocol.api.experiments import ExperimentStatus
 from datamill.protocol.trial import TrialRecord
 from datamill.report.figures.views import start_drawing
 from datamill.results.bundles.bundle import Bundle, open_bundle
@@ -50,20 +52,21 @@ def fetch(number: int, out: Path | None, url: str | None, key: str | None) -> No
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     console = make_console()
     with connect(url, key) as coordinator:
-        experiment = coordinator.get(f"/experiments/{number}")
-        folder = out or Path(f"{experiment['name']}-{number}")
+        experiment = coordinator.get(f"/experiments/{number}", ExperimentStatus)
+        folder = out or Path(f"{experiment.name}-{number}")
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise InputError(
                 "the folder exists and is not empty", where=str(folder), remedy="Name another one with --out."
             )
         bundle, records, left_out = download_bundle(coordinator, number, folder)
-    fleet = msgspec.json.decode((bundle.folder / "fleet.json").read_bytes())
-    has_design = fleet["planned"] > 0
-    told = describe_counts(fleet, bundle.folder / "fleet.json")
-    console.print(f"{experiment['name']}: {told}, in {bundle.folder}/")
-    if fleet["state"] not in ENDED:
+    file = bundle.folder / "fleet.json"
+    fleet = read_record(file.read_bytes(), FleetSummary, str(file))
+    has_design = fleet.planned > 0
+    told = describe_counts(fleet)
+    console.print(f"{experiment.name}: {told}, in {bundle.folder}/")
+    if fleet.state not in ENDED:
         console.print(
-            Text(f"The experiment is still {fleet['state']}: this is what there is by now.", style="yellow")
+            Text(f"The experiment is still {fleet.state}: this is what there is by now.", style="yellow")
         )
     for name in left_out:
         console.print(Text(f"Warning: {name} is no longer there.", style="yellow"))
@@ -79,42 +82,28 @@ def fetch(number: int, out: Path | None, url: str | None, key: str | None) -> No
     raise SystemExit(EXIT_ATTENTION if report_bundle(bundle, records, console) else 0)
 
 
-def describe_counts(fleet: Mapping[str, Any], file: Path) -> str:
-    """Say how many trials counted, or completed where all are debug trials.
-
-    Args:
-        fleet: content of the bundle's `fleet.json`.
-        file: where it lies.
-
-    Raises:
-        InputError: when the coordinator, older than this program, did not write how many.
-    """
-    if fleet["planned"] > 0:
-        return f"{fleet['counted']} of {fleet['planned']} trials counted"
-    if "debug_completed" not in fleet:
-        raise InputError(
-            "the coordinator did not say how many debug trials completed",
-            where=str(file),
-            remedy="The bundle is there, but its coordinator is older than this program: have it updated.",
-        )
-    return f"{fleet['debug_completed']} of {fleet['debug_planned']} debug trials completed"
+def describe_counts(fleet: FleetSummary) -> str:
+    """Say how many trials counted, or completed where all are debug trials."""
+    if fleet.planned > 0:
+        return f"{fleet.counted} of {fleet.planned} trials counted"
+    return f"{fleet.debug_completed} of {fleet.debug_planned} debug trials completed"
 
 
-def tell_debug_trials(fleet: Mapping[str, Any], console: Console) -> int:
+def tell_debug_trials(fleet: FleetSummary, console: Console) -> int:
     """Say what a bundle of debug trials alone is good for; return the exit status.
 
     Args:
-        fleet: content of the bundle's `fleet.json`.
+        fleet: the bundle's `fleet.json`.
         console: where it is said.
     """
     console.print(
         "It has no design, so there is no answer. "
         "Records are in debug.jsonl, what scripts printed is in artifacts/."
     )
-    failed = fleet["debug_planned"] - fleet["debug_completed"]
-    if fleet["state"] == "completed" and not failed:
+    failed = fleet.debug_planned - fleet.debug_completed
+    if fleet.state == "completed" and not failed:
         return 0
-    if failed and fleet["state"] in ENDED:
+    if failed and fleet.state in ENDED:
         console.print(Text(f"Attention: {failed} debug trials did not complete.", style="red"))
     return EXIT_ATTENTION
 
@@ -142,7 +131,7 @@ def download_bundle(
         draft.rename(folder)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-    return open_bundle(folder), records, list(end["left_out"])
+    return open_bundle(folder), records, list(end.left_out)
 
 
 class _Reader:
@@ -164,7 +153,7 @@ class _Reader:
         return whole[:size]
 
 
-def unpack(stream: _Reader | IO[bytes], folder: Path) -> dict[str, Any]:
+def unpack(stream: _Reader | IO[bytes], folder: Path) -> BundleEnd:
     """Unpack a bundle's archive, plain files below the folder alone, and return what it says at its end.
 
     Raises:
@@ -183,9 +172,9 @@ def unpack(stream: _Reader | IO[bytes], folder: Path) -> dict[str, Any]:
                 content = tar.extractfile(member)
                 assert content is not None
                 if member.name == _COMPLETE_FILE:
-                    end: dict[str, Any] = msgspec.json.decode(content.read())
-                    if end["files"] != files:
-                        raise InputError(f"{files} of {end['files']} files came", remedy=_AGAIN)
+                    end = read_record(content.read(), BundleEnd, _COMPLETE_FILE)
+                    if end.files != files:
+                        raise InputError(f"{files} of {end.files} files came", remedy=_AGAIN)
                     return end
                 target = folder / path
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -197,7 +186,7 @@ def unpack(stream: _Reader | IO[bytes], folder: Path) -> dict[str, Any]:
     raise InputError(f"the bundle was cut off after {files} files", remedy=_AGAIN)
 
 
-def check_bundle(folder: Path, end: dict[str, Any]) -> list[TrialRecord]:
+def check_bundle(folder: Path, end: BundleEnd) -> list[TrialRecord]:
     """Make sure that a bundle is what the coordinator says: digests, and each counted trial exactly once.
 
     Raises:
@@ -221,7 +210,7 @@ def check_bundle(folder: Path, end: dict[str, Any]) -> list[TrialRecord]:
     if strange:
         raise InputError(f"trial {min(strange)} was never planned", where="log.jsonl", remedy=_AGAIN)
     lines = "".join(f"{trial} {attempt}\n" for trial, attempt in sorted(counted.items()))
-    if hashlib.sha256(lines.encode()).hexdigest() != end["standing_sha256"]:
+    if hashlib.sha256(lines.encode()).hexdigest() != end.standing_sha256:
         raise InputError(
             "the attempts that count here are not those that count for the coordinator",
             where="log.jsonl",

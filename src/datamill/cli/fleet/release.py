@@ -6,6 +6,7 @@ import click
 
 from datamill.cli.coordinator.coordinator_client import connect
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
+from datamill.protocol.api.experiments import ExperimentLine
 
 
 @click.command()
@@ -14,5 +15,5 @@ from datamill.cli.coordinator.coordinator_settings import coordinator_options
 def release(number: int, url: str | None, key: str | None) -> None:
     """Let the design of experiment ID run, which waits for someone to look at its debug trials."""
     with connect(url, key) as coordinator:
-        experiment = coordinator.post(f"/experiments/{number}/release")
-    click.echo(f"experiment {number} ({experiment['name']}): {experiment['state']}")
+        experiment = coordinator.post(f"/experiments/{number}/release", ExperimentLine)
+    click.echo(f"experiment {number} ({experiment.name}): {experiment.state}")

@@ -7,11 +7,11 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import click
 import msgspec
 from click.core import ParameterSource
+from msgspec.structs import replace
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.text import Text
@@ -26,9 +26,19 @@ from datamill.cli.coordinator.coordinator_client import (
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
 from datamill.conduct.read_files import MOST_UNCONFIRMED_TRIALS, ExperimentFile, read_experiment_file
 from datamill.experiment.errors import InputError
-from datamill.experiment.phrases import count_nouns, list_first
+from datamill.experiment.messages.phrases import count_nouns, list_first
 from datamill.experiment.quantities import format_duration
 from datamill.packing.members import Packed, pack_members
+from datamill.packing.packages import PackageFacts
+from datamill.protocol.api.plans import AcceptedSubmission, SubmissionPlan
+from datamill.protocol.api.submissions import (
+    DebugPolicy,
+    FileKind,
+    RebootPolicy,
+    SubmissionOptions,
+    SubmissionRequest,
+    SubmittedFile,
+)
 
 #: Whoever was asked did not want it.
 EXIT_NOT_SUBMITTED = 1
@@ -61,8 +71,8 @@ _MOST_SHOWN = 8
 @coordinator_options
 def submit(
     file: Path,
-    reboot: str | None,
-    debug: str | None,
+    reboot: RebootPolicy | None,
+    debug: DebugPolicy | None,
     redundancy: int | None,
     public: bool | None,
     hold: bool,
@@ -83,40 +93,29 @@ def submit(
     """
     console = make_console(stderr=as_json)
     found = read_experiment_file(file)
-    options = {
-        "reboot": reboot,
-        "debug": debug,
-        "redundancy": redundancy,
-        "public": public,
-        "hold": hold,
-    }
+    options = SubmissionOptions(reboot, debug, redundancy, public, hold)
     with connect(url, key) as coordinator, tempfile.TemporaryDirectory(prefix="datamill-submit-") as folder:
         files, archives = pack_files(found, Path(folder))
-        body = {
-            "text": found.text,
-            "file_name": found.path.name,
-            "packages": files,
-            "options": options,
-        }
+        body = SubmissionRequest(found.text, files, found.path.name, options)
         with naming_file(found.path):
-            preview = coordinator.post("/experiments/plan", body)
-        body["options"] = options | {"once": not again}
+            preview = coordinator.post("/experiments/plan", SubmissionPlan, body)
+        body = replace(body, options=replace(options, once=not again))
         submitted = None
         while submitted is None:
             print_plan(preview, console)
             if not yes:
                 confirm(preview)
-                body["plan"] = preview["digest"]
+                body = replace(body, plan=preview.digest)
             try:
                 with naming_file(found.path):
-                    submitted = send(coordinator, body, preview["missing_files"], archives, files, console)
+                    submitted = send(coordinator, body, preview.missing_files, archives, console)
             except ChangedPlanError as problem:
                 console.print(Text(f"Not submitted: {problem.message}. It is now:", style="yellow"))
                 preview = problem.plan
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(submitted)).decode())
         return
-    number = submitted["id"]
+    number = submitted.id
     console.print(Text(f"Submitted as experiment {number}.", style="green"))
     typed = click.get_current_context().get_parameter_source("url") is ParameterSource.COMMANDLINE
     console.print(f"{name_command()} watch {number}{f' --url {url}' if typed else ''}")
@@ -138,7 +137,7 @@ def naming_file(path: Path) -> Iterator[None]:
         raise problem.moved(where) from problem
 
 
-def pack_files(found: ExperimentFile, folder: Path) -> tuple[list[dict[str, Any]], dict[str, Path]]:
+def pack_files(found: ExperimentFile, folder: Path) -> tuple[tuple[SubmittedFile, ...], dict[str, Path]]:
     """Pack what an experiment brings; return what the coordinator is told of it, and archives by SHA-256."""
     archives: dict[str, Path] = {}
 
@@ -147,36 +146,33 @@ def pack_files(found: ExperimentFile, folder: Path) -> tuple[list[dict[str, Any]
         archives[packed.sha256] = packed.archive
         return packed
 
-    files: list[dict[str, Any]] = []
-    for kind, packages in (("package", found.packages), ("load", found.loads)):
-        for facts in packages:
-            packed = pack(facts.path, facts.name)
-            files.append(
-                {
-                    "name": facts.name,
-                    "kind": kind,
-                    "sha256": packed.sha256,
-                    "bytes": packed.size_bytes,
-                    "files": facts.files,
-                    "has_setup": facts.has_setup,
-                    "has_collect": facts.has_collect,
-                }
+    files: list[SubmittedFile] = []
+    packages: tuple[tuple[FileKind, PackageFacts], ...] = (
+        *(("package", facts) for facts in found.packages),
+        *(("load", facts) for facts in found.loads),
+    )
+    for kind, facts in packages:
+        packed = pack(facts.path, facts.name)
+        files.append(
+            SubmittedFile(
+                name=facts.name,
+                kind=kind,
+                sha256=packed.sha256,
+                bytes=packed.size_bytes,
+                files=facts.files,
+                has_setup=facts.has_setup,
+                has_collect=facts.has_collect,
             )
+        )
     for factor in found.user_factors:
         packed = pack(factor.path, factor.name)
         files.append(
-            {
-                "name": factor.name,
-                "kind": "factor",
-                "sha256": packed.sha256,
-                "bytes": packed.size_bytes,
-                "summary": factor.summary,
-            }
+            SubmittedFile(factor.name, "factor", packed.sha256, packed.size_bytes, summary=factor.summary)
         )
-    return files, archives
+    return tuple(files), archives
 
 
-def confirm(preview: Mapping[str, Any]) -> None:
+def confirm(preview: SubmissionPlan) -> None:
     """Ask whether to submit.
 
     Raises:
@@ -188,9 +184,9 @@ def confirm(preview: Mapping[str, Any]) -> None:
             click.echo("Nothing was submitted.", err=True)
             raise SystemExit(EXIT_NOT_SUBMITTED)
         return
-    large = preview["trials"] > MOST_UNCONFIRMED_TRIALS
+    large = preview.trials > MOST_UNCONFIRMED_TRIALS
     raise InputError(
-        f"nothing was submitted: {count_nouns(preview['trials'], 'trial')} would run, and without a terminal "
+        f"nothing was submitted: {count_nouns(preview.trials, 'trial')} would run, and without a terminal "
         "nobody can be asked whether that is meant",
         remedy="Confirm with --yes."
         + (" Or name fewer levels, or lower a coverage or the replicates." if large else ""),
@@ -199,35 +195,34 @@ def confirm(preview: Mapping[str, Any]) -> None:
 
 def send(
     coordinator: CoordinatorClient,
-    body: Mapping[str, Any],
+    body: SubmissionRequest,
     missing: Sequence[str],
     archives: Mapping[str, Path],
-    files: Sequence[Mapping[str, Any]],
     console: Console,
-) -> Any:
+) -> AcceptedSubmission:
     """Upload what is missing and submit; return the coordinator's answer.
 
     Raises:
         InputError: when the coordinator refuses.
     """
-    upload(coordinator, missing, archives, files, console)
+    upload(coordinator, missing, archives, body.packages, console)
     try:
-        return coordinator.post("/experiments", body)
+        return coordinator.post("/experiments", AcceptedSubmission, body)
     except MissingFilesError as problem:
         # Its store was cleaned between the two questions.
-        upload(coordinator, problem.missing, archives, files, console)
-        return coordinator.post("/experiments", body)
+        upload(coordinator, problem.missing, archives, body.packages, console)
+        return coordinator.post("/experiments", AcceptedSubmission, body)
 
 
 def upload(
     coordinator: CoordinatorClient,
     missing: Sequence[str],
     archives: Mapping[str, Path],
-    files: Sequence[Mapping[str, Any]],
+    files: Sequence[SubmittedFile],
     console: Console,
 ) -> None:
     """Upload archives, with a display of how far they are."""
-    by_digest = {item["sha256"]: item for item in files}
+    by_digest = {item.sha256: item for item in files}
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -237,61 +232,61 @@ def upload(
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         for digest in missing:
             item = by_digest[digest]
-            task = progress.add_task(f"sending {item['name']}", total=item["bytes"])
+            task = progress.add_task(f"sending {item.name}", total=item.bytes)
             coordinator.upload(
                 archives[digest],
                 digest,
-                kind=item["kind"],
-                name=item["name"],
+                kind=item.kind,
+                name=item.name,
                 tell=lambda done, task=task: progress.update(task, completed=done),  # type: ignore[misc]
             )
 
 
-def print_plan(preview: Mapping[str, Any], console: Console) -> None:
+def print_plan(preview: SubmissionPlan, console: Console) -> None:
     """Print who takes part and why, what is covered, how large it is, and until when."""
     for line in describe_plan(preview):
         console.print(line)
 
 
-def describe_plan(preview: Mapping[str, Any]) -> list[Text]:
+def describe_plan(preview: SubmissionPlan) -> list[Text]:
     """Return the plan in lines."""
-    workers = preview["workers"]
-    lines = [Text(f"{preview['name']}: {count_nouns(len(workers), 'worker')}", style="bold")]
-    lines += [Text(f"  {worker['name']}: {worker['why']}") for worker in workers[:_MOST_SHOWN]]
+    workers = preview.workers
+    lines = [Text(f"{preview.name}: {count_nouns(len(workers), 'worker')}", style="bold")]
+    lines += [Text(f"  {worker.name}: {worker.why}") for worker in workers[:_MOST_SHOWN]]
     if len(workers) > _MOST_SHOWN:
         lines.append(Text(f"  … and {len(workers) - _MOST_SHOWN} more"))
-    if preview["spares"]:
-        lines.append(Text(f"stand by: {list_first(preview['spares'], _MOST_SHOWN)}"))
-    for name, levels in preview["coverage"].items():
-        chosen, of = levels["chosen"], levels["of"]
+    if preview.spares:
+        lines.append(Text(f"stand by: {list_first(preview.spares, _MOST_SHOWN)}"))
+    for name, levels in preview.coverage.items():
+        chosen, of = levels.chosen, levels.of
         lines.append(
             Text(f"coverage of {name}: {len(chosen)} of {len(of)} ({list_first(chosen, _MOST_SHOWN)})")
         )
-    for item in preview["ineligible"][:_MOST_SHOWN]:
-        lines.append(Text(f"not {item['name']}: {item['reason']}", style="dim"))
-    if len(preview["ineligible"]) > _MOST_SHOWN:
-        lines.append(Text(f"… and {len(preview['ineligible']) - _MOST_SHOWN} more cannot", style="dim"))
+    for item in preview.ineligible[:_MOST_SHOWN]:
+        lines.append(Text(f"not {item.name}: {item.reason}", style="dim"))
+    if len(preview.ineligible) > _MOST_SHOWN:
+        lines.append(Text(f"… and {len(preview.ineligible) - _MOST_SHOWN} more cannot", style="dim"))
     factors = [
-        f"{len(factor['levels'])} {factor['name']} ({list_first(factor['levels'], _MOST_SHOWN)})"
-        for factor in preview["factors"]
-        if not factor["treatment"]
+        f"{len(factor.levels)} {factor.name} ({list_first(factor.levels, _MOST_SHOWN)})"
+        for factor in preview.factors
+        if not factor.treatment
     ]
     if factors:
         lines.append(Text(f"factors: {' x '.join(factors)}"))
     lines += [
-        Text(f"not varied: {factor['name']}, {factor['treatment']}")
-        for factor in preview["factors"]
-        if factor["treatment"] and factor["name"] not in ("package", "machine")
+        Text(f"not varied: {factor.name}, {factor.treatment}")
+        for factor in preview.factors
+        if factor.treatment and factor.name not in ("package", "machine")
     ]
     lines.append(
         Text(
-            f"trials: {preview['trials']:,} ({count_nouns(preview['points'], 'design point')} x "
-            f"{count_nouns(preview['replicates'], 'replicate')}){_spell_debugging(preview)}, "
-            f"{_spell_reboots(preview['reboot'])}"
+            f"trials: {preview.trials:,} ({count_nouns(preview.points, 'design point')} x "
+            f"{count_nouns(preview.replicates, 'replicate')}){_spell_debugging(preview)}, "
+            f"{_spell_reboots(preview.reboot)}"
         )
     )
-    finish_s = preview["finish_s"]
-    if preview["debug"] != "only":
+    finish_s = preview.finish_s
+    if preview.debug != "only":
         lines.append(
             Text(
                 "estimated finish: "
@@ -302,15 +297,15 @@ def describe_plan(preview: Mapping[str, Any]) -> list[Text]:
                 )
             )
         )
-    lines += [Text(f"Warning: {warning}", style="yellow") for warning in preview["warnings"]]
+    lines += [Text(f"Warning: {warning}", style="yellow") for warning in preview.warnings]
     return lines
 
 
-def _spell_debugging(preview: Mapping[str, Any]) -> str:
-    count = preview["debug_trials"]
-    if preview["debug"] == "first":
+def _spell_debugging(preview: SubmissionPlan) -> str:
+    count = preview.debug_trials
+    if preview.debug == "first":
         return f", after {count_nouns(count, 'debug trial')}"
-    if preview["debug"] == "only":
+    if preview.debug == "only":
         return f"; now only {count_nouns(count, 'debug trial')}"
     return ""
 

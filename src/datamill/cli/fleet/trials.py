@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import click
 import msgspec
@@ -14,6 +13,7 @@ from rich.text import Text
 from datamill.cli.console import make_table_console
 from datamill.cli.coordinator.coordinator_client import CoordinatorClient, connect
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
+from datamill.protocol.api.experiments import TrialLine, TrialList
 
 #: Debug trials, and builds made for other workers, are done and never count.
 _STATES = ("waiting", "planned", "leased", "counted", "done", "given_up", "cancelled")
@@ -43,29 +43,29 @@ def trials(number: int, state: str | None, as_json: bool, url: str | None, key: 
         for trial in found:
             levels = "  ".join(
                 f"{name}={level}"
-                for name, level in trial["levels"].items()
+                for name, level in trial.levels.items()
                 if name not in ("package", "machine")
             )
             table.add_row(
-                Text(trial["trial_id"]),
-                Text(trial["worker"]),
-                Text(trial["package"]),
+                Text(trial.trial_id),
+                Text(trial.worker),
+                Text(trial.package),
                 Text(levels),
-                Text(trial["state"].replace("_", " "), style=_STYLES.get(trial["state"], "")),
-                Text(str(trial["attempts"])),
-                Text(trial["outcome"].replace("_", " ")),
-                Text(trial["failure"]),
+                Text(trial.state.replace("_", " "), style=_STYLES.get(trial.state, "")),
+                Text(str(trial.attempts)),
+                Text(trial.outcome.replace("_", " ")),
+                Text(trial.failure),
             )
         make_table_console().print(table)
 
 
-def list_trials(coordinator: CoordinatorClient, number: int, state: str | None) -> Iterator[dict[str, Any]]:
+def list_trials(coordinator: CoordinatorClient, number: int, state: str | None) -> Iterator[TrialLine]:
     """Yield trials in their order, a page at a time."""
     after: int | None = 0
     while after is not None:
         parameters: dict[str, str | int] = {"after": after}
         if state is not None:
             parameters["state"] = state
-        page = coordinator.get(f"/experiments/{number}/trials", **parameters)
-        yield from page["trials"]
-        after = page["next"]
+        page = coordinator.get(f"/experiments/{number}/trials", TrialList, **parameters)
+        yield from page.trials
+        after = page.next

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import click
 from rich import box
@@ -19,6 +18,8 @@ from datamill.cli.coordinator.coordinator_client import connect
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
 from datamill.cli.coordinator.event_stream import StreamEvent, follow_experiment
 from datamill.experiment.quantities import format_duration
+from datamill.protocol.api.events import EndNews, EventLine, OutputNews, ProgressNews
+from datamill.protocol.api.experiments import ExperimentLine, ExperimentStatus
 
 #: The experiment ended, and not because all its trials had.
 EXIT_NOT_COMPLETED = 1
@@ -48,25 +49,25 @@ def watch(number: int | None, url: str | None, key: str | None) -> None:
     """
     if number is None:
         with connect(url, key) as coordinator:
-            print_experiments(coordinator.get("/experiments"))
+            print_experiments(coordinator.get("/experiments", list[ExperimentLine]))
         return
     console = make_console()
     state = ""
     with connect(url, key) as coordinator, FleetProgress(console, number) as progress:
-        experiment = coordinator.get(f"/experiments/{number}")
-        console.print(Text(f"experiment {number}: {experiment['name']}", style="bold"))
+        experiment = coordinator.get(f"/experiments/{number}", ExperimentStatus)
+        console.print(Text(f"experiment {number}: {experiment.name}", style="bold"))
         for event in follow_experiment(coordinator, number, progress.tell):
             progress.show(event)
-            if event.kind == "end":
-                state = str(event.content["state"])
-        ended = coordinator.get(f"/experiments/{number}")
-    trials = ended["trials"] or ended["debug_trials"]
-    reached, what = ("counted", "trials counted") if ended["trials"] else ("done", "debug trials done")
+            if isinstance(event.content, EndNews):
+                state = event.content.state
+        ended = coordinator.get(f"/experiments/{number}", ExperimentStatus)
+    trials = ended.trials or ended.debug_trials
+    reached, what = ("counted", "trials counted") if ended.trials else ("done", "debug trials done")
     given_up = trials.get("given_up", 0)
     lost = f", {given_up} given up" if given_up else ""
-    stopped = ended.get("stopped", [])
+    stopped = ended.stopped
     if stopped:
-        names = ", ".join(item["package"] for item in stopped)
+        names = ", ".join(item.package for item in stopped)
         lost += f", {trials.get('cancelled', 0)} cancelled, since {names} failed from the first trial on"
     console.print(
         Text(
@@ -78,7 +79,7 @@ def watch(number: int | None, url: str | None, key: str | None) -> None:
     raise SystemExit(0 if state == "completed" else EXIT_NOT_COMPLETED)
 
 
-def print_experiments(experiments: Sequence[Mapping[str, Any]]) -> None:
+def print_experiments(experiments: Sequence[ExperimentLine]) -> None:
     """Print a line for each experiment."""
     console = make_table_console()
     if not experiments:
@@ -89,8 +90,8 @@ def print_experiments(experiments: Sequence[Mapping[str, Any]]) -> None:
         table.add_column(header, no_wrap=True)
     table.add_column("")
     for item in experiments:
-        submitted = time.strftime("%Y-%m-%d %H:%M", time.localtime(item["submitted_unix_s"]))
-        cells = (str(item["id"]), item["name"], item["owner"], item["state"], submitted, item["state_reason"])
+        submitted = time.strftime("%Y-%m-%d %H:%M", time.localtime(item.submitted_unix_s))
+        cells = (str(item.id), item.name, item.owner, item.state, submitted, item.state_reason)
         table.add_row(*(Text(cell) for cell in cells))
     console.print(table)
 
@@ -127,22 +128,22 @@ class FleetProgress:
     def show(self, event: StreamEvent) -> None:
         """Show one event of the stream."""
         content = event.content
-        if event.kind == "progress":
+        if isinstance(content, ProgressNews):
             self._show_progress(content)
-        elif event.kind == "output":
+        elif isinstance(content, OutputNews):
             self._show_output(content)
-        elif event.kind == "event" and content["kind"] not in _USUAL:
-            clock = time.strftime("%H:%M:%S", time.localtime(content["unix_s"]))
-            who = " ".join(part for part in (content["worker"], content["attempt"]) if part)
-            told = f"{clock} {content['kind']}{f' ({who})' if who else ''}"
-            detail = f": {content['detail']}" if content["detail"] else ""
+        elif isinstance(content, EventLine) and content.kind not in _USUAL:
+            clock = time.strftime("%H:%M:%S", time.localtime(content.unix_s))
+            who = " ".join(part for part in (content.worker, content.attempt) if part)
+            told = f"{clock} {content.kind}{f' ({who})' if who else ''}"
+            detail = f": {content.detail}" if content.detail else ""
             # A package that is stopped is what its owner has to see.
-            style = "red" if content["kind"] == "package stopped" else "dim"
+            style = "red" if content.kind == "package stopped" else "dim"
             self._console.print(Text(_clean(f"{told}{detail}"), style=style))
 
-    def _show_output(self, content: Mapping[str, Any]) -> None:
-        where = (f"{content['worker']} {content['trial']}", str(content["phase"]))
-        *lines, rest = (self._torn.pop(where, "") + content["text"]).split("\n")
+    def _show_output(self, content: OutputNews) -> None:
+        where = (f"{content.worker} {content.trial}", content.phase)
+        *lines, rest = (self._torn.pop(where, "") + content.text).split("\n")
         for line in lines:
             self._print_output(*where, line)
         if rest:
@@ -153,10 +154,10 @@ class FleetProgress:
         text.append(_clean(line.rstrip("\r")), style="default")
         self._console.print(text)
 
-    def _show_progress(self, content: Mapping[str, Any]) -> None:
-        if content["state"] != self._state:
-            self._state = content["state"]
-            reason = f": {content['reason']}" if content["reason"] else ""
+    def _show_progress(self, content: ProgressNews) -> None:
+        if content.state != self._state:
+            self._state = content.state
+            reason = f": {content.reason}" if content.reason else ""
             if self._state == "held":
                 go_on, end = (f"{name_command()} {verb} {self._number}" for verb in ("release", "cancel"))
                 self.tell(f"held{reason}. Go on with {go_on}, or end it with {end}.")
@@ -178,35 +179,35 @@ def _clean(line: str) -> str:
     )
 
 
-def describe_progress(content: Mapping[str, Any]) -> str:
+def describe_progress(content: ProgressNews) -> str:
     """Return done, given up, left and time left in words."""
-    trials = content["trials"]
+    trials = content.trials
     planned = sum(trials.values())
     ended = sum(trials.get(state, 0) for state in _ENDED)
-    text = str(content["state"])
+    text = content.state
     if planned:
         cancelled = f", {trials['cancelled']} cancelled" if trials.get("cancelled") else ""
         text += (
             f": {trials.get('counted', 0)} of {planned} trials counted "
             f"({trials.get('given_up', 0)} given up{cancelled}), {planned - ended} left"
         )
-    debug = content["debug_trials"]
-    if debug and (content["state"] in ("debugging", "held") or not planned):
+    debug = content.debug_trials
+    if debug and (content.state in ("debugging", "held") or not planned):
         done = sum(debug.get(state, 0) for state in _ENDED)
         text += f", {done} of {sum(debug.values())} debug trials ended"
-    if content["finish_s"] and planned > ended:
-        text += f", about {format_duration(content['finish_s'])} to go"
+    if content.finish_s and planned > ended:
+        text += f", about {format_duration(content.finish_s)} to go"
     return text
 
 
-def _draw(content: Mapping[str, Any], summary: str) -> Table:
-    trials = content["trials"]
+def _draw(content: ProgressNews, summary: str) -> Table:
+    trials = content.trials
     ended = sum(trials.get(state, 0) for state in _ENDED)
     head = Table.grid(padding=(0, 1))
     head.add_row(ProgressBar(total=max(1, sum(trials.values())), completed=ended, width=30), summary)
     grid = Table.grid()
     grid.add_row(head)
-    for name, states in list(content["workers"].items())[:_MOST_WORKERS]:
+    for name, states in list(content.workers.items())[:_MOST_WORKERS]:
         counts = ", ".join(f"{count} {state.replace('_', ' ')}" for state, count in states.items())
         grid.add_row(Text(f"  {name}: {counts}", style="dim", overflow="ellipsis", no_wrap=True))
     return grid

@@ -16,6 +16,7 @@ from datamill.cli.coordinator.coordinator_client import CoordinatorClient, conne
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
 from datamill.experiment.errors import InputError
 from datamill.experiment.quantities import format_duration
+from datamill.protocol.api.workers import WorkerLine
 
 _STATE_STYLES = {
     "idle": "green",
@@ -38,7 +39,7 @@ def workers(context: click.Context, as_json: bool, url: str | None, key: str | N
         context.obj = (url, key)
         return
     with connect(url, key) as coordinator:
-        found = coordinator.get("/workers")
+        found = coordinator.get("/workers", list[WorkerLine])
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(found)).decode())
         return
@@ -61,22 +62,22 @@ def workers(context: click.Context, as_json: bool, url: str | None, key: str | N
         table.add_column(header, no_wrap=header != "processor", overflow="fold")
     now_s = time.time()
     for worker in found:
-        hardware = worker["hardware"]
-        heard_s = max(0.0, now_s - worker["heard_unix_s"])
+        hardware = worker.hardware
+        heard_s = max(0.0, now_s - worker.heard_unix_s)
         table.add_row(
-            Text(worker["name"]),
-            Text(worker["state"], style=_STATE_STYLES.get(worker["state"], "")),
+            Text(worker.name),
+            Text(worker.state, style=_STATE_STYLES.get(worker.state, "")),
             *(
                 Text(hardware.get(name, ""))
                 for name in ("arch", "cpu_model", "cores", "memory", "distribution")
             ),
-            Text(worker["owner"]),
+            Text(worker.owner),
             Text(f"{format_duration(heard_s)} ago"),
         )
     console.print(table)
     for worker in found:
-        if worker["state_reason"]:
-            why = f"{worker['name']} is {worker['state']}: {worker['state_reason']}"
+        if worker.state_reason:
+            why = f"{worker.name} is {worker.state}: {worker.state_reason}"
             console.print(Text(why, style="dim"))
 
 
@@ -89,8 +90,8 @@ def _change(context: click.Context, verb: str, name: str, url: str | None, key: 
     if "/" in name:
         raise InputError(f'there is no worker "{name}"', remedy="datamill workers lists them.")
     with _connect(context, url, key) as coordinator:
-        worker = coordinator.post(f"/workers/{quote(name, safe='')}/{verb}")
-    click.echo(f"worker {worker['name']}: {worker['state']}")
+        worker = coordinator.post(f"/workers/{quote(name, safe='')}/{verb}", WorkerLine)
+    click.echo(f"worker {worker.name}: {worker.state}")
 
 
 @workers.command()

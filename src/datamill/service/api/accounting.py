@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated, Any
+from typing import Annotated
 
 from django.http import HttpRequest
-from ninja import Path, Router, Status
+from ninja import Body, Path, Router, Status
 
 from datamill import __version__
+from datamill.protocol.api.accounts import KeyOwner, MachineToken, QuarantinedPackage, TokenRequest
+from datamill.protocol.api.events import EventList
+from datamill.protocol.api.problems import Problem
 from datamill.service.accounts import NotFoundError, check_admin, find_user, is_admin
 from datamill.service.api.experiments import After, page_events
-from datamill.service.api.schemas import (
-    EventPage,
-    Me,
-    Name,
-    Problem,
-    QuarantineOut,
-    Sha256,
-    TokenIn,
-    TokenOut,
-)
+from datamill.service.api.schemas import Name, RequestBody, Sha256, describe_record
 from datamill.service.coordinator.presence.health import lift_quarantine
 from datamill.service.files.rights import may_user_read
 from datamill.service.membership import make_enrolment_token
@@ -28,26 +22,25 @@ from datamill.service.models import Event, Quarantine, StoredFile
 from datamill.service.serving.storage.writer import run_as_writer
 
 router = Router(tags=["accounts"])
+_PROBLEM = describe_record(Problem)
 
 
-@router.get("/me", response=Me)
-def me(request: HttpRequest) -> dict[str, Any]:
+@router.get("/me", response=describe_record(KeyOwner))
+def me(request: HttpRequest) -> KeyOwner:
     """Tell whose key this is."""
-    return {"user": request.user.get_username(), "admin": is_admin(request.user), "datamill": __version__}
+    return KeyOwner(request.user.get_username(), is_admin(request.user), __version__)
 
 
-@router.post("/tokens", response={200: TokenOut, 400: Problem})
-def make_token(request: HttpRequest, body: TokenIn) -> dict[str, Any]:
+@router.post("/tokens", response={200: describe_record(MachineToken), 400: _PROBLEM})
+def make_token(request: HttpRequest, body: Annotated[TokenRequest, RequestBody(), Body()]) -> MachineToken:
     """Make a token that lets one machine join, once; the machine will be this user's."""
     now_s = time.time()
-    return {
-        "token": make_enrolment_token(find_user(request), now_s, body.life_s),
-        "expires_unix_s": now_s + body.life_s,
-    }
+    token = make_enrolment_token(find_user(request), now_s, body.life_s)
+    return MachineToken(token, now_s + body.life_s)
 
 
-@router.get("/quarantine", response=list[QuarantineOut])
-def list_quarantine(request: HttpRequest) -> list[dict[str, Any]]:
+@router.get("/quarantine", response=describe_record(list[QuarantinedPackage]))
+def list_quarantine(request: HttpRequest) -> list[QuarantinedPackage]:
     """List the packages that are not leased, since too many workers went down under them.
 
     Administrators see all, others those that they brought or that an experiment has which they may see.
@@ -57,17 +50,12 @@ def list_quarantine(request: HttpRequest) -> list[dict[str, Any]]:
     digests = [item.sha256 for item in found]
     names = dict(StoredFile.objects.filter(pk__in=digests).values_list("pk", "name"))
     return [
-        {
-            "sha256": item.sha256,
-            "name": names.get(item.sha256, ""),
-            "reason": item.reason,
-            "since_unix_s": item.since_unix_s,
-        }
+        QuarantinedPackage(item.sha256, names.get(item.sha256, ""), item.reason, item.since_unix_s)
         for item in found
     ]
 
 
-@router.post("/quarantine/{sha256}/lift", response={204: None, 403: Problem, 404: Problem})
+@router.post("/quarantine/{sha256}/lift", response={204: None, 403: _PROBLEM, 404: _PROBLEM})
 def lift(request: HttpRequest, sha256: Annotated[Sha256, Path()]) -> Status[None]:
     """Let a package be leased again: administrators only."""
     check_admin(request.user)
@@ -77,13 +65,13 @@ def lift(request: HttpRequest, sha256: Annotated[Sha256, Path()]) -> Status[None
     return Status(204, None)
 
 
-@router.get("/events", response={200: EventPage, 403: Problem})
+@router.get("/events", response={200: describe_record(EventList), 403: _PROBLEM})
 def list_events(
     request: HttpRequest,
     after: After = 0,
     kind: Name = "",
     user: Name = "",
-) -> dict[str, Any]:
+) -> EventList:
     """List everything that happened, oldest first: administrators only."""
     check_admin(request.user)
     events = Event.objects.all()

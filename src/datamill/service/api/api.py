@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 
 from django.http import HttpRequest, HttpResponse
+from msgspec.structs import asdict
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from datamill import __version__
-from datamill.experiment.arguments import speak_command_line
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import speak_command_line
 from datamill.experiment.quantities import format_duration
+from datamill.protocol.api.problems import Problem
 from datamill.service.accounts import DeniedError, NotFoundError
 from datamill.service.api import accounting, experiments, stream, workers
 from datamill.service.api.credentials import EITHER, TooManyGuessesError
@@ -40,8 +42,7 @@ api.add_router("", accounting.router)
 def _refuse(
     request: HttpRequest, status: int, message: str, where: str = "", remedy: str = ""
 ) -> HttpResponse:
-    body = {"message": message, "where": where, "remedy": remedy}
-    return api.create_response(request, body, status=status)
+    return api.create_response(request, asdict(Problem(message, where, remedy)), status=status)
 
 
 @api.exception_handler(InputError)

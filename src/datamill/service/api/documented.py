@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import Any
 
 from ninja import NinjaAPI
@@ -51,7 +52,7 @@ class DocumentedApi(NinjaAPI):
         return schema
 
 
-def _list_refusals(operation: dict[str, Any]) -> dict[str, str]:
+def _list_refusals(operation: Mapping[str, object]) -> dict[str, str]:
     refusals = dict(_ANY)
     if operation.get("security"):
         refusals |= _OF_MEMBERS

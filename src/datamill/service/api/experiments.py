@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
-from ninja import Path, Query, Router, Status
+from msgspec.structs import asdict
+from ninja import Body, Path, Query, Router, Status
 
+from datamill.protocol.api.events import EventList
+from datamill.protocol.api.experiments import (
+    AnswerHead,
+    ExperimentLine,
+    ExperimentStatus,
+    StoppedTrials,
+    TrialLine,
+    TrialList,
+)
+from datamill.protocol.api.plans import AcceptedSubmission, RefusedSubmission, SubmissionPlan
+from datamill.protocol.api.problems import Problem
+from datamill.protocol.api.submissions import SubmissionRequest
 from datamill.service.accounts import (
     find_experiment,
     find_own_experiment,
@@ -17,19 +30,7 @@ from datamill.service.accounts import (
 )
 from datamill.service.answers.answering import answer_experiment
 from datamill.service.api.previews import encode_preview
-from datamill.service.api.schemas import (
-    AnswerOut,
-    EventPage,
-    ExperimentLine,
-    ExperimentOut,
-    Number,
-    Preview,
-    Problem,
-    RefusedSubmission,
-    SubmissionIn,
-    Submitted,
-    TrialPage,
-)
+from datamill.service.api.schemas import Number, RequestBody, describe_record
 from datamill.service.bounded_work.places import taking_turn
 from datamill.service.bundles.export import prepare_bundle
 from datamill.service.bundles.tar_stream import send_pieces
@@ -41,6 +42,7 @@ from datamill.service.models import (
     Event,
     Experiment,
     ExperimentState,
+    PackageStanding,
     Trial,
     TrialCount,
     TrialPurpose,
@@ -49,7 +51,7 @@ from datamill.service.models import (
 from datamill.service.progress import DONE, count_progress, describe_event, name_state, name_workers
 from datamill.service.serving.storage.writer import run_as_writer
 from datamill.service.submissions.planned_apart import LOOK
-from datamill.service.submissions.planning import plan_submission, plan_within
+from datamill.service.submissions.planning import Submission, plan_submission, plan_within
 from datamill.service.submissions.preview import describe_plan, find_changes
 from datamill.service.submissions.submitting import submit_experiment
 from datamill.service.watching.places import BUNDLES
@@ -59,24 +61,30 @@ router = Router(tags=["experiments"])
 MOST_ROWS = 1000
 After = Annotated[int, Query(ge=0, le=2**63 - 1)]
 ExperimentNumber = Annotated[Number, Path()]
+Submitted = Annotated[SubmissionRequest, RequestBody(), Body()]
+_PROBLEM = describe_record(Problem)
+_PLAN = describe_record(SubmissionPlan)
+_ACCEPTED = describe_record(AcceptedSubmission)
+_REFUSED = describe_record(RefusedSubmission)
+_LINE = describe_record(ExperimentLine)
 
 
-@router.post("/plan", response={200: Preview, 400: Problem, 429: Problem})
-def plan(request: HttpRequest, body: SubmissionIn) -> HttpResponse:
+@router.post("/plan", response={200: _PLAN, 400: _PROBLEM, 429: _PROBLEM})
+def plan(request: HttpRequest, body: Submitted) -> HttpResponse:
     """Show what would run where, and change nothing."""
     user = find_user(request)
     with taking_turn(user):
-        preview = plan_within(LOOK, encode_preview, body.to_submission(), user)
+        preview = plan_within(LOOK, encode_preview, read_submission(body), user)
     return HttpResponse(preview, content_type="application/json; charset=utf-8")
 
 
-@router.post("", response={200: Submitted, 400: Problem, 409: RefusedSubmission, 429: Problem})
-def submit(request: HttpRequest, body: SubmissionIn) -> Status[dict[str, Any]] | dict[str, Any]:
+@router.post("", response={200: _ACCEPTED, 400: _PROBLEM, 409: _REFUSED, 429: _PROBLEM})
+def submit(request: HttpRequest, body: Submitted) -> Status[RefusedSubmission] | AcceptedSubmission:
     """Run an experiment; its files must have been uploaded before.
 
     With the digest of a plan that is no longer its plan, it is refused with the new one.
     """
-    submission, user = body.to_submission(), find_user(request)
+    submission, user = read_submission(body), find_user(request)
     accepted, changes = 0, ""
     with taking_turn(user, entering=True):
         planned = plan_submission(submission, user, with_trials=True)
@@ -86,30 +94,35 @@ def submit(request: HttpRequest, body: SubmissionIn) -> Status[dict[str, Any]] |
     if changes:
         return Status(
             409,
-            {
-                "message": changes,
-                "where": submission.file_name,
-                "remedy": "Look at the new plan, and submit with its digest.",
-                "plan": describe_plan(planned),
-            },
+            RefusedSubmission(
+                changes,
+                where=submission.file_name,
+                remedy="Look at the new plan, and submit with its digest.",
+                plan=describe_plan(planned),
+            ),
         )
     if planned.missing:
         return Status(
             409,
-            {
-                "message": f"{len(planned.missing)} files of the experiment are not here",
-                "where": submission.file_name,
-                "remedy": "Upload them with PUT /files/SHA256, then submit again.",
-                "missing_files": list(planned.missing),
-            },
+            RefusedSubmission(
+                f"{len(planned.missing)} files of the experiment are not here",
+                where=submission.file_name,
+                remedy="Upload them with PUT /files/SHA256, then submit again.",
+                missing_files=tuple(planned.missing),
+            ),
         )
-    return {**describe_plan(planned), "id": accepted}
+    return AcceptedSubmission(**asdict(describe_plan(planned)), id=accepted)
 
 
-@router.get("", response=list[ExperimentLine])
+def read_submission(body: SubmissionRequest) -> Submission:
+    """Return a submission as the planner knows it."""
+    return Submission(body.text, body.file_name, body.packages, body.options)
+
+
+@router.get("", response=describe_record(list[ExperimentLine]))
 def list_experiments(
     request: HttpRequest, state: ExperimentState | None = None, mine: bool = False, before: After = 0
-) -> list[dict[str, Any]]:
+) -> list[ExperimentLine]:
     """List experiments, the latest first; ask for older ones with `before`, the last one's number."""
     found = list_visible_experiments(request.user).select_related("owner").defer("text", "head", "design")
     if state is not None:
@@ -121,53 +134,50 @@ def list_experiments(
     return [describe_experiment(item) for item in found.order_by("-pk")[:MOST_ROWS]]
 
 
-@router.get("/{number}", response={200: ExperimentOut, 404: Problem})
-def show(request: HttpRequest, number: ExperimentNumber) -> dict[str, Any]:
+@router.get("/{number}", response={200: describe_record(ExperimentStatus), 404: _PROBLEM})
+def show(request: HttpRequest, number: ExperimentNumber) -> ExperimentStatus:
     """Tell how far an experiment is."""
     experiment = find_experiment(request.user, number)
     progress = count_progress(experiment, time.time())
-    return {
-        **describe_experiment(experiment),
-        "reboot": experiment.reboot,
-        "trials": progress.trials,
-        "debug_trials": progress.debug_trials,
-        "workers": progress.workers,
-        "finish_s": progress.finish_s,
-        "stopped": [
-            {
-                "package": item.package,
-                "sha256": item.package_sha256,
-                "reason": item.reason,
-                "stopped_unix_s": item.stopped_unix_s,
-            }
-            for item in list_stopped(experiment.pk)
-        ],
-    }
+    return ExperimentStatus(
+        **asdict(describe_experiment(experiment)),
+        reboot=experiment.reboot,
+        trials=progress.trials,
+        debug_trials=progress.debug_trials,
+        workers=progress.workers,
+        finish_s=progress.finish_s,
+        stopped=tuple(_describe_stopped(item) for item in list_stopped(experiment.pk)),
+    )
 
 
-@router.post("/{number}/cancel", response={200: ExperimentLine, 400: Problem, 403: Problem, 404: Problem})
-def cancel(request: HttpRequest, number: ExperimentNumber) -> dict[str, Any]:
+def _describe_stopped(standing: PackageStanding) -> StoppedTrials:
+    assert standing.stopped_unix_s is not None, "the table demands a time of what is stopped"
+    return StoppedTrials(standing.package, standing.package_sha256, standing.reason, standing.stopped_unix_s)
+
+
+@router.post("/{number}/cancel", response={200: _LINE, 400: _PROBLEM, 403: _PROBLEM, 404: _PROBLEM})
+def cancel(request: HttpRequest, number: ExperimentNumber) -> ExperimentLine:
     """End an experiment; what was measured stays."""
     find_own_experiment(request.user, number)
     run_as_writer(cancel_experiment, number, find_user(request), time.time())
     return describe_experiment(find_experiment(request.user, number))
 
 
-@router.post("/{number}/release", response={200: ExperimentLine, 400: Problem, 403: Problem, 404: Problem})
-def release(request: HttpRequest, number: ExperimentNumber) -> dict[str, Any]:
+@router.post("/{number}/release", response={200: _LINE, 400: _PROBLEM, 403: _PROBLEM, 404: _PROBLEM})
+def release(request: HttpRequest, number: ExperimentNumber) -> ExperimentLine:
     """Let the design of an experiment run that waits for someone to look at its debug trials."""
     find_own_experiment(request.user, number)
     run_as_writer(release_experiment, number, find_user(request), time.time())
     return describe_experiment(find_experiment(request.user, number))
 
 
-@router.get("/{number}/trials", response={200: TrialPage, 404: Problem})
+@router.get("/{number}/trials", response={200: describe_record(TrialList), 404: _PROBLEM})
 def list_trials(
     request: HttpRequest,
     number: ExperimentNumber,
     state: TrialState | Literal["done"] | None = None,
     after: After = 0,
-) -> dict[str, Any]:
+) -> TrialList:
     """List trials in the order in which they were planned."""
     experiment = find_experiment(request.user, number)
     if state == DONE:
@@ -178,7 +188,7 @@ def list_trials(
         chosen = Q() if state is None else Q(state=state)
     page = _find_trials(experiment, chosen, after)
     more, page = len(page) > MOST_ROWS, page[:MOST_ROWS]
-    return {"trials": _describe_trials(page), "next": page[-1].pk if more else None}
+    return TrialList(_describe_trials(page), page[-1].pk if more else None)
 
 
 def _find_trials(experiment: Experiment, chosen: Q, after: int) -> list[Trial]:
@@ -192,7 +202,7 @@ def _find_trials(experiment: Experiment, chosen: Q, after: int) -> list[Trial]:
     return list(Trial.objects.filter(pk__in=ids).select_related("worker").order_by("pk"))
 
 
-def _describe_trials(trials: list[Trial]) -> list[dict[str, Any]]:
+def _describe_trials(trials: list[Trial]) -> tuple[TrialLine, ...]:
     latest: dict[int, tuple[str, str]] = {}
     attempts = Attempt.objects.filter(trial__in=[trial.pk for trial in trials]).order_by("number")
     for trial_id, outcome, reason in attempts.values_list("trial_id", "outcome", "reason"):
@@ -202,48 +212,48 @@ def _describe_trials(trials: list[Trial]) -> list[dict[str, Any]]:
         plan = decode_planned_trial(bytes(trial.plan))
         outcome, reason = latest.get(trial.pk, ("", ""))
         told.append(
-            {
-                "trial_id": trial.trial_id,
-                "purpose": trial.purpose,
-                "position": trial.position,
-                "worker": trial.worker.name,
-                "package": plan.package,
-                "levels": plan.levels,
-                "state": name_state(trial.purpose, trial.state),
-                "attempts": trial.attempts,
-                "outcome": outcome,
-                "failure": reason,
-            }
+            TrialLine(
+                trial_id=trial.trial_id,
+                purpose=trial.purpose,
+                position=trial.position,
+                worker=trial.worker.name,
+                package=plan.package,
+                levels=dict(plan.levels),
+                state=name_state(trial.purpose, trial.state),
+                attempts=trial.attempts,
+                outcome=outcome,
+                failure=reason,
+            )
         )
-    return told
+    return tuple(told)
 
 
-@router.get("/{number}/events", response={200: EventPage, 404: Problem})
-def list_events(request: HttpRequest, number: ExperimentNumber, after: After = 0) -> dict[str, Any]:
+@router.get("/{number}/events", response={200: describe_record(EventList), 404: _PROBLEM})
+def list_events(request: HttpRequest, number: ExperimentNumber, after: After = 0) -> EventList:
     """List what happened in an experiment, oldest first."""
     experiment = find_experiment(request.user, number)
     return page_events(Event.objects.filter(experiment_id=experiment.pk), after)
 
 
-def page_events(events: QuerySet[Event], after: int) -> dict[str, Any]:
+def page_events(events: QuerySet[Event], after: int) -> EventList:
     """Return a page of events with the names of workers."""
     found = list(events.filter(pk__gt=after).order_by("pk")[: MOST_ROWS + 1])
     more, found = len(found) > MOST_ROWS, found[:MOST_ROWS]
     names = name_workers(found)
-    return {
-        "events": [describe_event(event, names.get(event.worker_id, "")) for event in found],
-        "next": found[-1].pk if more else None,
-    }
+    return EventList(
+        tuple(describe_event(event, names.get(event.worker_id, "")) for event in found),
+        found[-1].pk if more else None,
+    )
 
 
-@router.get("/{number}/answer", response={200: AnswerOut, 404: Problem, 429: Problem})
+@router.get("/{number}/answer", response={200: describe_record(AnswerHead), 404: _PROBLEM, 429: _PROBLEM})
 def answer(request: HttpRequest, number: ExperimentNumber) -> HttpResponse:
     """Answer the question of an experiment by the trials that have ended: `datamill report --json`."""
     found = answer_experiment(find_experiment(request.user, number), find_user(request))
     return HttpResponse(found.json, content_type="application/json; charset=utf-8")
 
 
-@router.get("/{number}/bundle", response={200: None, 404: Problem})
+@router.get("/{number}/bundle", response={200: None, 404: _PROBLEM})
 def bundle(request: HttpRequest, number: ExperimentNumber) -> StreamingHttpResponse:
     """Send the bundle as a tar archive: of an experiment that has not ended, what there is."""
     return send_bundle(request, find_experiment(request.user, number))
@@ -268,15 +278,15 @@ def send_bundle(request: HttpRequest, experiment: Experiment) -> StreamingHttpRe
     return response
 
 
-def describe_experiment(experiment: Experiment) -> dict[str, Any]:
+def describe_experiment(experiment: Experiment) -> ExperimentLine:
     """Return an experiment as a list shows it."""
-    return {
-        "id": experiment.pk,
-        "name": experiment.name,
-        "owner": experiment.owner.username,
-        "public": experiment.public,
-        "state": experiment.state,
-        "state_reason": experiment.state_reason,
-        "submitted_unix_s": experiment.submitted_unix_s,
-        "ended_unix_s": experiment.ended_unix_s,
-    }
+    return ExperimentLine(
+        id=experiment.pk,
+        name=experiment.name,
+        owner=experiment.owner.username,
+        public=experiment.public,
+        state=experiment.state,
+        state_reason=experiment.state_reason,
+        submitted_unix_s=experiment.submitted_unix_s,
+        ended_unix_s=experiment.ended_unix_s,
+    )

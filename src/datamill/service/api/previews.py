@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import msgspec
 from django.contrib.auth.models import User
 
-from datamill.service.api.schemas import Preview
 from datamill.service.submissions.planning import Submission
 from datamill.service.submissions.preview import preview_submission
 
@@ -15,4 +15,4 @@ def encode_preview(submission: Submission, user: User) -> bytes:
     Raises:
         InputError: as `preview_submission` does.
     """
-    return Preview.model_validate(preview_submission(submission, user)).model_dump_json().encode()
+    return msgspec.json.encode(preview_submission(submission, user))

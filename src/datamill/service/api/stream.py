@@ -5,9 +5,10 @@ from __future__ import annotations
 from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Router
 
+from datamill.protocol.api.problems import Problem
 from datamill.service.accounts import find_experiment, find_user
 from datamill.service.api.experiments import ExperimentNumber
-from datamill.service.api.schemas import Problem
+from datamill.service.api.schemas import describe_record
 from datamill.service.watching.changes import parse_cursor
 from datamill.service.watching.places import PLACES
 from datamill.service.watching.viewing import follow
@@ -15,7 +16,7 @@ from datamill.service.watching.viewing import follow
 router = Router(tags=["experiments"])
 
 
-@router.get("/{number}/stream", response={200: None, 404: Problem})
+@router.get("/{number}/stream", response={200: None, 404: describe_record(Problem)})
 def stream(request: HttpRequest, number: ExperimentNumber) -> StreamingHttpResponse:
     """Send `progress`, `output`, `event` and at last `end`; `Last-Event-ID` continues where it broke off."""
     experiment = find_experiment(request.user, number)

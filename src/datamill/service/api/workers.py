@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import Annotated
 
 import msgspec
+from django.contrib.auth.models import User
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
+from msgspec.structs import asdict, replace
 from ninja import Path, Router
 from ninja.errors import AuthenticationError
 
 from datamill.experiment.errors import InputError
+from datamill.protocol.api.problems import Problem
+from datamill.protocol.api.workers import WorkerDetail, WorkerLine
 from datamill.protocol.fleet import CredentialRequest, EnrolmentRequest
 from datamill.service.accounts import find_own_worker, find_user, find_worker_by_name
 from datamill.service.api.credentials import note_unknown_secret
-from datamill.service.api.schemas import Problem, WorkerDetail, WorkerOut
+from datamill.service.api.schemas import describe_record
 from datamill.service.coordinator.joining.enrolment import is_token, refuse_unknown_token
 from datamill.service.coordinator.presence.members import drain_worker, resume_worker
 from datamill.service.files.rights import find_worker_of_key
@@ -30,10 +35,12 @@ router = Router(tags=["workers"])
 MOST_REQUEST_BYTES = 1 << 20
 #: A request for a credential has some 200 bytes.
 MOST_CREDENTIAL_BYTES = 4096
+_PROBLEM = describe_record(Problem)
+_LINE = describe_record(WorkerLine)
 WorkerName = Annotated[str, Path(max_length=64, pattern=r"^[^\x00]*$")]
 
 
-@router.post("/enrol", auth=None, response={200: None, 400: Problem})
+@router.post("/enrol", auth=None, response={200: None, 400: _PROBLEM})
 def enrol(request: HttpRequest) -> HttpResponse:
     """Let a machine join with a token: `EnrolmentRequest` in, `Enrolment` out, as in `protocol/`."""
     if int(request.headers.get("Content-Length") or 0) > MOST_REQUEST_BYTES:
@@ -56,7 +63,7 @@ def enrol(request: HttpRequest) -> HttpResponse:
     return HttpResponse(msgspec.json.encode(enrolment), content_type="application/json")
 
 
-@router.post("/credential", auth=None, response={200: None, 400: Problem, 401: Problem, 403: Problem})
+@router.post("/credential", auth=None, response={200: None, 400: _PROBLEM, 401: _PROBLEM, 403: _PROBLEM})
 def renew(request: HttpRequest) -> HttpResponse:
     """Give a worker a new credential for the broker: `CredentialRequest` in, `Credential` out.
 
@@ -82,65 +89,66 @@ def renew(request: HttpRequest) -> HttpResponse:
     return HttpResponse(msgspec.json.encode(credential), content_type="application/json")
 
 
-@router.get("", response=list[WorkerOut])
-def list_workers(request: HttpRequest, state: WorkerState | None = None) -> list[dict[str, Any]]:  # noqa: ARG001
+@router.get("", response=describe_record(list[WorkerLine]))
+def list_workers(request: HttpRequest, state: WorkerState | None = None) -> list[WorkerLine]:  # noqa: ARG001
     """List the machines of the fleet, those that were removed only when asked for."""
     workers = Worker.objects.select_related("owner").defer("inventory", "policy").order_by("name")
     workers = workers.filter(state=state) if state else workers.exclude(state=WorkerState.REMOVED)
     return [describe_worker(worker) for worker in workers]
 
 
-@router.get("/{name}", response={200: WorkerDetail, 404: Problem})
-def show(request: HttpRequest, name: WorkerName) -> dict[str, Any]:  # noqa: ARG001
+@router.get("/{name}", response={200: describe_record(WorkerDetail), 404: _PROBLEM})
+def show(request: HttpRequest, name: WorkerName) -> HttpResponse:  # noqa: ARG001
     """Tell all about a machine."""
     worker = find_worker_by_name(name)
     attempts: Counter[str] = Counter()
     rows = Attempt.objects.filter(worker=worker).order_by().values_list("trial__purpose", "state")
     for purpose, state, count in rows.annotate(count=Count("pk")):
         attempts[name_state(purpose, state)] += count
-    return {
-        **describe_worker(worker),
-        "attempts": dict(attempts),
-        "inventory": msgspec.json.decode(bytes(worker.inventory)),
-        "policy": msgspec.json.decode(bytes(worker.policy)),
-    }
+    told = WorkerDetail(
+        **asdict(replace(describe_worker(worker), attempts=dict(attempts))),
+        inventory=msgspec.Raw(bytes(worker.inventory)),
+        policy=msgspec.Raw(bytes(worker.policy)),
+    )
+    return HttpResponse(msgspec.json.encode(told), content_type="application/json; charset=utf-8")
 
 
-@router.post("/{name}/drain", response={200: WorkerOut, 400: Problem, 403: Problem, 404: Problem})
-def drain(request: HttpRequest, name: WorkerName) -> dict[str, Any]:
+@router.post("/{name}/drain", response={200: _LINE, 400: _PROBLEM, 403: _PROBLEM, 404: _PROBLEM})
+def drain(request: HttpRequest, name: WorkerName) -> WorkerLine:
     """Give a machine no further trials; those that it had go elsewhere."""
     return _change(request, name, drain_worker)
 
 
-@router.post("/{name}/resume", response={200: WorkerOut, 400: Problem, 403: Problem, 404: Problem})
-def resume(request: HttpRequest, name: WorkerName) -> dict[str, Any]:
+@router.post("/{name}/resume", response={200: _LINE, 400: _PROBLEM, 403: _PROBLEM, 404: _PROBLEM})
+def resume(request: HttpRequest, name: WorkerName) -> WorkerLine:
     """Give a drained machine trials again."""
     return _change(request, name, resume_worker)
 
 
-@router.post("/{name}/remove", response={200: WorkerOut, 400: Problem, 403: Problem, 404: Problem})
-def remove(request: HttpRequest, name: WorkerName) -> dict[str, Any]:
+@router.post("/{name}/remove", response={200: _LINE, 400: _PROBLEM, 403: _PROBLEM, 404: _PROBLEM})
+def remove(request: HttpRequest, name: WorkerName) -> WorkerLine:
     """Let a machine go for good: its credentials are void, its trials stay."""
     dismiss_machine(find_own_worker(request.user, name), find_user(request), time.time())
     return describe_worker(find_worker_by_name(name))
 
 
-def _change(request: HttpRequest, name: str, change: Any) -> dict[str, Any]:
+def _change(request: HttpRequest, name: str, change: Callable[[str, User, float], None]) -> WorkerLine:
     find_own_worker(request.user, name)
     run_as_writer(change, name, find_user(request), time.time())
     return describe_worker(find_worker_by_name(name))
 
 
-def describe_worker(worker: Worker) -> dict[str, Any]:
+def describe_worker(worker: Worker) -> WorkerLine:
     """Return a machine as a list shows it."""
-    return {
-        "name": worker.name,
-        "worker_id": worker.worker_id,
-        "owner": worker.owner.username,
-        "state": worker.state,
-        "state_reason": worker.state_reason,
-        "hardware": worker.hardware,
-        "clock_offset_s": worker.clock_offset_s,
-        "joined_unix_s": worker.joined_unix_s,
-        "heard_unix_s": worker.heard_unix_s,
-    }
+    return WorkerLine(
+        name=worker.name,
+        worker_id=worker.worker_id,
+        owner=worker.owner.username,
+        state=worker.state,
+        state_reason=worker.state_reason,
+        hardware=worker.hardware,
+        clock_offset_s=worker.clock_offset_s,
+        joined_unix_s=worker.joined_unix_s,
+        heard_unix_s=worker.heard_unix_s,
+        attempts={},
+    )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import Any
 
+import msgspec
+import nats.errors
 from nats.aio.client import Client
 
 #: Connections of one key that are too many. A worker needs one; the broker knows of others for some minutes
@@ -19,6 +20,26 @@ _MOST_PAGES = 400
 _QUESTION = "$SYS.REQ.ACCOUNT.PING.CONNZ"
 
 
+class _Connection(msgspec.Struct, frozen=True):
+    """Who holds a connection: a user of the account, or a key."""
+
+    authorized_user: str = ""
+    nkey: str = ""
+
+
+class _Connections(msgspec.Struct, frozen=True):
+    """Some of all connections."""
+
+    total: int = 0
+    connections: tuple[_Connection, ...] | None = ()
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    """The broker's answer; it has none while it starts."""
+
+    data: _Connections | None = None
+
+
 async def find_crowds(client: Client, timeout_s: float) -> dict[str, int]:
     """Return the public keys that hold more than `MOST_CONNECTIONS` connections, with how many.
 
@@ -30,21 +51,23 @@ async def find_crowds(client: Client, timeout_s: float) -> dict[str, int]:
         nats.errors.Error, TimeoutError: when the broker does not answer.
     """
     told = await _ask(client, 0, 1, timeout_s)
-    total = int(told.get("total") or 0)
-    if total <= _FEW:
+    if told.total <= _FEW:
         return {}
     counts: Counter[str] = Counter()
-    for page in range(min(_MOST_PAGES, -(-total // _PAGE))):
+    for page in range(min(_MOST_PAGES, -(-told.total // _PAGE))):
         told = await _ask(client, page * _PAGE, _PAGE, timeout_s)
-        found = told.get("connections") or []
-        counts.update(str(item.get("authorized_user") or item.get("nkey") or "") for item in found)
+        found = told.connections or ()
+        counts.update(item.authorized_user or item.nkey for item in found)
         if len(found) < _PAGE:
             break
     return {key: count for key, count in counts.items() if key and count > MOST_CONNECTIONS}
 
 
-async def _ask(client: Client, offset: int, limit: int, timeout_s: float) -> dict[str, Any]:
+async def _ask(client: Client, offset: int, limit: int, timeout_s: float) -> _Connections:
     question = json.dumps({"auth": True, "offset": offset, "limit": limit}).encode()
     answer = await client.request(_QUESTION, question, timeout=timeout_s)
-    told = json.loads(answer.data) if answer.data else {}
-    return dict(told.get("data") or {})
+    try:
+        told = msgspec.json.decode(answer.data or b"{}", type=_Answer)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise nats.errors.Error(f"its list of connections cannot be read: {error}") from None
+    return told.data or _Connections()

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import Any
+from collections.abc import Mapping
 
+import msgspec
+import nats.errors
 from nats.aio.client import Client
 
 log = logging.getLogger("datamill.broker")
@@ -21,6 +23,20 @@ SUBJECTS = ("jobs.>", "results.>", "status.>")
 FORMER_STREAMS = {"JOBS": ["jobs.>"], "RESULTS": ["results.>"]}
 #: Name of an account's API where JetStream is off for it: nothing answers then.
 _API = "$JS.API"
+
+
+class _StreamConfig(msgspec.Struct, frozen=True):
+    """What a stream keeps."""
+
+    subjects: list[str] | None = None
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    """What JetStream answers to the questions that are asked here, each with fields of its own."""
+
+    streams: list[str] | None = None
+    config: _StreamConfig | None = None
+    success: bool = False
 
 
 async def find_streams(client: Client, timeout_s: float) -> list[str]:
@@ -36,19 +52,22 @@ async def find_streams(client: Client, timeout_s: float) -> list[str]:
     found: set[str] = set()
     for subject in SUBJECTS:
         answer = await _ask(client, "STREAM.NAMES", {"subject": subject}, timeout_s)
-        found.update(answer.get("streams") or ())
+        found.update(answer.streams or ())
     for name in sorted(found & FORMER_STREAMS.keys()):
         info = await _ask(client, f"STREAM.INFO.{name}", {}, timeout_s)
-        if info.get("config", {}).get("subjects") == FORMER_STREAMS[name]:
+        if info.config is not None and info.config.subjects == FORMER_STREAMS[name]:
             answer = await _ask(client, f"STREAM.DELETE.{name}", {}, timeout_s)
-            if answer.get("success"):
+            if answer.success:
                 log.info("the stream %s of an earlier version was deleted", name)
                 found.discard(name)
     return sorted(found)
 
 
-async def _ask(client: Client, verb: str, request: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+async def _ask(client: Client, verb: str, request: Mapping[str, str], timeout_s: float) -> _Answer:
     """Ask JetStream; an empty answer where it is off."""
     payload = json.dumps(request).encode() if request else b""
     answer = await client.request(f"{_API}.{verb}", payload, timeout=timeout_s)
-    return dict(json.loads(answer.data)) if answer.data else {}
+    try:
+        return msgspec.json.decode(answer.data or b"{}", type=_Answer)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise nats.errors.Error(f"what it says of its streams cannot be read: {error}") from None

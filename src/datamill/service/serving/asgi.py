@@ -9,9 +9,10 @@ import msgspec
 from django.core.asgi import get_asgi_application
 from starlette.datastructures import Headers
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from datamill.service.bounded_work.departures import WatchedClients
-from datamill.service.files.transfer import FileStore, Receive, Scope, Send
+from datamill.service.files.transfer import FileStore
 from datamill.service.front_door.framing import find_refusal
 from datamill.service.front_door.static_files import StaticFiles
 from datamill.service.front_door.visitors.bounds import DoorBounds

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http.cookies import CookieError, SimpleCookie
 from importlib import import_module
-from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.contrib.auth import get_user
 from django.db import close_old_connections
 from django.http import HttpRequest
+from msgspec.structs import asdict
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from datamill.experiment.quantities import format_size
+from datamill.protocol.api.problems import Problem
 from datamill.service.accounts import find_user_of_key
 from datamill.service.front_door.visitors.visitors import mark_member
-
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 #: Of members' requests but packages that come through the browser; of everybody's; of a machine that joins.
 MOST_BODY_BYTES = 4 << 20
@@ -62,7 +59,7 @@ class LimitedBodies:
     few of each at a time, and small ones from everybody.
     """
 
-    def __init__(self, application: Application) -> None:
+    def __init__(self, application: ASGIApp) -> None:
         self._application = application
         self._under_way: Counter[str] = Counter()
 
@@ -77,7 +74,7 @@ class LimitedBodies:
             with self._count(sender):
                 await self._application(scope, _LimitedReceive(receive, most), send)
         except _BodyRefusedError as problem:
-            body = {"message": str(problem), "where": str(scope["path"]), "remedy": problem.remedy}
+            body = asdict(Problem(str(problem), str(scope["path"]), problem.remedy))
             # What is still to come is not read.
             answer = JSONResponse(body, problem.status, problem.headers)
             await answer(scope, receive, send)
@@ -112,7 +109,7 @@ class _LimitedReceive:
         self._left = self._most = most
         self._ended = False
 
-    async def __call__(self) -> MutableMapping[str, Any]:
+    async def __call__(self) -> Message:
         """Return the next message."""
         if self._ended:
             return await self._receive()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from datamill.design.fleet.fleet_records import Candidate, FleetPlan
 from datamill.experiment.errors import InputError
-from datamill.experiment.records import Experiment, Limits
+from datamill.experiment.experiment import Experiment, Limits
 from datamill.packing.packages import PackageFacts, inspect_package
 from datamill.packing.user_factors import UserFactor, read_user_factor
 from datamill.service.bounded_work.child import Budget

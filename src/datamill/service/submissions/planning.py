@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -15,11 +15,12 @@ from datamill.conduct.needed_metrics import check_metrics_can_come
 from datamill.design.fleet.fleet_records import Candidate, FleetPlan, Ineligible
 from datamill.design.fleet.reboots import settle_reboots, varies_reboots
 from datamill.experiment.errors import InputError
+from datamill.experiment.experiment import Experiment
 from datamill.experiment.factors.offers import withdraw_build_policy
 from datamill.experiment.file.parse import parse_experiment
-from datamill.experiment.phrases import list_first
+from datamill.experiment.messages.phrases import list_first
 from datamill.experiment.quantities import format_size
-from datamill.experiment.records import DebugPolicy, Experiment, RebootPolicy
+from datamill.protocol.api.submissions import SubmissionOptions, SubmittedFile
 from datamill.results.tables.factor_names import check_factor_names
 from datamill.service.bounded_work.calls import BudgetError, call_bounded
 from datamill.service.bounded_work.child import Budget
@@ -44,40 +45,10 @@ from datamill.service.submissions.stored_trials import StoredTrials, name_trials
 from datamill.service.submissions.trial_estimates import estimate_trial_times, list_busy_times, mean_time
 
 T = TypeVar("T")
-FileKind = Literal["package", "load", "factor"]
 #: Largest archive that is taken, whatever `[limits]` says.
 MOST_PACKAGE_BYTES: int = settings.LARGEST_FILE_BYTES
 #: Most trials of an experiment: beyond it a typing error is more likely than a plan.
 MOST_TRIALS = 2_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class SubmittedFile:
-    """A package, load or factor that an experiment brings: an archive by its SHA-256, and what is in it."""
-
-    name: str
-    kind: FileKind
-    sha256: str
-    bytes: int
-    files: int = 0
-    has_setup: bool = False
-    has_collect: bool = True
-    summary: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class SubmissionOptions:
-    """What was typed beside the file, in place of what `[fleet]` says; None leaves that as it is.
-
-    With `once` it is not entered where the same was submitted just now or is still under way.
-    """
-
-    reboot: RebootPolicy | None = None
-    debug: DebugPolicy | None = None
-    redundancy: int | None = None
-    public: bool | None = None
-    hold: bool = False
-    once: bool = False
 
 
 @dataclass(frozen=True, slots=True)

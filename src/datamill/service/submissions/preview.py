@@ -5,21 +5,28 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any
 
 import msgspec
 from django.contrib.auth.models import User
+from msgspec.structs import replace
 
 from datamill.conduct.needed_metrics import list_near_names, list_unchecked_metrics
+from datamill.design.design import DesignFactor
 from datamill.design.fleet.fleet_records import Candidate, FleetPlan, find_level
 from datamill.design.machines import MACHINE_FACTOR
 from datamill.design.nuisance import phrase_treatment
-from datamill.design.records import DesignFactor
-from datamill.experiment.records import Experiment
+from datamill.experiment.experiment import Experiment
+from datamill.protocol.api.plans import (
+    CoveredLevels,
+    ExcludedWorker,
+    PlannedFactor,
+    PlannedWorker,
+    SubmissionPlan,
+)
 from datamill.service.submissions.planning import PlannedSubmission, Submission, make_plan
 
 
-def preview_submission(submission: Submission, user: User) -> dict[str, Any]:
+def preview_submission(submission: Submission, user: User) -> SubmissionPlan:
     """Return the preview of a submission, planned here and now.
 
     Raises:
@@ -28,41 +35,45 @@ def preview_submission(submission: Submission, user: User) -> dict[str, Any]:
     return describe_plan(make_plan(submission, user))
 
 
-def describe_plan(planned: PlannedSubmission) -> dict[str, Any]:
+def describe_plan(planned: PlannedSubmission) -> SubmissionPlan:
     """Return the preview of a plan: who takes part and why, how large it is, until when.
 
     Its `digest` is the same as long as what a user confirms is the same, however long the fleet is busy.
     """
     plan, experiment = planned.plan, planned.experiment
     size, why = plan.size, explain_choices(plan)
-    confirmed = {
-        "name": experiment.name,
-        "spares": [item.name for item in plan.spares],
-        "coverage": {
-            name: {"chosen": list(chosen), "of": list(levels)}
+    shown = SubmissionPlan(
+        name=experiment.name,
+        workers=tuple(PlannedWorker(item.name, why[item.worker_id]) for item in plan.chosen),
+        spares=tuple(item.name for item in plan.spares),
+        ineligible=tuple(ExcludedWorker(item.name, item.reason) for item in plan.ineligible),
+        coverage={
+            name: CoveredLevels(tuple(chosen), tuple(levels))
             for name, (chosen, levels) in plan.coverage.items()
         },
-        "factors": [
-            {"name": item.name, "levels": list(item.levels), "treatment": explain_treatment(experiment, item)}
+        factors=tuple(
+            PlannedFactor(item.name, tuple(item.levels), explain_treatment(experiment, item))
             for item in plan.design.factors
-        ],
-        "points": size.points,
-        "replicates": size.replicates,
-        "trials": size.trials,
-        "debug_trials": count_debug_trials(planned),
-        "reboot": experiment.fleet.reboot,
-        "debug": experiment.fleet.debug,
-    }
+        ),
+        points=size.points,
+        replicates=size.replicates,
+        trials=size.trials,
+        debug_trials=count_debug_trials(planned),
+        reboot=experiment.fleet.reboot,
+        debug=experiment.fleet.debug,
+        finish_s=plan.finish_s,
+        warnings=(*plan.warnings, *list_metric_doubts(experiment)),
+        missing_files=tuple(planned.missing),
+        digest="",
+    )
     machines = [item.worker_id for item in (*plan.chosen, *plan.spares)]
-    return {
-        **confirmed,
-        "workers": [{"name": item.name, "why": why[item.worker_id]} for item in plan.chosen],
-        "ineligible": [{"name": item.name, "reason": item.reason} for item in plan.ineligible],
-        "finish_s": plan.finish_s,
-        "warnings": [*plan.warnings, *list_metric_doubts(experiment)],
-        "missing_files": list(planned.missing),
-        "digest": sha256(msgspec.json.encode([confirmed, machines])).hexdigest(),
-    }
+    return replace(shown, digest=_digest_confirmed(shown, machines))
+
+
+def _digest_confirmed(shown: SubmissionPlan, machines: list[str]) -> str:
+    """Return the SHA-256 of what a user confirms: who takes part, not why; the trials, not until when."""
+    confirmed = replace(shown, workers=(), ineligible=(), finish_s=None, warnings=(), missing_files=())
+    return sha256(msgspec.json.encode([confirmed, machines])).hexdigest()
 
 
 def list_metric_doubts(experiment: Experiment) -> list[str]:
@@ -77,7 +88,7 @@ def find_changes(confirmed: str, planned: PlannedSubmission) -> str:
 
     Without a digest nothing was confirmed, and nothing can have changed.
     """
-    if not confirmed or describe_plan(planned)["digest"] == confirmed:
+    if not confirmed or describe_plan(planned).digest == confirmed:
         return ""
     return "the plan has changed since it was shown"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from datamill.design.records import PlannedTrial
+from datamill.design.design import PlannedTrial
 
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(PlannedTrial)

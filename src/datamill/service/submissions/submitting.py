@@ -10,6 +10,7 @@ from datamill import __version__
 from datamill.conduct.needed_metrics import check_metrics_can_come
 from datamill.experiment.errors import InputError
 from datamill.packing.user_factors import UserFactor
+from datamill.protocol.api.submissions import SubmittedFile
 from datamill.results.bundles.bundle_head import BUNDLE_FORMAT, BundleFactor, BundleHead, BundlePackage
 from datamill.service.bounded_work.calls import call_bounded
 from datamill.service.bounded_work.departures import find_departure
@@ -23,7 +24,7 @@ from datamill.service.coordinator.experiments.submission import (
 from datamill.service.files.store import name_stored_file
 from datamill.service.serving.storage.writer import run_as_writer
 from datamill.service.submissions.planned_apart import INSPECTION, inspect_archive
-from datamill.service.submissions.planning import PlannedSubmission, Submission, SubmittedFile
+from datamill.service.submissions.planning import PlannedSubmission, Submission
 from datamill.service.submissions.quotas import check_room
 
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 import msgspec
 from django.db.models import Max, Sum
 
-from datamill.experiment.records import Experiment as Question
+from datamill.experiment.experiment import Experiment as Question
 from datamill.results.bundles.bundle_head import BundleHead
 from datamill.service.models import (
     ENDED_TRIALS,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 from django.db.models import Max
 
+from datamill.protocol.api.events import News, OutputNews
 from datamill.service.models import Event, OutputPiece, Trial, TrialPurpose, Worker
 from datamill.service.progress import describe_event
 
@@ -115,27 +115,29 @@ def read_page(
     return Page(begin, cursor, b"".join(whole), b"".join(brief), full)
 
 
-def write_event(kind: str, cursor: Cursor, told: Mapping[str, Any]) -> bytes:
+def write_event(kind: str, cursor: Cursor, told: News) -> bytes:
     """Return a server-sent event; JSON has no line breaks in it."""
     return f"id: {cursor.to_text()}\n".encode() + write_body(kind, told)
 
 
-def write_body(kind: str, told: Mapping[str, Any]) -> bytes:
+def write_body(kind: str, told: News) -> bytes:
     """Return a server-sent event without its identity."""
     return b"event: " + kind.encode() + b"\ndata: " + msgspec.json.encode(told) + b"\n\n"
 
 
 def _read_output(
     debug_trials: Sequence[int], begin: Cursor, latest: Cursor | None
-) -> list[tuple[int, dict[str, Any]]]:
+) -> list[tuple[int, OutputNews]]:
     if not debug_trials:
         return []
     pieces = OutputPiece.objects.filter(attempt__trial__in=debug_trials, pk__gt=begin.output)
     if latest is not None:
         pieces = pieces.filter(pk__lte=latest.output)
     rows = pieces.order_by("pk").values_list(*_OUTPUT_FIELDS)[:_MOST_AT_ONCE]
-    keys = ("attempt", "worker", "trial", "number", "phase", "text")
-    return [(pk, dict(zip(keys, rest, strict=True))) for pk, *rest in rows]
+    return [
+        (pk, OutputNews(attempt, worker, trial, number, phase, text))
+        for pk, attempt, worker, trial, number, phase, text in rows
+    ]
 
 
 def _add_names(worker_ids: set[str], names: dict[str, str]) -> None:

@@ -12,9 +12,12 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
+import msgspec
+
+from datamill.protocol.api.events import EndNews, ProgressNews
 from datamill.service.models import ENDED_EXPERIMENTS, Experiment
 from datamill.service.progress import count_progress
 from datamill.service.watching.changes import (
@@ -72,17 +75,19 @@ class ExperimentReader:
         else:
             page = read_page(self.experiment_id, debug_trials, cursor, self._names)
             latest = page.end
-        told = asdict(count_progress(experiment, time.time()))
-        state = {"state": experiment.state, "reason": experiment.state_reason}
-        counts = {key: value for key, value in told.items() if key != "finish_s"}
+        found = count_progress(experiment, time.time())
+        state, reason = experiment.state, experiment.state_reason
+        progress = ProgressNews(
+            state, reason, found.trials, found.debug_trials, found.workers, found.finish_s
+        )
         # What ended it may have come in more pieces than are told at once.
         over = experiment.state in ENDED_EXPERIMENTS and (page is None or page.begin == page.end)
         return Look(
             latest,
             page,
-            write_body("progress", {**state, **told}),
-            (state, counts),
-            write_body("end", state) if over else b"",
+            write_body("progress", progress),
+            msgspec.structs.replace(progress, finish_s=None),
+            write_body("end", EndNews(state, reason)) if over else b"",
             time.monotonic() - began_s,
         )
 

@@ -1,0 +1,54 @@
+"""What a bundle of the fleet says of itself: `fleet.json`, and `complete.json` at its end."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class FleetMember(msgspec.Struct, frozen=True):
+    """A machine that took part; `inventory` is what its worker sent, in that worker's protocol."""
+
+    name: str
+    worker_id: str
+    owner: str
+    hardware: dict[str, str]
+    inventory: msgspec.Raw
+
+
+class FleetSummary(msgspec.Struct, frozen=True):
+    """`fleet.json`: who took part in an experiment, and how far it was when its bundle was made.
+
+    `coverage` has the levels that took part in each dimension of hardware, `stopped` the reason for each
+    package that was stopped.
+    """
+
+    experiment: int
+    name: str
+    owner: str
+    state: str
+    state_reason: str
+    reboot: str
+    submitted_unix_s: float
+    ended_unix_s: float | None
+    exported_unix_s: float
+    planned: int
+    counted: int
+    debug_planned: int
+    debug_completed: int
+    stopped: dict[str, str]
+    coverage: dict[str, tuple[str, ...]]
+    workers: tuple[FleetMember, ...]
+    spares: tuple[str, ...]
+
+
+class BundleEnd(msgspec.Struct, frozen=True):
+    """`complete.json`, the last member of the archive: how many files came before it, and what counts.
+
+    `standing_sha256` is the digest of the attempts that count, one line each; `left_out` are artifacts that
+    the coordinator no longer has.
+    """
+
+    files: int
+    counted: int
+    standing_sha256: str
+    left_out: tuple[str, ...]

@@ -1,0 +1,89 @@
+"""Experiments of the fleet, how far they are, and their trials."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class ExperimentLine(msgspec.Struct, frozen=True):
+    """An experiment in a list."""
+
+    id: int
+    name: str
+    owner: str
+    public: bool
+    state: str
+    state_reason: str
+    submitted_unix_s: float
+    ended_unix_s: float | None
+
+
+class StoppedTrials(msgspec.Struct, frozen=True):
+    """A package whose first trials failed alike: its other trials are cancelled."""
+
+    package: str
+    sha256: str
+    reason: str
+    stopped_unix_s: float
+
+
+class ExperimentStatus(msgspec.Struct, frozen=True):
+    """An experiment; `trials` counts those of its design by state, `workers` the same for each worker.
+
+    `stopped` are the packages that get no more leases in it, since their first trials failed alike.
+    """
+
+    id: int
+    name: str
+    owner: str
+    public: bool
+    state: str
+    state_reason: str
+    reboot: str
+    submitted_unix_s: float
+    ended_unix_s: float | None
+    trials: dict[str, int]
+    debug_trials: dict[str, int]
+    workers: dict[str, dict[str, int]]
+    finish_s: float | None
+    stopped: tuple[StoppedTrials, ...]
+
+
+class AnswerHead(msgspec.Struct, frozen=True):
+    """What an experiment says; the first sentence of `answer` answers its question.
+
+    Besides these keys it has all others of `datamill report --json`: responses with their figures, drift,
+    uncertainty, quantiles, screening.
+    """
+
+    experiment: str
+    question: str
+    answer: tuple[str, ...]
+    mattered: tuple[str, ...]
+    n: int
+    confidence: float
+    method: str
+    warnings: tuple[str, ...]
+    missing: tuple[str, ...]
+
+
+class TrialLine(msgspec.Struct, frozen=True):
+    """A trial; `failure` says why its latest attempt did not count; debug trials and builds end `done`."""
+
+    trial_id: str
+    purpose: str
+    position: int
+    worker: str
+    package: str
+    levels: dict[str, str]
+    state: str
+    attempts: int
+    outcome: str
+    failure: str
+
+
+class TrialList(msgspec.Struct, frozen=True):
+    """Some trials in their order; ask for the rest with `after=next`."""
+
+    trials: tuple[TrialLine, ...]
+    next: int | None
