@@ -2,6 +2,9 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SHELLFLAGS := -eu -c
+# Modules are compiled once, also where images of machines say that Python must not keep what it compiled:
+# each command of a test would compile anew what changed, each process of pytest all tests.
+export PYTHONDONTWRITEBYTECODE :=
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 
 VENV := .venv
@@ -29,7 +32,7 @@ PREPARE_OPTIONS = $(if $(FULL),--full) $(if $(XZ),--xz '$(XZ)') $(if $(BZIP2),--
 # Python without the ending.
 SCRIPTS := studies/xz-vs-bzip2/prepare studies/memory-layout/experiment-3-guests $(wildcard studies/*/summarize)
 
-.PHONY: help setup demo test check hostile nightly lint bench simulate clean
+.PHONY: help setup demo test check hostile nightly lint bench simulate glossary clean
 
 help: ## list the targets
 	@echo 'make setup   everything that the other targets need: .venv/bin/datamill and .venv/bin/datamill-worker'
@@ -44,6 +47,7 @@ help: ## list the targets
 	@echo 'make bench   side-by-side comparisons with other harnesses; Markdown tables'
 	@echo 'make simulate   fleets in virtual time, with faults: docs/simulation.md'
 	@echo '             SEEDS=10000                               as at night'
+	@echo 'make glossary   write docs/glossary.md from the words that pages explain'
 	@echo 'make clean   remove what is built; keeps build/, where bundles are'
 
 setup: $(VENV)/.project $(WORKER)
@@ -134,6 +138,9 @@ bench: setup
 	$(BIN)/python benches/request_budgets.py
 	$(BIN)/python benches/fleet_worker.py
 	$(BIN)/python benches/worker_choice.py
+
+glossary: setup
+	$(BIN)/python -m datamill.report.words.glossary > docs/glossary.md
 
 simulate: setup
 	PYTHONPATH=tests $(BIN)/python -m simulation --seeds 0..$(or $(SEEDS),200) --jobs $(or $(JOBS),2)

@@ -177,8 +177,9 @@ def submit(
     public: bool = False,
 ) -> int:
     """Submit an experiment as a user does; returns its number."""
+    from datamill.protocol.api.submissions import SubmittedFile
     from datamill.service.models import StoredFile
-    from datamill.service.submissions.planning import Submission, SubmittedFile, plan_submission
+    from datamill.service.submissions.planning import Submission, plan_submission
     from datamill.service.submissions.submitting import submit_experiment
 
     tables = "".join(

@@ -10,11 +10,11 @@ def test_progress_and_output_appear_while_the_page_is_open(visit: Any, pages: An
     page = visit.page
     page.get_by_role("link", name="xz-vs-bzip2").click()
     page.get_by_text("live", exact=True).wait_for()
-    before = int(page.locator(".counts li", has_text="done").locator("b").first.inner_text())
+    before = int(page.locator(".counts li", has_text="counted").locator("b").first.inner_text())
     # A page that was reloaded would have lost this.
     page.evaluate("window.stays = true")
     pages.obey("count 3")
-    page.locator(".counts li", has_text="done").get_by_text(str(before + 3), exact=True).wait_for()
+    page.locator(".counts li", has_text="counted").get_by_text(str(before + 3), exact=True).wait_for()
     assert page.evaluate("window.stays") is True
 
     visit.open("/experiments")

@@ -12,8 +12,8 @@ from datamill import __version__
 from datamill.cli.signals import end_politely, finish_quietly
 from datamill.cli.verbs import VerbGroup
 from datamill.execution.worker import WorkerError
-from datamill.experiment.arguments import speak_command_line, speaking
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import speak_command_line, speaking
 
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
@@ -25,6 +25,7 @@ _VERBS = {
     "packages": "List the packages that come with datamill.",
     "check": "Validate an experiment and show its design.",
     "run": "Run an experiment; ends with the answer and a report.",
+    "explain": "Say what a word means in answers and warnings.",
     "factors": "List what can be varied on this machine.",
     "report": "Rebuild the report of a bundle.",
     "analyze": "Analyse a table of measurements.",

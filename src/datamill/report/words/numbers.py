@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from datamill.analysis.records import Interval
+from datamill.analysis.interval import Interval
+from datamill.experiment.messages.phrases import spell_p
 from datamill.experiment.units import spell_unit
 
 #: Narrow no-break space between groups of three digits.
@@ -159,13 +160,9 @@ def name_quantile(quantile: float) -> str:
     return "median" if quantile == 0.5 else f"{quantile:g} quantile"
 
 
-def format_p(p: float | None) -> str:
-    """A p-value as far into the tail as a double reaches: `0.0859`, `1.3e-187`, `< 1e-300`."""
-    if p is None:
-        return "no test"
-    if p < 1e-300:
-        return "< 1e-300"
-    return f"{p:.2g}" if p < 1e-4 else f"{p:.3g}" if p < 0.1 else f"{p:.2f}"
+def format_p(p: float | None, missing: str = "no test") -> str:
+    """A p-value as `spell_p` writes it; `missing` where nothing was tested."""
+    return missing if p is None else spell_p(p)
 
 
 def format_mean_count(number: float, otherwise: str) -> str:

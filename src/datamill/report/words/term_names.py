@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from datamill.analysis.linear.linear_model import LinearModel
 from datamill.analysis.model_data.coding import Term
-from datamill.analysis.quantile.records import QuantileModel
-from datamill.analysis.records import LinearModel
+from datamill.analysis.quantile.quantile_model import QuantileModel
 
 _SIGN = " × "
 #: A colon between two names of factors, which hold none themselves.

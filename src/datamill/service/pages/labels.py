@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from datamill.experiment.arguments import Argument, speak_command_line, speak_python
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import Argument, speak_command_line, speak_python
 
 #: Labels of the fields whose arguments messages name. Others of the same name mean something else:
 #: `order` and `formula` of an analysis are no fields of a new experiment.

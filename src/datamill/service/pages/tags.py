@@ -11,8 +11,10 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from datamill.experiment.quantities import format_duration, format_size
+from datamill.report.words.glossary import Word, read_words
+from datamill.service.models import Trial, TrialPurpose, TrialState
 from datamill.service.pages.experiments.trial_counts import STATE_KINDS, TRIAL_WORDS
-from datamill.service.pages.words import MEANINGS
+from datamill.service.progress import DONE
 
 register = template.Library()
 
@@ -81,7 +83,7 @@ def short_digest(sha256: str) -> str:
 @register.simple_tag
 def gloss(key: str, text: str = "") -> SafeString:
     """A word with a link to its explanation, which also appears when the pointer rests on it."""
-    word = MEANINGS[key]
+    word = _find_word(key)
     return format_html(
         '<a class="gloss" href="{}#{}" title="{}">{}</a>',
         reverse("words"),
@@ -94,7 +96,11 @@ def gloss(key: str, text: str = "") -> SafeString:
 @register.simple_tag
 def meaning(key: str) -> str:
     """The explanation of a word in one line."""
-    return MEANINGS[key].short
+    return _find_word(key).short
+
+
+def _find_word(key: str) -> Word:
+    return next(word for word in read_words() if word.offered and word.key == key)
 
 
 @register.filter
@@ -104,6 +110,8 @@ def looks(state: str) -> str:
 
 
 @register.filter
-def trial_word(state: str) -> str:
-    """What pages call a trial's state."""
-    return TRIAL_WORDS.get(state, state)
+def trial_word(trial: Trial) -> str:
+    """What pages call a trial's state: what debugs or builds is done, and does not count."""
+    if trial.state == TrialState.COUNTED and trial.purpose != TrialPurpose.DESIGN:
+        return DONE
+    return TRIAL_WORDS.get(trial.state, trial.state)

@@ -1,5 +1,8 @@
 """What pages and their sentences say: what is trusted, what was not shown, and what words mean."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
@@ -7,7 +10,7 @@ import pytest
 import datamill
 from datamill.report.page.frame import keep_whole
 from datamill.report.quantiles.figures import draw_effects_by_quantile
-from datamill.report.words.explained import WORDS, choose_words
+from datamill.report.words.glossary import choose_words, format_glossary, read_words
 from datamill.verbs.anova import Anova
 
 CELLS = 4
@@ -140,7 +143,25 @@ def test_a_word_with_a_hyphen_stays_whole_and_escaped() -> None:
 )
 def test_a_page_explains_the_words_that_it_uses_and_no_others(text: str, key: str) -> None:
     assert [word.key for word in choose_words([text])] == [key]
-    assert len({word.key for word in WORDS}) == len(WORDS)
+
+
+def test_each_word_has_one_meaning_one_sentence_long_and_its_place_on_a_page() -> None:
+    words = read_words()
+    assert len({word.key for word in words}) == len({word.title for word in words}) == len(words)
+    assert not [word.key for word in words if not word.short.endswith(".") or ". " in word.short]
+
+
+def test_the_code_that_the_glossary_names_is_there() -> None:
+    root = Path(__file__).parents[4]
+    named = {path for word in read_words() for path in re.findall(r"`([\w/.]+/[\w.]*)`", word.code)}
+    assert len(named) > 40
+    places = (root, root / "src/datamill")
+    assert not [path for path in sorted(named) if not any((place / path).exists() for place in places)]
+
+
+def test_the_glossary_of_the_documentation_is_the_one_that_pages_explain() -> None:
+    written = (Path(__file__).parents[4] / "docs" / "glossary.md").read_text(encoding="utf-8")
+    assert written == format_glossary(), "run: make glossary"
 
 
 @pytest.mark.parametrize("verb", ["anova", "quantiles", "tests", "variability", "summary"])

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import datamill
-from datamill.analysis.records import CheckResult
+from datamill.analysis.assumptions.assumption_checks import CheckResult
 from datamill.experiment.errors import InputError
 from datamill.report.anova.diagnosis import diagnose_model
 

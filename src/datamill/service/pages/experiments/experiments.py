@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
@@ -30,6 +31,7 @@ from datamill.service.coordinator.experiments.experiments import cancel_experime
 from datamill.service.coordinator.leasing.standings import list_stopped
 from datamill.service.models import (
     ENDED_EXPERIMENTS,
+    Attempt,
     Event,
     Experiment,
     ExperimentState,
@@ -40,7 +42,7 @@ from datamill.service.models import (
 from datamill.service.pages.access import member_page, refuse, show_page
 from datamill.service.pages.experiments.events import tell_events
 from datamill.service.pages.experiments.trial_counts import TRIAL_WORDS, TrialCounts, count_trials
-from datamill.service.pages.experiments.trial_facts import list_output, show_trial
+from datamill.service.pages.experiments.trial_facts import ShownPiece, ShownTrial, list_output, show_trial
 from datamill.service.pages.experiments.trial_table import list_trials, parse_place
 from datamill.service.progress import count_progress
 from datamill.service.serving.storage.writer import run_as_writer
@@ -50,6 +52,15 @@ from datamill.service.watching.places import FullError
 _EXPERIMENTS_A_PAGE = 20
 _FEW_EVENTS = 15
 _MOST_EVENTS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class ShownDebugTrial:
+    """A debug trial with its latest attempt, and what that printed."""
+
+    trial: ShownTrial
+    attempt: Attempt | None
+    output: list[ShownPiece]
 
 
 @require_GET
@@ -91,7 +102,7 @@ def show_experiment(request: HttpRequest, experiment_id: int) -> HttpResponse:
     cursor = find_latest(experiment.pk, find_debug_trials(experiment.pk))
     context = _describe(request, experiment) | _list_trials(request, experiment)
     context |= {
-        "question": _read_question(experiment),
+        "question": _read_stored_experiment(experiment),
         "debug_trials": _list_debug_trials(experiment, cursor.output),
         "cursor": cursor.to_text(),
     }
@@ -107,8 +118,8 @@ def show_progress(request: HttpRequest, experiment_id: int) -> HttpResponse:
         "debug_trials": _list_debug_trials(experiment, 0),
         "again": True,
     }
-    done = "yes" if context["counts"].done else "no"
-    context["changed"] = (request.GET.get("state"), request.GET.get("done")) != (experiment.state, done)
+    counted = "yes" if context["counts"].counted else "no"
+    context["changed"] = (request.GET.get("state"), request.GET.get("counted")) != (experiment.state, counted)
     return show_page(request, "parts/progress.html", context)
 
 
@@ -240,23 +251,23 @@ def _list_trials(request: HttpRequest, experiment: Experiment) -> dict[str, Any]
     }
 
 
-def _list_debug_trials(experiment: Experiment, latest_output: int) -> list[dict[str, Any]]:
+def _list_debug_trials(experiment: Experiment, latest_output: int) -> list[ShownDebugTrial]:
     """Return the debug trials with what they printed up to a piece."""
     listed = []
     trials = Trial.objects.filter(pk__in=find_debug_trials(experiment.pk))
     for trial in trials.select_related("worker").order_by("id"):
         attempt = trial.attempt_set.order_by("-number").first()
         listed.append(
-            {
-                "trial": show_trial(trial),
-                "attempt": attempt,
-                "output": list_output(attempt, latest_output) if attempt and latest_output else [],
-            }
+            ShownDebugTrial(
+                show_trial(trial),
+                attempt,
+                list_output(attempt, latest_output) if attempt and latest_output else [],
+            )
         )
     return listed
 
 
-def _read_question(experiment: Experiment) -> str:
+def _read_stored_experiment(experiment: Experiment) -> str:
     try:
         return parse_experiment(experiment.text, name="experiment.toml").question
     except InputError:

@@ -43,7 +43,7 @@ STATE_KINDS: dict[str, str] = {
 }
 #: What pages call the states of trials, in the order in which they show them.
 TRIAL_WORDS: dict[str, str] = {
-    TrialState.COUNTED: "done",
+    TrialState.COUNTED: "counted",
     TrialState.LEASED: "under way",
     TrialState.PLANNED: "planned",
     TrialState.WAITING: "waiting",
@@ -73,7 +73,7 @@ class TrialCounts:
         return sum(self.by_state.values())
 
     @property
-    def done(self) -> int:
+    def counted(self) -> int:
         """Those that have the record that counts."""
         return self.by_state.get(TrialState.COUNTED, 0)
 
@@ -89,13 +89,13 @@ class TrialCounts:
 
     @property
     def percent(self) -> int:
-        """Share of trials that are done; 100 only when all are."""
-        return self.done * 100 // self.total if self.total else 0
+        """Share of trials that counted; 100 only when all are."""
+        return self.counted * 100 // self.total if self.total else 0
 
     @property
     def words(self) -> str:
         """The counts in a sentence."""
-        parts = [f"{self.done} of {self.total} trials done"]
+        parts = [f"{self.counted} of {self.total} trials counted"]
         for state in (TrialState.LEASED, TrialState.GIVEN_UP, TrialState.CANCELLED):
             if self.by_state.get(state):
                 parts.append(f"{self.by_state[state]} {TRIAL_WORDS[state]}")

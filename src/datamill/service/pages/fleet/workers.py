@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
@@ -47,6 +48,21 @@ _WORKERS_A_PAGE = 50
 _LATEST = 25
 #: How long a token may live, in seconds, and what the page calls it.
 TOKEN_LIVES = ((3600, "1 hour"), (86_400, "1 day"), (604_800, "1 week"))
+
+
+@dataclass(frozen=True, slots=True)
+class FailureRate:
+    """How many of a machine's latest attempts failed by its fault.
+
+    `rate` and that of all others, `peers`, are in percent, None where no attempt ended; `high` is at least
+    twice that of the others.
+    """
+
+    failed: int
+    ended: int
+    rate: float | None
+    peers: float | None
+    high: bool
 
 
 @require_GET
@@ -170,7 +186,7 @@ def _count_load(workers: list[Worker]) -> dict[str, int]:
     return defaultdict(int, dict(rows))
 
 
-def _count_failures(workers: list[Worker]) -> dict[str, dict[str, Any]]:
+def _count_failures(workers: list[Worker]) -> dict[str, FailureRate]:
     """Return how many of each machine's latest attempts failed by its fault, beside those of all others."""
     everyone = Worker.objects.exclude(state=WorkerState.REMOVED).aggregate(
         ended=Sum("ended_attempts", default=0), failed=Sum("failed_attempts", default=0)
@@ -181,11 +197,11 @@ def _count_failures(workers: list[Worker]) -> dict[str, dict[str, Any]]:
         there = worker.state != WorkerState.REMOVED
         others = everyone["ended"] - (ended if there else 0)
         others_failed = everyone["failed"] - (failed if there else 0)
-        told[worker.pk] = {
-            "failed": failed,
-            "ended": ended,
-            "rate": 100 * failed / ended if ended else None,
-            "peers": 100 * others_failed / others if others else None,
-            "high": others > 0 and failed > 1 and failed * others >= 2 * ended * others_failed,
-        }
+        told[worker.pk] = FailureRate(
+            failed=failed,
+            ended=ended,
+            rate=100 * failed / ended if ended else None,
+            peers=100 * others_failed / others if others else None,
+            high=others > 0 and failed > 1 and failed * others >= 2 * ended * others_failed,
+        )
     return told

@@ -8,8 +8,9 @@ import msgspec
 from django.contrib.auth.models import User
 
 from datamill.experiment.errors import InputError
+from datamill.experiment.experiment import Experiment as Question
 from datamill.experiment.file.parse import parse_experiment
-from datamill.experiment.records import Experiment as Question
+from datamill.protocol.api.submissions import FileKind
 from datamill.results.bundles.bundle_head import BundleHead
 from datamill.service.files.rights import list_unusable_files
 from datamill.service.models import Experiment, StoredFile
@@ -20,7 +21,7 @@ from datamill.service.pages.new_experiment.stored_packages import (
     list_stored,
     parse_chosen,
 )
-from datamill.service.submissions.planning import FileKind, Submission
+from datamill.service.submissions.planning import Submission
 
 _FILE_NAME = "experiment.toml"
 

@@ -11,8 +11,8 @@ from django.contrib.auth.models import User
 
 from datamill.design.fleet.eligibility import find_unmet_constraint
 from datamill.design.fleet.fleet_records import Candidate
+from datamill.experiment.experiment import Constraints
 from datamill.experiment.factors.catalogue import BACKGROUND_LOAD, FACTORS
-from datamill.experiment.records import Constraints
 from datamill.service.coordinator.joining.hardware import describe_candidate, read_policy
 from datamill.service.models import Worker, WorkerState
 

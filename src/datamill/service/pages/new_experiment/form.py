@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from datamill.experiment.errors import InputError
+from datamill.experiment.experiment import Constraints
 from datamill.experiment.file.parse import parse_experiment
 from datamill.experiment.file.toml_text import format_toml
-from datamill.experiment.records import Constraints
 from datamill.experiment.responses import BUILT_IN_UNITS
 from datamill.service.pages.new_experiment.stored_packages import ChosenPackage, parse_chosen
 

@@ -21,6 +21,8 @@ from django.views.decorators.http import require_GET, require_POST
 
 from datamill.experiment.errors import InputError
 from datamill.experiment.quantities import format_size
+from datamill.protocol.api.plans import SubmissionPlan
+from datamill.protocol.api.submissions import SubmissionOptions
 from datamill.service.accounts import find_experiment, find_user
 from datamill.service.bounded_work.places import taking_turn
 from datamill.service.bounded_work.turns import BusyError, GoneError
@@ -45,12 +47,11 @@ from datamill.service.pages.new_experiment.form import (
     read_form,
 )
 from datamill.service.pages.new_experiment.stored_packages import list_stored, store_upload
-from datamill.service.pages.words import RESPONSE_WORDS
+from datamill.service.pages.response_words import RESPONSE_WORDS
 from datamill.service.submissions.planned_apart import LOOK
 from datamill.service.submissions.planning import (
     PlannedSubmission,
     Submission,
-    SubmissionOptions,
     plan_submission,
     plan_within,
 )
@@ -274,7 +275,7 @@ def _describe_draft(request: HttpRequest, draft: DraftFiles) -> dict[str, Any]:
     plan, problem = _try_plan(draft, lambda submission: _preview_stored(submission, user))
     if plan is None:
         return {"problem": problem}
-    return {"plan": plan, "trials_a_machine": plan["trials"] // max(1, len(plan["workers"]))}
+    return {"plan": plan, "trials_a_machine": plan.trials // max(1, len(plan.workers))}
 
 
 def _try_plan(draft: DraftFiles, plan: Callable[[Submission], T]) -> tuple[T | None, InputError | None]:
@@ -300,14 +301,14 @@ def _plan_stored(submission: Submission, user: User) -> PlannedSubmission:
     return planned
 
 
-def _preview_stored(submission: Submission, user: User) -> dict[str, Any]:
+def _preview_stored(submission: Submission, user: User) -> SubmissionPlan:
     """Preview a submission.
 
     Raises:
         InputError: when it cannot be planned, or its files are not here.
     """
     preview = plan_within(LOOK, preview_submission, submission, user)
-    _check_stored(preview["missing_files"])
+    _check_stored(preview.missing_files)
     return preview
 
 

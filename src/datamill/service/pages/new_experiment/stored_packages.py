@@ -18,11 +18,12 @@ from django.core.files.uploadedfile import UploadedFile
 from django.db.models import Q
 
 from datamill.experiment.errors import InputError
+from datamill.experiment.experiment import Limits
 from datamill.experiment.file.fields import NAME
 from datamill.experiment.quantities import format_size
-from datamill.experiment.records import Limits
 from datamill.packing.packages import PackageFacts
 from datamill.packing.user_factors import UserFactor
+from datamill.protocol.api.submissions import FileKind, SubmittedFile
 from datamill.service.accounts import AccountEventKind, record_account_event
 from datamill.service.bounded_work.calls import call_bounded
 from datamill.service.files.rights import FileUser, count_unclaimed, list_unusable_files
@@ -40,7 +41,6 @@ from datamill.service.submissions.planned_apart import (
     inspect_archive,
     inspect_unknown_archive,
 )
-from datamill.service.submissions.planning import FileKind, SubmittedFile
 
 #: Most packages that are offered for choice, the latest ones.
 _MOST_OFFERED = 200
