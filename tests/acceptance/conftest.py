@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
@@ -9,6 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+
+from datamill.report.figures.vega_runtime import find_vega_runtime, load_vega_runtime
 
 BIN = Path(sys.executable).parent
 
@@ -43,8 +46,20 @@ echo out.tar.gz
 _COORDINATOR_VARIABLES = frozenset({"DATAMILL_URL", "DATAMILL_KEY", "DATAMILL_CA"})
 
 
+@functools.cache
+def make_figure_scripts() -> Path | None:
+    """The scripts of interactive figures in this user's cache, made once; None where it cannot be written."""
+    load_vega_runtime()
+    kept = find_vega_runtime().absolute()
+    return kept if kept.is_file() else None
+
+
 class Command:
-    """Runs `datamill` in a folder of its own, with a memory of its own."""
+    """Runs `datamill` in a folder of its own, with a memory of its own.
+
+    That memory begins with the scripts of interactive figures: putting them together takes two seconds, and
+    only the test of a first use need see that.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -57,6 +72,11 @@ class Command:
             "DATAMILL_STATE_DIR": str(folder / ".state"),
             "COLUMNS": "120",
         }
+        if scripts := make_figure_scripts():
+            cache = folder / ".cache" / "datamill"
+            cache.mkdir(parents=True, exist_ok=True)
+            (cache / scripts.name).unlink(missing_ok=True)
+            (cache / scripts.name).symlink_to(scripts)
 
     def __call__(self, *arguments: str | Path, timeout_s: float = 600) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -78,6 +78,7 @@ def test_killing_the_command_kills_its_trial(datamill, make_experiment, tmp_path
     process.kill()
     process.communicate()
     wait_until(lambda: list_worker_processes(tmp_path) == [])
+    assert process.returncode == -signal.SIGKILL
 
 
 def test_interrupting_ends_with_130_and_says_how_to_continue(

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import datamill
-from datamill.analysis.records import Interval
+from datamill.analysis.interval import Interval
 from datamill.experiment.errors import InputError
 
 

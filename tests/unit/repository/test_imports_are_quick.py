@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -14,10 +15,65 @@ COMMANDS = {
     "tests": "datamill.verbs.tests",
 }
 #: Libraries that take longer to load than most answers take to find.
-SLOW = ("scipy.stats", "pandas", "statsmodels", "matplotlib")
+SLOW = ("scipy.stats", "scipy.optimize", "pandas", "statsmodels", "matplotlib")
+#: What draws and writes pages: of use to those who ask for either.
+DRAWING = ("altair", "jinja2", "vl_convert")
+TABLES = ("polars", "pyarrow", "numpy", "scipy")
+SERVICE = ("django", "nats", "uvicorn")
+#: Types a command and then says which of the named libraries it has loaded.
+TYPE = """
+import sys
+from datamill.cli.main import main
+try:
+    main({command})
+except SystemExit as ended:
+    assert not ended.code, ended.code
+print([name for name in {libraries} if name in sys.modules], file=sys.stderr)
+"""
+
+
+def list_loaded(*command: str, libraries: tuple[str, ...], folder: Path) -> list[str]:
+    code = TYPE.format(command=list(command), libraries=libraries)
+    ran = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    return list(eval(ran.stderr.splitlines()[-1]))
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_loads_no_slow_library(command: str) -> None:
-    code = f"import sys, {COMMANDS[command]}; print([name for name in {SLOW} if name in sys.modules])"
+    libraries = (*SLOW, "altair", "vl_convert")
+    code = f"import sys, {COMMANDS[command]}; print([name for name in {libraries} if name in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
+
+
+@pytest.mark.parametrize("verb", [(), ("check",), ("run",), ("new",), ("factors",), ("worker",), ("report",)])
+def test_the_help_of_a_verb_that_runs_loads_no_tables_no_statistics_and_no_service(
+    verb: tuple[str, ...], tmp_path: Path
+) -> None:
+    libraries = (*TABLES, *DRAWING, *SERVICE, *(("rich",) if not verb else ()))
+    assert list_loaded(*verb, "--help", libraries=libraries, folder=tmp_path) == []
+
+
+def test_an_experiment_is_made_checked_and_its_order_printed_without_tables(tmp_path: Path) -> None:
+    libraries = (*TABLES, *DRAWING, *SERVICE)
+    assert list_loaded("new", "sorting", libraries=libraries, folder=tmp_path) == []
+    assert list_loaded("check", "sorting", libraries=libraries, folder=tmp_path) == []
+    assert list_loaded("run", "sorting", "--dry-run", libraries=libraries, folder=tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("analyze", "anova", "t.csv", "--response", "y", "--factors", "g"),
+        ("analyze", "tests", "t.csv", "--response", "y", "--factors", "g"),
+        ("analyze", "summary", "t.csv", "--response", "y"),
+        ("analyze", "variability", "t.csv", "--response", "y", "--factors", "g"),
+    ],
+    ids=" ".join,
+)
+def test_an_answer_in_words_loads_nothing_that_draws(command: tuple[str, ...], tmp_path: Path) -> None:
+    rows = [f"{'ab'[row % 2]},{row * 7 % 11}" for row in range(40)]
+    (tmp_path / "t.csv").write_text("\n".join(["g,y", *rows]) + "\n")
+    assert list_loaded(*command, libraries=(*DRAWING, *SLOW, *SERVICE), folder=tmp_path) == []

@@ -14,9 +14,15 @@ import pytest
 
 import datamill
 from datamill.cli.main import datamill as command_line
-from datamill.experiment.arguments import METHODS, PYTHON_VERBS, Argument, speak_command_line, speak_python
+from datamill.experiment.messages.arguments import (
+    METHODS,
+    PYTHON_VERBS,
+    Argument,
+    speak_command_line,
+    speak_python,
+)
 from datamill.service.pages.labels import LABELS
-from datamill.verbs.analyses.records import Analysis, Asked
+from datamill.verbs.analyses.analysis import Analysis, Asked
 from datamill.verbs.inputs.nested_data import AskedNested
 from datamill.verbs.summary import Summary
 
@@ -26,7 +32,7 @@ _OPTION = re.compile(r"(?<![\w-])--([a-z]|$)|datamill (analyze|compare|plan) [a-
 _ALLOWED = {
     "cli": "is the command line",
     "service/serving": "is the command line of `datamill serve`: its options, and errors that it alone shows",
-    "service/broker": "shows its errors to whoever types `datamill serve`, before there is a page",
+    "service/broker": "shows its errors to the person who types `datamill serve`, before there is a page",
     "service/settings.py": "is read when `datamill serve` starts",
     "service/coordinator/joining/enrolment.py": "answers `datamill-worker join`, which has no other face",
     "guests": "calls the emulator and the tools that make its images",
@@ -35,12 +41,10 @@ _ALLOWED = {
     "report/tables/markup.py": "writes LaTeX, whose dash is two hyphens",
     "results/foreign": "tells how other tools export",
 }
-#: Sentences of pages that advise commands, on pages.
-_PAGES = ("service/pages/words.py",)
 _MARKS = ("argument", "verb")
 #: Errors that spell when they are read, and what spells at once.
 _SPELLERS = ("InputError", "QuestionError", "NotFoundError", "DeniedError", "tell")
-_MODULE = "experiment/arguments.py"
+_MODULE = "experiment/messages/arguments.py"
 
 
 @cache
@@ -101,7 +105,7 @@ def is_mark(node: ast.AST) -> bool:
 def uses_marks(tree: ast.Module) -> bool:
     """Whether a module has `argument` or `verb` from our own; click's decorator has the same name."""
     return any(
-        isinstance(node, ast.ImportFrom) and node.module == "datamill.experiment.arguments"
+        isinstance(node, ast.ImportFrom) and node.module == "datamill.experiment.messages.arguments"
         for node in tree.body
     )
 
@@ -182,7 +186,7 @@ def list_python_arguments() -> set[str]:
 
 
 def is_pure(path: str) -> bool:
-    return not any(path == room or path.startswith(f"{room}/") for room in (*_ALLOWED, *_PAGES, _MODULE))
+    return not any(path == room or path.startswith(f"{room}/") for room in (*_ALLOWED, _MODULE))
 
 
 def test_no_text_of_a_pure_room_spells_an_option() -> None:
@@ -204,7 +208,7 @@ def test_no_text_of_a_pure_room_spells_an_option() -> None:
             and id(node) not in docstrings
             and _OPTION.search(node.value)
         ]
-    assert not spelled, "use argument(), verb() or command() of datamill.experiment.arguments"
+    assert not spelled, "use argument(), verb() or command() of datamill.experiment.messages.arguments"
 
 
 def test_every_exception_is_needed() -> None:
@@ -212,7 +216,7 @@ def test_every_exception_is_needed() -> None:
         path: [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
         for path, tree in read_sources().items()
     }
-    for room in (*_ALLOWED, *_PAGES):
+    for room in _ALLOWED:
         inside = [path for path in texts if path == room or path.startswith(f"{room}/")]
         assert any(
             isinstance(text, str) and _OPTION.search(text) for path in inside for text in texts[path]

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from datamill.analysis.interval import Interval
 from datamill.analysis.model_data.cells import FloatArray
-from datamill.analysis.records import Interval
 from datamill.report.figures.charts import choose_mark
 from datamill.report.figures.figure import INK
 from datamill.report.words.numbers import format_count

@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import vl_convert
-
 from datamill.experiment.errors import InputError
+from datamill.late import vl_convert
 from datamill.report.words.short_names import apply_short_names, shorten_chart
 
 #: Endings of files that a figure can be written to.

@@ -8,7 +8,7 @@ import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
-import vl_convert
+from datamill.late import vl_convert
 
 #: What pages call; its last words show that the kept file is whole.
 _ENTRY = "window.vegaEmbed = vegaEmbed;"
@@ -21,7 +21,7 @@ def load_vega_runtime() -> str:
     Putting them together takes a second, so that they are kept in the user's cache folder, named
     after the converter's version; where that cannot be written they are made anew each time.
     """
-    file = _find_cache_folder() / f"vega-{version('vl-convert-python')}.js"
+    file = find_vega_runtime()
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -34,10 +34,11 @@ def load_vega_runtime() -> str:
     return text
 
 
-def _find_cache_folder() -> Path:
+def find_vega_runtime() -> Path:
+    """Where the scripts are kept, whether or not they are there yet."""
     given = os.environ.get("XDG_CACHE_HOME", "")
     usual = Path(given) if given else Path(os.path.expanduser("~"), ".cache")  # noqa: PTH111 - never raises
-    return usual / "datamill"
+    return usual / "datamill" / f"vega-{version('vl-convert-python')}.js"
 
 
 def _keep(file: Path, text: str) -> None:

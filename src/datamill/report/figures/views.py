@@ -13,8 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-import vl_convert
-
+from datamill.late import vl_convert
 from datamill.report.figures.figure import Figure, dress_chart
 
 #: One thread: the process that draws takes one figure at a time.
