@@ -19,10 +19,10 @@ import polars as pl
 from markdown import describe_machine, format_table
 
 from datamill.analysis.assumptions.check import check_assumptions
+from datamill.analysis.linear.linear_model import LinearModel
 from datamill.analysis.linear.model import fit_linear_model
 from datamill.analysis.model_data.cells import gather_cells
 from datamill.analysis.model_data.question import ModelData, Question, select_model_data
-from datamill.analysis.records import LinearModel
 from datamill.results.tables.table_files import read_table_file
 
 FACTORS = {

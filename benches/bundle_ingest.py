@@ -15,7 +15,7 @@ from pathlib import Path
 
 from markdown import describe_machine, format_table
 
-from datamill.design.records import Design, PlannedTrial
+from datamill.design.design import Design, PlannedTrial
 from datamill.design.trials import build_design
 from datamill.experiment.file.parse import parse_experiment
 from datamill.protocol.trial import (

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import polars as pl
 
 from datamill.analysis.answer.experiment_analysis import analyze_experiment
-from datamill.design.records import Design
-from datamill.experiment.records import Experiment
+from datamill.design.design import Design
+from datamill.experiment.experiment import Experiment
 from datamill.report.experiment.experiment_answer import phrase_experiment
 from datamill.report.experiment.experiment_page import render_report
-from datamill.report.records import Answer
+from datamill.report.words.answer import Answer
 from datamill.results.bundles.trial_summary import TrialSummary
 
 

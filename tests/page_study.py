@@ -7,8 +7,8 @@ from itertools import product
 import numpy as np
 import polars as pl
 
-from datamill.design.records import Design, DesignFactor, PlannedTrial
-from datamill.experiment.records import Constraints, Experiment, FactorChoice, Limits, Package, Response
+from datamill.design.design import Design, DesignFactor, PlannedTrial
+from datamill.experiment.experiment import Constraints, Experiment, FactorChoice, Limits, Package, Response
 from datamill.results.bundles.trial_summary import Machine, TrialSummary
 
 Study = tuple[Experiment, Design, pl.DataFrame, TrialSummary]

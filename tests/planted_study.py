@@ -8,8 +8,8 @@ from itertools import product
 import numpy as np
 import polars as pl
 
-from datamill.design.records import Design, DesignFactor, PlannedTrial
-from datamill.experiment.records import (
+from datamill.design.design import Design, DesignFactor, PlannedTrial
+from datamill.experiment.experiment import (
     Constraints,
     Direction,
     Experiment,

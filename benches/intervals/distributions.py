@@ -11,7 +11,7 @@ from datamill.analysis.distribution.summary import summarize_distributions
 from datamill.analysis.distribution.variability import Assumption, measure_variability
 from datamill.analysis.distribution.variability_comparison import compare_variability
 from datamill.analysis.distribution.windows import analyze_windows
-from datamill.analysis.model_data.cells import Cells, Factor, gather_cells
+from datamill.analysis.model_data.cells import Cells, ModelFactor, gather_cells
 from datamill.analysis.model_data.observations import Covariate, Observations
 from intervals.row import Outcome, Row, holds
 from intervals.shapes import SHAPES
@@ -35,7 +35,7 @@ MEDIANS = {
 
 
 def _gather(values: np.ndarray) -> Cells:
-    return gather_cells([Factor("point", ("only",))], [np.zeros(values.size, dtype=np.int64)], values)
+    return gather_cells([ModelFactor("point", ("only",))], [np.zeros(values.size, dtype=np.int64)], values)
 
 
 def _vary(kind: str, n: int, assumption: Assumption) -> Row:
@@ -57,7 +57,7 @@ def _vary(kind: str, n: int, assumption: Assumption) -> Row:
 def _compare(kind: str, points: int, n: int) -> Row:
     """Two levels of so many design points each; the second varies twice as much."""
     shape = SHAPES[kind]
-    factors = [Factor("level", ("low", "high")), Factor("point", tuple(map(str, range(points))))]
+    factors = [ModelFactor("level", ("low", "high")), ModelFactor("point", tuple(map(str, range(points))))]
     codes = np.stack([axis.ravel() for axis in np.meshgrid(range(2), range(points), range(n), indexing="ij")])
 
     def repeat(rng: np.random.Generator) -> Outcome:

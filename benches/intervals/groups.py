@@ -8,8 +8,8 @@ from functools import cache
 import numpy as np
 
 from datamill.analysis.groups.comparison import GroupComparison, compare_groups
+from datamill.analysis.groups.group_comparison import Group, Stratum
 from datamill.analysis.groups.ranks.rank_tests import compare_kruskal_wallis
-from datamill.analysis.groups.records import Group, Stratum
 from intervals.row import Outcome, Row, holds
 from intervals.shapes import SHAPES
 

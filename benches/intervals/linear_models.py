@@ -12,13 +12,13 @@ from datamill.analysis.levels.level_changes import find_largest_changes
 from datamill.analysis.levels.level_means import estimate_level_means, include_spread_of_blocks
 from datamill.analysis.levels.packages import compare_packages
 from datamill.analysis.linear.model import fit_linear_model
-from datamill.analysis.model_data.cells import Factor, gather_cells
+from datamill.analysis.model_data.cells import ModelFactor, gather_cells
 from datamill.analysis.model_data.coding import list_formula_terms
 from datamill.analysis.model_data.observations import Covariate
 from intervals.row import Outcome, Row, holds
 from intervals.shapes import SHAPES
 
-PACKAGE, FLAG = Factor("package", ("first", "second")), Factor("flag", ("-O0", "-O2", "-O3"))
+PACKAGE, FLAG = ModelFactor("package", ("first", "second")), ModelFactor("flag", ("-O0", "-O2", "-O3"))
 EFFECTS = np.array([-6.0, 2.0, 4.0])
 MEAN, CHANGE, SLOPE = 100.0, 5.0, 3.0
 
@@ -129,7 +129,9 @@ def _compare_within_blocks(kind: str, blocks: int) -> Row:
             cells, factor=0, baseline="first", direction="lower", alpha=0.05, blocks=within
         )
         names = tuple(map(str, range(blocks)))
-        whole = gather_cells([PACKAGE, FLAG, Factor("day", names)], np.column_stack([codes, block]), values)
+        whole = gather_cells(
+            [PACKAGE, FLAG, ModelFactor("day", names)], np.column_stack([codes, block]), values
+        )
         means = estimate_level_means(cells, factor=0, group_factor=None, blocks=within)
         wide = include_spread_of_blocks(
             whole, means, factor=0, group_factor=None, blocks=[2], confidence=0.95

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from scipy.stats import norm
 
-from datamill.analysis.model_data.cells import Factor, gather_cells
+from datamill.analysis.model_data.cells import ModelFactor, gather_cells
 from datamill.analysis.model_data.coding import list_formula_terms
 from datamill.analysis.model_data.observations import Covariate, Observations
 from datamill.analysis.model_data.question import ModelData
@@ -74,7 +74,7 @@ KINDS = {
 def _repeat(case: Case, rng: np.random.Generator) -> Outcome:
     """One experiment: whether intervals of effect and slope held, and whether that was warned of."""
     errors, n = KINDS[case.kind], case.n
-    factor = Factor("a", ("low", "high"))
+    factor = ModelFactor("a", ("low", "high"))
     low = max(2, round(case.share * n))
     codes = (rng.permutation(n) >= low).astype(np.int64)
     x = rng.uniform(-1, 1, n)

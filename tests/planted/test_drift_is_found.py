@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from datamill.analysis.contrasts.blocks import fit_blocks
+from datamill.analysis.drift.drift import RunOrder
 from datamill.analysis.drift.find import find_drift
-from datamill.analysis.drift.records import RunOrder
 from datamill.analysis.levels.packages import compare_packages
-from datamill.analysis.model_data.cells import Factor, gather_cells
+from datamill.analysis.model_data.cells import ModelFactor, gather_cells
 
 EXPERIMENTS = 200
 
@@ -149,7 +149,7 @@ def test_comparisons_within_blocks_keep_alpha_and_see_more() -> None:
     rng = np.random.default_rng(11)
     wrong = {"within": 0, "without": 0}
     seen = {"within": 0, "without": 0}
-    packages = Factor("package", ("a", "b"))
+    packages = ModelFactor("package", ("a", "b"))
     blocks = np.repeat(np.arange(10), 4)
     for _ in range(EXPERIMENTS):
         package = np.concatenate([rng.permutation([0, 0, 1, 1]) for _ in range(10)])

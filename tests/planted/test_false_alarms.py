@@ -13,7 +13,7 @@ from scipy.stats import binom
 
 from datamill.analysis.answer.influence import rank_terms
 from datamill.analysis.linear.model import fit_linear_model
-from datamill.analysis.model_data.cells import Factor, gather_cells
+from datamill.analysis.model_data.cells import ModelFactor, gather_cells
 
 ALPHA = 0.01
 LEVELS = {"package": ("a", "b"), "opt": ("-O0", "-O2", "-O3"), "aslr": ("on", "off")}
@@ -31,7 +31,7 @@ def assert_rate_at_most(hits: int, trials: int) -> None:
 def test_factors_that_do_nothing_seldom_matter_though_one_level_is_noisier(
     noisy: tuple[int, int], spread: float, kept: int, replicates: int
 ) -> None:
-    factors = [Factor(name, levels) for name, levels in LEVELS.items()]
+    factors = [ModelFactor(name, levels) for name, levels in LEVELS.items()]
     points = product(*(range(len(factor.levels)) for factor in factors))
     factor, level = noisy
     codes = np.array(

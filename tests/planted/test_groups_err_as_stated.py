@@ -9,13 +9,13 @@ from scipy.stats import binom
 from datamill.analysis.distribution.summary import summarize_distributions
 from datamill.analysis.distribution.variability_intervals import bound_cv_vangel
 from datamill.analysis.groups.comparison import compare_groups
+from datamill.analysis.groups.group_comparison import Group, GroupTest, Stratum
 from datamill.analysis.groups.means.mean_tests import compare_games_howell, compare_welch
 from datamill.analysis.groups.means.variance_tests import compare_variances
 from datamill.analysis.groups.permutation import permute_two_groups
 from datamill.analysis.groups.ranks.rank_tests import compare_kruskal_wallis, compare_mann_whitney
 from datamill.analysis.groups.ranks.stratified_ranks import compare_van_elteren
-from datamill.analysis.groups.records import Group, GroupTest, Stratum
-from datamill.analysis.model_data.cells import Factor, gather_cells
+from datamill.analysis.model_data.cells import ModelFactor, gather_cells
 from datamill.analysis.model_data.observations import Observations
 
 REPLICATIONS = 1000
@@ -184,7 +184,7 @@ def test_intervals_of_medians_and_means_cover_the_truth() -> None:
     n, points = 25, 2000
     levels = tuple(str(index) for index in range(points))
     codes = np.repeat(np.arange(points), n)
-    cells = gather_cells([Factor("point", levels)], [codes], rng.exponential(1.0, n * points))
+    cells = gather_cells([ModelFactor("point", levels)], [codes], rng.exponential(1.0, n * points))
     groups = summarize_distributions(Observations("y", "", cells, 0, 0)).groups
     medians = sum(
         group.median_interval is not None
@@ -193,7 +193,7 @@ def test_intervals_of_medians_and_means_cover_the_truth() -> None:
     )
     # The ranks 8 and 18 of 25.
     assert_rate(medians, 1 - 2 * float(binom.cdf(7, 25, 0.5)), points)
-    cells = gather_cells([Factor("point", levels)], [codes], rng.normal(7.0, 1.0, n * points))
+    cells = gather_cells([ModelFactor("point", levels)], [codes], rng.normal(7.0, 1.0, n * points))
     groups = summarize_distributions(Observations("y", "", cells, 0, 0)).groups
     means = sum(
         group.mean_interval is not None and group.mean_interval.low <= 7 <= group.mean_interval.high

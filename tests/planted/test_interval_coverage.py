@@ -6,21 +6,21 @@ from scipy.stats import binom
 
 from datamill.analysis.assumptions.check import check_assumptions
 from datamill.analysis.contrasts.contrast import PooledError
+from datamill.analysis.levels.comparison import Comparison
 from datamill.analysis.levels.level_changes import LevelChange, find_largest_changes
 from datamill.analysis.levels.level_means import estimate_level_means
 from datamill.analysis.levels.packages import compare_packages
 from datamill.analysis.linear.model import fit_linear_model
-from datamill.analysis.model_data.cells import Cells, Factor, gather_cells
-from datamill.analysis.records import Comparison
+from datamill.analysis.model_data.cells import Cells, ModelFactor, gather_cells
 
 REPLICATIONS = 1000
 
-PACKAGE = Factor("package", ("first", "second"))
-FLAG = Factor("flag", ("-O0", "-O2", "-O3"))
-ASLR = Factor("aslr", ("off", "on"))
+PACKAGE = ModelFactor("package", ("first", "second"))
+FLAG = ModelFactor("flag", ("-O0", "-O2", "-O3"))
+ASLR = ModelFactor("aslr", ("off", "on"))
 
 
-def lay_out(factors: list[Factor], replicates: int) -> np.ndarray:
+def lay_out(factors: list[ModelFactor], replicates: int) -> np.ndarray:
     axes = [range(len(factor.levels)) for factor in factors] + [range(replicates)]
     return np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)[:, : len(factors)]
 
@@ -118,7 +118,7 @@ def test_without_replicates_each_package_keeps_its_own_spread() -> None:
 
 def test_with_three_packages_any_false_alarm_at_all_is_rarer_than_alpha() -> None:
     rng = np.random.default_rng(5)
-    three = Factor("package", ("a", "b", "c"))
+    three = ModelFactor("package", ("a", "b", "c"))
     codes = lay_out([three, ASLR], 4)
     alarms = 0
     for _ in range(REPLICATIONS):

@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from datamill.analysis.interval import Interval
 from datamill.analysis.linear.model import fit_linear_model
 from datamill.analysis.model_data.question import ModelData, Question, select_model_data
 from datamill.analysis.quantile.model import fit_quantiles
-from datamill.analysis.quantile.records import QuantileFit
-from datamill.analysis.records import Interval
+from datamill.analysis.quantile.quantile_model import QuantileFit
 from datamill.report.quantiles.answer import state_quantiles
 
 LEVELS = {

@@ -9,16 +9,16 @@ from scipy.stats import binom
 from datamill.analysis.assumptions.check import check_assumptions
 from datamill.analysis.levels.packages import compare_packages
 from datamill.analysis.linear.model import fit_linear_model
-from datamill.analysis.model_data.cells import Cells, Factor, FloatArray, gather_cells
+from datamill.analysis.model_data.cells import Cells, FloatArray, ModelFactor, gather_cells
 from datamill.analysis.model_data.coding import list_formula_terms
 from datamill.analysis.model_data.observations import Covariate, Observations
 from datamill.analysis.model_data.question import ModelData
 from datamill.analysis.quantile.model import fit_quantiles
 
 FACTORS = [
-    Factor("sched", ("bfs", "cfs")),
-    Factor("flag", ("-O0", "-O2", "-O3")),
-    Factor("load", ("no", "yes")),
+    ModelFactor("sched", ("bfs", "cfs")),
+    ModelFactor("flag", ("-O0", "-O2", "-O3")),
+    ModelFactor("load", ("no", "yes")),
 ]
 REPLICATIONS = 1000
 
@@ -159,7 +159,7 @@ def _fit(codes: np.ndarray, errors: FloatArray) -> tuple:
 
 
 def test_a_verdict_from_two_trials_each_says_that_it_takes_normal_errors_for_granted() -> None:
-    factor = Factor("package", ("a", "b"))
+    factor = ModelFactor("package", ("a", "b"))
     codes = np.array([[0], [0], [1], [1]])
     cells = gather_cells([factor], codes, np.array([10.0, 10.02, 15.0, 15.03]))
     few = compare_packages(cells, factor=0, baseline="a", direction="lower")

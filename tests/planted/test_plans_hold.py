@@ -8,13 +8,14 @@ import pytest
 from scipy.stats import t as student
 from scipy.stats import ttest_ind
 
-from datamill.analysis.random_effects.records import Level, NestedValues
+from datamill.analysis.random_effects.nested_values import NestedValues
 from datamill.analysis.random_effects.variance import estimate_variances
+from datamill.analysis.random_effects.variance_estimate import Level
 from datamill.analysis.repetition.assurance import count_assured, draw_variances, share_enough
 from datamill.analysis.repetition.plan import plan_repetitions, take_basis
 from datamill.analysis.repetition.planner import Planner
 from datamill.analysis.repetition.power import find_noncentrality
-from datamill.analysis.repetition.records import PlanBasis, PlanBounds, PlanGoal, SquareDraw
+from datamill.analysis.repetition.repetition_plan import PlanBasis, PlanBounds, PlanGoal, SquareDraw
 from datamill.analysis.versions.compare import compare_versions
 from datamill.analysis.versions.false_alarms import simulate_false_alarms
 from datamill.experiment.errors import InputError

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from datamill.analysis.model_data.cells import Factor, gather_cells
+from datamill.analysis.model_data.cells import ModelFactor, gather_cells
 from datamill.analysis.model_data.coding import list_formula_terms
 from datamill.analysis.model_data.formula import list_factorial_terms
 from datamill.analysis.model_data.observations import Covariate, Observations
 from datamill.analysis.model_data.question import ModelData
 from datamill.analysis.quantile.model import fit_quantiles
-from datamill.analysis.quantile.records import QuantileFit
+from datamill.analysis.quantile.quantile_model import QuantileFit
 
 #: Enough for intervals, few enough to be quick.
 DRAWS = 399
@@ -44,7 +44,7 @@ def find_quantile(kind: str, quantile: float) -> float:
 def make_data(
     values: np.ndarray, factors: int, replicates: int, order: int, trials: np.ndarray | None = None
 ) -> ModelData:
-    chosen = [Factor(name, ("low", "high")) for name in "abcd"[:factors]]
+    chosen = [ModelFactor(name, ("low", "high")) for name in "abcd"[:factors]]
     codes = np.repeat(np.array(list(product([0, 1], repeat=factors))), replicates, axis=0)
     names = [factor.name for factor in chosen]
     terms = list_formula_terms(chosen, (), list_factorial_terms(names, order))
@@ -134,7 +134,7 @@ def test_observations_of_one_trial_are_not_taken_for_replicates() -> None:
 def test_a_bootstrap_covers_slopes_where_the_spread_grows_with_the_covariate() -> None:
     rng = np.random.default_rng(6)
     replications, quantile, n = 1000, 0.8, 80
-    factor = Factor("a", ("low", "high"))
+    factor = ModelFactor("a", ("low", "high"))
     codes = np.arange(n)[:, None] % 2
     terms = list_formula_terms([factor], ["x"], [("a",), ("x",)])
     at = norm.ppf(quantile)

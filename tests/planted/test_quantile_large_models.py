@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from datamill.analysis.model_data.cells import Factor, gather_cells
+from datamill.analysis.model_data.cells import ModelFactor, gather_cells
 from datamill.analysis.model_data.coding import list_formula_terms
 from datamill.analysis.model_data.formula import list_factorial_terms
 from datamill.analysis.model_data.matrix import build_model_matrix
@@ -23,7 +23,7 @@ from datamill.analysis.quantile.model import fit_quantiles
 def make_data(
     levels: tuple[int, ...], values: np.ndarray, order: int = 2, trials: np.ndarray | None = None
 ) -> ModelData:
-    factors = [Factor(f"f{i}", tuple(f"l{level}" for level in range(n))) for i, n in enumerate(levels)]
+    factors = [ModelFactor(f"f{i}", tuple(f"l{level}" for level in range(n))) for i, n in enumerate(levels)]
     points = np.array(list(product(*(range(n) for n in levels))))
     codes = np.repeat(points, values.size // points.shape[0], axis=0)
     terms = list_formula_terms(factors, (), list_factorial_terms([factor.name for factor in factors], order))

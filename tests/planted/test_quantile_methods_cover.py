@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from datamill.analysis.model_data.cells import Factor, gather_cells
+from datamill.analysis.model_data.cells import ModelFactor, gather_cells
 from datamill.analysis.model_data.coding import list_formula_terms
 from datamill.analysis.model_data.observations import Covariate, Observations
 from datamill.analysis.model_data.question import ModelData
@@ -36,7 +36,7 @@ def draw_series(rng: np.random.Generator, n: int) -> np.ndarray:
 
 def simulate(method: str, n: int, quantile: float, kind: str) -> tuple[int, int]:
     """How many intervals held the effect of a factor, and how many the slope of a covariate."""
-    rng, factor = np.random.default_rng(14), Factor("a", ("low", "high"))
+    rng, factor = np.random.default_rng(14), ModelFactor("a", ("low", "high"))
     held, held_slope = 0, 0
     covariate = method != "block"
     names = [("a",), ("x",)] if covariate else [("a",)]
@@ -99,7 +99,7 @@ def test_errors_from_densities_are_warned_of_where_they_cover_too_little(
     method: str, n: int, warned: bool
 ) -> None:
     """At the 0.9 quantile of 200 log-normal observations kernel errors held 83% of slopes."""
-    rng, factor = np.random.default_rng(3), Factor("a", ("low", "high"))
+    rng, factor = np.random.default_rng(3), ModelFactor("a", ("low", "high"))
     cells = gather_cells([factor], np.arange(n)[:, None] % 2, rng.lognormal(size=n))
     x = Covariate("x", rng.uniform(-1, 1, n))
     data = ModelData(

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom
 
 import datamill
-from datamill.analysis.quantile.records import QuantileFit
+from datamill.analysis.quantile.quantile_model import QuantileFit
 
 ROUNDS = 150
 

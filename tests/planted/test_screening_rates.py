@@ -11,7 +11,7 @@ import pytest
 from datamill.analysis.answer.screening import Screening, find_observed_aliases, screen_factors
 from datamill.analysis.contrasts.blocks import fit_blocks
 from datamill.analysis.contrasts.lenth import estimate_pseudo_error, find_pseudo_critical, judge_effects
-from datamill.analysis.model_data.cells import Factor, gather_cells
+from datamill.analysis.model_data.cells import ModelFactor, gather_cells
 from datamill.design.points.fractional import find_fraction
 from datamill.design.points.plackett_burman import build_folded_plackett_burman, build_plackett_burman
 
@@ -39,10 +39,10 @@ def screen(
         values += size / 2 * rows[:, factor]
     for first, second, size in interactions:
         values += size / 2 * rows[:, first] * rows[:, second]
-    factors = [Factor(f"f{at}", ("low", "high")) for at in range(signs.shape[1])]
+    factors = [ModelFactor(f"f{at}", ("low", "high")) for at in range(signs.shape[1])]
     codes = (rows > 0).astype(np.int64)
     if packages > 1:
-        factors.append(Factor("package", tuple(f"p{at}" for at in range(packages))))
+        factors.append(ModelFactor("package", tuple(f"p{at}" for at in range(packages))))
         codes = np.concatenate([np.column_stack([codes, np.full(len(codes), at)]) for at in range(packages)])
         values = np.tile(values, packages)
     values += noise * rng.standard_normal(values.size)
@@ -116,7 +116,9 @@ def test_a_design_of_resolution_three_says_which_interaction_a_survivor_may_be()
     found = screen(signs, seed=3, interactions=[(0, 1, 12.0)])
     assert found.survivors == (f"f{victim}",)
     cells = gather_cells(
-        [Factor(f"f{at}", ("low", "high")) for at in range(7)], (signs > 0).astype(np.int64), np.arange(8.0)
+        [ModelFactor(f"f{at}", ("low", "high")) for at in range(7)],
+        (signs > 0).astype(np.int64),
+        np.arange(8.0),
     )
     structure = find_observed_aliases(cells, [f"f{at}" for at in range(7)])
     assert structure is not None
@@ -152,7 +154,7 @@ def test_blocks_that_differ_hide_nothing_and_feign_nothing() -> None:
         rows, block = np.tile(FOLDED, (3, 1)), np.repeat(np.arange(3), len(FOLDED))
         values = 100 + 1.5 * rows[:, 1] + 30.0 * block + rng.standard_normal(len(rows))
         cells = gather_cells(
-            [Factor(name, ("low", "high")) for name in names], (rows > 0).astype(np.int64), values
+            [ModelFactor(name, ("low", "high")) for name in names], (rows > 0).astype(np.int64), values
         )
         screening = screen_factors(cells, names, blocks=fit_blocks(cells, block, ("1", "2", "3")))
         assert screening.errors[0].source == "blocks"
@@ -174,7 +176,7 @@ def test_what_a_build_happens_to_be_is_not_taken_for_the_effect_of_a_build_facto
             100 + 1.5 * rows[:, 5] + 2.0 * rng.standard_normal(16)[build] + rng.standard_normal(len(rows))
         )
         plain = gather_cells(
-            [Factor(name, ("low", "high")) for name in names], (rows > 0).astype(np.int64), values
+            [ModelFactor(name, ("low", "high")) for name in names], (rows > 0).astype(np.int64), values
         )
         screening = screen_factors(replace(plain, builds=build), names)
         assert screening.errors[0].source == "builds"

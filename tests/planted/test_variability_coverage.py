@@ -13,10 +13,10 @@ from scipy.stats import binom
 
 from datamill.analysis.distribution.summary import summarize_distributions
 from datamill.analysis.distribution.variability import Variability, measure_variability
+from datamill.analysis.groups.group_comparison import Group
 from datamill.analysis.groups.means.variance_tests import compare_brown_forsythe
 from datamill.analysis.groups.ranks.rank_tests import compare_mann_whitney
-from datamill.analysis.groups.records import Group
-from datamill.analysis.model_data.cells import Cells, Factor, gather_cells
+from datamill.analysis.model_data.cells import Cells, ModelFactor, gather_cells
 from datamill.analysis.model_data.observations import Observations
 
 REPLICATIONS = 1000
@@ -104,7 +104,7 @@ def repeat(shape: Shape, n: int, seed: int, replications: int = REPLICATIONS) ->
     """One table with a design point for each replication."""
     levels = tuple(str(index) for index in range(replications))
     values = shape.draw(np.random.default_rng(seed), n * replications)
-    return gather_cells([Factor("point", levels)], [np.repeat(np.arange(replications), n)], values)
+    return gather_cells([ModelFactor("point", levels)], [np.repeat(np.arange(replications), n)], values)
 
 
 def count_covered(found: Variability, shape: Shape) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from scipy.stats import binom
 from datamill.analysis.versions.compare import compare_versions
 from datamill.analysis.versions.history import VersionHistory, find_changes
 from datamill.analysis.versions.means import estimate_version_mean
-from datamill.analysis.versions.records import VersionChange
+from datamill.analysis.versions.version_comparison import VersionChange
 
 ALPHA = 0.05
 

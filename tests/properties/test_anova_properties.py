@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from datamill.analysis.distribution.boxes import summarize_box
 from datamill.analysis.levels.packages import compare_packages
+from datamill.analysis.linear.linear_model import LinearModel
 from datamill.analysis.linear.model import fit_linear_model
-from datamill.analysis.model_data.cells import Factor, gather_cells, order_levels
+from datamill.analysis.model_data.cells import ModelFactor, gather_cells, order_levels
 from datamill.analysis.model_data.observations import read_columns
-from datamill.analysis.records import LinearModel
 
-FACTORS = [Factor("a", ("p", "q")), Factor("b", ("1", "2", "3"))]
+FACTORS = [ModelFactor("a", ("p", "q")), ModelFactor("b", ("1", "2", "3"))]
 
 
 @st.composite

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from datamill.experiment.errors import InputError
 from datamill.results.exporting.benchfmt import format_benchfmt, format_number, list_level_columns
 from datamill.results.foreign.content import Content
+from datamill.results.foreign.foreign_results import Execution, ForeignResults, Series
 from datamill.results.foreign.recognise import recognise_format
-from datamill.results.foreign.records import Execution, ForeignResults, Series
 from datamill.results.foreign.table import LabelledResults, build_foreign_table
 from datamill.results.foreign.units import find_conversion
 

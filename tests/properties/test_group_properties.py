@@ -15,10 +15,10 @@ from datamill.analysis.distribution.shapes import bin_observations, find_boxes, 
 from datamill.analysis.distribution.summary import summarize_distributions
 from datamill.analysis.distribution.variability import adjust_skewness, measure_variability
 from datamill.analysis.groups.comparison import compare_groups
+from datamill.analysis.groups.group_comparison import Assumption, Group, GroupComparison, Stratum
 from datamill.analysis.groups.ranks.pairwise_differences import _select_one, select_differences
 from datamill.analysis.groups.ranks.rank_sums import find_tails
-from datamill.analysis.groups.records import Assumption, Group, GroupComparison, Stratum
-from datamill.analysis.model_data.cells import Factor, gather_cells
+from datamill.analysis.model_data.cells import ModelFactor, gather_cells
 from datamill.analysis.model_data.observations import Observations
 
 QUICK = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -156,7 +156,7 @@ def test_variability_relative_to_the_mean_does_not_heed_the_unit(values: list[fl
     found = []
     for factor in (1.0, 2.0**power):
         cells = gather_cells(
-            [Factor("f", ("a",))], [np.zeros(len(values), dtype=np.int64)], np.array(values) * factor
+            [ModelFactor("f", ("a",))], [np.zeros(len(values), dtype=np.int64)], np.array(values) * factor
         )
         point = measure_variability(cells).points[0]
         found.append(replace(point, mean=0.0, sd=0.0))
@@ -178,7 +178,7 @@ def test_shapes_agree_with_the_observations_that_they_are_drawn_from(
     rows: list[tuple[int, float]], unsorted: bool
 ) -> None:
     codes, values = np.array([code for code, _ in rows]), np.array([value for _, value in rows])
-    cells = gather_cells([Factor("f", ("a", "b", "c"))], [codes], values)
+    cells = gather_cells([ModelFactor("f", ("a", "b", "c"))], [codes], values)
     with pytest.MonkeyPatch.context() as patch:
         if unsorted:
             # The way of large tables, on a small one.

@@ -5,14 +5,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from datamill.analysis.assumptions.assumption_checks import AssumptionChecks
 from datamill.analysis.assumptions.check import check_assumptions
+from datamill.analysis.linear.linear_model import LinearModel, SquaresType
 from datamill.analysis.linear.model import fit_linear_model
-from datamill.analysis.model_data.cells import Factor, FloatArray, gather_cells
+from datamill.analysis.model_data.cells import FloatArray, ModelFactor, gather_cells
 from datamill.analysis.model_data.coding import list_formula_terms
 from datamill.analysis.model_data.observations import Covariate
-from datamill.analysis.records import AssumptionChecks, LinearModel, SquaresType
 
-FACTORS = [Factor("a", ("p", "q")), Factor("b", ("1", "2", "3")), Factor("day", ("mon", "tue"))]
+FACTORS = [
+    ModelFactor("a", ("p", "q")),
+    ModelFactor("b", ("1", "2", "3")),
+    ModelFactor("day", ("mon", "tue")),
+]
 TERMS = list_formula_terms(
     FACTORS, ["x"], [("day",), ("a",), ("b",), ("x",), ("a", "b"), ("a", "x")]
 )  # fmt: skip

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from datamill.analysis.model_data.question import Question, select_model_data
 from datamill.analysis.quantile.model import fit_quantiles
-from datamill.analysis.quantile.records import QuantileModel
+from datamill.analysis.quantile.quantile_model import QuantileModel
 
 QUANTILES = (0.25, 0.5, 0.8)
 SEEDS = st.integers(0, 10_000)

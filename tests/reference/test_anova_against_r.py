@@ -10,10 +10,10 @@ from r_answers import ask_r
 from scipy.stats import f as f_distribution
 
 from datamill.analysis.levels.packages import compare_packages
+from datamill.analysis.linear.linear_model import LinearModel
 from datamill.analysis.linear.model import fit_linear_model
-from datamill.analysis.model_data.cells import Factor, gather_cells
+from datamill.analysis.model_data.cells import ModelFactor, gather_cells
 from datamill.analysis.model_data.observations import read_columns
-from datamill.analysis.records import LinearModel
 
 LEVELS = {"a": ("1", "2"), "b": ("1", "2", "3"), "c": ("1", "2", "3", "4")}
 
@@ -130,7 +130,7 @@ def test_two_packages_without_other_factors_are_compared_as_by_welchs_t_test() -
     cat(sprintf("%.15g\n", c(t$conf.int, t$parameter, t$p.value)))
     """
     codes = np.array([0] * len(first) + [1] * len(second)).reshape(-1, 1)
-    cells = gather_cells([Factor("package", ("a", "b"))], codes, np.array(first + second))
+    cells = gather_cells([ModelFactor("package", ("a", "b"))], codes, np.array(first + second))
     pair = compare_packages(cells, factor=0, baseline="a", direction="higher").pairs[0]
     ours = [pair.difference.low, pair.difference.high, pair.df, pair.p]
     assert ours == pytest.approx([float(line) for line in ask_r(script).split()], rel=1e-9)

@@ -13,10 +13,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from datamill.analysis.linear.linear_model import LinearModel
 from datamill.analysis.linear.model import fit_linear_model
-from datamill.analysis.model_data.cells import Factor, gather_cells
+from datamill.analysis.model_data.cells import ModelFactor, gather_cells
 from datamill.analysis.model_data.observations import read_columns
-from datamill.analysis.records import LinearModel
 
 DATA = Path(__file__).parent / "nist"
 #: Deviation of each treatment's middle from the constant part, in tenths; NIST's order.
@@ -75,7 +75,7 @@ def test_simulated_sets_agree_with_the_certified_values(
     certified = split_squares(treatments, values)
     assert certified[2] == float(replicates), name
     doubles = [float(value) for value in values]
-    factor = Factor("treatment", tuple(str(level) for level in range(9)))
+    factor = ModelFactor("treatment", tuple(str(level) for level in range(9)))
     model = fit_linear_model(gather_cells([factor], treatments.reshape(-1, 1), np.array(doubles)), order=1)
     assert count_digits(list_results(model), certified) >= digits
     exact = split_squares(treatments, [Fraction(double) for double in doubles])

@@ -13,6 +13,7 @@ from datamill.analysis.contrasts.multiplicity import adjust_p_values
 from datamill.analysis.distribution.shapes import find_steps
 from datamill.analysis.distribution.summary import summarize_distributions
 from datamill.analysis.distribution.variability import adjust_skewness
+from datamill.analysis.groups.group_comparison import Group, GroupTest
 from datamill.analysis.groups.means.mean_tests import (
     compare_games_howell,
     compare_one_way,
@@ -24,8 +25,7 @@ from datamill.analysis.groups.means.mean_tests import (
 from datamill.analysis.groups.means.studentized_range import find_range_quantile, find_range_tail
 from datamill.analysis.groups.means.variance_tests import compare_brown_forsythe, compare_variances
 from datamill.analysis.groups.ranks.rank_tests import compare_kruskal_wallis, compare_mann_whitney
-from datamill.analysis.groups.records import Group, GroupTest
-from datamill.analysis.model_data.cells import Factor, gather_cells
+from datamill.analysis.model_data.cells import ModelFactor, gather_cells
 from datamill.analysis.model_data.observations import Observations
 from datamill.cli.main import main
 
@@ -168,7 +168,7 @@ def test_skewness_agrees_with_e1071_type_2_quantiles_with_r_and_steps_with_ecdf(
     """
     reference = compute_in_r(script, "e1071")
     assert adjust_skewness(values) == pytest.approx(reference["skew"][0], rel=1e-12)
-    cells = gather_cells([Factor("f", ("a",))], [np.zeros(37, dtype=np.int64)], values)
+    cells = gather_cells([ModelFactor("f", ("a",))], [np.zeros(37, dtype=np.int64)], values)
     summary = summarize_distributions(Observations("y", "", cells, 0, 0))
     group = summary.groups[0]
     assert summary.quantile_type == 7
@@ -180,7 +180,7 @@ def test_skewness_agrees_with_e1071_type_2_quantiles_with_r_and_steps_with_ecdf(
     steps = find_steps(cells)[0]
     assert list(steps.share) == pytest.approx(reference["ecdf"], rel=1e-12)
     many = np.repeat(np.arange(3000), 37) * 1e-9 + np.tile(values, 3000)
-    cells = gather_cells([Factor("f", ("a",))], [np.zeros(many.size, dtype=np.int64)], many)
+    cells = gather_cells([ModelFactor("f", ("a",))], [np.zeros(many.size, dtype=np.int64)], many)
     summary = summarize_distributions(Observations("y", "", cells, 0, 0))
     group = summary.groups[0]
     assert summary.quantile_type == 1
@@ -193,7 +193,7 @@ def test_the_interval_of_the_median_has_the_ranks_that_the_binomial_distribution
     reference = compute_in_r("out$ranks <- sapply(6:60, function(n) qbinom(0.025, n, 0.5))")
     for n, rank in zip(range(6, 61), reference["ranks"], strict=True):
         values = np.arange(1.0, n + 1)
-        cells = gather_cells([Factor("f", ("a",))], [np.zeros(n, dtype=np.int64)], values)
+        cells = gather_cells([ModelFactor("f", ("a",))], [np.zeros(n, dtype=np.int64)], values)
         interval = summarize_distributions(Observations("y", "", cells, 0, 0)).groups[0].median_interval
         assert interval is not None
         assert (interval.low, interval.high) == (rank, n + 1 - rank)

@@ -16,7 +16,7 @@ from datamill.analysis.contrasts.contrast import PooledError
 from datamill.analysis.levels.level_changes import find_largest_changes
 from datamill.analysis.levels.level_means import estimate_level_means
 from datamill.analysis.linear.model import fit_linear_model
-from datamill.analysis.model_data.cells import Cells, Factor, gather_cells
+from datamill.analysis.model_data.cells import Cells, ModelFactor, gather_cells
 from datamill.analysis.model_data.coding import list_formula_terms
 from datamill.analysis.model_data.observations import Covariate
 
@@ -53,7 +53,7 @@ def make_cells(*, one: bool = False) -> Cells:
     if one:
         first = np.sort(np.unique(codes @ np.array([2, 1]), return_index=True)[1])
         codes, values = codes[first], values[first]
-    factors = [Factor(name, levels) for name, levels in zip("ab", LEVELS, strict=True)]
+    factors = [ModelFactor(name, levels) for name, levels in zip("ab", LEVELS, strict=True)]
     return gather_cells(factors, codes, values)
 
 
@@ -121,7 +121,7 @@ def test_the_largest_change_has_the_bonferroni_interval_of_emmeans() -> None:
 
 def test_adjusted_means_beside_a_covariate_are_those_of_emmeans() -> None:
     codes, values = list_observations()
-    factors = [Factor(name, levels) for name, levels in zip("ab", LEVELS, strict=True)]
+    factors = [ModelFactor(name, levels) for name, levels in zip("ab", LEVELS, strict=True)]
     model = fit_linear_model(
         gather_cells(factors, codes, values),
         terms=list_formula_terms(factors, ["x"], [("a",), ("x",), ("a", "x"), ("b",)]),

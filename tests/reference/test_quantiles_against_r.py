@@ -12,7 +12,7 @@ from r_answers import ask_r
 
 from datamill.analysis.model_data.question import ModelData, Question, select_model_data
 from datamill.analysis.quantile.model import fit_quantiles
-from datamill.analysis.quantile.records import QuantileFit
+from datamill.analysis.quantile.quantile_model import QuantileFit
 
 #: Quantiles at which no design here has a flat bottom.
 QUANTILES = (0.1037, 0.4981, 0.8973)

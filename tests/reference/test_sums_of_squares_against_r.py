@@ -9,11 +9,12 @@ import polars as pl
 import pytest
 from r_answers import ask_r
 
+from datamill.analysis.assumptions.assumption_checks import AssumptionChecks
 from datamill.analysis.assumptions.check import check_assumptions
 from datamill.analysis.assumptions.influential import measure_cook
+from datamill.analysis.linear.linear_model import LinearModel, SquaresType
 from datamill.analysis.linear.model import fit_linear_model
 from datamill.analysis.model_data.question import ModelData, Question, select_model_data
-from datamill.analysis.records import AssumptionChecks, LinearModel, SquaresType
 
 SCRIPT = r"""
 suppressMessages(library(car))

@@ -18,9 +18,9 @@ from datamill.analysis.distribution.variability_intervals import (
     choose_drawn_size,
     find_tail_shape,
 )
+from datamill.analysis.groups.group_comparison import Group
 from datamill.analysis.groups.means.variance_tests import compare_brown_forsythe
-from datamill.analysis.groups.records import Group
-from datamill.analysis.model_data.cells import Factor, gather_cells
+from datamill.analysis.model_data.cells import ModelFactor, gather_cells
 from datamill.report.tables.text import render_text
 from datamill.report.tests.statement import ResponseNotes
 from datamill.report.variability.figures import draw_variability
@@ -109,7 +109,7 @@ def test_an_end_where_the_mean_is_not_told_from_zero_is_zero_and_no_invented_num
         np.random.default_rng(22).lognormal(0, 2, 20),
         np.random.default_rng(3).normal(10, 1, 20),
     )
-    factor = Factor("load", ("rare", "wild", "steady"))
+    factor = ModelFactor("load", ("rare", "wild", "steady"))
     found = measure_variability(
         gather_cells([factor], [np.repeat([0, 1, 2], 20)], np.concatenate(parts)), confidence=0.99
     )

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
+from datamill.design.design import Design, DesignFactor, PlannedTrial
 from datamill.design.fleet.fleet_records import Candidate, FleetPlan
-from datamill.design.records import Design, DesignFactor, PlannedTrial
+from datamill.experiment.experiment import Experiment
 from datamill.experiment.file.parse import parse_experiment
-from datamill.experiment.records import Experiment
 from datamill.results.bundles.bundle import BUNDLE_FORMAT, BundleFactor, BundleHead, BundlePackage
 from simulation.made_records import OPTIMIZATIONS
 from simulation.packages import SimulatedPackage

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
-from datamill.experiment.records import PackageNeeds
+from datamill.experiment.experiment import PackageNeeds
 from datamill.protocol.fleet import Policy
 from simulation.plans import Plan
 from simulation.tables import FAILED, OPEN, Tables, TrialRow, describe_hardware, read_policy

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 
+from datamill.design.design import PlannedTrial
 from datamill.design.fleet.fleet_records import Candidate
-from datamill.design.records import PlannedTrial
 from simulation.experiments import BACKGROUND_LOAD, NO_LOAD, Submitted
 
 Group = tuple[str, str, str]

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from datamill.experiment.suggestions import suggest_name
+from datamill.experiment.messages.suggestions import suggest_name
 
 #: What stands for the data of a verb where these are no single table.
 _EXAMPLES = {"import": "results.json", "compare": "old.csv new.csv"}

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from datamill.conduct.needed_metrics import list_near_names
 from datamill.conduct.read_files import ExperimentFile
+from datamill.design.design import DesignFactor
 from datamill.design.nesting import is_drawn_build
 from datamill.design.points.factorial import find_missing_error
-from datamill.design.records import DesignFactor
+from datamill.experiment.experiment import Experiment
 from datamill.experiment.factors.catalogue import BACKGROUND_LOAD, NO_LOAD
 from datamill.experiment.factors.offers import explain_unavailable
-from datamill.experiment.records import Experiment
 
 
 def list_replication_doubts(experiment: Experiment, factors: Sequence[DesignFactor]) -> list[str]:

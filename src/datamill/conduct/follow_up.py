@@ -7,18 +7,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from datamill.conduct.read_files import ExperimentFile, read_experiment_file
 from datamill.execution.here import list_pending_trials
-from datamill.experiment.arguments import command
 from datamill.experiment.errors import InputError
 from datamill.experiment.factors.catalogue import BACKGROUND_LOAD, NO_LOAD
 from datamill.experiment.file.parse import parse_experiment
 from datamill.experiment.file.source import Source
 from datamill.experiment.file.toml_text import format_toml
+from datamill.experiment.messages.arguments import command
+from datamill.late import pl
 from datamill.results.bundles.bundle import Bundle, open_bundle
-from datamill.results.tables.table import build_table
 
 #: Keys of `[experiment]` that say which points a design has.
 _DESIGN_KEYS = ("design", "resolution", "max_points", "strength")
@@ -109,7 +107,7 @@ def decide_factors(bundle: Bundle) -> tuple[tuple[Decision, ...], tuple[str, ...
             where=where,
             remedy=f"Continue it with {command('run', resume=bundle.folder)}.",
         )
-    table = build_table(bundle.experiment, bundle.design, records)
+    table = bundle.build_table(records)
     response = bundle.experiment.responses[0]
     valid = table.filter((pl.col("response") == response.name) & pl.col("valid"))
     if valid.height == 0:

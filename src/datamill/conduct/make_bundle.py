@@ -11,8 +11,8 @@ from pathlib import Path
 from datamill import __version__
 from datamill.conduct.read_files import ExperimentFile
 from datamill.design.trials import build_design
-from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument
 from datamill.packing.members import Packed, pack_members
 from datamill.packing.packages import PackageFacts
 from datamill.packing.user_factors import UserFactor

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from datamill.experiment.errors import InputError
+from datamill.experiment.experiment import Experiment
 from datamill.experiment.formula import parse_formula
-from datamill.experiment.records import Experiment
+from datamill.experiment.messages.suggestions import suggest_name
 from datamill.experiment.responses import BUILT_IN_UNITS
-from datamill.experiment.suggestions import suggest_name
 
 
 def list_needed_metrics(experiment: Experiment) -> list[tuple[str, str]]:

@@ -9,15 +9,15 @@ from functools import partial
 from pathlib import Path
 
 from datamill.conduct.needed_metrics import check_metrics_can_come
+from datamill.design.design import DesignFactor
 from datamill.design.fleet.eligibility import find_unmet_constraint
 from datamill.design.fleet.fleet_records import Candidate
 from datamill.design.points.factorial import choose_factors, count_trials
 from datamill.design.points.points import count_points
-from datamill.design.records import DesignFactor
 from datamill.execution.seen_places import check_needed_folders
 from datamill.execution.worker import read_offers
-from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
+from datamill.experiment.experiment import Constraints, Experiment, FleetChoice, Limits, Package
 from datamill.experiment.factors.offers import (
     Offers,
     check_offers,
@@ -28,8 +28,8 @@ from datamill.experiment.factors.offers import (
 from datamill.experiment.file.fields import list_named_paths
 from datamill.experiment.file.parse import parse_experiment
 from datamill.experiment.file.source import Source
-from datamill.experiment.mistakes import Mistakes
-from datamill.experiment.records import Constraints, Experiment, FleetChoice, Limits, Package
+from datamill.experiment.messages.arguments import argument
+from datamill.experiment.messages.mistakes import Mistakes
 from datamill.packing.packages import PackageFacts, inspect_package
 from datamill.packing.user_factors import UserFactor, read_user_factor
 from datamill.protocol.trial import HostFacts

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from datamill.design.design import Design, PlannedTrial
 from datamill.design.order import order_trials
-from datamill.design.records import Design, PlannedTrial
 from datamill.experiment.errors import InputError
+from datamill.experiment.experiment import Experiment, Replication, StoppingRule
 from datamill.experiment.quantities import format_duration
-from datamill.experiment.records import Experiment, Replication, StoppingRule
 
 #: Independent replicates of each design point before which no rule stops. With fewer, skewed noise makes the
 #: rules err more often than they say; `tests/planted/test_sequential_rules.py` shows what so many give.

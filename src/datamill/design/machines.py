@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from datamill.design.design import DesignFactor, PlannedTrial
 from datamill.design.order import LOCAL_BLOCK
-from datamill.design.records import DesignFactor, PlannedTrial
-from datamill.experiment.records import Experiment
+from datamill.experiment.experiment import Experiment
 
 #: The factor whose levels are the names of machines.
 MACHINE_FACTOR = "machine"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from datamill.design.records import DesignFactor, PlannedTrial
+from datamill.design.design import DesignFactor, PlannedTrial
 from datamill.design.seeds import derive_seed, rank_by_seed
+from datamill.experiment.experiment import Experiment
 from datamill.experiment.factors.catalogue import FACTORS
-from datamill.experiment.records import Experiment
 
 #: Executions of each package with one measurement, beside those of the question: what an execution costs
 #: without its measurements is else not to be told from what they cost.

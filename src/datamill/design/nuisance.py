@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from datamill.design.records import DesignFactor
+from datamill.design.design import DesignFactor
 from datamill.experiment.factors.catalogue import FACTORS, USUAL_FACTORS
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from datamill.design.design import DesignFactor, PlannedTrial
 from datamill.design.machines import MACHINE_FACTOR
 from datamill.design.nesting import derive_build_seed
-from datamill.design.records import DesignFactor, PlannedTrial
 from datamill.design.seeds import derive_seed
+from datamill.experiment.experiment import Experiment, Replication
 from datamill.experiment.factors.catalogue import FACTORS
-from datamill.experiment.records import Experiment, Replication
 
 
 def count_reference_trials(experiment: Experiment, trials: int) -> int:

@@ -6,19 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from datamill.design.batches import grow_replication, order_batches
+from datamill.design.design import Design, DesignFactor, PlannedTrial, PlanSize
 from datamill.design.garbage_pause import pause_garbage_collection
 from datamill.design.machines import MACHINE_FACTOR, add_machines, merge_machines
 from datamill.design.nesting import derive_build_seed, place_replicate, plan_calibration_trials
 from datamill.design.order import LOCAL_BLOCK, order_trials
 from datamill.design.points.factorial import choose_factors, count_trials
 from datamill.design.points.points import choose_points, count_points
-from datamill.design.records import Design, DesignFactor, PlannedTrial, PlanSize
 from datamill.design.reference_trials import insert_reference_trials
 from datamill.design.seeds import derive_seed, rank_by_seed
+from datamill.experiment.experiment import Experiment, Replication
 from datamill.experiment.factors.catalogue import FACTORS
 from datamill.experiment.factors.offers import NO_OFFERS, Offers
 from datamill.experiment.levels import NumberRange
-from datamill.experiment.records import Experiment, Replication
 
 
 def build_design(

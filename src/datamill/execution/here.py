@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Protocol
 
-from datamill.design.records import PlannedTrial
+from datamill.design.design import PlannedTrial
 from datamill.design.trials import name_build
 from datamill.execution.worker import WorkerError, WorkerKilledError
-from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument
 from datamill.protocol.trial import TrialRecord, TrialSpec
 from datamill.results.bundles.bundle import Bundle
 from datamill.results.bundles.trial_spec import specify_trial

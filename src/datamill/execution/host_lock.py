@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument
 
 #: Names the folder in which the worker keeps its journal; a host has one, tests have their own.
 STATE_VARIABLE = "DATAMILL_STATE_DIR"

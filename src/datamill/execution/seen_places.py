@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 
 from datamill.execution.worker import ask_worker
-from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
-from datamill.experiment.records import Experiment, Package
+from datamill.experiment.experiment import Experiment, Package
+from datamill.experiment.messages.arguments import argument
 from datamill.packing.packages import PackageFacts
 
 #: No variable of a package is longer, and no `env` larger.

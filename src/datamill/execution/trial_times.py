@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
-from datamill.design.records import PlannedTrial
+from datamill.design.design import PlannedTrial
 from datamill.protocol.trial import TrialRecord
 
 

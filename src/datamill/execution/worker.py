@@ -32,7 +32,7 @@ class WorkerKilledError(WorkerError):
     """A signal ended the worker before it had a record: it could not put the host back as it was."""
 
 
-class Worker:
+class WorkerProgram:
     """The worker binary, called once for each trial or build.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datamill.experiment.arguments import Face, speak_python, spell, tell
+from datamill.experiment.messages.arguments import Face, speak_python, spell, tell
 
 
 class InputError(Exception):
@@ -13,7 +13,7 @@ class InputError(Exception):
 
     Args:
         message: one sentence that says what is wrong.
-        where: file, `file:line`, `file: field`, or the argument that it is about; empty when there is none.
+        where: file, `file:line`, `file: field`, or the argument that it is about; empty: no place.
         remedy: one sentence that says what to do; empty when the message says it.
     """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datamill.experiment.records import Response
+from datamill.experiment.experiment import Response
 
 _TIMES = {
     "wall_time_s": "time from the start to the end of run.sh",

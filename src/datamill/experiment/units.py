@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datamill.experiment.errors import InputError
-from datamill.experiment.suggestions import suggest_name
+from datamill.experiment.messages.suggestions import suggest_name
 
 _TIME = ("s", "ms", "us", "µs", "ns", "min", "h")
 _SIZE = ("B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB", "bit", "kbit", "Mbit", "Gbit")

@@ -8,8 +8,8 @@ import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument
 from datamill.packing.debian_sources import SourcesError, fetch_tarball
 from datamill.packing.package_sources import (
     KnownSources,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from datamill.experiment.errors import InputError
+from datamill.experiment.experiment import Limits
 from datamill.experiment.quantities import format_size
-from datamill.experiment.records import Limits
 from datamill.packing.members import Packed, check_member, check_script, list_members, pack_members
 
 #: Scripts in a package's root, and whether it must have them.

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import datamill
 from datamill.experiment.errors import InputError
-from datamill.experiment.suggestions import suggest_name
+from datamill.experiment.messages.suggestions import suggest_name
 
 #: `packages/` of the checkout, or its copy in an installed wheel.
 SHIPPED_FOLDER = Path(datamill.__file__).parent / "shipped"

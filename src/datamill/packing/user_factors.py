@@ -9,8 +9,8 @@ from pathlib import Path
 
 from datamill.experiment.errors import InputError
 from datamill.experiment.file.source import Source
+from datamill.experiment.messages.suggestions import suggest_name
 from datamill.experiment.quantities import format_size
-from datamill.experiment.suggestions import suggest_name
 from datamill.packing.members import check_member, check_script, list_members
 
 FACTOR_FILE = "factor.toml"

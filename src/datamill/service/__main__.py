@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 import click
 
-from datamill.experiment.arguments import speak_command_line, speaking
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import speak_command_line, speaking
 
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130

@@ -46,12 +46,12 @@ def enrol_machine(request: EnrolmentRequest, now_s: float) -> Enrolment:
             "this is no public key of a worker", where="public_key", remedy="It is an NKEY, U...."
         )
     enrolled = run_as_writer(enrol_worker, request, now_s)
-    run_as_writer(note_credential, enrolled.worker_id, now_s)
+    made_s = run_as_writer(note_credential, enrolled.worker_id, now_s)
     return Enrolment(
         worker_id=enrolled.worker_id,
         name=enrolled.name,
         nats_urls=access.worker_urls,
-        nats_jwt=issue_worker_credential(enrolled.worker_id, request.public_key),
+        nats_jwt=issue_worker_credential(enrolled.worker_id, request.public_key, made_s),
         api_key=enrolled.api_key,
         ca_pem=access.authority_pem,
         clock_unix_ns=time.time_ns(),
@@ -80,10 +80,10 @@ def renew_credential(worker: Worker, request: CredentialRequest, now_s: float) -
     signed = f"datamill-credential {request.worker_id} {request.nonce}".encode()
     if request.worker_id != worker.worker_id or not is_signed(worker.public_key, signed, request.signature):
         raise DeniedError("this is not signed with the key with which the worker joined", where="signature")
-    run_as_writer(note_credential, worker.worker_id, now_s)
+    made_s = run_as_writer(note_credential, worker.worker_id, now_s)
     return Credential(
         worker_id=worker.worker_id,
-        nats_jwt=issue_worker_credential(worker.worker_id, worker.public_key),
+        nats_jwt=issue_worker_credential(worker.worker_id, worker.public_key, made_s),
         clock_unix_ns=time.time_ns(),
     )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
+from datamill.protocol.api.events import EventLine
 from datamill.service.models import (
     ENDED_EXPERIMENTS,
     ENDED_TRIALS,
@@ -97,16 +97,16 @@ def name_workers(events: Iterable[Event]) -> dict[str, str]:
     return dict(Worker.objects.filter(pk__in=ids).values_list("pk", "name")) if ids else {}
 
 
-def describe_event(event: Event, worker_name: str = "") -> dict[str, Any]:
+def describe_event(event: Event, worker_name: str = "") -> EventLine:
     """Return an event, or a row with its fields, as the API tells it."""
-    return {
-        "id": event.id,
-        "unix_s": event.unix_s,
-        "kind": event.kind,
-        "user": event.user,
-        "worker": worker_name or event.worker_id,
-        "experiment": event.experiment_id,
-        "attempt": event.attempt,
-        "package_sha256": event.package_sha256,
-        "detail": event.detail,
-    }
+    return EventLine(
+        id=event.id,
+        unix_s=event.unix_s,
+        kind=event.kind,
+        user=event.user,
+        worker=worker_name or event.worker_id,
+        experiment=event.experiment_id,
+        attempt=event.attempt,
+        package_sha256=event.package_sha256,
+        detail=event.detail,
+    )

@@ -9,19 +9,20 @@ from typing import Any, Unpack, get_args
 
 import numpy as np
 
+from datamill.analysis.assumptions.assumption_checks import AssumptionChecks
 from datamill.analysis.assumptions.check import check_assumptions
 from datamill.analysis.assumptions.diagnostics import gather_diagnostics
 from datamill.analysis.levels.level_changes import LevelChanges
 from datamill.analysis.levels.level_means import bound_over_blocks
+from datamill.analysis.linear.linear_model import LevelEffect, LinearModel, SquaresType
 from datamill.analysis.linear.model import fit_linear_model
 from datamill.analysis.linear.reduction import centre_covariates
 from datamill.analysis.model_data.observations import Observations
 from datamill.analysis.model_data.question import ModelData
 from datamill.analysis.quantile.model import fit_quantiles
-from datamill.analysis.quantile.records import QuantileModel
-from datamill.analysis.records import AssumptionChecks, LevelEffect, LinearModel, SquaresType
-from datamill.experiment.arguments import tell, verb
+from datamill.analysis.quantile.quantile_model import QuantileModel
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import tell, verb
 from datamill.report.anova.answer import choose_largest_change, state_answer, word_changes
 from datamill.report.anova.diagnosis import diagnose_model
 from datamill.report.anova.figures import draw_diagnostics, draw_effect_shares
@@ -32,8 +33,8 @@ from datamill.report.figures.figure import Figure
 from datamill.report.quantiles.figures import draw_effects_by_quantile
 from datamill.report.quantiles.warnings import list_quantile_warnings
 from datamill.report.tables.statement import Part
+from datamill.verbs.analyses.analysis import Analysis, Asked, build_question
 from datamill.verbs.analyses.level_changes import compare_levels
-from datamill.verbs.analyses.records import Analysis, Asked, build_question
 from datamill.verbs.inputs.arguments import check_choice, take_alpha, take_confidence
 from datamill.verbs.inputs.data import locate_errors, read_data
 

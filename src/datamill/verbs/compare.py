@@ -11,15 +11,11 @@ from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.versions.compare import compare_versions
 from datamill.analysis.versions.history import ChangePoint, VersionHistory, find_changes
 from datamill.analysis.versions.means import list_unit_means
-from datamill.analysis.versions.records import (
-    VersionAdjustment,
-    VersionChange,
-    VersionComparison,
-)
-from datamill.experiment.arguments import argument, tell
+from datamill.analysis.versions.version_comparison import VersionAdjustment, VersionChange, VersionComparison
 from datamill.experiment.errors import InputError
+from datamill.experiment.experiment import Direction
+from datamill.experiment.messages.arguments import argument, tell
 from datamill.experiment.quantities import parse_share
-from datamill.experiment.records import Direction
 from datamill.report.compare.answer import is_worse_than_threshold, state_answer
 from datamill.report.compare.history_figure import draw_history
 from datamill.report.compare.json import format_comparison_json
@@ -27,7 +23,7 @@ from datamill.report.compare.statement import list_warnings, state_comparison
 from datamill.report.compare.version_figure import draw_changes
 from datamill.report.figures.figure import Figure
 from datamill.report.tables.statement import Part
-from datamill.verbs.analyses.records import Analysis
+from datamill.verbs.analyses.analysis import Analysis
 from datamill.verbs.inputs.arguments import (
     check_choice,
     take_alpha,

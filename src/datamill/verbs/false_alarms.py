@@ -7,18 +7,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Unpack
 
-from datamill.analysis.random_effects.records import NestedValues
+from datamill.analysis.random_effects.nested_values import NestedValues
 from datamill.analysis.versions.false_alarms import FalseAlarms, simulate_false_alarms
-from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
-from datamill.experiment.suggestions import suggest_name
+from datamill.experiment.messages.arguments import argument
+from datamill.experiment.messages.suggestions import suggest_name
 from datamill.report.figures.figure import Figure
 from datamill.report.plan.alarms_json import format_alarms_json
 from datamill.report.plan.alarms_statement import explain_alarms, phrase_alarms, state_alarms
 from datamill.report.plan.figures import draw_alarms
 from datamill.report.tables.statement import Part
 from datamill.report.words.numbers import finish_sentence
-from datamill.verbs.analyses.records import Analysis
+from datamill.verbs.analyses.analysis import Analysis
 from datamill.verbs.inputs.arguments import take_confidence, take_name, take_seed, take_whole
 from datamill.verbs.inputs.data import locate_errors
 from datamill.verbs.inputs.nested_data import AskedNested, build_nesting_columns, read_nested

@@ -8,14 +8,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
 
-from datamill.analysis.random_effects.records import LEVELS, NestedValues
+from datamill.analysis.random_effects.nested_values import NestedValues
 from datamill.analysis.random_effects.variance import estimate_variances
+from datamill.analysis.random_effects.variance_estimate import LEVELS
 from datamill.analysis.random_effects.within_executions import check_measurement_order
 from datamill.analysis.repetition.notes import list_pilot_warnings
 from datamill.analysis.repetition.plan import plan_repetitions, take_basis, trace_widths
-from datamill.analysis.repetition.records import Plan, PlanBasis, PlanBounds
-from datamill.experiment.arguments import argument, tell
+from datamill.analysis.repetition.repetition_plan import Plan, PlanBasis, PlanBounds
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument, tell
 from datamill.report.figures.figure import Figure
 from datamill.report.plan.figures import draw_widths
 from datamill.report.plan.json import format_plan_json
@@ -25,7 +26,7 @@ from datamill.results.bundles.bundle import open_bundle
 from datamill.results.judgement.costs import RepetitionCosts, measure_costs
 from datamill.results.judgement.replication_warnings import find_identical_builds
 from datamill.results.judgement.validity import count_trials_once
-from datamill.verbs.analyses.records import Analysis
+from datamill.verbs.analyses.analysis import Analysis
 from datamill.verbs.false_alarms import choose_version
 from datamill.verbs.inputs.arguments import take_alpha, take_confidence, take_name, take_seed
 from datamill.verbs.inputs.data import locate_errors

@@ -12,11 +12,16 @@ import polars as pl
 
 from datamill.analysis.model_data.question import Question
 from datamill.analysis.quantile.model import fit_quantiles
-from datamill.analysis.quantile.records import ERROR_METHODS, Described, QuantileModel, StreamedResponse
+from datamill.analysis.quantile.quantile_model import (
+    ERROR_METHODS,
+    Described,
+    QuantileModel,
+    StreamedResponse,
+)
 from datamill.analysis.quantile.stream import code_combinations_seen, fit_quantile_stream
-from datamill.experiment.arguments import argument, tell, verb
 from datamill.experiment.errors import InputError
-from datamill.experiment.records import Experiment
+from datamill.experiment.experiment import Experiment
+from datamill.experiment.messages.arguments import argument, tell, verb
 from datamill.report.figures.figure import Figure
 from datamill.report.quantiles.answer import state_quantiles
 from datamill.report.quantiles.figures import draw_effects_by_quantile
@@ -26,7 +31,7 @@ from datamill.report.quantiles.warnings import list_quantile_warnings
 from datamill.report.tables.statement import Part
 from datamill.results.tables.row_validity import is_tidy
 from datamill.results.tables.table_batches import count_combinations, is_large_table, iterate_cells
-from datamill.verbs.analyses.records import Analysis, Asked, build_question
+from datamill.verbs.analyses.analysis import Analysis, Asked, build_question
 from datamill.verbs.inputs.arguments import (
     FEWEST_REPLICATES,
     check_choice,

@@ -16,8 +16,8 @@ from datamill.report.summary.json import format_summary_json
 from datamill.report.summary.statement import choose_summary_scale, phrase_summary, state_summary
 from datamill.report.tables.statement import Part
 from datamill.report.tests.statement import ResponseNotes
+from datamill.verbs.analyses.analysis import Analysis, Asked, build_groups_question, refuse_covariates
 from datamill.verbs.analyses.notes import describe_response
-from datamill.verbs.analyses.records import Analysis, Asked, build_groups_question, refuse_covariates
 from datamill.verbs.inputs.arguments import check_choice, take_confidence
 from datamill.verbs.inputs.data import locate_errors, read_data
 

@@ -9,10 +9,10 @@ from typing import Any, Unpack, get_args
 
 from datamill.analysis.contrasts.multiplicity import Adjustment
 from datamill.analysis.groups.comparison import compare_groups
+from datamill.analysis.groups.group_comparison import Aspect, Assumption, GroupComparison, Stratum
 from datamill.analysis.groups.logarithms import find_transform, speak_of_ratios
-from datamill.analysis.groups.records import Aspect, Assumption, GroupComparison, Stratum
 from datamill.analysis.groups.splitting import find_factor, split_groups
-from datamill.experiment.arguments import tell, verb
+from datamill.experiment.messages.arguments import tell, verb
 from datamill.report.figures.figure import Figure
 from datamill.report.tables.statement import Part
 from datamill.report.tests.figures import draw_comparison
@@ -24,8 +24,8 @@ from datamill.report.tests.statement import (
     phrase_answer,
     state_tests,
 )
+from datamill.verbs.analyses.analysis import Analysis, Asked, build_groups_question, refuse_covariates
 from datamill.verbs.analyses.notes import describe_response
-from datamill.verbs.analyses.records import Analysis, Asked, build_groups_question, refuse_covariates
 from datamill.verbs.inputs.arguments import check_choice, take_confidence, take_name, take_seed
 from datamill.verbs.inputs.data import locate_errors, read_data
 

@@ -13,10 +13,10 @@ from datamill.analysis.distribution.variability import Variability as PointVaria
 from datamill.analysis.distribution.variability_comparison import FactorVariability, compare_variability
 from datamill.analysis.distribution.windows import WindowAnalysis, analyze_windows
 from datamill.analysis.groups.logarithms import is_logarithm
-from datamill.analysis.model_data.cells import Factor
+from datamill.analysis.model_data.cells import ModelFactor
 from datamill.analysis.model_data.observations import Observations
-from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument
 from datamill.report.figures.figure import Figure
 from datamill.report.tables.statement import Part
 from datamill.report.tests.statement import ResponseNotes
@@ -29,8 +29,8 @@ from datamill.report.variability.statement import (
     state_variability,
     state_windows,
 )
+from datamill.verbs.analyses.analysis import Analysis, Asked, build_groups_question, refuse_covariates
 from datamill.verbs.analyses.notes import describe_response
-from datamill.verbs.analyses.records import Analysis, Asked, build_groups_question, refuse_covariates
 from datamill.verbs.inputs.arguments import (
     SHORTEST_WINDOW,
     check_choice,
@@ -49,7 +49,7 @@ class Variability(Analysis):
     notes: ResponseNotes
     points: PointVariabilities
     by_factor: tuple[FactorVariability, ...]
-    factors: tuple[Factor, ...]
+    factors: tuple[ModelFactor, ...]
 
     @property
     def title(self) -> str:

@@ -15,7 +15,7 @@ from datamill.report.variance.answer import choose_variance_scale, phrase_varian
 from datamill.report.variance.figures import draw_builds, draw_shares
 from datamill.report.variance.json import format_variances_json
 from datamill.report.variance.statement import collect_variance_warnings, state_variances
-from datamill.verbs.analyses.records import Analysis
+from datamill.verbs.analyses.analysis import Analysis
 from datamill.verbs.inputs.arguments import check_choice, take_confidence, take_seed
 from datamill.verbs.inputs.data import locate_errors
 from datamill.verbs.inputs.nested_data import AskedNested, build_nesting_columns, read_nested

@@ -21,7 +21,7 @@ class QuietTime:
         self._waited_s = _read_waited_s()
 
     def elapsed_s(self) -> float:
-        """Seconds since it was made, whoever waited."""
+        """Seconds since it was made, whether or not it had a processor."""
         return time.monotonic() - self._began_s
 
     def quiet_s(self) -> float:

@@ -47,6 +47,7 @@ def test_what_is_never_finished_is_ended_and_leaves_nothing(said: bytes) -> None
         await served.until(lambda: len(served.visitors) == 0)
         state = served.web.server_state
         await served.until(lambda: not state.connections and not state.tasks)
+        assert came == ["127.0.0.1"]
         writer.close()
 
     run(act)

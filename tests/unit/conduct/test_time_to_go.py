@@ -9,7 +9,7 @@ from rich.console import Console
 from datamill.cli.experiment.design_text import describe_time
 from datamill.cli.experiment.progress import TrialProgress
 from datamill.execution.trial_times import TrialTime, find_trial_time
-from datamill.experiment.records import StoppingRule
+from datamill.experiment.experiment import StoppingRule
 
 SECOND = TrialTime(1.0, alike=True)
 

@@ -8,8 +8,8 @@ from datamill.design.batches import list_batches, number_round, phrase_batches, 
 from datamill.design.points.factorial import choose_factors, count_trials
 from datamill.design.trials import build_design
 from datamill.experiment.errors import InputError
+from datamill.experiment.experiment import Experiment
 from datamill.experiment.file.parse import parse_experiment
-from datamill.experiment.records import Experiment
 
 TEXT = """
 [experiment]

@@ -11,8 +11,8 @@ from datamill.design.points.aliases import is_comparable
 from datamill.design.points.factorial import choose_factors
 from datamill.design.points.points import choose_points, count_points
 from datamill.experiment.errors import InputError
+from datamill.experiment.experiment import Experiment
 from datamill.experiment.file.parse import parse_experiment
-from datamill.experiment.records import Experiment
 
 
 def ask(design: str, sizes: Sequence[int], packages: int = 1) -> Experiment:

@@ -12,13 +12,13 @@ from datamill.cli.experiment.replication_text import (
     phrase_replicates,
 )
 from datamill.conduct.doubts import list_replication_doubts
+from datamill.design.design import Design
 from datamill.design.nuisance import phrase_treatment
 from datamill.design.points.factorial import choose_factors, count_trials
-from datamill.design.records import Design
 from datamill.design.trials import build_design, name_build
 from datamill.experiment.errors import InputError
+from datamill.experiment.experiment import Experiment
 from datamill.experiment.file.parse import parse_experiment
-from datamill.experiment.records import Experiment
 
 TEXT = """
 [experiment]

@@ -8,9 +8,9 @@ import pytest
 from synthetic import make_record
 
 from datamill.analysis.answer.response import analyze_response
+from datamill.design.design import DesignFactor
 from datamill.design.nuisance import list_unsettled_factors, phrase_treatment
 from datamill.design.points.factorial import choose_factors, count_trials
-from datamill.design.records import DesignFactor
 from datamill.design.trials import build_design, name_build
 from datamill.experiment.errors import InputError
 from datamill.experiment.file.parse import parse_experiment

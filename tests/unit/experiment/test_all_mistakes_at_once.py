@@ -10,7 +10,7 @@ import pytest
 from datamill.conduct.read_files import read_experiment_file
 from datamill.experiment.errors import InputError
 from datamill.experiment.file.parse import parse_experiment
-from datamill.experiment.mistakes import SeveralMistakesError
+from datamill.experiment.messages.mistakes import SeveralMistakesError
 
 MANY = """\
 [experiment]

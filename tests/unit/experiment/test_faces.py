@@ -10,7 +10,8 @@ import pytest
 
 import datamill
 from datamill.cli.main import main
-from datamill.experiment.arguments import (
+from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import (
     argument,
     command,
     speak_command_line,
@@ -20,8 +21,7 @@ from datamill.experiment.arguments import (
     tell,
     verb,
 )
-from datamill.experiment.errors import InputError
-from datamill.experiment.mistakes import Mistakes
+from datamill.experiment.messages.mistakes import Mistakes
 from datamill.service.pages.labels import speak_form, spell_problems
 
 TABLE = pl.DataFrame({"load": ["low", "high"] * 4, "n": range(8), "time": range(10, 18)})

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from datamill.experiment.errors import InputError
+from datamill.experiment.experiment import Constraints, FleetChoice, HardwareCoverage
 from datamill.experiment.file.parse import parse_experiment
-from datamill.experiment.records import Constraints, FleetChoice, HardwareCoverage
 
 HEAD = """[experiment]
 name = "fleet"

@@ -10,8 +10,8 @@ import pytest
 
 from datamill.conduct.needed_metrics import check_metrics_can_come, list_needed_metrics
 from datamill.experiment.errors import InputError
+from datamill.experiment.experiment import Limits
 from datamill.experiment.file.parse import parse_experiment
-from datamill.experiment.records import Limits
 from datamill.packing.packages import inspect_package, pack_package
 
 SCRIPT = b"#!/bin/sh\n"

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from datamill.experiment.errors import InputError
+from datamill.experiment.experiment import FactorChoice
 from datamill.experiment.file.parse_factors import check_user_names
-from datamill.experiment.records import FactorChoice
 from datamill.packing.members import pack_members
 from datamill.packing.user_factors import read_user_factor
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from synthetic import make_phase, make_record
 
-from datamill.design.records import Design, PlannedTrial
+from datamill.design.design import Design, PlannedTrial
 from datamill.experiment.errors import InputError
 from datamill.protocol.trial import BuildFacts, CompilerFacts, TrialRecord
 from datamill.results.judgement.costs import measure_costs

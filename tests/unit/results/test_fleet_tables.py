@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from synthetic import make_record
 
-from datamill.design.records import Design
+from datamill.design.design import Design
 from datamill.design.trials import build_design
 from datamill.experiment.file.parse import parse_experiment
 from datamill.protocol.trial import HostFacts, TrialRecord, WorkerFacts

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from datamill.experiment.arguments import argument, speak_command_line, tell
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument, speak_command_line, tell
 from datamill.service.bounded_work.calls import Calls
 from datamill.service.bounded_work.child import Budget
 from datamill.service.bounded_work.departures import Departure

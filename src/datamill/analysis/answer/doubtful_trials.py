@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from datamill.analysis.answer.response import ResponseAnalysis, analyze_response
-from datamill.design.records import Design
+from datamill.design.design import Design
 from datamill.experiment.errors import InputError
-from datamill.experiment.records import Experiment, Response
+from datamill.experiment.experiment import Experiment, Response
 
 #: Of all trials, one in so many is the most that may be undisturbed where the host itself is to blame.
 _MOST_DOUBTFUL_PARTS = 10

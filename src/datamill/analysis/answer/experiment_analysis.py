@@ -23,13 +23,13 @@ from datamill.analysis.answer.screening import (
     screen_response,
 )
 from datamill.analysis.answer.tail_quantiles import TailQuantiles, fit_tail_quantiles
+from datamill.analysis.drift.drift import Drift
 from datamill.analysis.drift.find import find_drift
-from datamill.analysis.drift.records import Drift
 from datamill.analysis.drift.select import select_run_order
+from datamill.design.design import Design
 from datamill.design.points.aliases import AliasStructure
-from datamill.design.records import Design
 from datamill.experiment.errors import InputError
-from datamill.experiment.records import Experiment, Response
+from datamill.experiment.experiment import Experiment, Response
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from datamill.analysis.answer.term_influence import Influence, TermInfluence
 from datamill.analysis.contrasts.contrast import (
     CellErrors,
     PooledError,
@@ -19,9 +20,9 @@ from datamill.analysis.contrasts.contrast import (
     use_pooled_errors,
 )
 from datamill.analysis.contrasts.multiplicity import adjust_holm
+from datamill.analysis.linear.linear_model import LinearModel, TermRow
 from datamill.analysis.model_data.cells import Cells, FloatArray
 from datamill.analysis.model_data.coding import code_combinations
-from datamill.analysis.records import Influence, LinearModel, TermInfluence, TermRow
 
 #: With fewer trials a design point the search errs in 0.2 to 0.6% of simulated cases where 1% is asked.
 _FEW_TRIALS = 4

@@ -9,9 +9,9 @@ import polars as pl
 
 from datamill.analysis.random_effects.nesting import NestingColumns, gather_nested
 from datamill.analysis.versions.variances import VersionVariances, analyze_version
-from datamill.design.records import Design
+from datamill.design.design import Design
 from datamill.experiment.errors import InputError
-from datamill.experiment.records import Experiment, Response
+from datamill.experiment.experiment import Experiment, Response
 
 #: Versions (packages, or design points of several factors) that are looked at.
 MOST_VERSIONS = 30

@@ -17,11 +17,11 @@ from scipy.special import fdtrc
 
 from datamill.analysis.answer.response import ResponseAnalysis, analyze_response
 from datamill.analysis.contrasts.contrast import find_critical
-from datamill.analysis.records import PairComparison
+from datamill.analysis.levels.comparison import PairComparison
+from datamill.design.design import Design
 from datamill.design.machines import MACHINE_FACTOR
-from datamill.design.records import Design
 from datamill.experiment.errors import InputError
-from datamill.experiment.records import Experiment, Response
+from datamill.experiment.experiment import Experiment, Response
 
 #: Unit of values that are relative to the level of their machine.
 RELATIVE_UNIT = "{% of its machine's mean}"

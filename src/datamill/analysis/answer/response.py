@@ -9,6 +9,8 @@ import numpy as np
 import polars as pl
 
 from datamill.analysis.answer.influence import rank_terms
+from datamill.analysis.answer.term_influence import Influence
+from datamill.analysis.assumptions.assumption_checks import AssumptionChecks
 from datamill.analysis.assumptions.check import check_assumptions
 from datamill.analysis.contrasts.blocks import BlockFit, fit_blocks
 from datamill.analysis.contrasts.contrast import (
@@ -20,6 +22,7 @@ from datamill.analysis.contrasts.contrast import (
     use_pooled_errors,
 )
 from datamill.analysis.contrasts.shared_builds import gather_shared_builds
+from datamill.analysis.levels.comparison import Comparison, PackageMean
 from datamill.analysis.levels.level_changes import LevelChange, find_largest_changes
 from datamill.analysis.levels.level_means import (
     LevelMean,
@@ -29,15 +32,15 @@ from datamill.analysis.levels.level_means import (
 )
 from datamill.analysis.levels.missing_levels import find_missing_levels, phrase_missing_levels
 from datamill.analysis.levels.packages import compare_packages
+from datamill.analysis.linear.linear_model import LinearModel
 from datamill.analysis.linear.model import fit_linear_model
-from datamill.analysis.model_data.cells import Cells, Factor, gather_cells
+from datamill.analysis.model_data.cells import Cells, ModelFactor, gather_cells
 from datamill.analysis.model_data.coding import Term, list_terms
 from datamill.analysis.model_data.observations import Observations, select_response
-from datamill.analysis.records import AssumptionChecks, Comparison, Influence, LinearModel, PackageMean
+from datamill.design.design import Design
 from datamill.design.machines import MACHINE_FACTOR
-from datamill.design.records import Design
 from datamill.experiment.errors import InputError
-from datamill.experiment.records import Experiment, Response
+from datamill.experiment.experiment import Experiment, Response
 
 #: The column of the tidy table that names blocks.
 _BLOCK = "block"
@@ -404,7 +407,7 @@ def _take_level(cells: Cells, factor: int, code: int) -> Cells:
     for index, item in enumerate(cells.factors):
         seen, compact = np.unique(codes[:, index], return_inverse=True)
         if index != factor and seen.size > 1:
-            kept.append(Factor(item.name, tuple(item.levels[int(level)] for level in seen)))
+            kept.append(ModelFactor(item.name, tuple(item.levels[int(level)] for level in seen)))
             columns.append(compact.reshape(-1))
     matrix = np.stack(columns, axis=1) if columns else np.zeros((codes.shape[0], 0), dtype=np.int64)
     return gather_cells(kept, matrix, cells.values[chosen] + cells.origin)

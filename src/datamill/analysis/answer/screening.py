@@ -13,10 +13,11 @@ from datamill.analysis.contrasts.blocks import BlockFit
 from datamill.analysis.contrasts.fieller import bound_ratio
 from datamill.analysis.contrasts.main_effects import MainEffects, PackageError, fit_main_effects
 from datamill.analysis.contrasts.multiplicity import adjust_holm
+from datamill.analysis.interval import Interval
 from datamill.analysis.model_data.cells import Cells, FloatArray
-from datamill.analysis.records import Interval
+from datamill.design.design import Design
 from datamill.design.points.aliases import AliasStructure, find_aliases
-from datamill.design.records import Design
+from datamill.experiment.messages.phrases import say_p
 
 #: Effects below this share of the mean are too small to go on for.
 SMALLEST_SHARE = 0.01
@@ -158,7 +159,7 @@ def screen_factors(
             warnings.append(f"like trials of {name} do not differ at all: there is no error to judge by")
         elif fit.error.interactions_p is not None and fit.error.interactions_p < alpha:
             warnings.append(
-                f"what factors do to {name} depends on other factors (p = {fit.error.interactions_p:.2g}): "
+                f"what factors do to {name} depends on other factors ({say_p(fit.error.interactions_p)}): "
                 "interactions are at work, and this design does not tell which; a factor that acts through "
                 "one alone is not detected"
             )

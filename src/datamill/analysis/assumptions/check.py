@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from datamill.analysis.assumptions.assumption_checks import AssumptionChecks, CheckResult, ErrorShape, Trust
 from datamill.analysis.assumptions.equal_spread import check_spread
 from datamill.analysis.assumptions.fit_check import COMPLETE, check_fit
 from datamill.analysis.assumptions.independence import check_independence, sort_by_time
@@ -17,10 +18,10 @@ from datamill.analysis.assumptions.residuals import (
     standardise_residuals,
     sum_up_residuals,
 )
+from datamill.analysis.linear.linear_model import LinearModel
 from datamill.analysis.model_data.cells import Cells, FloatArray
 from datamill.analysis.model_data.observations import Covariate
-from datamill.analysis.records import AssumptionChecks, CheckResult, ErrorShape, LinearModel, Trust
-from datamill.experiment.arguments import argument, tell
+from datamill.experiment.messages.arguments import argument, tell
 
 #: Fewer residuals than this say nothing about a distribution.
 _FEWEST_RESIDUALS = 8

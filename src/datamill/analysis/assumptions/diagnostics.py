@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from datamill.analysis.assumptions.assumption_checks import InfluentialObservation
 from datamill.analysis.assumptions.influential import find_most_influential, measure_cook
 from datamill.analysis.assumptions.normality import score_normally
 from datamill.analysis.assumptions.residuals import choose_rows, standardise_residuals, take_fitted
+from datamill.analysis.linear.linear_model import LinearModel
 from datamill.analysis.model_data.cells import Cells, FloatArray, IntArray
-from datamill.analysis.records import InfluentialObservation, LinearModel
 
 #: Points that one picture shows at most, and how many of each extreme are never left out.
 _MOST_POINTS, _EXTREMES = 2000, 25

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import fdtrc
 
-from datamill.analysis.assumptions.reported_p import say_p
+from datamill.analysis.assumptions.assumption_checks import CheckResult, CheckState
 from datamill.analysis.assumptions.residuals import take_residuals
 from datamill.analysis.contrasts.multiplicity import adjust_holm
+from datamill.analysis.linear.linear_model import LinearModel
 from datamill.analysis.model_data.cells import Cells, FloatArray, IntArray
-from datamill.analysis.records import CheckResult, CheckState, LinearModel
+from datamill.experiment.messages.phrases import say_p
 
 #: Below this many observations a cell's median is too close to its members for Brown–Forsythe.
 _SMALLEST_CELL = 5
@@ -52,16 +53,16 @@ def check_spread(
         words = f"no difference in spread was detected ({says}, which may be chance)"
     elif state == "unknown" and p >= _WEAK_EVIDENCE:
         words = (
-            f"whether the spread is the same everywhere is not clear ({says}): no difference was detected (p "
-            f"{say_p(p)}), but errors that are equal in spread and normal would not look so unlike; a few "
+            f"whether the spread is the same everywhere is not clear ({says}): no difference was detected "
+            f"({say_p(p)}), but errors that are equal in spread and normal would not look so unlike; a few "
             "extreme observations may"
         )
         advice = "Add replicates to find out; intervals of comparisons allow for unequal spread."
     elif state == "unknown":
-        words = f"the spread looks unequal ({says}; p {say_p(p)}), but that is too little evidence to be sure"
+        words = f"the spread looks unequal ({says}; {say_p(p)}), but that is too little evidence to be sure"
         advice = "Add replicates to find out; intervals of comparisons allow for unequal spread."
     elif state != "held":
-        words = f"the spread is not the same everywhere ({says}; p {say_p(p)})"
+        words = f"the spread is not the same everywhere ({says}; {say_p(p)})"
         words += (
             ", though not by much"
             if state == "harmless"

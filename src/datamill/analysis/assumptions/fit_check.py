@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from datamill.analysis.assumptions.reported_p import say_p
-from datamill.analysis.records import CheckResult, CheckState, LinearModel
+from datamill.analysis.assumptions.assumption_checks import CheckResult, CheckState
+from datamill.analysis.linear.linear_model import LinearModel
+from datamill.experiment.messages.phrases import say_p
 
 #: Name of this assumption.
 COMPLETE = "complete model"
@@ -33,7 +34,7 @@ def check_fit(model: LinearModel) -> CheckResult | None:
         state = "harmless" if share < _HARMLESS_SHARE else "failed"
         amount = "less than 1" if state == "harmless" else f"{100 * share:.0f}"
         words = (
-            f"the model leaves out terms that are there (lack of fit, p {say_p(p)}), with {amount}% of "
+            f"the model leaves out terms that are there (lack of fit, {say_p(p)}), with {amount}% of "
             "what differs between combinations of levels"
         )
     if state == "failed":

@@ -8,14 +8,15 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import ndtr, stdtr
 
-from datamill.analysis.assumptions.reported_p import say_p
+from datamill.analysis.assumptions.assumption_checks import CheckResult, CheckState
 from datamill.analysis.assumptions.residuals import ResidualSums, take_residuals
+from datamill.analysis.linear.linear_model import LinearModel
 from datamill.analysis.linear.reduction import centre_covariates
 from datamill.analysis.model_data.cells import Cells, FloatArray, IntArray
 from datamill.analysis.model_data.matrix import code_model_matrix
 from datamill.analysis.model_data.observations import Covariate
-from datamill.analysis.records import CheckResult, CheckState, LinearModel
-from datamill.experiment.arguments import argument, tell
+from datamill.experiment.messages.arguments import argument, tell
+from datamill.experiment.messages.phrases import say_p
 
 #: Name of the check for a trend.
 TREND = "independent errors: trend"
@@ -147,7 +148,7 @@ def _phrase_trend(
         way = "up" if drift > 0 else "down"
         words = (
             f"over the {order} the response drifted {way}, by {abs(drift):.2g} standard deviations of the "
-            f"error from first to last (p {say_p(p)})"
+            f"error from first to last ({say_p(p)})"
         )
         advice = _advise(known=known)
     method = f"slope of the {order} in the model, Student"
@@ -164,7 +165,7 @@ def _phrase_neighbours(
         small = abs(correlation) < _HARMLESS_CORRELATION
         state = "unknown" if not known else "harmless" if small else "failed"
         like = "alike" if correlation > 0 else "opposed"
-        words = f"neighbours in the {order} are {like} (correlation {correlation:.2f}, p {say_p(p)})"
+        words = f"neighbours in the {order} are {like} (correlation {correlation:.2f}, {say_p(p)})"
         if state == "failed" and correlation > 0:
             words += ": there is less information in the observations than their number suggests"
         advice = _advise(known=known)

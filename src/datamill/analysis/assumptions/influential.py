@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import fdtri
 
+from datamill.analysis.assumptions.assumption_checks import InfluentialObservation
 from datamill.analysis.assumptions.residuals import take_residuals
+from datamill.analysis.linear.linear_model import LinearModel
 from datamill.analysis.model_data.cells import Cells, FloatArray, IntArray
-from datamill.analysis.records import InfluentialObservation, LinearModel
 
 
 def measure_cook(cells: Cells, model: LinearModel, rows: slice | IntArray) -> FloatArray:

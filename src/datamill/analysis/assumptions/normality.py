@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import log_ndtr, ndtri
 
+from datamill.analysis.assumptions.assumption_checks import CheckResult, CheckState, ErrorShape
 from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.ordered.shapiro_wilk import MOST, test_shapiro_wilk
-from datamill.analysis.records import CheckResult, CheckState, ErrorShape
 
 #: A probability plot that is as straight as this looks straight; residuals as little skewed look symmetric.
 _STRAIGHT, _SYMMETRIC = 0.998, 0.2

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamill._native import mean_positions, sum_residuals
+from datamill.analysis.linear.linear_model import LinearModel
 from datamill.analysis.model_data.cells import Cells, FloatArray, IntArray
 from datamill.analysis.model_data.coding import code_cells
-from datamill.analysis.records import LinearModel
 
 #: Tests of distributions look at no more residuals than this: their p would only get smaller.
 MOST_TESTED = 250_000

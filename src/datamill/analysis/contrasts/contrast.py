@@ -12,8 +12,8 @@ from scipy.special import stdtr, stdtrit
 from datamill.analysis.contrasts.fieller import bound_ratio
 from datamill.analysis.contrasts.satterthwaite import combine_freedom
 from datamill.analysis.contrasts.shared_builds import SharedBuilds, gather_shared_builds
+from datamill.analysis.interval import Interval
 from datamill.analysis.model_data.cells import Cells, FloatArray, IntArray
-from datamill.analysis.records import Interval
 
 #: What a reader must know where like observations are all equal.
 NO_VARIATION = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from datamill.analysis.records import Ratio
+from datamill.analysis.interval import Ratio
 
 
 def bound_ratio(

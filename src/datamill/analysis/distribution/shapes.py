@@ -10,8 +10,8 @@ import numpy as np
 from datamill.analysis.distribution.boxes import BoxSummary, reach_beyond_box, summarize_box
 from datamill.analysis.distribution.summary import MOST_SORTED, find_quantiles, split_cells
 from datamill.analysis.model_data.cells import Cells, FloatArray
-from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument
 
 #: Points beyond the whiskers that are kept of one box, and steps of one distribution function.
 MOST_BEYOND = 200

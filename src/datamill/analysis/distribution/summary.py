@@ -10,9 +10,9 @@ from scipy.special import stdtrit
 
 from datamill._native import select_cell_quantiles
 from datamill.analysis.distribution.order_statistics import find_ranks
-from datamill.analysis.model_data.cells import Cells, Factor, FloatArray
+from datamill.analysis.interval import Interval
+from datamill.analysis.model_data.cells import Cells, FloatArray, ModelFactor
 from datamill.analysis.model_data.observations import Observations
-from datamill.analysis.records import Interval
 
 #: A skewness beyond this makes Student's interval too short, unless there are so many observations for each
 #: unit of its square (Cochran 1977, section 2.15).
@@ -52,7 +52,7 @@ class GroupSummary:
 class DistributionSummary:
     """Summaries of all groups that have data; `quantile_type` is that of Hyndman and Fan (1996)."""
 
-    factors: tuple[Factor, ...]
+    factors: tuple[ModelFactor, ...]
     groups: tuple[GroupSummary, ...]
     n: int
     quantile_type: int

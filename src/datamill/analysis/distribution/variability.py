@@ -21,8 +21,8 @@ from datamill.analysis.distribution.variability_intervals import (
     bound_skewness,
     find_tail_shape,
 )
+from datamill.analysis.interval import Interval
 from datamill.analysis.model_data.cells import Cells, FloatArray
-from datamill.analysis.records import Interval
 from datamill.experiment.errors import InputError
 
 VANGEL = "Vangel's modification of McKay's"

@@ -8,8 +8,8 @@ import numpy as np
 
 from datamill.analysis.contrasts.multiplicity import Adjustment, adjust_p_values
 from datamill.analysis.distribution.variability import Variability
+from datamill.analysis.groups.group_comparison import Group, GroupTest, PairTest
 from datamill.analysis.groups.ranks.rank_tests import compare_kruskal_wallis, compare_mann_whitney
-from datamill.analysis.groups.records import Group, GroupTest, PairTest
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import chdtri, ndtri, stdtrit
 
+from datamill.analysis.interval import Interval
 from datamill.analysis.model_data.cells import FloatArray
-from datamill.analysis.records import Interval
 
 #: With fewer observations L-moments say nothing of the tails.
 FEWEST_RESAMPLED = 10

@@ -9,10 +9,10 @@ import numpy as np
 from scipy.special import ndtri, stdtr
 
 from datamill.analysis.distribution.variability import adjust_skewness
+from datamill.analysis.interval import Interval
 from datamill.analysis.model_data.cells import Cells, FloatArray, IntArray
 from datamill.analysis.model_data.observations import Observations
 from datamill.analysis.ordered.ranks import rank_values
-from datamill.analysis.records import Interval
 from datamill.experiment.errors import InputError
 
 #: Up to so many windows a correlation is judged by all their orders. R counts those of 9.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datamill.analysis.contrasts.multiplicity import adjust_holm
-from datamill.analysis.drift.records import Drift, RunOrder, Stretch, Trend
+from datamill.analysis.drift.drift import Drift, RunOrder, Stretch, Trend
 from datamill.analysis.drift.stretch import DRAWS, find_stretch
 from datamill.analysis.drift.trend import test_trend
 from datamill.analysis.model_data.cells import FloatArray

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from datamill.analysis.drift.records import RunOrder
+from datamill.analysis.drift.drift import RunOrder
 from datamill.results.judgement.validity import REFERENCE_REASON
 
 

@@ -7,10 +7,10 @@ import math
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from datamill.analysis.drift.records import RunOrder
+from datamill.analysis.drift.drift import RunOrder
+from datamill.analysis.interval import Interval
 from datamill.analysis.model_data.cells import FloatArray, IntArray
 from datamill.analysis.ordered.ranks import count_inversions
-from datamill.analysis.records import Interval
 
 #: Pairs of trials of which slopes are computed; of more, these many are drawn.
 _MOST_PAIRS = 200_000

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from datamill.analysis.groups.group_comparison import Aspect, Assumption, Group, Stratum
 from datamill.analysis.groups.means.variance_tests import compare_brown_forsythe
-from datamill.analysis.groups.records import Aspect, Assumption, Group, Stratum
 from datamill.analysis.groups.splitting import name_levels
 from datamill.analysis.ordered.shapiro_wilk import MOST, test_shapiro_wilk
-from datamill.experiment.arguments import argument, tell
+from datamill.experiment.messages.arguments import argument, tell
 
 #: A group is called not normal, or two spreads unequal, only where the data leave little doubt.
 _DOUBT = 0.001

@@ -9,6 +9,16 @@ import numpy as np
 
 from datamill.analysis.contrasts.multiplicity import Adjustment, adjust_p_values
 from datamill.analysis.groups.assumption_doubts import doubt_assumption
+from datamill.analysis.groups.group_comparison import (
+    Aspect,
+    Assumption,
+    Group,
+    GroupComparison,
+    GroupTest,
+    PairTest,
+    Stratum,
+    StratumResult,
+)
 from datamill.analysis.groups.means.mean_tests import (
     compare_games_howell,
     compare_one_way,
@@ -22,19 +32,9 @@ from datamill.analysis.groups.means.variance_tests import compare_brown_forsythe
 from datamill.analysis.groups.permutation import permute_groups, permute_two_groups
 from datamill.analysis.groups.ranks.rank_tests import compare_kruskal_wallis, compare_mann_whitney
 from datamill.analysis.groups.ranks.stratified_ranks import compare_van_elteren
-from datamill.analysis.groups.records import (
-    Aspect,
-    Assumption,
-    Group,
-    GroupComparison,
-    GroupTest,
-    PairTest,
-    Stratum,
-    StratumResult,
-)
 from datamill.analysis.groups.splitting import name_levels
-from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument
 
 #: Why an assumption and an aspect lead to their tests.
 _REASONS = {

@@ -6,9 +6,9 @@ import math
 import re
 from dataclasses import replace
 
-from datamill.analysis.groups.records import GroupComparison, GroupEstimate, GroupTest, PairTest
+from datamill.analysis.groups.group_comparison import GroupComparison, GroupEstimate, GroupTest, PairTest
+from datamill.analysis.interval import Interval
 from datamill.analysis.model_data.observations import Observations
-from datamill.analysis.records import Interval
 
 #: Size of a step of one on each logarithmic scale.
 _BASES = {"log": math.e, "log2": 2.0, "log10": 10.0}

@@ -8,11 +8,11 @@ from itertools import combinations
 
 import numpy as np
 
-from datamill.analysis.groups.records import Group, GroupEstimate, GroupTest
+from datamill.analysis.groups.group_comparison import Group, GroupEstimate, GroupTest
+from datamill.analysis.interval import Interval
 from datamill.analysis.model_data.cells import FloatArray, IntArray
-from datamill.analysis.records import Interval
-from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument
 
 #: With no more ways than this to exchange labels, all are gone through.
 MOST_ENUMERATED = 20_000

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from datamill.analysis.groups.records import Group, Stratum
+from datamill.analysis.groups.group_comparison import Group, Stratum
 from datamill.analysis.model_data.cells import Cells, FloatArray, IntArray
-from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument
 
 
 def find_factor(cells: Cells, name: str, blocks: Sequence[str] = ()) -> int:

@@ -20,11 +20,11 @@ from datamill.analysis.contrasts.contrast import (
     use_own_errors,
     use_pooled_errors,
 )
+from datamill.analysis.levels.comparison import PairComparison
 from datamill.analysis.levels.level_means import LevelMean, is_complete
 from datamill.analysis.levels.packages import compare_means
 from datamill.analysis.model_data.cells import Cells, FloatArray
-from datamill.analysis.records import PairComparison
-from datamill.experiment.records import Direction
+from datamill.experiment.experiment import Direction
 
 #: Levels of which all pairs are looked at; of more, the pairs with the lowest or the highest mean.
 _MOST_PAIRED = 30

@@ -21,8 +21,8 @@ from datamill.analysis.contrasts.contrast import (
     use_pooled_errors,
 )
 from datamill.analysis.contrasts.satterthwaite import combine_freedom
+from datamill.analysis.interval import Interval
 from datamill.analysis.model_data.cells import Cells
-from datamill.analysis.records import Interval
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,10 +25,11 @@ from datamill.analysis.contrasts.contrast import (
     use_pooled_errors,
 )
 from datamill.analysis.contrasts.fieller import bound_ratio
+from datamill.analysis.interval import Ratio
+from datamill.analysis.levels.comparison import Comparison, PackageMean, PairComparison
 from datamill.analysis.model_data.cells import Cells, FloatArray, IntArray
-from datamill.analysis.records import Comparison, PackageMean, PairComparison, Ratio
 from datamill.experiment.errors import InputError
-from datamill.experiment.records import Direction
+from datamill.experiment.experiment import Direction
 
 
 def compare_packages(

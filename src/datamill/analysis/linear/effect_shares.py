@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from datamill.analysis.model_data.cells import Factor, FloatArray
+from datamill.analysis.interval import Interval
+from datamill.analysis.linear.linear_model import EffectShare
+from datamill.analysis.model_data.cells import FloatArray, ModelFactor
 from datamill.analysis.model_data.coding import Term, code_combinations
-from datamill.analysis.records import EffectShare, Interval
 
 
 def share_effects(
-    factors: Sequence[Factor],
+    factors: Sequence[ModelFactor],
     terms: Sequence[Term],
     mean: Interval,
     beta: FloatArray,

@@ -10,8 +10,20 @@ from scipy.special import fdtrc, stdtrit
 
 from datamill.analysis.contrasts.contrast import NO_VARIATION
 from datamill.analysis.contrasts.multiplicity import adjust_holm
+from datamill.analysis.interval import Interval
 from datamill.analysis.linear.aliases import ALIASED_REMEDY, find_aliased, name_aliased
 from datamill.analysis.linear.effect_shares import share_effects
+from datamill.analysis.linear.linear_model import (
+    BlockGain,
+    Coefficient,
+    CovariateMean,
+    LackOfFit,
+    LevelEffect,
+    LevelGap,
+    LinearModel,
+    SquaresType,
+    TermRow,
+)
 from datamill.analysis.linear.reduction import Reduction, centre_covariates, reduce_observations
 from datamill.analysis.linear.sums_of_squares import (
     SQUARES_IN_WORDS,
@@ -30,19 +42,8 @@ from datamill.analysis.model_data.cells import (
 from datamill.analysis.model_data.coding import Term, code_combinations, list_terms
 from datamill.analysis.model_data.matrix import ModelMatrix, code_model_matrix
 from datamill.analysis.model_data.observations import Covariate
-from datamill.analysis.records import (
-    BlockGain,
-    Coefficient,
-    CovariateMean,
-    Interval,
-    LackOfFit,
-    LevelEffect,
-    LevelGap,
-    LinearModel,
-    SquaresType,
-    TermRow,
-)
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.phrases import say_p
 
 #: Largest model matrix, in numbers; beyond it the fit would take minutes and gigabytes.
 _LARGEST_MATRIX = 20_000_000
@@ -420,7 +421,7 @@ def _collect_warnings(
     elif lack is not None and (lack.p is None or lack.p < alpha):
         warnings.append(
             "the model seems to leave out interactions that are there (lack of fit, "
-            f"p {'< 1e-300' if not lack.p else f'= {lack.p:.2g}'}): "
+            f"{say_p(lack.p or 0.0)}): "
             "its error is larger than that of measuring. Add interactions, or terms of covariates"
         )
     return tuple(warnings)

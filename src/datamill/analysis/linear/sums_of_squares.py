@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from datamill.analysis.linear.linear_model import SquaresType
 from datamill.analysis.linear.triangle import solve_triangle
 from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.model_data.coding import Term
-from datamill.analysis.records import SquaresType
 
 #: In words, for the method.
 SQUARES_IN_WORDS = {

@@ -29,7 +29,7 @@ _SMALL_BESIDE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Factor:
+class ModelFactor:
     """A factor with its levels; of two levels the first is low (−1) and the second high (+1)."""
 
     name: str
@@ -48,7 +48,7 @@ class Cells:
     so that their means are not independent; else None.
     """
 
-    factors: tuple[Factor, ...]
+    factors: tuple[ModelFactor, ...]
     codes: IntArray
     counts: IntArray
     origin: float
@@ -112,7 +112,7 @@ def _natural_key(label: str) -> tuple[tuple[int, float, str], ...]:
 
 
 def gather_cells(
-    factors: Sequence[Factor], codes: IntArray | Sequence[NDArray[np.integer[Any]]], values: FloatArray
+    factors: Sequence[ModelFactor], codes: IntArray | Sequence[NDArray[np.integer[Any]]], values: FloatArray
 ) -> Cells:
     """Gather n observations by design point: values n; codes n × f, or a column of n for each factor.
 
@@ -187,7 +187,7 @@ def _choose_origin(observed: FloatArray, low: float, high: float) -> float:
 
 
 def _find_distinct(
-    columns: Sequence[NDArray[np.integer[Any]]], factors: Sequence[Factor], n: int
+    columns: Sequence[NDArray[np.integer[Any]]], factors: Sequence[ModelFactor], n: int
 ) -> tuple[IntArray, CellArray]:
     """Distinct rows of codes, sorted, and the index of each row among them."""
     sizes = [len(factor.levels) for factor in factors]

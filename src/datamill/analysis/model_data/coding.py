@@ -8,7 +8,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from datamill.analysis.model_data.cells import Factor, FloatArray, IntArray
+from datamill.analysis.model_data.cells import FloatArray, IntArray, ModelFactor
 from datamill.experiment.errors import InputError
 
 
@@ -32,7 +32,7 @@ class Term:
         return margins and set(self.covariates).issuperset(other.covariates)
 
 
-def list_terms(factors: Sequence[Factor], order: int) -> tuple[Term, ...]:
+def list_terms(factors: Sequence[ModelFactor], order: int) -> tuple[Term, ...]:
     """All main effects and interactions of up to `order` factors, lower orders first."""
     terms = []
     for size in range(1, min(order, len(factors)) + 1):
@@ -45,7 +45,7 @@ def list_terms(factors: Sequence[Factor], order: int) -> tuple[Term, ...]:
 
 
 def list_formula_terms(
-    factors: Sequence[Factor], covariates: Sequence[str], terms: Sequence[Sequence[str]]
+    factors: Sequence[ModelFactor], covariates: Sequence[str], terms: Sequence[Sequence[str]]
 ) -> tuple[Term, ...]:
     """Terms of a model formula over these factors and covariates, lower orders first.
 
@@ -86,17 +86,20 @@ def code_levels(levels: int) -> FloatArray:
 
 
 def code_combinations(
-    term: Term, factors: Sequence[Factor]
+    term: Term, factors: Sequence[ModelFactor]
 ) -> tuple[tuple[tuple[str, ...], ...], FloatArray]:
     """Every combination of levels of a term (m), and its row of the term's columns (m × df)."""
     labels = tuple(product(*(factors[index].levels for index in term.factors)))
     matrix: FloatArray = np.ones((1, 1))
     for index in term.factors:
-        matrix = np.asarray(np.kron(matrix, code_levels(len(factors[index].levels))), dtype=np.float64)
+        # Kronecker's product; numpy's own takes far longer than the product of matrices as small as these.
+        levels = code_levels(len(factors[index].levels))
+        columns = matrix.shape[1] * levels.shape[1]
+        matrix = (matrix[:, None, :, None] * levels[None, :, None, :]).reshape(-1, columns)
     return labels, matrix
 
 
-def code_cells(codes: IntArray, factors: Sequence[Factor], terms: Sequence[Term]) -> FloatArray:
+def code_cells(codes: IntArray, factors: Sequence[ModelFactor], terms: Sequence[Term]) -> FloatArray:
     """Model matrix over cells (K × 1 + sum of df): a column of ones, then the columns of each term."""
     coded = [code_levels(len(factor.levels))[codes[:, index]] for index, factor in enumerate(factors)]
     blocks = [np.ones((codes.shape[0], 1))]
@@ -108,7 +111,7 @@ def code_cells(codes: IntArray, factors: Sequence[Factor], terms: Sequence[Term]
     return np.hstack(blocks)
 
 
-def name_columns(term: Term, factors: Sequence[Factor]) -> tuple[str, ...]:
+def name_columns(term: Term, factors: Sequence[ModelFactor]) -> tuple[str, ...]:
     """Name of each column of a term: `x1:x2`, or with the levels it stands for, `package:opt[-O0]`."""
     several = [factors[index] for index in term.factors if len(factors[index].levels) > 2]
     if not several:

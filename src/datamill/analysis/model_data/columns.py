@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from datamill._native import number_texts, relabel
-from datamill.analysis.model_data.cells import CellArray, CodeArray, Factor, FloatArray, order_levels
+from datamill.analysis.model_data.cells import CellArray, CodeArray, FloatArray, ModelFactor, order_levels
 from datamill.analysis.model_data.formula import Variable
 from datamill.experiment.errors import InputError
 from datamill.results.tables.level_orders import list_categories
@@ -43,7 +43,7 @@ class Lines:
 
 def encode_factors(
     table: pl.DataFrame, names: Sequence[str], levels: Mapping[str, Sequence[str]], lines: Lines
-) -> tuple[tuple[Factor, ...], tuple[CodeArray, ...]]:
+) -> tuple[tuple[ModelFactor, ...], tuple[CodeArray, ...]]:
     """Return the factors of a table, and for each the level of every row as its index.
 
     Levels come in the order of `levels` where given (those with data), else in that of an Enum's
@@ -52,7 +52,7 @@ def encode_factors(
     Raises:
         InputError: a row has no level.
     """
-    factors: list[Factor] = []
+    factors: list[ModelFactor] = []
     columns: list[CodeArray] = []
     for name in names:
         dtype = table[name].dtype
@@ -61,7 +61,7 @@ def encode_factors(
         given = levels.get(name, list_categories(dtype) if isinstance(dtype, pl.Enum) else None)
         ordered = order_levels(labels) if given is None else _order_given(labels, given)
         place = {label: index for index, label in enumerate(ordered)}
-        factors.append(Factor(name, ordered))
+        factors.append(ModelFactor(name, ordered))
         level_of_label = np.array([place[label] for label in labels], dtype=np.uint32)
         columns.append(_replace_codes(codes, level_of_label[label_of_code]))
     return tuple(factors), tuple(columns)

@@ -8,8 +8,8 @@ import polars as pl
 
 from datamill.analysis.model_data.cells import Cells
 from datamill.analysis.model_data.coding import Term
-from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument
 
 #: A factor with more levels than this, and fewer than two observations at each, is an identifier. With fewer
 #: levels a table of single observations can still be read.

@@ -11,12 +11,19 @@ import polars as pl
 from numpy.typing import NDArray
 
 from datamill.analysis.model_data.builds import find_shared_builds, group_by_builds, number_builds
-from datamill.analysis.model_data.cells import CellArray, Cells, Factor, FloatArray, IntArray, gather_cells
+from datamill.analysis.model_data.cells import (
+    CellArray,
+    Cells,
+    FloatArray,
+    IntArray,
+    ModelFactor,
+    gather_cells,
+)
 from datamill.analysis.model_data.columns import ROW, Lines, encode_factors, read_numbers, read_variable
 from datamill.analysis.model_data.formula import Variable
-from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
-from datamill.experiment.suggestions import suggest_name
+from datamill.experiment.messages.arguments import argument
+from datamill.experiment.messages.suggestions import suggest_name
 from datamill.results.tables.table import CONTEXT_PREFIX, TABLE_SCHEMA, count_put_aside, leave_out_put_aside
 
 
@@ -168,7 +175,9 @@ def _average_by(trials: CellArray, sizes: IntArray, first: IntArray, values: Flo
     return np.asarray(start + np.bincount(trials, weights=values - start[trials]) / sizes, dtype=np.float64)
 
 
-def _refuse_change_within_trial(factor: Factor, changed: NDArray[np.bool_], trial: str, lines: Lines) -> None:
+def _refuse_change_within_trial(
+    factor: ModelFactor, changed: NDArray[np.bool_], trial: str, lines: Lines
+) -> None:
     if changed.any():
         raise InputError(
             f"factor {factor.name} changes within a trial, whose observations cannot be averaged then",

@@ -22,8 +22,8 @@ from datamill.analysis.model_data.observations import (
     select_response,
 )
 from datamill.analysis.model_data.unit_columns import refuse_mixed_units
-from datamill.experiment.arguments import argument, verb
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument, verb
 from datamill.results.tables.row_validity import is_tidy, read_validity
 
 

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from datamill.analysis.contrasts.multiplicity import adjust_holm
-from datamill.analysis.model_data.cells import Factor, FloatArray
+from datamill.analysis.interval import Interval
+from datamill.analysis.linear.linear_model import LevelEffect, LevelGap
+from datamill.analysis.model_data.cells import FloatArray, ModelFactor
 from datamill.analysis.model_data.coding import Term, code_combinations
 from datamill.analysis.model_data.matrix import ModelMatrix
 from datamill.analysis.quantile.fit import QuantileProblem, Solutions
 from datamill.analysis.quantile.inference import Inference
-from datamill.analysis.quantile.records import QuantileCoefficient, QuantileFit, QuantileTerm
-from datamill.analysis.records import Interval, LevelEffect, LevelGap
+from datamill.analysis.quantile.quantile_model import QuantileCoefficient, QuantileFit, QuantileTerm
 from datamill.experiment.errors import InputError
 
 
@@ -55,7 +56,7 @@ def count_available(problem: QuantileProblem) -> float:
 
 def spell_fits(
     problem: QuantileProblem,
-    factors: Sequence[Factor],
+    factors: Sequence[ModelFactor],
     origin: float,
     quantiles: Sequence[float],
     solutions: Solutions,
@@ -91,7 +92,7 @@ def spell_fits(
 
 def _spell_out(
     matrix: ModelMatrix,
-    factors: Sequence[Factor],
+    factors: Sequence[ModelFactor],
     origin: float,
     coefficients: FloatArray,
     inference: Inference,
@@ -130,7 +131,7 @@ def _spell_out(
 
 
 def _spell_levels(
-    factors: Sequence[Factor], term: Term, columns: slice, coefficients: FloatArray, inference: Inference
+    factors: Sequence[ModelFactor], term: Term, columns: slice, coefficients: FloatArray, inference: Inference
 ) -> tuple[LevelEffect, ...]:
     if term.order > 1 or term.df < 2:
         return ()
@@ -144,7 +145,7 @@ def _spell_levels(
 
 
 def _find_gap(
-    factors: Sequence[Factor],
+    factors: Sequence[ModelFactor],
     term: Term,
     columns: slice,
     coefficients: FloatArray,

@@ -9,8 +9,8 @@ from typing import Protocol
 import numpy as np
 from scipy.special import chdtri, fdtrc, ndtr, ndtri, stdtr, stdtrit
 
+from datamill.analysis.interval import Interval
 from datamill.analysis.model_data.cells import FloatArray, IntArray
-from datamill.analysis.records import Interval
 
 #: Draws for each coefficient that a joint test needs.
 _DRAWS_FOR_EACH = 2

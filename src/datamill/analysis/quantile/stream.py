@@ -12,9 +12,9 @@ from datamill import _native
 from datamill.analysis.model_data.cells import (
     CellArray,
     Cells,
-    Factor,
     FloatArray,
     IntArray,
+    ModelFactor,
     order_levels,
     refuse_magnitude,
 )
@@ -31,7 +31,7 @@ from datamill.analysis.quantile.fits import (
     spell_fits,
 )
 from datamill.analysis.quantile.inference import CovarianceInference
-from datamill.analysis.quantile.records import QuantileModel
+from datamill.analysis.quantile.quantile_model import QuantileModel
 from datamill.analysis.quantile.terms import drop_hidden_terms, refuse_unusable_factors
 from datamill.analysis.quantile.warnings import name_window, warn_of_streamed
 from datamill.experiment.errors import InputError
@@ -48,7 +48,7 @@ class StreamedCells:
     range of the response.
     """
 
-    factors: tuple[Factor, ...]
+    factors: tuple[ModelFactor, ...]
     codes: IntArray
     counts: IntArray
     low: float
@@ -65,7 +65,7 @@ def code_combinations_seen(
 ) -> tuple[StreamedCells, dict[tuple[str, ...], int]]:
     """Order the levels of the combinations that occur, as `levels` where these say; also number these."""
     factors = tuple(
-        Factor(name, _order({own[place] for own in labels}, levels.get(name, ())))
+        ModelFactor(name, _order({own[place] for own in labels}, levels.get(name, ())))
         for place, name in enumerate(names)
     )
     coded = {

@@ -16,7 +16,7 @@ from datamill.analysis.quantile.errors.choose import (
 )
 from datamill.analysis.quantile.fit import QuantileProblem
 from datamill.analysis.quantile.fits import count_available, count_needed, is_saturated
-from datamill.analysis.quantile.records import QuantileFit
+from datamill.analysis.quantile.quantile_model import QuantileFit
 
 #: Below this share of distinct values the response counts as discrete.
 _DISCRETE_SHARE = 0.2

@@ -9,7 +9,7 @@ import numpy as np
 
 from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.random_effects.execution_means import ExecutionMeans
-from datamill.analysis.random_effects.records import Level
+from datamill.analysis.random_effects.variance_estimate import Level
 
 
 @dataclass(frozen=True, slots=True)

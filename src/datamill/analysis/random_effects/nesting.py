@@ -14,10 +14,10 @@ from datamill.analysis.model_data.cells import FloatArray, IntArray
 from datamill.analysis.model_data.columns import ROW, Lines, encode_factors, read_numbers, read_variable
 from datamill.analysis.model_data.formula import Variable
 from datamill.analysis.model_data.observations import list_tidy_factors
-from datamill.analysis.random_effects.records import NestedValues
-from datamill.experiment.arguments import argument, tell
+from datamill.analysis.random_effects.nested_values import NestedValues
 from datamill.experiment.errors import InputError
-from datamill.experiment.suggestions import suggest_name
+from datamill.experiment.messages.arguments import argument, tell
+from datamill.experiment.messages.suggestions import suggest_name
 from datamill.results.tables.row_validity import is_tidy, read_validity
 from datamill.results.tables.table import count_put_aside, leave_out_put_aside
 

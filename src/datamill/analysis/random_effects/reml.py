@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from scipy.optimize import minimize
 
 from datamill.analysis.model_data.cells import FloatArray, IntArray
 from datamill.analysis.random_effects.execution_means import ExecutionMeans
 from datamill.analysis.random_effects.mean_squares import compute_mean_squares, solve_components
-from datamill.analysis.random_effects.records import LEVELS, Level
+from datamill.analysis.random_effects.variance_estimate import LEVELS, Level
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +146,8 @@ def _fit_inside(
     likelihood: _Likelihood, chosen: Sequence[int], guess: FloatArray
 ) -> tuple[float, FloatArray]:
     """The best criterion where the chosen variances are positive and the others 0, and the variances."""
+    # Imported late: optimisers take a sixth of a second to load, which most analyses spare.
+    from scipy.optimize import minimize
 
     def spell_out(logs: FloatArray) -> FloatArray:
         variances = np.zeros(3)

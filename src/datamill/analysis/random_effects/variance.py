@@ -18,6 +18,7 @@ from scipy.special import ndtri
 
 from datamill.analysis.contrasts.contrast import find_critical
 from datamill.analysis.distribution.skewed_means import find_telling_skewness
+from datamill.analysis.interval import Interval
 from datamill.analysis.random_effects.execution_means import ExecutionMeans, average_executions, list_units
 from datamill.analysis.random_effects.mean_squares import (
     NestedSquares,
@@ -25,10 +26,10 @@ from datamill.analysis.random_effects.mean_squares import (
     compute_paper_variance,
     solve_components,
 )
-from datamill.analysis.random_effects.records import PLURALS, Level, NestedValues, VarianceEstimate
+from datamill.analysis.random_effects.nested_values import NestedValues
 from datamill.analysis.random_effects.reml import fit_reml
 from datamill.analysis.random_effects.shares import bound_shares
-from datamill.analysis.records import Interval
+from datamill.analysis.random_effects.variance_estimate import PLURALS, Level, VarianceEstimate
 from datamill.experiment.errors import InputError
 
 #: Unweighted means of builds and mean squares; or restricted maximum likelihood.

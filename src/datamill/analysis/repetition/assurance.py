@@ -8,12 +8,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from datamill.analysis.model_data.cells import FloatArray
-from datamill.analysis.random_effects.records import LEVELS, PLURALS, Level
+from datamill.analysis.random_effects.variance_estimate import LEVELS, PLURALS, Level
 from datamill.analysis.repetition.planner import Planner, allow
-from datamill.analysis.repetition.records import PlanBasis, PlanGoal
+from datamill.analysis.repetition.repetition_plan import PlanBasis, PlanGoal
 from datamill.analysis.repetition.search import Counts
-from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument
 
 _DRAWS = 4000
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datamill.analysis.random_effects.records import LEVELS, PLURALS, Level, NestedValues
+from datamill.analysis.random_effects.nested_values import NestedValues
+from datamill.analysis.random_effects.variance_estimate import LEVELS, PLURALS, Level
 from datamill.analysis.random_effects.within_executions import MeasurementOrder
 from datamill.analysis.repetition.planner import Planner
-from datamill.analysis.repetition.records import PlanBasis, PlanGoal, PlannedRepetition
-from datamill.experiment.arguments import argument
+from datamill.analysis.repetition.repetition_plan import PlanBasis, PlanGoal, PlannedRepetition
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument
 
 #: A pilot with fewer builds says little of how they vary.
 _FEW = 5

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from datamill.analysis.model_data.cells import FloatArray
-from datamill.analysis.random_effects.records import LEVELS, Level, VarianceEstimate
+from datamill.analysis.random_effects.variance_estimate import LEVELS, Level, VarianceEstimate
 from datamill.analysis.repetition.assurance import (
     assure,
     count_assured,
@@ -26,7 +26,7 @@ from datamill.analysis.repetition.assurance import (
 )
 from datamill.analysis.repetition.notes import list_notes, list_warnings, refuse_goal
 from datamill.analysis.repetition.planner import Planner
-from datamill.analysis.repetition.records import (
+from datamill.analysis.repetition.repetition_plan import (
     SURER,
     Alternative,
     Plan,

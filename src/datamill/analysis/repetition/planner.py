@@ -8,14 +8,9 @@ import numpy as np
 from scipy.special import stdtrit
 
 from datamill.analysis.model_data.cells import FloatArray
-from datamill.analysis.random_effects.records import LEVELS
+from datamill.analysis.random_effects.variance_estimate import LEVELS
 from datamill.analysis.repetition.power import allow_variance, compute_power
-from datamill.analysis.repetition.records import (
-    PlanBasis,
-    PlanBounds,
-    PlanGoal,
-    PlannedRepetition,
-)
+from datamill.analysis.repetition.repetition_plan import PlanBasis, PlanBounds, PlanGoal, PlannedRepetition
 from datamill.analysis.repetition.search import (
     Bounds,
     Counts,
@@ -23,8 +18,8 @@ from datamill.analysis.repetition.search import (
     find_cheapest,
     find_narrowest,
 )
-from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument
 from datamill.results.judgement.costs import RepetitionCosts
 
 #: What a level without cost is counted at, as a share of the others, so that plans stay finite.

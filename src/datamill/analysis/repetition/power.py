@@ -6,7 +6,6 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.interpolate import PchipInterpolator
 from scipy.special import nctdtr, roots_jacobi, stdtrit
 
 from datamill.analysis.model_data.cells import FloatArray
@@ -51,6 +50,9 @@ def find_noncentrality(builds: FloatArray, alpha: float, power: float) -> FloatA
     exact = found[np.minimum(builds, _EACH).astype(np.int64) - 2]
     if float(np.max(builds)) <= _EACH:
         return exact
+    # Imported late: it takes a sixth of a second to load.
+    from scipy.interpolate import PchipInterpolator
+
     between = PchipInterpolator(1 / (counts[: _EACH - 3 : -1] - 1), found[: _EACH - 3 : -1])
     return np.where(builds <= _EACH, exact, between(1 / (np.minimum(builds, _LARGEST) - 1)))
 

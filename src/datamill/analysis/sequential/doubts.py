@@ -11,8 +11,9 @@ from scipy.special import ndtr
 from datamill.analysis.distribution.skewed_means import find_heavy_tail
 from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.sequential.rounds import Rounds
-from datamill.experiment.arguments import tell, verb
-from datamill.experiment.records import Experiment
+from datamill.experiment.experiment import Experiment
+from datamill.experiment.messages.arguments import tell, verb
+from datamill.experiment.messages.phrases import say_p
 from datamill.results.bundles.decisions import Cause, LookInterval
 
 #: Rounds from which runs that are slow one time in ten have hardly all been missed (0.9^30 is 4%).
@@ -145,7 +146,7 @@ def _doubt_dependence(name: str, series: FloatArray) -> list[str]:
     factor = math.sqrt((1 + known) / (1 - known))
     least = "at least " if known < coefficient else ""
     return [
-        f"successive rounds of {name} resemble each other (autocorrelation {coefficient:.2f}, p = {p:.2g}), "
+        f"successive rounds of {name} resemble each other (autocorrelation {coefficient:.2f}, {say_p(p)}), "
         "and the rule takes them for independent: its interval is too narrow and errs more often than "
         f"stated; it should be {least}about {factor:.1f} times as wide if likeness fades from round to round "
         "by this factor. Look for what changes slowly: heat, other load, the machine's state"

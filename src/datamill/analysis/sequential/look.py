@@ -14,8 +14,8 @@ from datamill.analysis.sequential.intervals import (
 from datamill.analysis.sequential.rounds import Rounds
 from datamill.design.batches import FEWEST_ROUNDS, phrase_rule
 from datamill.experiment.errors import InputError
+from datamill.experiment.experiment import Experiment, StoppingRule
 from datamill.experiment.quantities import format_duration
-from datamill.experiment.records import Experiment, StoppingRule
 from datamill.results.bundles.decisions import DECISION_SCHEMA, Cause, Decision, LookInterval
 
 #: Level of the narrower interval at most: below, `power` asks for nothing.

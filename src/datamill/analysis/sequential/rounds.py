@@ -11,8 +11,8 @@ import polars as pl
 from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.sequential.steps import find_hiding_step
 from datamill.design.batches import repeats_builds
-from datamill.design.records import Design
-from datamill.experiment.records import Experiment
+from datamill.design.design import Design
+from datamill.experiment.experiment import Experiment
 
 
 @dataclass(frozen=True, slots=True, eq=False)

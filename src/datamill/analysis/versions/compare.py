@@ -9,15 +9,16 @@ from datamill.analysis.contrasts.contrast import Contrast, bound_contrast, find_
 from datamill.analysis.contrasts.fieller import bound_ratio
 from datamill.analysis.contrasts.multiplicity import adjust_holm
 from datamill.analysis.contrasts.satterthwaite import combine_freedom
-from datamill.analysis.random_effects.records import NestedValues
-from datamill.analysis.records import Ratio
+from datamill.analysis.interval import Ratio
+from datamill.analysis.random_effects.nested_values import NestedValues
 from datamill.analysis.versions.common_builds import (
     CommonBuilds,
     find_common_builds,
     find_partly_common_builds,
 )
 from datamill.analysis.versions.means import estimate_version_mean
-from datamill.analysis.versions.records import (
+from datamill.analysis.versions.unlike_shapes import warn_of_shapes
+from datamill.analysis.versions.version_comparison import (
     CostToTell,
     VersionAdjustment,
     VersionChange,
@@ -25,11 +26,10 @@ from datamill.analysis.versions.records import (
     VersionMean,
     VersionVerdict,
 )
-from datamill.analysis.versions.unlike_shapes import warn_of_shapes
-from datamill.experiment.arguments import argument, command
 from datamill.experiment.errors import InputError
-from datamill.experiment.records import Direction
-from datamill.experiment.suggestions import suggest_name
+from datamill.experiment.experiment import Direction
+from datamill.experiment.messages.arguments import argument, command
+from datamill.experiment.messages.suggestions import suggest_name
 from datamill.results.judgement.costs import RepetitionCosts
 
 #: More builds than this nobody makes to tell two versions apart.

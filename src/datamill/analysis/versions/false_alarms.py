@@ -11,9 +11,9 @@ from scipy.special import ndtr, ndtri, stdtr
 
 from datamill import _native
 from datamill.analysis.model_data.cells import FloatArray
-from datamill.analysis.random_effects.records import NestedValues
-from datamill.experiment.arguments import argument
+from datamill.analysis.random_effects.nested_values import NestedValues
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument
 
 #: Builds per version in the paper's figure.
 USUAL_SIZES = (1, 10, 15, 20, 25, 30)

@@ -13,12 +13,12 @@ from scipy.special import polygamma, psi
 from datamill.analysis.contrasts.contrast import find_critical
 from datamill.analysis.contrasts.fieller import bound_ratio
 from datamill.analysis.contrasts.satterthwaite import combine_freedom
+from datamill.analysis.interval import Interval, Ratio
 from datamill.analysis.model_data.cells import FloatArray
-from datamill.analysis.records import Interval, Ratio
-from datamill.analysis.versions.records import VersionMean
 from datamill.analysis.versions.segmentation import cut_series, find_needed_penalty
-from datamill.experiment.arguments import argument
+from datamill.analysis.versions.version_comparison import VersionMean
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument
 
 #: Series without a change that are drawn to find how much a change must explain: most and fewest, and how
 #: many pairs of versions all of them may have together.

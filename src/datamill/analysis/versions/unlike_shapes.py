@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from datamill.analysis.random_effects.records import PLURALS
-from datamill.analysis.versions.records import VersionChange, VersionMean
+from datamill.analysis.random_effects.variance_estimate import PLURALS
+from datamill.analysis.versions.version_comparison import VersionChange, VersionMean
 
 #: With fewer units of a version than these nothing tells that it lacks a tail or a mode.
 _FEW = 10

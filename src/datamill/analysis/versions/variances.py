@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass
 
 from datamill.analysis.random_effects.impact import BuildImpact, estimate_impact
-from datamill.analysis.random_effects.records import NestedValues, VarianceEstimate
+from datamill.analysis.random_effects.nested_values import NestedValues
 from datamill.analysis.random_effects.variance import VarianceMethod, estimate_variances
+from datamill.analysis.random_effects.variance_estimate import VarianceEstimate
 from datamill.analysis.random_effects.within_executions import (
     MeasurementOrder,
     StartTrend,

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from datamill.analysis.records import SquaresType
+from datamill.analysis.linear.linear_model import SquaresType
 from datamill.cli.tables.data import confidence_option, data_options
 from datamill.cli.tables.output import output_options, put_out, refuse_bad_files, write_titled
 from datamill.verbs import anova as analysis
-from datamill.verbs.analyses.records import Asked
+from datamill.verbs.analyses.analysis import Asked
 
 
 @click.command(short_help="Linear model and analysis of variance.")

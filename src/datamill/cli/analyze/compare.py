@@ -8,14 +8,14 @@ from typing import get_args
 
 import click
 
-from datamill.analysis.versions.records import VersionAdjustment
+from datamill.analysis.versions.version_comparison import VersionAdjustment
 from datamill.cli.tables.data import confidence_option, seed_option
 from datamill.cli.tables.nested_options import nested_options
 from datamill.cli.tables.output import output_options, put_out, refuse_bad_files
 from datamill.cli.verbs import DataArgument
 from datamill.experiment.errors import InputError
+from datamill.experiment.experiment import Direction
 from datamill.experiment.quantities import parse_share
-from datamill.experiment.records import Direction
 from datamill.verbs import compare as analysis
 from datamill.verbs.inputs.nested_data import AskedNested
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from datamill.analysis.quantile.records import ERROR_METHODS
+from datamill.analysis.quantile.quantile_model import ERROR_METHODS
 from datamill.cli.tables.data import confidence_option, data_options, seed_option
 from datamill.cli.tables.output import output_options, put_out, refuse_bad_files
 from datamill.experiment.errors import InputError
 from datamill.verbs import quantiles as analysis
-from datamill.verbs.analyses.records import Asked
+from datamill.verbs.analyses.analysis import Asked
 
 #: The quantiles of ASPLOS 2013, section 6.
 _USUAL = "0.1:0.9:0.1,0.99"

@@ -11,7 +11,7 @@ import click
 from datamill.cli.tables.data import confidence_option, data_options
 from datamill.cli.tables.output import output_options, put_out, refuse_bad_files
 from datamill.verbs import summary as analysis
-from datamill.verbs.analyses.records import Asked
+from datamill.verbs.analyses.analysis import Asked
 from datamill.verbs.summary import Kind
 
 

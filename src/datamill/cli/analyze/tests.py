@@ -8,11 +8,11 @@ from typing import get_args
 import click
 
 from datamill.analysis.contrasts.multiplicity import Adjustment
-from datamill.analysis.groups.records import Aspect, Assumption
+from datamill.analysis.groups.group_comparison import Aspect, Assumption
 from datamill.cli.tables.data import adjust_option, data_options, seed_option
 from datamill.cli.tables.output import output_options, put_out, refuse_bad_files
 from datamill.verbs import tests as analysis
-from datamill.verbs.analyses.records import Asked
+from datamill.verbs.analyses.analysis import Asked
 
 
 @click.command(short_help="Compare groups; you state the assumption, the test follows.")

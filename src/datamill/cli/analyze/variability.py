@@ -12,7 +12,7 @@ from datamill.analysis.distribution.variability import Assumption
 from datamill.cli.tables.data import adjust_option, confidence_option, data_options, seed_option
 from datamill.cli.tables.output import output_options, put_out, refuse_bad_files
 from datamill.verbs import variability as analysis
-from datamill.verbs.analyses.records import Asked
+from datamill.verbs.analyses.analysis import Asked
 
 
 @click.command(short_help="Coefficient of variation and skewness, and whether a factor changes them.")

@@ -10,11 +10,9 @@ from pathlib import Path
 import click
 import polars as pl
 
-from datamill.cli.analyze.quantiles import parse_quantiles
 from datamill.cli.verbs import DataArgument
 from datamill.experiment.errors import InputError
 from datamill.report.tables.markup import format_latex, format_markdown
-from datamill.report.tables.point_table import show_rows, summarize_points
 from datamill.report.tables.table import Table
 from datamill.results.bundles.bundle import open_bundle, replace_file
 from datamill.results.exporting.benchfmt import format_benchfmt, list_level_columns
@@ -81,7 +79,7 @@ def export(
       datamill export my-bundle --to benchfmt --out new.txt
       datamill export table.csv --to latex --response wall_time_s --quantiles 0.5,0.9
     """  # noqa: D301 - click needs the backspace itself
-    wanted = [*([0.5] if median else []), *parse_quantiles(quantiles)]
+    wanted = [*([0.5] if median else []), *_read_quantiles(quantiles)]
     if wanted and (form not in _MARKUP or rows):
         raise InputError(
             f"{'--median' if median else '--quantiles'} is for tables of design points",
@@ -115,11 +113,22 @@ def export(
         written = format_benchfmt(table, list_level_columns(table), source=source)
         content, notes = written.text.encode(), written.notes
     else:
+        from datamill.report.tables.point_table import show_rows
+
         tables = [show_rows(table)] if rows or not tidy else _summarize(table, confidence, wanted, source)
         content = "\n".join(_MARKUP[form](item) for item in tables).encode()
     _deliver(content, out, force, data)
     for note in notes:
         click.echo(f"Note: {note}.", err=True)
+
+
+def _read_quantiles(text: str) -> Sequence[float]:
+    if not text:
+        return ()
+    # Imported late, like the tables below: statistics take half a second to load, which rows do not need.
+    from datamill.cli.analyze.quantiles import parse_quantiles
+
+    return parse_quantiles(text)
 
 
 def _read_table(data: Path) -> tuple[pl.DataFrame, str, bool]:
@@ -164,6 +173,8 @@ def _summarize(
     table: pl.DataFrame, confidence: float, quantiles: Sequence[float], source: str
 ) -> list[Table]:
     """A table of means, and of quantiles where these are wanted, for each response that has a valid row."""
+    from datamill.report.tables.point_table import summarize_points
+
     usable = table.filter("valid")["response"].unique(maintain_order=True).to_list()
     if not usable:
         raise InputError("no row is valid", where=source, remedy="The column exclusion says why.")

@@ -15,7 +15,7 @@ import polars as pl
 from datamill.cli.console import name_command
 from datamill.cli.verbs import DataArgument
 from datamill.experiment.errors import InputError
-from datamill.experiment.phrases import count_nouns
+from datamill.experiment.messages.phrases import count_nouns
 from datamill.results.bundles.bundle import replace_file
 from datamill.results.foreign.files import STANDARD_INPUT
 from datamill.results.foreign.importing import Imported, count_exclusions, import_files

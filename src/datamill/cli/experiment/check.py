@@ -34,7 +34,7 @@ from datamill.execution.trial_times import (
     read_trial_times,
     remember_trial_times,
 )
-from datamill.execution.worker import Worker, find_worker, read_host_facts
+from datamill.execution.worker import WorkerProgram, find_worker, read_host_facts
 from datamill.experiment.errors import InputError
 from datamill.packing.packages import pack_package
 
@@ -96,7 +96,7 @@ def run_pilot(file: ExperimentFile, binary: Path, console: Console, lock: tuple[
     for item in list_pending_trials(bundle, []):
         if item.trial.purpose == "question":
             first.setdefault(item.trial.package, item)
-    worker = Worker(binary, bundle.work / "scratch", inherited=lock)
+    worker = WorkerProgram(binary, bundle.work / "scratch", inherited=lock)
     unrestored = worker.restore_host()
     failures = [f"the host is not as it was before: {sentence}" for sentence in unrestored]
     for item, record in run_pending_trials(bundle, list(first.values()), worker):

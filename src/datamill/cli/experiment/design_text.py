@@ -19,16 +19,16 @@ from datamill.cli.experiment.replication_text import (
 )
 from datamill.conduct.read_files import ExperimentFile
 from datamill.design.batches import grow_replication, phrase_batches, phrase_rule
+from datamill.design.design import DesignFactor
 from datamill.design.nesting import is_drawn_build
 from datamill.design.nuisance import list_unsettled_factors, phrase_treatment
 from datamill.design.order import phrase_order
 from datamill.design.points.points import choose_points, count_points
-from datamill.design.records import DesignFactor
 from datamill.design.trials import build_design, name_build
 from datamill.execution.trial_times import TrialTime
+from datamill.experiment.experiment import StoppingRule
 from datamill.experiment.factors.catalogue import FACTORS
 from datamill.experiment.quantities import format_duration, format_size
-from datamill.experiment.records import StoppingRule
 
 #: Sentences on aliases that are shown.
 _MOST_ALIASES = 12

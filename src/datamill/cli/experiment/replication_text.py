@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from datamill.design.design import DesignFactor
 from datamill.design.nesting import count_calibration_trials, is_drawn_build
-from datamill.design.records import DesignFactor
 from datamill.design.reference_trials import count_among
-from datamill.experiment.phrases import count_nouns
-from datamill.experiment.records import Experiment
+from datamill.experiment.experiment import Experiment
+from datamill.experiment.messages.phrases import count_nouns
 
 
 def phrase_replicates(experiment: Experiment) -> str:

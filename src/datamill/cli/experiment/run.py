@@ -38,7 +38,7 @@ from datamill.execution.host_lock import lock_host
 from datamill.execution.seen_places import check_needed_folders, list_unseen_values
 from datamill.execution.state_folder import check_state_folder
 from datamill.execution.trial_times import list_trial_times, remember_trial_times
-from datamill.execution.worker import Worker, find_worker, read_host_facts
+from datamill.execution.worker import WorkerProgram, find_worker, read_host_facts
 from datamill.experiment.errors import InputError, QuestionError
 from datamill.experiment.quantities import format_duration
 from datamill.packing.packages import inspect_package
@@ -145,7 +145,9 @@ def run(
             read_host_facts(binary),
             where=str(bundle.folder / "experiment.toml"),
         )
-        worker = Worker(binary, (bundle.work / "scratch").absolute(), inherited=(bundle_lock, *host_lock))
+        worker = WorkerProgram(
+            binary, (bundle.work / "scratch").absolute(), inherited=(bundle_lock, *host_lock)
+        )
         status = 0
         try:
             if run_bundle(
@@ -167,7 +169,7 @@ def run(
 def run_bundle(
     bundle: Bundle,
     console: Console,
-    worker: Worker,
+    worker: WorkerProgram,
     *,
     retry_failed: bool,
     repeat_doubtful: bool,
@@ -230,7 +232,7 @@ def run_trials(
     bundle: Bundle,
     pending: list[PendingTrial],
     console: Console,
-    worker: Worker,
+    worker: WorkerProgram,
     *,
     keep_going: bool,
     decide: bool = False,
@@ -319,7 +321,11 @@ def print_unrestored(sentences: Sequence[str], console: Console) -> bool:
 
 
 def _make_builds(
-    bundle: Bundle, pending: list[PendingTrial], worker: Worker, progress: TrialProgress, console: Console
+    bundle: Bundle,
+    pending: list[PendingTrial],
+    worker: WorkerProgram,
+    progress: TrialProgress,
+    console: Console,
 ) -> None:
     builds = list_shared_builds(bundle, pending)
     ended = 0

@@ -18,7 +18,7 @@ from datamill.execution.worker import find_worker, read_offers
 from datamill.experiment.factors.catalogue import FACTORS
 from datamill.experiment.factors.factor_record import Factor
 from datamill.experiment.factors.offers import explain_unavailable
-from datamill.experiment.suggestions import suggest_name
+from datamill.experiment.messages.suggestions import suggest_name
 from datamill.packing.user_factors import UserFactor
 from datamill.protocol.offers import FactorOffer
 

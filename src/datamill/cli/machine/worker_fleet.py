@@ -13,6 +13,7 @@ from datamill.cli.console import name_command
 from datamill.cli.coordinator.coordinator_settings import coordinator_options, read_settings
 from datamill.execution.worker import find_worker
 from datamill.experiment.quantities import parse_duration
+from datamill.protocol.api.accounts import MachineToken, TokenRequest
 
 
 @click.command()
@@ -27,13 +28,13 @@ def token(life: str, quiet: bool, url: str | None, key: str | None) -> None:
     life_s = parse_duration(life, where="--life")
     settings = read_settings(url, key)
     with connect(url, key) as coordinator:
-        made = coordinator.post("/tokens", {"life_s": life_s})
-    click.echo(made["token"])
+        made = coordinator.post("/tokens", MachineToken, TokenRequest(life_s))
+    click.echo(made.token)
     if not quiet:
-        until = time.strftime("%Y-%m-%d %H:%M", time.localtime(made["expires_unix_s"]))
+        until = time.strftime("%Y-%m-%d %H:%M", time.localtime(made.expires_unix_s))
         click.echo(
             f"Good for one machine until {until}; type there: "
-            f"{name_command()} worker join {settings.url} --token {made['token']}",
+            f"{name_command()} worker join {settings.url} --token {made.token}",
             err=True,
         )
 

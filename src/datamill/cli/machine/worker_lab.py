@@ -6,7 +6,7 @@ import os
 import platform
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.live import Live
@@ -16,6 +16,11 @@ from rich.text import Text
 from datamill.cli.console import make_console
 from datamill.cli.coordinator.coordinator_settings import coordinator_options, read_settings
 from datamill.experiment.errors import InputError
+from datamill.protocol.api.accounts import MachineToken, TokenRequest
+from datamill.protocol.api.workers import WorkerLine
+
+if TYPE_CHECKING:
+    from datamill.guests.images.image import GuestImage
 
 _LOOK_EVERY_S = 1.0
 _ASK_EVERY_S = 5.0
@@ -79,7 +84,7 @@ def lab(
     guest_lab.remove_unfinished(place)
     known = guest_lab.list_guests(place)
     try:
-        images: dict[str, Any] = {}
+        images: dict[str, GuestImage] = {}
         for arch in dict.fromkeys([*(arches or _all_arches()), *guest_lab.list_arches(known)]):
             needed = arch in arches or arch in guest_lab.list_arches(known)
             try:
@@ -95,11 +100,11 @@ def lab(
             models = mix_models(usable, count)[-missing:]
             with connect(url, key) as coordinator:
                 for name, model in zip(guest_lab.choose_names(place, missing), models, strict=True):
-                    made = coordinator.post("/tokens", {"life_s": _TOKEN_LIFE_S})
+                    made = coordinator.post("/tokens", MachineToken, TokenRequest(_TOKEN_LIFE_S))
                     guest = guest_lab.LabGuest(
                         name, model.arch, model.cpu, guest_lab.rewrite_url(settings.url)
                     )
-                    guest_lab.add_guest(place, guest, made["token"])
+                    guest_lab.add_guest(place, guest, made.token)
     except GuestUnavailableError as error:
         raise InputError(
             f"no guests here: {error}", remedy="See docs/guests.md for what guests need."
@@ -149,7 +154,7 @@ def _serve(machines: Any, coordinator: Any, *, live: bool, console: Any) -> None
 
 def _ask_states(coordinator: Any) -> dict[str, str]:
     try:
-        return {worker["name"]: worker["state"] for worker in coordinator.get("/workers")}
+        return {worker.name: worker.state for worker in coordinator.get("/workers", list[WorkerLine])}
     except InputError as error:
         return {"": str(error)}
 

@@ -11,7 +11,7 @@ import click
 
 from datamill.analysis.contrasts.multiplicity import Adjustment
 from datamill.cli.verbs import DataArgument
-from datamill.verbs.analyses.records import Asked
+from datamill.verbs.analyses.analysis import Asked
 
 
 def data_options(verb: Callable[..., None]) -> Callable[..., None]:

@@ -19,7 +19,7 @@ from datamill.report.figures.figure import (
 )
 from datamill.report.tables.markup import RENDERERS, TableForm
 from datamill.report.words.short_names import use_short_names
-from datamill.verbs.analyses.records import Analysis
+from datamill.verbs.analyses.analysis import Analysis
 
 #: Where a call keeps whether everything is to be printed.
 _VERBOSE = "datamill.verbose"

@@ -9,10 +9,10 @@ from fnmatch import translate
 
 from datamill.design.fleet.fleet_records import Candidate
 from datamill.design.fleet.reboots import REBOOT_FACTOR, asks_for_reboots, offer_reboots
+from datamill.experiment.experiment import Constraints, Experiment, FactorChoice
 from datamill.experiment.factors.catalogue import BACKGROUND_LOAD, FACTORS, NO_LOAD
 from datamill.experiment.factors.offers import Offers, list_asked_levels
 from datamill.experiment.quantities import format_clock, format_size
-from datamill.experiment.records import Constraints, Experiment, FactorChoice
 from datamill.protocol.offers import FactorOffer, MissingLevel
 
 

@@ -22,12 +22,12 @@ from datamill.design.machines import MACHINE_FACTOR
 from datamill.design.points.factorial import find_missing_error
 from datamill.design.seeds import rank_by_seed
 from datamill.design.trials import build_design, outline_design
-from datamill.experiment.arguments import argument, verb
 from datamill.experiment.errors import InputError
+from datamill.experiment.experiment import Experiment, HardwareCoverage
 from datamill.experiment.factors.offers import Offers
-from datamill.experiment.phrases import count_nouns, list_first
-from datamill.experiment.records import Experiment, HardwareCoverage
-from datamill.experiment.suggestions import suggest_name
+from datamill.experiment.messages.arguments import argument, verb
+from datamill.experiment.messages.phrases import count_nouns, list_first
+from datamill.experiment.messages.suggestions import suggest_name
 
 #: Workers, or levels, that a message lists.
 _MOST_SHOWN = 6

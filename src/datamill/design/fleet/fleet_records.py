@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from datamill.design.design import Design, PlanSize
 from datamill.design.machines import MACHINE_FACTOR
-from datamill.design.records import Design, PlanSize
 from datamill.experiment.factors.offers import Offers
 
 

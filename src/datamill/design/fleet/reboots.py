@@ -10,9 +10,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from datamill.design.design import PlannedTrial
 from datamill.design.fleet.fleet_records import Candidate
-from datamill.design.records import PlannedTrial
-from datamill.experiment.records import Experiment, RebootPolicy
+from datamill.experiment.experiment import Experiment
+from datamill.protocol.api.submissions import RebootPolicy
 from datamill.protocol.offers import FactorOffer, MissingLevel
 
 #: The factor whose level is set by whoever leases trials to workers, and not by the worker that runs them.

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from datamill.design.batches import grow_replication
+from datamill.design.design import DesignFactor, Role
 from datamill.design.nesting import count_calibration_trials
 from datamill.design.points.coverage import choose_levels
 from datamill.design.points.points import count_points
-from datamill.design.records import DesignFactor, Role
 from datamill.design.reference_trials import count_reference_trials
 from datamill.experiment.errors import InputError
+from datamill.experiment.experiment import Experiment, FactorChoice
 from datamill.experiment.factors.catalogue import FACTORS
 from datamill.experiment.factors.offers import NO_OFFERS, Offers, list_available_levels
-from datamill.experiment.records import Experiment, FactorChoice
 
 
 def choose_factors(experiment: Experiment, offers: Offers = NO_OFFERS) -> tuple[DesignFactor, ...]:

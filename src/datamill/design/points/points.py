@@ -7,15 +7,16 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from datamill.design.points.aliases import find_aliases, is_comparable, phrase_aliases
-from datamill.design.points.covering import build_covering_array
-from datamill.design.points.d_optimal import find_optimal_design
-from datamill.design.points.fractional import Fraction, find_fraction
-from datamill.design.points.plackett_burman import build_folded_plackett_burman
-from datamill.design.records import DesignFactor
+from datamill.design.design import DesignFactor
 from datamill.experiment.errors import InputError
-from datamill.experiment.records import Experiment
+from datamill.experiment.experiment import Experiment
+
+if TYPE_CHECKING:
+    from datamill.design.points.fractional import Fraction
+
+# Constructions are imported where one is asked for: most designs are full, and need no linear algebra.
 
 #: Resolution that screening wants: main effects free of two-factor interactions.
 _SCREENING_RESOLUTION = 4
@@ -101,6 +102,8 @@ def name_resolution(resolution: int) -> str:
 def _describe_aliases(
     rows: tuple[tuple[int, ...], ...], sizes: tuple[int, ...], names: tuple[str, ...]
 ) -> tuple[str, ...]:
+    from datamill.design.points.aliases import find_aliases, is_comparable, phrase_aliases
+
     if not is_comparable(len(rows), sizes):
         return (
             "What cannot be told apart was not worked out: there are too many points, factors or levels.",
@@ -158,8 +161,12 @@ def _choose_rows(experiment: Experiment, varied: Sequence[DesignFactor], package
     if choice.kind == "screening":
         return _choose_screening(varied)
     if choice.kind == "fractional":
+        from datamill.design.points.fractional import find_fraction
+
         return _take_fraction(find_fraction(len(varied), choice.resolution), varied, "fractional factorial")
     if choice.kind == "covering":
+        from datamill.design.points.covering import build_covering_array
+
         rows = build_covering_array(sizes, choice.strength, experiment.seed)
         strength = min(choice.strength, len(varied))
         return _Rows(
@@ -168,6 +175,8 @@ def _choose_rows(experiment: Experiment, varied: Sequence[DesignFactor], package
             f"strength {strength}: every combination of levels of any {strength} factors occurs; made to "
             "find combinations that fail or stand out, not to estimate effects",
         )
+    from datamill.design.points.d_optimal import find_optimal_design
+
     try:
         found = find_optimal_design(
             sizes, choice.max_points // packages, experiment.interaction_order, experiment.seed
@@ -202,6 +211,9 @@ def _refuse_several_levels(experiment: Experiment, varied: Sequence[DesignFactor
 
 def _choose_screening(varied: Sequence[DesignFactor]) -> _Rows:
     """The smaller one of the regular fraction of resolution IV and the folded-over Plackett-Burman design."""
+    from datamill.design.points.fractional import find_fraction
+    from datamill.design.points.plackett_burman import build_folded_plackett_burman
+
     fraction = find_fraction(len(varied), _SCREENING_RESOLUTION)
     if not _is_smaller_folded(len(varied), fraction.points):
         return _take_fraction(fraction, varied, "screening")
@@ -216,6 +228,8 @@ def _choose_screening(varied: Sequence[DesignFactor]) -> _Rows:
 
 
 def _is_smaller_folded(count: int, points: int) -> bool:
+    from datamill.design.points.plackett_burman import build_folded_plackett_burman
+
     try:
         return len(build_folded_plackett_burman(count)) < points
     except InputError:

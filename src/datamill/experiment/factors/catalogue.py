@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from datamill.experiment.experiment import Treatment
 from datamill.experiment.factors.factor_record import Factor
 from datamill.experiment.factors.host_factors import HOST_FACTORS
 from datamill.experiment.factors.trial_factors import BUILD_FACTORS, PROCESS_FACTORS, WORLD_FACTORS
-from datamill.experiment.records import Treatment
 
 #: By name, in the order in which they come to act: build, process, world, host.
 FACTORS: dict[str, Factor] = {

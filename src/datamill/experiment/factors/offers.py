@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import partial
 
 from datamill.experiment.errors import InputError
+from datamill.experiment.experiment import Experiment, FactorChoice
 from datamill.experiment.factors.catalogue import BACKGROUND_LOAD, FACTORS, NO_LOAD
-from datamill.experiment.mistakes import Mistakes
-from datamill.experiment.records import Experiment, FactorChoice
+from datamill.experiment.messages.mistakes import Mistakes
 from datamill.protocol.offers import FactorOffer
 
 #: Offers of a host, by factor.

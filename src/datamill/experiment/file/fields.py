@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any, TypeVar
 
 from datamill.experiment.errors import InputError
+from datamill.experiment.experiment import Package
 from datamill.experiment.file.parse_needs import NEED_KEYS, parse_needs
 from datamill.experiment.file.source import Source
-from datamill.experiment.mistakes import Mistakes
-from datamill.experiment.records import Package
-from datamill.experiment.suggestions import suggest_name
+from datamill.experiment.messages.mistakes import Mistakes
+from datamill.experiment.messages.suggestions import suggest_name
 
 #: What experiments, packages and loads may be called.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")

@@ -8,6 +8,18 @@ from functools import partial
 from typing import Any, TypeVar, get_args
 
 from datamill.experiment.errors import InputError
+from datamill.experiment.experiment import (
+    BlockCondition,
+    Constraints,
+    DesignChoice,
+    Experiment,
+    FactorChoice,
+    FleetChoice,
+    Isolation,
+    Limits,
+    Package,
+    TrialOrder,
+)
 from datamill.experiment.file.fields import (
     NAME,
     check_between,
@@ -33,21 +45,9 @@ from datamill.experiment.file.parse_replication import (
 )
 from datamill.experiment.file.parse_responses import parse_responses
 from datamill.experiment.file.source import Source
-from datamill.experiment.mistakes import Mistakes
+from datamill.experiment.messages.mistakes import Mistakes
+from datamill.experiment.messages.suggestions import suggest_name
 from datamill.experiment.quantities import parse_duration, parse_size
-from datamill.experiment.records import (
-    BlockCondition,
-    Constraints,
-    DesignChoice,
-    Experiment,
-    FactorChoice,
-    FleetChoice,
-    Isolation,
-    Limits,
-    Package,
-    TrialOrder,
-)
-from datamill.experiment.suggestions import suggest_name
 
 _HEAD = (
     "name", "question", "replicates", "seed", "build", "isolation", "baseline", "confidence", "alpha",

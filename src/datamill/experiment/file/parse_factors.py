@@ -10,15 +10,15 @@ from functools import cached_property, partial
 from typing import Any
 
 from datamill.experiment.errors import InputError
+from datamill.experiment.experiment import FactorChoice, Package, Treatment
 from datamill.experiment.factors.catalogue import BACKGROUND_LOAD, FACTORS, NO_LOAD, USUAL_FACTORS
 from datamill.experiment.factors.factor_record import Factor
 from datamill.experiment.file.fields import IDENTIFIER, spell_value, take_table, take_tables, take_typed
 from datamill.experiment.file.source import Source
 from datamill.experiment.levels import FreeText, WholeNumber, read_range, split_range
-from datamill.experiment.mistakes import Mistakes
+from datamill.experiment.messages.mistakes import Mistakes
+from datamill.experiment.messages.suggestions import suggest_name
 from datamill.experiment.quantities import LONGEST_QUANTITY
-from datamill.experiment.records import FactorChoice, Package, Treatment
-from datamill.experiment.suggestions import suggest_name
 
 TREATMENTS: tuple[Treatment, ...] = ("fix", "vary", "randomise")
 _PERCENTAGE = re.compile(r"\s*([0-9]{1,20}(?:\.[0-9]{1,20})?)\s*%\s*")

@@ -9,21 +9,20 @@ from functools import partial
 from typing import Any, get_args
 
 from datamill.experiment.errors import InputError
-from datamill.experiment.factors.catalogue import FACTORS
-from datamill.experiment.file.fields import check_one_of, check_within, spell_value, take_table, take_typed
-from datamill.experiment.file.source import Source
-from datamill.experiment.mistakes import Mistakes
-from datamill.experiment.quantities import LONGEST_QUANTITY, parse_clock, parse_size
-from datamill.experiment.records import (
+from datamill.experiment.experiment import (
     BuildPlace,
     Constraints,
-    DebugPolicy,
     FleetChoice,
     HardwareCoverage,
     HardwareDimension,
-    RebootPolicy,
 )
-from datamill.experiment.suggestions import suggest_name
+from datamill.experiment.factors.catalogue import FACTORS
+from datamill.experiment.file.fields import check_one_of, check_within, spell_value, take_table, take_typed
+from datamill.experiment.file.source import Source
+from datamill.experiment.messages.mistakes import Mistakes
+from datamill.experiment.messages.suggestions import suggest_name
+from datamill.experiment.quantities import LONGEST_QUANTITY, parse_clock, parse_size
+from datamill.protocol.api.submissions import DebugPolicy, RebootPolicy
 
 HARDWARE_DIMENSIONS: tuple[HardwareDimension, ...] = get_args(HardwareDimension)
 _PERCENTAGE = re.compile(r"\s*([0-9]{1,20}(?:\.[0-9]{1,20})?)\s*%\s*")

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 from datamill.experiment.errors import InputError
+from datamill.experiment.experiment import Experiment, KernelInterface, PackageNeeds
 from datamill.experiment.file.source import Source
-from datamill.experiment.mistakes import Mistakes
-from datamill.experiment.records import Experiment, KernelInterface, PackageNeeds
-from datamill.experiment.suggestions import suggest_name
+from datamill.experiment.messages.mistakes import Mistakes
+from datamill.experiment.messages.suggestions import suggest_name
 
 NEED_KEYS = ("network", "devices", "kernel", "privileged", "folders")
 

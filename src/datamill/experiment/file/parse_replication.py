@@ -7,16 +7,7 @@ from functools import partial
 from typing import Any, cast, get_args
 
 from datamill.experiment.errors import InputError
-from datamill.experiment.file.fields import (
-    check_one_of,
-    check_within,
-    take_table,
-    take_typed,
-)
-from datamill.experiment.file.source import Source
-from datamill.experiment.mistakes import Mistakes
-from datamill.experiment.quantities import parse_duration, parse_share
-from datamill.experiment.records import (
+from datamill.experiment.experiment import (
     DesignChoice,
     DesignKind,
     FactorChoice,
@@ -25,6 +16,15 @@ from datamill.experiment.records import (
     Replication,
     StoppingRule,
 )
+from datamill.experiment.file.fields import (
+    check_one_of,
+    check_within,
+    take_table,
+    take_typed,
+)
+from datamill.experiment.file.source import Source
+from datamill.experiment.messages.mistakes import Mistakes
+from datamill.experiment.quantities import parse_duration, parse_share
 
 _REPLICATION = (
     "builds", "executions", "measurements", "warmup", "randomise_builds", "until", "max_trials", "max_time",

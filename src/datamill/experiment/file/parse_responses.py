@@ -7,12 +7,12 @@ from functools import partial
 from typing import Any
 
 from datamill.experiment.errors import InputError
+from datamill.experiment.experiment import Response
 from datamill.experiment.factors.catalogue import FACTORS
 from datamill.experiment.file.fields import IDENTIFIER, take_table, take_typed
 from datamill.experiment.file.source import Source
 from datamill.experiment.formula import parse_formula
-from datamill.experiment.mistakes import Mistakes
-from datamill.experiment.records import Response
+from datamill.experiment.messages.mistakes import Mistakes
 from datamill.experiment.responses import BUILT_IN_UNITS, DEFAULT_RESPONSE
 from datamill.experiment.units import check_unit
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from datamill.experiment.errors import InputError
 from datamill.experiment.file.toml_budget import check_toml_budget
-from datamill.experiment.mistakes import Mistakes
-from datamill.experiment.suggestions import suggest_name
+from datamill.experiment.messages.mistakes import Mistakes
+from datamill.experiment.messages.suggestions import suggest_name
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
+from datamill.analysis.assumptions.assumption_checks import AssumptionChecks
+from datamill.analysis.interval import Interval
 from datamill.analysis.levels.level_changes import LevelChange, LevelChanges, rank_changes
+from datamill.analysis.linear.linear_model import LinearModel, TermRow
 from datamill.analysis.model_data.observations import Observations
-from datamill.analysis.quantile.records import QuantileModel
-from datamill.analysis.records import AssumptionChecks, Interval, LinearModel, TermRow
+from datamill.analysis.quantile.quantile_model import QuantileModel
 from datamill.report.changes.by_factor import Wording, list_level_means, phrase_asked_change, phrase_change
 from datamill.report.changes.gaps import is_unit_of_time
 from datamill.report.quantiles.answer import state_quantiles

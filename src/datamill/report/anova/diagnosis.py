@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from datamill.analysis.records import AssumptionChecks, CheckResult, CheckState
+from datamill.analysis.assumptions.assumption_checks import AssumptionChecks, CheckResult, CheckState
 from datamill.report.words.numbers import finish_sentence, format_p
 
 _SIGNS: dict[CheckState, str] = {"held": "✓", "harmless": "≈", "failed": "✗", "unknown": "?"}

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from datamill.analysis.assumptions.diagnostics import Diagnostics
-from datamill.analysis.records import LinearModel
-from datamill.experiment.arguments import argument
+from datamill.analysis.linear.linear_model import LinearModel
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument
 from datamill.report.anova.sections import choose_shares, name_share
 from datamill.report.figures.figure import INK, Figure, leave_room
 from datamill.report.words.numbers import choose_scale

@@ -6,10 +6,11 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+from datamill.analysis.assumptions.assumption_checks import AssumptionChecks
 from datamill.analysis.levels.level_changes import LevelChanges
+from datamill.analysis.linear.linear_model import LinearModel
 from datamill.analysis.model_data.observations import Observations
-from datamill.analysis.quantile.records import QuantileModel
-from datamill.analysis.records import AssumptionChecks, LinearModel
+from datamill.analysis.quantile.quantile_model import QuantileModel
 from datamill.report.changes.json import spell_changes
 from datamill.report.quantiles.warnings import list_quantile_warnings
 from datamill.report.tables.interval_json import spell_interval

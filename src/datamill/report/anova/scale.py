@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from datamill.analysis.quantile.records import QuantileModel
-from datamill.analysis.records import Interval, LevelEffect, LinearModel
+from datamill.analysis.interval import Interval
+from datamill.analysis.linear.linear_model import LevelEffect, LinearModel
+from datamill.analysis.quantile.quantile_model import QuantileModel
 from datamill.report.words.numbers import Scale, choose_effect_scale
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from datamill.analysis.quantile.records import QuantileModel
-from datamill.analysis.records import AssumptionChecks, BlockGain, EffectShare, Interval, LinearModel
-from datamill.experiment.arguments import argument, tell
+from datamill.analysis.assumptions.assumption_checks import AssumptionChecks
+from datamill.analysis.interval import Interval
+from datamill.analysis.linear.linear_model import BlockGain, EffectShare, LinearModel
+from datamill.analysis.quantile.quantile_model import QuantileModel
+from datamill.experiment.messages.arguments import argument, tell
 from datamill.report.tables.statement import Heading, Paragraph, Part, list_paragraphs
 from datamill.report.tables.table import Layout, build_table
 from datamill.report.words.numbers import (
@@ -67,7 +69,7 @@ def state_shares(model: LinearModel) -> list[Part]:
     shown = ""
     for name, share in zip(names, shares, strict=True):
         adjusted = tests[share.term].p_holm
-        tail = "" if share.term == shown else "-" if adjusted is None else _format_tail(adjusted)
+        tail = "" if share.term == shown else format_p(adjusted, "-")
         shown = share.term
         percents = (_spell_plainly(value, smallest) for value in (share.percent, share.standard_error))
         rows.append((name, *(f"{percent}%" for percent in percents), tail))
@@ -95,7 +97,7 @@ def state_holm(model: LinearModel) -> list[Part]:
     if len(tested) < 2:
         return []
     shown = sorted(tested)[:_MOST_ADJUSTED]
-    named = ", ".join(f"{name} {_format_tail(p)}" for p, name in shown)
+    named = ", ".join(f"{name} {format_p(p)}" for p, name in shown)
     rest = f" and {len(tested) - len(shown)} more" if len(tested) > len(shown) else ""
     return [Paragraph(f"p adjusted for the {len(tested)} terms (Holm): {named}{rest}.", "  ")]
 
@@ -245,15 +247,11 @@ def _spell_plainly(value: float, error: float) -> str:
     return format_fixed(value, count_decimals(error))
 
 
-def _format_tail(p: float) -> str:
-    return "<1e-300" if p < 1e-300 else f"{p:.3g}"
-
-
 def state_reduced(model: LinearModel, squares: Sequence[str]) -> list[Part]:
     """The reduced table of thesis 2015, Table 4.2: mean squares (`squares`, the error last) and p."""
     names = [f"{row.term.name} (block)" if row.block else row.term.name for row in model.terms]
     room = max(len("Residuals"), *(len(name) for name in names))
-    tails = ["-" if row.p is None else _format_tail(row.p) for row in model.terms]
+    tails = [format_p(row.p, "-") for row in model.terms]
     rows = [*zip(names, squares, tails, strict=False), ("Residuals", squares[-1])]
     text = (
         "All terms stay in the model: pooling those with a large p into the error would make the p of "

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from datamill.analysis.assumptions.assumption_checks import AssumptionChecks
+from datamill.analysis.interval import Interval
 from datamill.analysis.levels.level_changes import LevelChanges
+from datamill.analysis.linear.linear_model import LinearModel, TermRow
 from datamill.analysis.model_data.coding import Term
 from datamill.analysis.model_data.observations import Observations
-from datamill.analysis.quantile.records import QuantileModel
-from datamill.analysis.records import AssumptionChecks, Interval, LinearModel, TermRow
+from datamill.analysis.quantile.quantile_model import QuantileModel
 from datamill.report.anova.answer import state_answer, word_changes
 from datamill.report.anova.scale import (
     choose_model_scale,
@@ -36,6 +38,7 @@ from datamill.report.words.numbers import (
     count_mantissa_decimals,
     format_count,
     format_fixed,
+    format_p,
     is_beyond_decimals,
     name_confidence,
 )
@@ -223,13 +226,7 @@ def _count_digits(value: Interval) -> int:
 
 def _format_test(row: TermRow) -> Line:
     f = "-" if row.f is None else f"{row.f:.6g}"
-    return format_square(row.sum_sq), str(row.term.df), f, _format_tail(row.p)
-
-
-def _format_tail(p: float | None) -> str:
-    if p is None:
-        return "-"
-    return "<1e-300" if p < 1e-300 else f"{p:.3g}"
+    return format_square(row.sum_sq), str(row.term.df), f, format_p(row.p, "-")
 
 
 def _state_equation(response: str, model: LinearModel) -> list[Part]:

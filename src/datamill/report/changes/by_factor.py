@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from datamill.analysis.answer.response import ResponseAnalysis
+from datamill.analysis.interval import Interval
+from datamill.analysis.levels.comparison import PairComparison
 from datamill.analysis.levels.level_changes import LevelChange, rank_changes
 from datamill.analysis.levels.level_means import LevelMean
-from datamill.analysis.records import Interval, PairComparison
-from datamill.experiment.records import Experiment
+from datamill.experiment.experiment import Experiment
 from datamill.report.changes.gaps import is_time, phrase_bounds, phrase_gap
 from datamill.report.words.numbers import Scale, format_interval
 

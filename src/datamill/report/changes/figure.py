@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from datamill.analysis.distribution.summary import split_cells
+from datamill.analysis.interval import Interval
+from datamill.analysis.levels.comparison import PairComparison
 from datamill.analysis.levels.level_changes import LevelChange
 from datamill.analysis.levels.level_means import LevelMean, is_complete
 from datamill.analysis.model_data.cells import Cells, FloatArray, gather_cells
-from datamill.analysis.records import Interval, PairComparison
 from datamill.report.figures.estimation_panels import (
     BETWEEN,
     MOST_LEVELS,

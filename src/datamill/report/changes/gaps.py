@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from datamill.analysis.answer.response import ResponseAnalysis
-from datamill.analysis.records import Interval, PairComparison
+from datamill.analysis.interval import Interval
+from datamill.analysis.levels.comparison import PairComparison
 from datamill.report.words.numbers import (
     Scale,
     count_decimals,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from datamill.analysis.levels.comparison import PairComparison
 from datamill.analysis.levels.level_changes import LevelChange, LevelChanges
 from datamill.analysis.levels.level_means import LevelMean
-from datamill.analysis.records import PairComparison
 from datamill.report.tables.interval_json import spell_interval
 
 

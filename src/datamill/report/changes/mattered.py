@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from datamill.analysis.answer.response import ResponseAnalysis
+from datamill.analysis.answer.term_influence import TermInfluence
+from datamill.analysis.interval import Interval
 from datamill.analysis.levels.level_changes import LevelChange, rank_changes
-from datamill.analysis.records import Interval, TermInfluence
 from datamill.design.machines import MACHINE_FACTOR
 from datamill.report.changes.by_factor import excludes_zero, phrase_change, word_response
 from datamill.report.words.numbers import (

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from datamill.analysis.levels.level_changes import LevelChange
 from datamill.analysis.levels.level_means import LevelMean
-from datamill.analysis.records import LinearModel
-from datamill.experiment.arguments import argument, tell
+from datamill.analysis.linear.linear_model import LinearModel
+from datamill.experiment.messages.arguments import argument, tell
 from datamill.report.changes.by_factor import Wording
 from datamill.report.changes.table import tabulate_changes
 from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from datamill.analysis.interval import Interval
+from datamill.analysis.levels.comparison import PairComparison
 from datamill.analysis.levels.level_changes import LevelChange
 from datamill.analysis.levels.level_means import LevelMean
-from datamill.analysis.records import Interval, PairComparison
 from datamill.report.changes.by_factor import Wording
 from datamill.report.tables.table import Table, build_table
 from datamill.report.words.numbers import count_decimals, format_count, format_fixed, format_signed

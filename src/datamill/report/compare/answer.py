@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from datamill.analysis.records import Interval, Ratio
+from datamill.analysis.interval import Interval, Ratio
 from datamill.analysis.versions.history import ChangePoint, LoneVersion, VersionHistory
-from datamill.analysis.versions.records import (
+from datamill.analysis.versions.version_comparison import (
     CostToTell,
     VersionChange,
     VersionComparison,
     VersionMean,
     VersionVerdict,
 )
+from datamill.experiment.experiment import Direction
 from datamill.experiment.quantities import format_duration
-from datamill.experiment.records import Direction
 from datamill.report.words.numbers import (
     Scale,
     choose_scale,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import altair as alt
-
 from datamill.analysis.versions.history import VersionHistory
-from datamill.analysis.versions.records import VersionComparison
+from datamill.analysis.versions.version_comparison import VersionComparison
+from datamill.late import alt
 from datamill.report.compare.answer import (
     phrase_basis,
     scale_comparison,

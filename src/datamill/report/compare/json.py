@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from datamill.analysis.records import Ratio
+from datamill.analysis.interval import Ratio
 from datamill.analysis.versions.history import VersionHistory
-from datamill.analysis.versions.records import VersionChange, VersionComparison, VersionMean
+from datamill.analysis.versions.version_comparison import VersionChange, VersionComparison, VersionMean
 from datamill.report.compare.answer import judge_direction, state_answer
 from datamill.report.compare.statement import list_warnings
 from datamill.report.tables.interval_json import spell_interval

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from datamill.analysis.records import Interval
+from datamill.analysis.interval import Interval
 from datamill.analysis.versions.history import VersionHistory
-from datamill.analysis.versions.records import VersionChange, VersionComparison, VersionMean
-from datamill.experiment.arguments import argument, tell
+from datamill.analysis.versions.version_comparison import VersionChange, VersionComparison, VersionMean
+from datamill.experiment.messages.arguments import argument, tell
 from datamill.report.compare.answer import (
     describe_nesting,
     judge_direction,
@@ -160,7 +160,7 @@ def _spell_change(change: VersionChange, comparison: VersionComparison, scale: S
         _spell(change.difference.estimate * scale.factor, error, signed=True),
         shown,
         "–" if change.p is None else ends,
-        "–" if change.p is None else format_p(change.p),
+        format_p(change.p, "–"),
         "changed" if change.paper_detects else "–",
         f"{verdict}{f', {better}' if better else ''}{f' (one {single})' if single else ''}",
     )

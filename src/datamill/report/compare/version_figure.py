@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from datamill.analysis.interval import Interval
 from datamill.analysis.model_data.cells import FloatArray
-from datamill.analysis.random_effects.records import PLURALS
-from datamill.analysis.records import Interval
-from datamill.analysis.versions.records import VersionChange, VersionComparison
+from datamill.analysis.random_effects.variance_estimate import PLURALS
+from datamill.analysis.versions.version_comparison import VersionChange, VersionComparison
 from datamill.report.compare.answer import (
     name_threshold,
     name_verdict,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from datamill.analysis.drift.records import Drift
+from datamill.analysis.drift.drift import Drift
 from datamill.report.figures.charts import Chart, choose_mark, let_zoom
 from datamill.report.figures.figure import INK, Figure
 from datamill.report.words.numbers import format_count

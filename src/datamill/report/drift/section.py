@@ -6,9 +6,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
 from datamill.analysis.answer.response import ResponseAnalysis
-from datamill.analysis.drift.records import Drift
-from datamill.analysis.records import Interval
-from datamill.experiment.records import Experiment
+from datamill.analysis.drift.drift import Drift
+from datamill.analysis.interval import Interval
+from datamill.experiment.experiment import Experiment
 from datamill.report.drift.figures import draw_blocks, draw_drift
 from datamill.report.figures.views import FigureView, start_view
 from datamill.report.words.numbers import (

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from datamill.analysis.answer.response import ResponseAnalysis
 from datamill.analysis.assumptions.independence import TREND
-from datamill.analysis.records import Comparison, PackageMean, PairComparison
-from datamill.experiment.records import Direction, Experiment
+from datamill.analysis.levels.comparison import Comparison, PackageMean, PairComparison
+from datamill.experiment.experiment import Direction, Experiment
 from datamill.report.changes.by_factor import (
     find_asked_change,
     list_level_means,
@@ -19,8 +19,8 @@ from datamill.report.changes.gaps import is_time, phrase_bounds, phrase_gap, tak
 from datamill.report.changes.mattered import phrase_influence
 from datamill.report.experiment.uncertainty import describe_error_term, describe_n
 from datamill.report.figures.figure import Figure
-from datamill.report.records import Answer
 from datamill.report.stopping.section import qualify_answer, states_means
+from datamill.report.words.answer import Answer
 from datamill.report.words.numbers import (
     Scale,
     choose_scale,

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from datamill.analysis.answer.machines import Agreement, MachineByMachine, OneMachine
-from datamill.analysis.records import PairComparison
-from datamill.experiment.records import Response
-from datamill.report.records import Answer
+from datamill.analysis.levels.comparison import PairComparison
+from datamill.experiment.experiment import Response
 from datamill.report.tables.table import Table, build_table
+from datamill.report.words.answer import Answer
 from datamill.report.words.numbers import (
     Scale,
     choose_scale,

@@ -8,8 +8,8 @@ import polars as pl
 
 from datamill.analysis.answer.doubtful_trials import DoubtfulTrials
 from datamill.analysis.answer.response import ResponseAnalysis
-from datamill.design.records import Design
-from datamill.experiment.arguments import command
+from datamill.design.design import Design
+from datamill.experiment.messages.arguments import command
 from datamill.report.changes.mattered import list_influential_factors
 from datamill.report.experiment.answer import phrase_pair, scale_response
 from datamill.report.tables.table import Table, build_table

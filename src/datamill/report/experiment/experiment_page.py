@@ -10,11 +10,11 @@ import polars as pl
 
 from datamill.analysis.answer.experiment_analysis import AnsweringResponse, ExperimentAnalysis, ResponseAnswer
 from datamill.analysis.answer.response import ResponseAnalysis
+from datamill.design.design import Design
 from datamill.design.machines import MACHINE_FACTOR
 from datamill.design.nuisance import list_unsettled_factors
 from datamill.design.order import phrase_order
-from datamill.design.records import Design
-from datamill.experiment.records import Experiment
+from datamill.experiment.experiment import Experiment
 from datamill.report.anova.diagnosis import Diagnosis, diagnose_model
 from datamill.report.changes.by_factor import word_response
 from datamill.report.changes.table import tabulate_changes
@@ -53,11 +53,11 @@ from datamill.report.figures.figure import Figure
 from datamill.report.figures.views import FigureView, start_view
 from datamill.report.page.frame import fill_template
 from datamill.report.quantiles.evidence import QuantileEvidence, view_quantiles
-from datamill.report.records import Answer
 from datamill.report.screening.section import ScreeningView, view_screening
 from datamill.report.stopping.section import view_stopping
 from datamill.report.tables.table import Table
-from datamill.report.words.explained import WORDS
+from datamill.report.words.answer import Answer
+from datamill.report.words.glossary import list_report_words
 from datamill.report.words.numbers import Scale, finish_sentence, format_count, name_confidence
 from datamill.results.bundles.trial_summary import TrialSummary
 from datamill.results.judgement.doubts import RULES
@@ -120,7 +120,7 @@ def render_report(found: ExperimentAnalysis, answer: Answer, trials: TrialSummar
     return fill_template(
         "page.html",
         interactive=evidence is not None or bool(others),
-        words=WORDS,
+        words=list_report_words(),
         experiment=experiment,
         design=design,
         trials=trials,

@@ -11,8 +11,9 @@ from datamill.analysis.answer.response import ResponseAnalysis
 from datamill.analysis.assumptions.diagnostics import gather_diagnostics
 from datamill.analysis.distribution.boxes import BoxSummary
 from datamill.analysis.distribution.shapes import find_boxes
+from datamill.analysis.interval import Interval
+from datamill.analysis.levels.comparison import PairComparison
 from datamill.analysis.model_data.cells import Cells, gather_cells
-from datamill.analysis.records import Interval, PairComparison
 from datamill.design.machines import MACHINE_FACTOR
 from datamill.report.anova.figures import (
     draw_histogram,

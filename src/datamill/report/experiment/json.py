@@ -12,12 +12,12 @@ from msgspec import to_builtins
 from datamill.analysis.answer.doubtful_trials import DoubtfulTrials
 from datamill.analysis.answer.experiment_analysis import AnsweringResponse, ExperimentAnalysis
 from datamill.analysis.answer.screening import Screening
-from datamill.analysis.drift.records import Drift
+from datamill.analysis.drift.drift import Drift
 from datamill.report.experiment.response_json import spell_response
 from datamill.report.quantiles.json import spell_quantiles
-from datamill.report.records import Answer
 from datamill.report.tables.interval_json import spell_interval, spell_known
 from datamill.report.variance.json import spell_version
+from datamill.report.words.answer import Answer
 from datamill.results.bundles.trial_summary import TrialSummary
 
 

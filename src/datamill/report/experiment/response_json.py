@@ -8,8 +8,9 @@ from typing import Any
 from datamill.analysis.answer.experiment_analysis import ResponseAnswer
 from datamill.analysis.answer.machines import MachineByMachine
 from datamill.analysis.answer.response import ResponseAnalysis
+from datamill.analysis.answer.term_influence import TermInfluence
+from datamill.analysis.levels.comparison import PackageMean, PairComparison
 from datamill.analysis.levels.level_changes import LevelChange
-from datamill.analysis.records import PackageMean, PairComparison, TermInfluence
 from datamill.report.changes.json import spell_change, spell_pair
 from datamill.report.tables.interval_json import spell_interval, spell_known
 

@@ -8,14 +8,16 @@ import polars as pl
 
 from datamill.analysis.answer.machines import RELATIVE_UNIT
 from datamill.analysis.answer.response import ResponseAnalysis
+from datamill.analysis.answer.term_influence import TermInfluence
+from datamill.analysis.interval import Interval
 from datamill.analysis.levels.level_changes import rank_changes
+from datamill.analysis.linear.linear_model import LinearModel
 from datamill.analysis.model_data.coding import Term
-from datamill.analysis.records import Interval, LinearModel, TermInfluence
+from datamill.design.design import Design
 from datamill.design.machines import MACHINE_FACTOR
 from datamill.design.nuisance import phrase_treatment
-from datamill.design.records import Design
+from datamill.experiment.experiment import Experiment
 from datamill.experiment.quantities import format_size
-from datamill.experiment.records import Experiment
 from datamill.report.anova.scale import name_square
 from datamill.report.anova.sections import format_square
 from datamill.report.experiment.figures import summarize_groups

@@ -10,11 +10,11 @@ import numpy as np
 
 from datamill.analysis.answer.levels_of_repetition import MOST_VERSIONS, LevelsOfRepetition
 from datamill.analysis.answer.response import ResponseAnalysis
-from datamill.analysis.random_effects.records import PLURALS
-from datamill.analysis.records import PackageMean
+from datamill.analysis.levels.comparison import PackageMean
+from datamill.analysis.random_effects.variance_estimate import PLURALS
 from datamill.analysis.versions.variances import VersionVariances
-from datamill.design.records import Design
-from datamill.experiment.records import Experiment
+from datamill.design.design import Design
+from datamill.experiment.experiment import Experiment
 from datamill.report.figures.views import FigureView, start_view
 from datamill.report.tables.table import Table, build_table
 from datamill.report.variance.answer import phrase_variances, spell_percent

@@ -10,7 +10,7 @@ from datamill.report.figures.views import FigureView, start_view
 from datamill.report.page.frame import fill_template
 from datamill.report.tables.statement import Part
 from datamill.report.tables.text import render_text
-from datamill.report.words.explained import choose_words
+from datamill.report.words.glossary import choose_words
 from datamill.report.words.numbers import finish_sentence
 
 

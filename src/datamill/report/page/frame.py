@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import jinja2
 from markupsafe import Markup, escape
 
 from datamill import __version__
+from datamill.late import jinja2
 from datamill.report.figures.vega_runtime import load_vega_runtime
 from datamill.report.tables.statement import Code, Heading, Paragraph
 from datamill.report.tables.table import Table

@@ -6,11 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import altair as alt
-
-from datamill.analysis.repetition.records import Plan, WidthCurve
+from datamill.analysis.repetition.repetition_plan import Plan, WidthCurve
 from datamill.analysis.versions.false_alarms import FalseAlarms
 from datamill.experiment.errors import InputError
+from datamill.late import alt
 from datamill.report.figures.charts import choose_dash, choose_mark
 from datamill.report.figures.figure import INK, Figure
 from datamill.report.plan.statement import PlanNotes

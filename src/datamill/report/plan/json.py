@@ -6,8 +6,8 @@ import json
 import math
 from typing import Any
 
-from datamill.analysis.random_effects.records import LEVELS
-from datamill.analysis.repetition.records import Plan, PlannedRepetition
+from datamill.analysis.random_effects.variance_estimate import LEVELS
+from datamill.analysis.repetition.repetition_plan import Plan, PlannedRepetition
 from datamill.report.plan.statement import PlanNotes, list_replication
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from datamill.analysis.random_effects.records import LEVELS, PLURALS
-from datamill.analysis.repetition.records import SURER, Plan, PlannedRepetition
+from datamill.analysis.random_effects.variance_estimate import LEVELS, PLURALS
+from datamill.analysis.repetition.repetition_plan import SURER, Plan, PlannedRepetition
 from datamill.design.batches import FEWEST_ROUNDS
-from datamill.experiment.arguments import argument, tell
+from datamill.experiment.messages.arguments import argument, tell
 from datamill.experiment.quantities import format_duration
 from datamill.report.tables.left_out import list_left_out
 from datamill.report.tables.statement import BLANK, Code, Paragraph, Part

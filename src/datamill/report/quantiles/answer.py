@@ -8,14 +8,20 @@ from dataclasses import replace
 
 import numpy as np
 
+from datamill.analysis.interval import Interval
 from datamill.analysis.quantile.fits import count_needed
-from datamill.analysis.quantile.records import QuantileCoefficient, QuantileFit, QuantileModel, QuantileTerm
-from datamill.analysis.records import Interval
+from datamill.analysis.quantile.quantile_model import (
+    QuantileCoefficient,
+    QuantileFit,
+    QuantileModel,
+    QuantileTerm,
+)
 from datamill.report.words.numbers import (
     Scale,
     choose_effect_scale,
     count_decimals,
     format_interval,
+    format_p,
     format_signed,
     name_confidence,
     name_quantile,
@@ -44,6 +50,12 @@ def bound_p(model: QuantileModel, p: float | None) -> tuple[float | None, bool]:
         return p, False
     least = 2.0 / (model.replicates + 1)
     return max(p, least), p <= least
+
+
+def format_tail(model: QuantileModel, p: float | None) -> str:
+    """A p-value of a model; of a number of draws no less than they can show."""
+    told, is_bound = bound_p(model, p)
+    return f"≤ {format_p(told)}" if is_bound else format_p(told)
 
 
 def is_detected(model: QuantileModel, fit: QuantileFit, term: QuantileTerm) -> bool:

@@ -6,14 +6,15 @@ from dataclasses import dataclass, replace
 
 from datamill.analysis.answer.response import ResponseAnalysis
 from datamill.analysis.answer.tail_quantiles import TailQuantiles
+from datamill.analysis.interval import Interval
 from datamill.analysis.model_data.observations import Observations
-from datamill.analysis.quantile.records import QuantileFit, QuantileModel
-from datamill.analysis.records import Interval
-from datamill.experiment.arguments import tell, verb
+from datamill.analysis.quantile.quantile_model import QuantileFit, QuantileModel
+from datamill.experiment.messages.arguments import tell, verb
 from datamill.report.figures.figure import Figure
 from datamill.report.quantiles.answer import (
     choose_headline,
     choose_model_scale,
+    format_tail,
     is_detected,
     state_quantiles,
 )
@@ -25,7 +26,6 @@ from datamill.report.words.numbers import (
     count_decimals,
     finish_sentence,
     format_fixed,
-    format_p,
     format_signed,
     name_confidence,
 )
@@ -98,9 +98,9 @@ def tabulate_fit(observations: Observations, model: QuantileModel, fit: Quantile
         if is_detected(model, fit, term):
             strong.append(len(rows))
         if len(own) == 1:
-            rows.append((name, *_spell(own[0].value, scale), _format_tail(model, own[0].p)))
+            rows.append((name, *_spell(own[0].value, scale), format_tail(model, own[0].p)))
             continue
-        rows.append((name, "", "", _format_tail(model, term.p)))
+        rows.append((name, "", "", format_tail(model, term.p)))
         if term.levels:
             rows += [
                 (f"\u2003{effect.levels[0]}", *_spell(effect.value, scale), "") for effect in term.levels
@@ -110,7 +110,7 @@ def tabulate_fit(observations: Observations, model: QuantileModel, fit: Quantile
                 (
                     f"\u2003{row.name}",
                     *_spell(row.value, scale),
-                    _format_tail(model, row.p),
+                    format_tail(model, row.p),
                 )
                 for row in own
             ]
@@ -131,10 +131,3 @@ def _spell(value: Interval, scale: Scale, *, signed: bool = True) -> tuple[str, 
         for bound in (value.low, value.high)
     )
     return write(value.estimate * scale.factor, decimals), f"{low} to {high}"
-
-
-def _format_tail(model: QuantileModel, p: float | None) -> str:
-    """p; of a number of draws no less than they can show."""
-    if p is not None and model.replicates is not None and p <= 2.0 / (model.replicates + 1):
-        return f"≤ {format_p(2.0 / (model.replicates + 1))}"
-    return format_p(p)

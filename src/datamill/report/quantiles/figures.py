@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from datamill.analysis.quantile.records import Described, QuantileModel
+from datamill.analysis.quantile.quantile_model import Described, QuantileModel
 from datamill.report.figures.figure import INK, Figure
 from datamill.report.quantiles.answer import choose_model_scale, is_detected, rank_terms
 from datamill.report.words.numbers import format_p, name_confidence

@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from datamill.analysis.quantile.records import Described, QuantileModel
+from datamill.analysis.quantile.quantile_model import Described, QuantileModel
 from datamill.report.quantiles.answer import bound_p
 from datamill.report.quantiles.warnings import list_quantile_warnings
 from datamill.report.tables.interval_json import spell_interval

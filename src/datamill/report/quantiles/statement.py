@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from datamill.analysis.quantile.records import Described, QuantileFit, QuantileModel
-from datamill.analysis.records import Interval
-from datamill.experiment.arguments import argument, tell
+from datamill.analysis.interval import Interval
+from datamill.analysis.quantile.quantile_model import Described, QuantileFit, QuantileModel
+from datamill.experiment.messages.arguments import argument, tell
 from datamill.report.quantiles.answer import (
-    bound_p,
     choose_headline,
     choose_model_scale,
     describe_detection,
+    format_tail,
     is_detected,
     rank_terms,
     state_quantiles,
@@ -24,7 +24,6 @@ from datamill.report.words.numbers import (
     count_decimals,
     format_count,
     format_fixed,
-    format_p,
     name_confidence,
     name_quantile,
 )
@@ -103,15 +102,15 @@ def _tabulate_fit(model: QuantileModel, fit: QuantileFit, scale: Scale) -> Table
         mark = "*" if is_detected(model, fit, term) else ""
         own = [row for row in fit.coefficients if row.term == name]
         if len(own) == 1:
-            rows.append((name, own[0].value, f"{_format_tail(model, own[0].p)}{mark:1}"))
+            rows.append((name, own[0].value, f"{format_tail(model, own[0].p)}{mark:1}"))
             continue
-        rows.append((name, None, f"{_format_tail(model, term.p)}{mark:1}"))
+        rows.append((name, None, f"{format_tail(model, term.p)}{mark:1}"))
         if term.levels:
             rows += [(f"  {effect.levels[0]}", effect.value, "") for effect in term.levels]
             if term.gap is not None:
                 rows.append((f"  {term.gap.low} to {term.gap.high}", term.gap.value, ""))
         else:
-            rows += [(f"  {row.name}", row.value, f"{_format_tail(model, row.p)} ") for row in own]
+            rows += [(f"  {row.name}", row.value, f"{format_tail(model, row.p)} ") for row in own]
     decimals = _choose_decimals([value for _, value, _ in rows[1:] if value is not None], scale)
     first = _choose_decimals([fit.coefficients[0].value], scale)
     cells = [("Factor", f"Low {level}", "Estimate", f"High {level}", "p-value ")]
@@ -133,11 +132,6 @@ def _format_interval(
         for number in (value.low, value.estimate, value.high)
     )
     return (low, estimate, high)
-
-
-def _format_tail(model: QuantileModel, p: float | None) -> str:
-    told, is_bound = bound_p(model, p)
-    return f"≤ {format_p(told)}" if is_bound else format_p(told)
 
 
 def _choose_decimals(values: list[Interval], scale: Scale) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datamill.analysis.quantile.records import QuantileModel
+from datamill.analysis.quantile.quantile_model import QuantileModel
 from datamill.analysis.quantile.warnings import name_quantiles
 from datamill.report.words.numbers import choose_scale, count_decimals, format_fixed
 

@@ -12,12 +12,12 @@ from datamill.analysis.answer.screening import (
     Screening,
 )
 from datamill.analysis.linear.model import phrase_left_out
+from datamill.design.design import Design
 from datamill.design.points.aliases import AliasStructure, phrase_aliases
-from datamill.design.records import Design
 from datamill.report.figures.views import FigureView, start_view
-from datamill.report.records import Answer
 from datamill.report.screening.figure import draw_screening
 from datamill.report.tables.table import Table, build_table
+from datamill.report.words.answer import Answer
 from datamill.report.words.numbers import (
     Scale,
     choose_scale,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
-from datamill.analysis.records import Interval
+from datamill.analysis.interval import Interval
+from datamill.experiment.experiment import Direction, Experiment, StoppingRule
 from datamill.experiment.quantities import format_duration
-from datamill.experiment.records import Direction, Experiment, StoppingRule
 from datamill.report.figures.views import FigureView, start_view
-from datamill.report.records import Answer
 from datamill.report.stopping.figure import MonitoredPoint, draw_monitoring
+from datamill.report.words.answer import Answer
 from datamill.report.words.numbers import (
     choose_scale,
     finish_sentence,

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from datamill.analysis.distribution.shapes import bin_observations, find_boxes, find_steps
-from datamill.analysis.model_data.cells import Cells, Factor
-from datamill.experiment.arguments import argument
+from datamill.analysis.model_data.cells import Cells, ModelFactor
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument
 from datamill.report.figures.charts import Box, chart_boxes, choose_dash, choose_mark
 from datamill.report.figures.figure import Figure
 from datamill.report.words.numbers import Scale, choose_scale, format_count
@@ -189,7 +189,7 @@ def _scale_axis(cells: Cells, scale: Scale, *, log: bool) -> dict[str, Any]:
 Places = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 
 
-def _lay_out(factors: Sequence[Factor]) -> Places:
+def _lay_out(factors: Sequence[ModelFactor]) -> Places:
     """Which factors are the groups of a panel, its columns, and its rows."""
     indices = tuple(range(len(factors)))
     x, column, row = indices[:1], indices[1:2], indices[2:]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from datamill.analysis.distribution.summary import DistributionSummary, GroupSummary
-from datamill.analysis.records import Interval
-from datamill.experiment.arguments import argument, tell
+from datamill.analysis.interval import Interval
+from datamill.experiment.messages.arguments import argument, tell
 from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
 from datamill.report.tables.table import Table, build_table
 from datamill.report.tables.text import WIDTH, lay_out_table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from datamill.analysis.records import Interval
+from datamill.analysis.interval import Interval
 
 
 def spell_interval(value: Interval) -> dict[str, float | None]:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
-import altair as alt
 import numpy as np
 
-from datamill.analysis.groups.records import GroupComparison, GroupEstimate, PairTest, Stratum
-from datamill.analysis.records import Interval
-from datamill.experiment.arguments import argument
+from datamill.analysis.groups.group_comparison import GroupComparison, GroupEstimate, PairTest, Stratum
+from datamill.analysis.interval import Interval
 from datamill.experiment.errors import InputError
-from datamill.experiment.phrases import count_nouns
+from datamill.experiment.messages.arguments import argument
+from datamill.experiment.messages.phrases import count_nouns
+from datamill.late import alt
 from datamill.report.figures.estimation_panels import (
     BETWEEN,
     LEFT,
@@ -34,7 +34,7 @@ _MOST_PAIRS = 60
 #: Pixels of each panel: what a narrow page has.
 _WIDTH = LEFT + BETWEEN + RIGHT
 #: Below, where it takes no width.
-_LEGEND = alt.Legend(orient="bottom")
+_BELOW: Literal["bottom"] = "bottom"
 #: What the two panels do not share.
 _APART = {"scale": {"x": "independent", "y": "independent", "color": "independent", "shape": "independent"}}
 
@@ -92,7 +92,8 @@ def draw_comparison(
     # Names stand in the rows: beside them they would take the width of a narrow page.
     y = alt.Y("label:N", sort=order, title=None, axis=None)
     color_scale = alt.Scale(domain=["yes", "no"], range=["#2f7ec1", "#8c8c8c"])
-    color = alt.Stroke("detected:N", title="told apart", scale=color_scale, legend=_LEGEND)
+    legend_below = alt.Legend(orient=_BELOW)
+    color = alt.Stroke("detected:N", title="told apart", scale=color_scale, legend=legend_below)
     # Told apart without colours as well: what is not told apart is hollow.
     filled = alt.condition("datum.detected == 'yes'", alt.value(1), alt.value(0))
     neutral = 0 if measure == "response" else 1
@@ -107,7 +108,7 @@ def draw_comparison(
             alt.X("estimate:Q", scale=x_scale),
             y,
             color,
-            fill=alt.Fill("detected:N", title="told apart", scale=color_scale, legend=_LEGEND),
+            fill=alt.Fill("detected:N", title="told apart", scale=color_scale, legend=legend_below),
             fillOpacity=filled,
             tooltip=["label:N", "estimate:Q", "low:Q", "high:Q", "n:N"],
         ),

@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from datamill.analysis.groups.records import GroupComparison, GroupEstimate, GroupTest, PairTest
+from datamill.analysis.groups.group_comparison import GroupComparison, GroupEstimate, GroupTest, PairTest
 from datamill.report.tests.statement import ResponseNotes, choose_response_scale, phrase_answer
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from datamill.analysis.groups.records import GroupComparison, GroupEstimate, GroupTest, PairTest
-from datamill.analysis.records import Interval
+from datamill.analysis.groups.group_comparison import GroupComparison, GroupEstimate, GroupTest, PairTest
+from datamill.analysis.interval import Interval
 from datamill.report.tables.left_out import list_left_out
 from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
 from datamill.report.words.numbers import (

@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import altair as alt
 import numpy as np
 
 from datamill.analysis.distribution.variability import Variability
 from datamill.analysis.distribution.windows import WindowAnalysis
-from datamill.analysis.model_data.cells import Factor
+from datamill.analysis.model_data.cells import ModelFactor
 from datamill.experiment.errors import InputError
+from datamill.late import alt
 from datamill.report.figures.figure import Figure
 from datamill.report.words.numbers import name_confidence
 
@@ -23,7 +23,7 @@ _MOST_BARS = 80
 _COLOR = "#2f7ec1"
 
 
-def draw_variability(response: str, variability: Variability, factors: Sequence[Factor]) -> Figure:
+def draw_variability(response: str, variability: Variability, factors: Sequence[ModelFactor]) -> Figure:
     """Draw a dot for each design point: its coefficient of variation, on a logarithmic axis.
 
     The factor with the most levels goes down the page; the two with the fewest make columns and rows.
@@ -102,11 +102,11 @@ def _bound(rows: Sequence[Mapping[str, Any]], *, bars: bool) -> list[float]:
     return [min(drawn) / 1.15, max(drawn) * 1.15] if drawn else [0.1, 10.0]
 
 
-def _count_levels(factors: Sequence[Factor], chosen: Sequence[int]) -> int:
+def _count_levels(factors: Sequence[ModelFactor], chosen: Sequence[int]) -> int:
     return len(factors[chosen[0]].levels) if chosen else 1
 
 
-def _facet(chart: Any, factors: Sequence[Factor], chosen: Sequence[int]) -> Any:
+def _facet(chart: Any, factors: Sequence[ModelFactor], chosen: Sequence[int]) -> Any:
     if not chosen:
         return chart
     places = {}

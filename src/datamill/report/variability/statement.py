@@ -10,9 +10,9 @@ import numpy as np
 from datamill.analysis.distribution.variability import PointVariability, Variability
 from datamill.analysis.distribution.variability_comparison import FactorVariability
 from datamill.analysis.distribution.windows import CountAssociation, WindowAnalysis
-from datamill.analysis.groups.records import GroupEstimate, PairTest
-from datamill.analysis.records import Interval
-from datamill.experiment.arguments import argument, tell
+from datamill.analysis.groups.group_comparison import GroupEstimate, PairTest
+from datamill.analysis.interval import Interval
+from datamill.experiment.messages.arguments import argument, tell
 from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
 from datamill.report.tables.table import build_table
 from datamill.report.tests.statement import ResponseNotes, list_notes

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from datamill.analysis.random_effects.records import LEVELS, PLURALS, Level, Share, VarianceEstimate
+from datamill.analysis.random_effects.variance_estimate import LEVELS, PLURALS, Level, Share, VarianceEstimate
 from datamill.analysis.versions.variances import VersionVariances
 from datamill.report.words.numbers import (
     Scale,

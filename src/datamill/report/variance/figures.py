@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import altair as alt
 import numpy as np
 
 from datamill.analysis.random_effects.execution_means import average_executions
-from datamill.analysis.random_effects.records import LEVELS, PLURALS
+from datamill.analysis.random_effects.variance_estimate import LEVELS, PLURALS
 from datamill.analysis.versions.variances import VersionVariances
 from datamill.experiment.errors import InputError
+from datamill.late import alt
 from datamill.report.figures.charts import choose_mark
 from datamill.report.figures.figure import INK, Figure
 from datamill.report.words.numbers import Scale, name_confidence

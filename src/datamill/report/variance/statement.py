@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from datamill.analysis.interval import Interval
 from datamill.analysis.random_effects.impact import DRAWS
-from datamill.analysis.random_effects.records import Share, VarianceEstimate
-from datamill.analysis.records import Interval
+from datamill.analysis.random_effects.variance_estimate import Share, VarianceEstimate
 from datamill.analysis.versions.variances import VersionVariances
-from datamill.experiment.arguments import argument, tell
+from datamill.experiment.messages.arguments import argument, tell
 from datamill.report.tables.left_out import list_left_out
 from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
 from datamill.report.tables.table import Table, build_table

@@ -15,22 +15,20 @@ from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 import msgspec
-import polars as pl
 
+from datamill.design.design import Design, DesignFactor, PlannedTrial
 from datamill.design.garbage_pause import pause_garbage_collection
-from datamill.design.records import Design, DesignFactor, PlannedTrial
-from datamill.experiment.arguments import argument, command
 from datamill.experiment.errors import InputError
+from datamill.experiment.experiment import Experiment
 from datamill.experiment.file.parse import parse_experiment
-from datamill.experiment.records import Experiment
+from datamill.experiment.messages.arguments import argument, command
+from datamill.late import pl
 from datamill.protocol.trial import TrialRecord
 from datamill.results.bundles.bundle_head import BUNDLE_FORMAT as BUNDLE_FORMAT
 from datamill.results.bundles.bundle_head import BundleFactor as BundleFactor
 from datamill.results.bundles.bundle_head import BundleHead as BundleHead
 from datamill.results.bundles.bundle_head import BundlePackage as BundlePackage
 from datamill.results.bundles.decisions import Decision, append_decision, list_needed_trials, read_decisions
-from datamill.results.tables.table import build_table
-from datamill.results.tables.table_files import read_table_file
 from datamill.results.trials.log import append_records, measure_log, read_log
 from datamill.results.trials.record_checks import find_impossible, find_misfit
 
@@ -216,6 +214,9 @@ class Bundle:
             InputError: no trial has ended yet, the log is damaged, or the file is no table.
         """
         if self.has_table:
+            # Imported late, as in build_table.
+            from datamill.results.tables.table_files import read_table_file
+
             return read_table_file(self.table_file)
         records = self.read_records()
         if not records:
@@ -232,6 +233,9 @@ class Bundle:
         Raises:
             InputError: when a record is of a trial that the design does not plan.
         """
+        # Imported late: tables take a fifth of a second to load, which a trial need not wait for.
+        from datamill.results.tables.table import build_table
+
         with pause_garbage_collection():
             return build_table(self.experiment, self.design, records)
 

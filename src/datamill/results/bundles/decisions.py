@@ -9,10 +9,10 @@ from typing import Literal
 import msgspec
 
 from datamill.design.batches import list_batches
-from datamill.design.records import Design, PlannedTrial
-from datamill.experiment.arguments import argument
+from datamill.design.design import Design, PlannedTrial
 from datamill.experiment.errors import InputError
-from datamill.experiment.records import Experiment
+from datamill.experiment.experiment import Experiment
+from datamill.experiment.messages.arguments import argument
 from datamill.results.trials.log import append_lines
 
 DECISION_SCHEMA = 1

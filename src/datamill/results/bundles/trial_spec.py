@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from datamill.design.records import PlannedTrial
+from datamill.design.design import PlannedTrial
+from datamill.experiment.experiment import Experiment, Limits
 from datamill.experiment.factors.catalogue import BACKGROUND_LOAD, NO_LOAD
-from datamill.experiment.records import Experiment, Limits
 from datamill.protocol.trial import (
     SCHEMA_VERSION,
     Needs,

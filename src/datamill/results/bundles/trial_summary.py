@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from datamill.experiment.arguments import command
+from datamill.experiment.messages.arguments import command
 from datamill.protocol.trial import TrialRecord
 from datamill.results.bundles.bundle import Bundle
 from datamill.results.bundles.decisions import Decision

@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 import polars as pl
 
-from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument
 from datamill.results.foreign.formats.benchfmt import RESPONSE_KEY, UNIT_KEY, find_imported_name
 from datamill.results.tables.table import CONTEXT_PREFIX, TABLE_SCHEMA, count_put_aside
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import polars as pl
 
-from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument
 from datamill.results.tables.table import CONTEXT_PREFIX, TABLE_SCHEMA
 from datamill.results.tables.table_files import is_text_table
 

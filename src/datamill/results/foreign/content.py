@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from datamill.experiment.arguments import command
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import command
 
 _T = TypeVar("_T")
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)

@@ -12,8 +12,8 @@ import polars as pl
 
 from datamill.experiment.errors import InputError
 from datamill.results.foreign.files import label_files, load_content
+from datamill.results.foreign.foreign_results import ForeignResults
 from datamill.results.foreign.recognise import recognise_format
-from datamill.results.foreign.records import ForeignResults
 from datamill.results.foreign.table import LabelledResults, build_foreign_table
 
 #: The largest number in a column of whole numbers.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
-from datamill.experiment.suggestions import suggest_name
+from datamill.experiment.messages.arguments import argument
+from datamill.experiment.messages.suggestions import suggest_name
 from datamill.results.foreign.content import Content, refuse_broken_json
+from datamill.results.foreign.foreign_results import ForeignFormat
 from datamill.results.foreign.formats.asv import ASV
 from datamill.results.foreign.formats.asv_text import ASV_TEXT
 from datamill.results.foreign.formats.benchfmt import BENCHFMT
@@ -15,7 +16,6 @@ from datamill.results.foreign.formats.hyperfine import HYPERFINE
 from datamill.results.foreign.formats.jmh import JMH
 from datamill.results.foreign.formats.pyperf import PYPERF
 from datamill.results.foreign.formats.rebench import REBENCH
-from datamill.results.foreign.records import ForeignFormat
 
 #: All formats, in the order in which they are tried; no content is claimed by two.
 FORMATS = (

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from datamill.results.foreign.records import Execution, ForeignResults, Series
+from datamill.results.foreign.foreign_results import Execution, ForeignResults, Series
 from datamill.results.foreign.units import Conversion, find_conversion
 from datamill.results.tables.table import CONTEXT_PREFIX, TABLE_SCHEMA
 

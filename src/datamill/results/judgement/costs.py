@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from datamill.design.records import Design, PlannedTrial
-from datamill.experiment.arguments import argument
+from datamill.design.design import Design, PlannedTrial
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument
 from datamill.experiment.quantities import format_duration
 from datamill.protocol.trial import PhaseFacts, TrialRecord
 

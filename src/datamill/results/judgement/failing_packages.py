@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from datamill.design.records import PlannedTrial
+from datamill.design.design import PlannedTrial
 from datamill.protocol.trial import Failure, TrialRecord
 from datamill.results.judgement.validity import wants_another_attempt
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from datamill.protocol.noise import NoiseFacts, ProcessorNoise
 
 
@@ -85,6 +83,9 @@ def _score(noise: ProcessorNoise) -> ProcessorScore:
 def _quantiles(values: Sequence[int], probabilities: tuple[float, ...]) -> tuple[float, ...]:
     if not values:
         return tuple(0.0 for _ in probabilities)
+    # Imported late: few commands judge noise, and many show what was judged.
+    import numpy as np
+
     return tuple(float(value) for value in np.quantile(np.asarray(values, dtype=np.float64), probabilities))
 
 

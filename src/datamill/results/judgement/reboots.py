@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from datamill.design.design import PlannedTrial
 from datamill.design.fleet.reboots import REBOOT_FACTOR, REBOOTED
-from datamill.design.records import PlannedTrial
 from datamill.protocol.trial import TrialRecord
 
 

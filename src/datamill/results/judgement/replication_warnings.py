@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from datamill.design.records import Design, PlannedTrial
-from datamill.experiment.records import Experiment
+from datamill.design.design import Design, PlannedTrial
+from datamill.experiment.experiment import Experiment
 from datamill.protocol.trial import TrialRecord
 from datamill.results.trials.responses import list_wanted_responses
 

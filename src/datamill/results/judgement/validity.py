@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from datamill.design.records import PlannedTrial
+from datamill.design.design import PlannedTrial
 from datamill.protocol.trial import FactorFacts, TrialRecord
 from datamill.results.judgement.doubts import judge_disturbances
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from datamill.experiment.experiment import Experiment
 from datamill.experiment.file.parse_factors import check_user_names
-from datamill.experiment.records import Experiment
 from datamill.experiment.responses import BUILT_IN_UNITS
+from datamill.results.tables.columns import TABLE_COLUMNS
 
 
 def check_factor_names(experiment: Experiment, names: tuple[str, ...]) -> None:
@@ -13,10 +14,7 @@ def check_factor_names(experiment: Experiment, names: tuple[str, ...]) -> None:
     Raises:
         InputError: for such a name, and for a factor that the experiment names and nobody knows.
     """
-    # Here, since it loads what a coordinator need not have loaded before it leases trials.
-    from datamill.results.tables.table import TABLE_SCHEMA
-
-    taken = dict.fromkeys(TABLE_SCHEMA, "column of the table of results")
+    taken = dict.fromkeys(TABLE_COLUMNS, "column of the table of results")
     taken["machine"] = "factor of a fleet"
     taken |= dict.fromkeys(BUILT_IN_UNITS, "built-in response")
     taken |= {response.name: "response of the experiment" for response in experiment.responses}

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from datamill.design.design import Design, DesignFactor, PlannedTrial
 from datamill.design.machines import MACHINE_FACTOR, name_block, rename_block
-from datamill.design.records import Design, DesignFactor, PlannedTrial
 from datamill.experiment.errors import InputError
-from datamill.experiment.records import Experiment
+from datamill.experiment.experiment import Experiment
 from datamill.experiment.responses import BUILT_IN_UNITS
 from datamill.protocol.trial import TrialRecord
 from datamill.results.judgement.doubts import Doubt, judge_disturbances
@@ -28,37 +28,13 @@ from datamill.results.judgement.validity import (
     explain_exclusion,
     explain_purpose,
 )
+from datamill.results.tables.columns import TABLE_COLUMNS
 from datamill.results.trials.responses import evaluate_response, list_built_in_values, list_wanted_responses
 
+_TYPES = {str: pl.String(), int: pl.Int64(), float: pl.Float64(), bool: pl.Boolean()}
 #: Columns of the tidy table besides the factors', which stand after `package` under their own names
 #: (as strings; the design's order of levels is the meaningful one), and the nuisances' behind them.
-TABLE_SCHEMA: dict[str, pl.DataType] = {
-    "experiment": pl.String(),
-    "trial_id": pl.String(),
-    "attempt": pl.Int64(),
-    "order": pl.Int64(),
-    "point": pl.Int64(),
-    "replicate": pl.Int64(),
-    "build": pl.Int64(),
-    "execution": pl.Int64(),
-    "purpose": pl.String(),
-    "block": pl.String(),
-    "seed": pl.Int64(),
-    "worker": pl.String(),
-    "boot_id": pl.String(),
-    "isolation": pl.String(),
-    "build_id": pl.String(),
-    "started_unix_ns": pl.Int64(),
-    "outcome": pl.String(),
-    "package": pl.String(),
-    "response": pl.String(),
-    "unit": pl.String(),
-    "measurement": pl.Int64(),
-    "value": pl.Float64(),
-    "valid": pl.Boolean(),
-    "exclusion": pl.String(),
-    "doubt": pl.String(),
-}
+TABLE_SCHEMA: dict[str, pl.DataType] = {name: _TYPES[kind] for name, kind in TABLE_COLUMNS.items()}
 
 #: Columns that tell about the circumstances of a trial begin with this; they are no factors of models. They
 #: are levels of nuisances that were fixed or drawn, and what other tools tell of imported trials.

@@ -13,8 +13,8 @@ from pathlib import Path
 import msgspec
 
 from datamill.design.garbage_pause import pause_garbage_collection
-from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument
 from datamill.protocol.trial import READ_VERSIONS, TrialRecord
 from datamill.results.trials.log_lines import NO_LINE, read_seal, seal_record
 

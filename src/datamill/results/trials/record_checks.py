@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from datamill.design.design import PlannedTrial
 from datamill.design.fleet.reboots import REBOOT_FACTOR
 from datamill.design.machines import MACHINE_FACTOR
-from datamill.design.records import PlannedTrial
 from datamill.protocol.trial import PhaseFacts, TrialRecord
 
 #: Factors of a design that no worker sets: a trial has its package and is on its machine.

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from datamill.experiment.errors import QuestionError
+from datamill.experiment.experiment import Experiment, Response
 from datamill.experiment.formula import Formula, evaluate_formula, parse_formula
-from datamill.experiment.records import Experiment, Response
+from datamill.experiment.messages.suggestions import suggest_name
 from datamill.experiment.responses import BUILT_IN_UNITS
-from datamill.experiment.suggestions import suggest_name
 from datamill.protocol.trial import PhaseFacts, TrialRecord
 
 

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 from django.contrib.auth.models import User
 
-from datamill.report.records import Answer
+from datamill.report.words.answer import Answer
 from datamill.service.bounded_work.calls import call_bounded
 from datamill.service.bounded_work.child import Budget
 from datamill.service.bounded_work.places import taking_turn

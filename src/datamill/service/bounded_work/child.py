@@ -17,8 +17,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Literal
 
-from datamill.experiment.arguments import speak_command_line, speaking
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import speak_command_line, speaking
 
 _PR_SET_PDEATHSIG = 1
 #: How readily the kernel ends it rather than the coordinator when memory is short.

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Awaitable, Callable, MutableMapping
 from contextvars import ContextVar
-from typing import Any
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 class Departure:
@@ -44,14 +39,14 @@ class WatchedClients:
     gone; the view's thread goes on, and has to be told.
     """
 
-    def __init__(self, application: Application) -> None:
+    def __init__(self, application: ASGIApp) -> None:
         self._application = application
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         departure = Departure()
 
-        async def listen() -> MutableMapping[str, Any]:
+        async def listen() -> Message:
             message = await receive()
             if message["type"] == "http.disconnect":
                 departure.note()

@@ -7,8 +7,8 @@ from typing import IO, Any
 
 import msgspec
 
+from datamill.design.design import DesignFactor
 from datamill.design.machines import MACHINE_FACTOR
-from datamill.design.records import DesignFactor
 from datamill.service.bundles.logs import ROWS
 from datamill.service.models import Experiment, Trial, TrialPurpose
 from datamill.service.watching.reading import Rests

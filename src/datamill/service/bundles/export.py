@@ -17,6 +17,7 @@ from typing import IO, Any
 import msgspec
 from django.db import connection
 
+from datamill.protocol.api.bundles import BundleEnd, FleetMember, FleetSummary
 from datamill.results.bundles.bundle_head import BundleFactor, BundleHead, BundlePackage
 from datamill.service.bundles.design import write_design
 from datamill.service.bundles.logs import ROWS, BundleError, BundleLogs, write_logs
@@ -68,12 +69,7 @@ class PreparedBundle:
         for artifact in _list_artifacts(self.experiment, left_out):
             files += 1
             yield artifact
-        end = {
-            "files": files,
-            "counted": self.counted,
-            "standing_sha256": self.standing_sha256,
-            "left_out": left_out,
-        }
+        end = BundleEnd(files, self.counted, self.standing_sha256, tuple(left_out))
         yield _make_member(COMPLETE_FILE, msgspec.json.encode(end))
 
 
@@ -128,7 +124,7 @@ def _check_counted(experiment: Experiment, logs: BundleLogs, planned: set[str], 
         raise BundleError(f"{expected} trials counted, and there are records of {found}")
 
 
-def _describe_fleet(experiment: Experiment, planned: int, counted: int, now_s: float) -> dict[str, Any]:
+def _describe_fleet(experiment: Experiment, planned: int, counted: int, now_s: float) -> FleetSummary:
     """Return who took part and how far the experiment is."""
     ids = set(Trial.objects.filter(experiment=experiment).order_by().values_list("worker_id").distinct())
     ids |= set(
@@ -138,40 +134,40 @@ def _describe_fleet(experiment: Experiment, planned: int, counted: int, now_s: f
     debug = Trial.objects.filter(experiment=experiment, purpose=TrialPurpose.DEBUG)
     spares = list(Spare.objects.filter(experiment=experiment).values_list("worker__name", flat=True))
     workers = [
-        {
-            "name": worker.name,
-            "worker_id": worker.worker_id,
-            "owner": worker.owner.username,
-            "hardware": worker.hardware,
-            "inventory": msgspec.Raw(bytes(worker.inventory)),
-        }
+        FleetMember(
+            name=worker.name,
+            worker_id=worker.worker_id,
+            owner=worker.owner.username,
+            hardware=worker.hardware,
+            inventory=msgspec.Raw(bytes(worker.inventory)),
+        )
         for worker in members.select_related("owner").order_by("name")
     ]
     levels: dict[str, set[str]] = {}
     for entry in workers:
-        for name, level in entry["hardware"].items():
+        for name, level in entry.hardware.items():
             levels.setdefault(name, set()).add(level)
-    return {
-        "experiment": experiment.pk,
-        "name": experiment.name,
-        "owner": experiment.owner.username,
-        "state": experiment.state,
-        "state_reason": experiment.state_reason,
-        "reboot": experiment.reboot,
-        "submitted_unix_s": experiment.submitted_unix_s,
-        "ended_unix_s": experiment.ended_unix_s,
-        "exported_unix_s": now_s,
-        "planned": planned,
-        "counted": counted,
-        "debug_planned": debug.count(),
-        "debug_completed": Attempt.objects.filter(
+    return FleetSummary(
+        experiment=experiment.pk,
+        name=experiment.name,
+        owner=experiment.owner.username,
+        state=experiment.state,
+        state_reason=experiment.state_reason,
+        reboot=experiment.reboot,
+        submitted_unix_s=experiment.submitted_unix_s,
+        ended_unix_s=experiment.ended_unix_s,
+        exported_unix_s=now_s,
+        planned=planned,
+        counted=counted,
+        debug_planned=debug.count(),
+        debug_completed=Attempt.objects.filter(
             trial__in=debug, state=AttemptState.COUNTED, outcome="completed"
         ).count(),
-        "stopped": {item.package: item.reason for item in list_stopped(experiment.pk)},
-        "coverage": {name: sorted(found) for name, found in sorted(levels.items())},
-        "workers": workers,
-        "spares": spares,
-    }
+        stopped={item.package: item.reason for item in list_stopped(experiment.pk)},
+        coverage={name: tuple(sorted(found)) for name, found in sorted(levels.items())},
+        workers=tuple(workers),
+        spares=tuple(spares),
+    )
 
 
 def _write_events(experiment: Experiment, file: IO[bytes]) -> None:

@@ -8,7 +8,7 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,13 @@ from urllib.parse import parse_qs
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import close_old_connections
+from msgspec.structs import asdict
 from starlette.datastructures import Headers
 from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.types import Receive, Scope, Send
 
 from datamill.experiment.quantities import format_size
+from datamill.protocol.api.problems import Problem
 from datamill.service.coordinator.state.events import clean_text
 from datamill.service.files.rights import (
     FileUser,
@@ -31,10 +34,6 @@ from datamill.service.files.rights import (
 )
 from datamill.service.files.store import is_sha256, keep_file, name_stored_file, record_stored_file
 from datamill.service.front_door.visitors.visitors import mark_member
-
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 #: Written and hashed at a time; the event loop is free meanwhile.
 _PIECE_BYTES = 1 << 20
@@ -326,4 +325,4 @@ def _refuse(
     headers = {} if offset is None else {"Upload-Offset": str(offset)}
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    return JSONResponse({"message": message, "where": where, "remedy": remedy}, status, headers)
+    return JSONResponse(asdict(Problem(message, where, remedy)), status, headers)

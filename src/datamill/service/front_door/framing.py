@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from msgspec.structs import asdict
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
+
+from datamill.protocol.api.problems import Problem
 
 
 def find_refusal(headers: Headers) -> Response | None:
@@ -14,5 +17,4 @@ def find_refusal(headers: Headers) -> Response | None:
         message = "the request has a header twice that there is once"
     else:
         return None
-    body = {"message": message, "where": "headers", "remedy": ""}
-    return JSONResponse(body, 400, {"connection": "close"})
+    return JSONResponse(asdict(Problem(message, "headers")), 400, {"connection": "close"})

@@ -13,10 +13,10 @@ from datamill.analysis.contrasts.blocks import BlockFit, fit_blocks
 from datamill.analysis.contrasts.contrast import PooledError, has_replicates
 from datamill.analysis.levels.level_changes import LevelChange, LevelChanges, find_largest_changes
 from datamill.analysis.levels.level_means import LevelMean, estimate_level_means, include_spread_of_blocks
+from datamill.analysis.linear.linear_model import LinearModel
 from datamill.analysis.model_data.cells import Cells, gather_cells
-from datamill.analysis.records import LinearModel
 from datamill.experiment.errors import InputError
-from datamill.experiment.records import Direction
+from datamill.experiment.experiment import Direction
 from datamill.results.bundles.bundle import open_bundle
 from datamill.verbs.inputs.data import Data
 

@@ -9,10 +9,10 @@ from typing import Any, TypedDict
 
 import polars as pl
 
+from datamill.analysis.random_effects.nested_values import NestedValues
 from datamill.analysis.random_effects.nesting import NestingColumns, gather_nested
-from datamill.analysis.random_effects.records import NestedValues
-from datamill.experiment.arguments import command
-from datamill.experiment.records import Experiment
+from datamill.experiment.experiment import Experiment
+from datamill.experiment.messages.arguments import command
 from datamill.results.bundles.bundle import Bundle, open_bundle
 from datamill.results.foreign.importing import import_files
 from datamill.results.tables.table_files import is_text_table, read_table_file

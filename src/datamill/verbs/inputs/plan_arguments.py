@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from numbers import Real
 from operator import index
 
-from datamill.analysis.random_effects.records import LEVELS, Level
-from datamill.analysis.repetition.records import GoalKind, PlanBounds, PlanGoal
+from datamill.analysis.random_effects.variance_estimate import LEVELS, Level
+from datamill.analysis.repetition.repetition_plan import GoalKind, PlanBounds, PlanGoal
 from datamill.analysis.repetition.search import Bounds
-from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument
 
 #: Seconds of the units of time that a response or an option may have.
 TIME_UNITS = {

@@ -11,11 +11,11 @@ from typing import Any
 import polars as pl
 
 from datamill.analysis.model_data.observations import list_tidy_factors
+from datamill.analysis.random_effects.nested_values import NestedValues
 from datamill.analysis.random_effects.nesting import NestingColumns, gather_nested
-from datamill.analysis.random_effects.records import NestedValues
-from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
-from datamill.experiment.records import Direction, Experiment
+from datamill.experiment.experiment import Direction, Experiment
+from datamill.experiment.messages.arguments import argument
 from datamill.results.bundles.bundle import open_bundle
 from datamill.results.judgement.costs import RepetitionCosts, measure_costs
 from datamill.results.judgement.replication_warnings import list_replication_warnings

@@ -15,10 +15,10 @@ from datamill.analysis.answer.response import analyze_response
 from datamill.analysis.contrasts.blocks import fit_blocks
 from datamill.analysis.contrasts.contrast import estimate_contrast, use_own_errors
 from datamill.analysis.levels.packages import compare_packages
-from datamill.analysis.model_data.cells import Factor, gather_cells
+from datamill.analysis.model_data.cells import ModelFactor, gather_cells
 from datamill.experiment.errors import InputError
 
-PACKAGES = Factor("package", ("a", "b"))
+PACKAGES = ModelFactor("package", ("a", "b"))
 
 
 def gather(package, values):
@@ -49,7 +49,7 @@ def test_contrasts_within_unequal_blocks_are_those_of_the_model_matrix() -> None
     n = 40
     blocks, codes = rng.integers(0, 4, n), rng.integers(0, 3, n)
     values = rng.standard_normal(n) * (1 + codes) + 3.0 * blocks + codes
-    cells = gather_cells((Factor("f", ("x", "y", "z")),), codes[:, None], values)
+    cells = gather_cells((ModelFactor("f", ("x", "y", "z")),), codes[:, None], values)
     weights = np.array([1.0, -0.5, -0.5])
     contrast = fit_blocks(cells, blocks, tuple("1234")).estimate(weights)
 

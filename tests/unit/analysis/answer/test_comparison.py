@@ -4,11 +4,11 @@ import pytest
 from datamill.analysis.contrasts.contrast import PooledError
 from datamill.analysis.contrasts.fieller import bound_ratio
 from datamill.analysis.levels.packages import compare_packages
-from datamill.analysis.model_data.cells import Factor, gather_cells
+from datamill.analysis.model_data.cells import ModelFactor, gather_cells
 from datamill.experiment.errors import InputError
 
-PACKAGE = Factor("package", ("old", "new"))
-FLAG = Factor("flag", ("-O0", "-O2"))
+PACKAGE = ModelFactor("package", ("old", "new"))
+FLAG = ModelFactor("flag", ("-O0", "-O2"))
 
 
 def test_design_points_weigh_the_same_however_often_they_were_measured() -> None:
@@ -127,7 +127,7 @@ def test_the_width_of_a_ratio_s_interval_survives_however_small_the_errors(relat
 
 
 def test_the_best_of_three_is_compared_with_every_other_and_adjusted_for_all_pairs() -> None:
-    three = Factor("package", ("a", "b", "c"))
+    three = ModelFactor("package", ("a", "b", "c"))
     codes = np.repeat([[0], [1], [2]], 4, axis=0)
     values = np.array([5.0, 5.1, 4.9, 5.2, 4.0, 4.2, 3.9, 4.1, 6.0, 6.4, 5.9, 6.1])
     comparison = compare_packages(

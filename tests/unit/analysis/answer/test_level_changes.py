@@ -7,7 +7,7 @@ import pytest
 
 from datamill.analysis.levels.level_changes import find_largest_changes, rank_changes
 from datamill.analysis.levels.packages import compare_packages
-from datamill.analysis.model_data.cells import Cells, Factor, gather_cells
+from datamill.analysis.model_data.cells import Cells, ModelFactor, gather_cells
 
 
 def lay_out(means: dict[tuple[int, int], float], n: int = 8, seed: int = 1) -> Cells:
@@ -16,7 +16,7 @@ def lay_out(means: dict[tuple[int, int], float], n: int = 8, seed: int = 1) -> C
     codes = np.array([point for point in means for _ in range(n)])
     values = np.concatenate([mean + rng.normal(0, 0.1, n) for mean in means.values()])
     levels = tuple(f"l{code}" for code in range(1 + int(codes[:, 1].max())))
-    return gather_cells([Factor("package", ("a", "b")), Factor("flag", levels)], codes, values)
+    return gather_cells([ModelFactor("package", ("a", "b")), ModelFactor("flag", levels)], codes, values)
 
 
 TWO = lay_out({(0, 0): 10, (0, 1): 6, (1, 0): 5, (1, 1): 5})
@@ -74,7 +74,7 @@ def test_the_order_of_changes_and_what_all_are_compared_with_do_not_depend_on_th
     codes = np.array([(package, flag) for package in (0, 1) for flag in (0, 1) for _ in range(8)])
     means = np.repeat([2.0, 1.0, -0.3, 0.3], 8)
     seconds = means + rng.normal(0, 0.2, means.size)
-    factors = [Factor("package", ("a", "b")), Factor("flag", ("x", "y"))]
+    factors = [ModelFactor("package", ("a", "b")), ModelFactor("flag", ("x", "y"))]
     seen = []
     for factor in (1.0, 1e9):
         cells = gather_cells(factors, codes, seconds * factor)

@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 import datamill
+from datamill.analysis.interval import Interval
 from datamill.analysis.levels.level_means import bound_over_blocks
-from datamill.analysis.model_data.cells import Factor, gather_cells
-from datamill.analysis.records import Interval
+from datamill.analysis.model_data.cells import ModelFactor, gather_cells
 
 
 def draw_table(seed: int, repeats: int = 1) -> pl.DataFrame:
@@ -75,7 +75,7 @@ def test_blocks_of_a_machine_are_compared_within_it() -> None:
     codes = [np.array(part).ravel() for part in np.meshgrid(range(2), range(4), range(3), indexing="ij")]
     boots = 4 * codes[0] + codes[1]
     values = 100.0 * codes[0] + rng.normal(0, 1, 8)[boots] + rng.normal(0, 0.1, boots.size)
-    factors = [Factor("machine", ("a", "b")), Factor("boot", tuple(map(str, range(8))))]
+    factors = [ModelFactor("machine", ("a", "b")), ModelFactor("boot", tuple(map(str, range(8))))]
     cells = gather_cells(factors, [codes[0], boots], values)
     narrow = Interval(50.0, 49.9, 50.1)
     found = bound_over_blocks(cells, narrow, np.ones(8, dtype=bool), [1], 0.95)

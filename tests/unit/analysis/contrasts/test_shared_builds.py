@@ -10,7 +10,7 @@ from nested_study import make_nested_study
 import datamill
 from datamill.analysis.contrasts.contrast import bound_percent, estimate_contrast, use_own_errors
 from datamill.analysis.model_data.builds import find_shared_builds
-from datamill.analysis.model_data.cells import Cells, Factor, gather_cells
+from datamill.analysis.model_data.cells import Cells, ModelFactor, gather_cells
 from datamill.analysis.model_data.observations import select_response
 
 
@@ -19,7 +19,7 @@ def make_cells(rng: np.random.Generator, builds: int = 6, points: int = 2) -> Ce
     effects = 5.0 * rng.standard_normal(builds)
     codes = np.repeat(np.arange(points), builds)
     values = 100 + np.tile(effects, points) + 0.1 * rng.standard_normal(builds * points)
-    factor = Factor("aslr", tuple(f"l{at}" for at in range(points)))
+    factor = ModelFactor("aslr", tuple(f"l{at}" for at in range(points)))
     cells = gather_cells([factor], [codes], values)
     return replace(cells, builds=np.tile(np.arange(builds), points))
 

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from datamill.analysis.groups.group_comparison import Group
 from datamill.analysis.groups.ranks.rank_tests import compare_mann_whitney
-from datamill.analysis.groups.records import Group
-from datamill.analysis.records import Interval
+from datamill.analysis.interval import Interval
 
 LEVELS = (0.5, 0.9, 0.95, 0.99)
 

@@ -7,9 +7,9 @@ from scipy.stats import binom
 from datamill.analysis.assumptions.check import check_assumptions
 from datamill.analysis.assumptions.diagnostics import gather_diagnostics
 from datamill.analysis.linear.model import fit_linear_model
-from datamill.analysis.model_data.cells import Factor, gather_cells
+from datamill.analysis.model_data.cells import ModelFactor, gather_cells
 
-FACTORS = [Factor("aslr", ("off", "on")), Factor("padding", ("0", "64", "4096"))]
+FACTORS = [ModelFactor("aslr", ("off", "on")), ModelFactor("padding", ("0", "64", "4096"))]
 
 
 def make_codes(replicates: int) -> np.ndarray:

@@ -7,7 +7,7 @@ from datamill.analysis.answer.influence import rank_terms
 from datamill.analysis.assumptions.check import check_assumptions
 from datamill.analysis.contrasts.multiplicity import adjust_holm
 from datamill.analysis.linear.model import fit_linear_model
-from datamill.analysis.model_data.cells import Cells, Factor, gather_cells, order_levels
+from datamill.analysis.model_data.cells import Cells, ModelFactor, gather_cells, order_levels
 from datamill.analysis.model_data.coding import Term
 from datamill.analysis.model_data.observations import Covariate
 from datamill.experiment.errors import InputError
@@ -23,7 +23,7 @@ def make_cells(
     codes = np.array([point for point in points for _ in range(replicates)])
     values = 10 + codes @ np.arange(1.0, len(shape) + 1) + rng.normal(0, 0.5, len(codes))
     factors = [
-        Factor(f"x{index + 1}", tuple(f"l{level}" for level in range(size)))
+        ModelFactor(f"x{index + 1}", tuple(f"l{level}" for level in range(size)))
         for index, size in enumerate(shape)
     ]
     return gather_cells(factors, codes, values)
@@ -60,7 +60,7 @@ def test_factors_that_all_change_together_are_refused() -> None:
 
 def test_each_group_of_aliased_factors_is_named_by_itself() -> None:
     codes = np.array([(a, a, c, c) for a in range(2) for c in range(2) for _ in range(3)])
-    factors = [Factor(name, TWO) for name in "abcd"]
+    factors = [ModelFactor(name, TWO) for name in "abcd"]
     values = np.random.default_rng(1).normal(0, 1, len(codes))
     with pytest.raises(InputError, match=r"of a and b cannot .* other; the effects of c and d cannot"):
         fit_linear_model(gather_cells(factors, codes, values), order=1)
@@ -70,7 +70,7 @@ def test_a_model_that_leaves_out_what_is_there_is_not_called_sound() -> None:
     codes = np.array([point for point in product(range(2), range(2)) for _ in range(20)])
     noise = np.random.default_rng(3).exponential(0.1, len(codes))
     values = 5.0 * (codes[:, 0] == codes[:, 1]) + noise
-    cells = gather_cells([Factor("a", TWO), Factor("b", TWO)], codes, values)
+    cells = gather_cells([ModelFactor("a", TWO), ModelFactor("b", TWO)], codes, values)
     checks = check_assumptions(cells, fit_linear_model(cells, order=1))
     assert checks.checks[0].state == "failed"
     assert checks.trust == "neither"
@@ -92,7 +92,7 @@ def test_a_balanced_design_says_that_all_types_agree_and_an_unbalanced_one_that_
     assert "all types agree" in fit_linear_model(make_cells((2, 3)), order=2).method
     codes = np.array([(0, 0), (0, 1), (0, 1), (1, 0), (1, 1), (1, 1), (0, 0), (0, 0)])
     values = np.array([1.0, 2, 3, 2, 5, 4, 1.5, 1.2])
-    factors = [Factor("a", TWO), Factor("b", TWO)]
+    factors = [ModelFactor("a", TWO), ModelFactor("b", TWO)]
     assert "Type III" in fit_linear_model(gather_cells(factors, codes, values), order=2).method
 
 
@@ -103,14 +103,16 @@ def test_as_many_coefficients_as_observations_are_refused_with_a_remedy() -> Non
 
 
 def test_a_constant_response_is_refused() -> None:
-    cells = gather_cells([Factor("a", TWO)], np.array([[0], [0], [1], [1]]), np.full(4, 7.5))
+    cells = gather_cells([ModelFactor("a", TWO)], np.array([[0], [0], [1], [1]]), np.full(4, 7.5))
     with pytest.raises(InputError, match=r"constant: all 4 observations are 7\.5"):
         fit_linear_model(cells, order=1)
 
 
 def test_a_factor_with_one_level_is_refused_by_name() -> None:
     cells = gather_cells(
-        [Factor("a", TWO), Factor("b", ("only",))], np.array([[0, 0], [0, 0], [1, 0], [1, 0]]), np.arange(4.0)
+        [ModelFactor("a", TWO), ModelFactor("b", ("only",))],
+        np.array([[0, 0], [0, 0], [1, 0], [1, 0]]),
+        np.arange(4.0),
     )
     with pytest.raises(InputError, match="factor b has only one level"):
         fit_linear_model(cells, order=1)
@@ -119,13 +121,13 @@ def test_a_factor_with_one_level_is_refused_by_name() -> None:
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), 1e200])
 def test_values_that_have_no_square_are_refused(bad: float) -> None:
     with pytest.raises(InputError):
-        gather_cells([Factor("a", TWO)], np.array([[0], [1]]), np.array([1.0, bad]))
+        gather_cells([ModelFactor("a", TWO)], np.array([[0], [1]]), np.array([1.0, bad]))
 
 
 @pytest.mark.parametrize("offset", [0.0, 0.1, 1e9 + 0.1])
 def test_a_response_without_any_error_gets_exact_effects_and_no_test(offset: float) -> None:
     values = offset + np.array([0.1, 0.1, 0.1, 0.3, 0.3, 0.3])
-    cells = gather_cells([Factor("a", TWO)], np.array([[0], [0], [0], [1], [1], [1]]), values)
+    cells = gather_cells([ModelFactor("a", TWO)], np.array([[0], [0], [0], [1], [1], [1]]), values)
     model = fit_linear_model(cells, order=1)
     assert model.coefficients[0].value.estimate == pytest.approx(0.1, abs=1e-6)
     assert (model.terms[0].f, model.terms[0].p) == (None, None)
@@ -137,7 +139,7 @@ def test_interactions_that_the_model_leaves_out_are_noticed() -> None:
     codes = np.array([point for point in product(range(2), range(2)) for _ in range(6)])
     noise = np.random.default_rng(3).normal(0, 0.1, len(codes))
     cells = gather_cells(
-        [Factor("a", TWO), Factor("b", TWO)], codes, 5.0 * (codes[:, 0] == codes[:, 1]) + noise
+        [ModelFactor("a", TWO), ModelFactor("b", TWO)], codes, 5.0 * (codes[:, 0] == codes[:, 1]) + noise
     )
     model = fit_linear_model(cells, order=1)
     assert model.lack_of_fit is not None
@@ -185,7 +187,7 @@ def test_a_drift_over_the_run_order_is_not_advised_away_as_nothing() -> None:
     rng = np.random.default_rng(4)
     codes = rng.permutation(np.array([(a, b) for a in range(2) for b in range(2)] * 15))
     values = 10 + rng.normal(0, 1, len(codes)) + np.linspace(0, 4, len(codes))
-    cells = gather_cells([Factor("a", TWO), Factor("b", TWO)], codes, values)
+    cells = gather_cells([ModelFactor("a", TWO), ModelFactor("b", TWO)], codes, values)
     model = fit_linear_model(cells, order=2)
     checks = check_assumptions(cells, model, when=np.arange(len(codes), dtype=np.float64))
     assert {check.assumption for check in checks.checks if check.state == "failed"} == {
@@ -203,7 +205,7 @@ def test_one_outlier_does_not_make_neighbours_alike_wherever_it_stands(outlier: 
     codes = rng.permutation(np.array([(a, b) for a in range(2) for b in range(2)] * 15))
     values = 10 + rng.normal(0, 1, len(codes))
     values[outlier] += 40
-    cells = gather_cells([Factor("a", TWO), Factor("b", TWO)], codes, values)
+    cells = gather_cells([ModelFactor("a", TWO), ModelFactor("b", TWO)], codes, values)
     checks = check_assumptions(
         cells, fit_linear_model(cells, order=2), when=np.arange(len(codes), dtype=np.float64)
     )

@@ -6,8 +6,8 @@ import pytest
 
 import datamill
 from datamill.analysis.assumptions import equal_spread as linear_spread
+from datamill.analysis.assumptions.assumption_checks import CheckResult
 from datamill.analysis.assumptions.residuals import take_residuals
-from datamill.analysis.records import CheckResult
 
 
 def check_spread(deviations: tuple[float, float], reach: tuple[float, float]) -> CheckResult:

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import datamill
-from datamill.analysis.records import SquaresType
+from datamill.analysis.linear.linear_model import SquaresType
 from datamill.verbs.anova import Anova
 
 

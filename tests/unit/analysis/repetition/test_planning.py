@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datamill.analysis.random_effects.records import Level
+from datamill.analysis.random_effects.variance_estimate import Level
 from datamill.analysis.repetition.plan import compute_optimum, plan_repetitions, trace_widths
 from datamill.analysis.repetition.planner import Planner
 from datamill.analysis.repetition.power import allow_variance, compute_power
-from datamill.analysis.repetition.records import PlanBasis, PlanBounds, PlanGoal, SquareDraw
+from datamill.analysis.repetition.repetition_plan import PlanBasis, PlanBounds, PlanGoal, SquareDraw
 from datamill.design.batches import FEWEST_ROUNDS, grow_replication
 from datamill.experiment.errors import InputError
 from datamill.experiment.file.parse import parse_experiment

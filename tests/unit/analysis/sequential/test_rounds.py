@@ -7,7 +7,7 @@ import pytest
 from synthetic import make_bundle_folder, make_failed_record, make_phase, make_record
 
 from datamill.analysis.sequential.rounds import Rounds, gather_rounds
-from datamill.design.records import PlannedTrial
+from datamill.design.design import PlannedTrial
 from datamill.protocol.trial import TrialRecord
 from datamill.results.bundles.bundle import Bundle
 from datamill.results.tables.table import build_table

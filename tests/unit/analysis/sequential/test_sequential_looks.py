@@ -18,8 +18,8 @@ from datamill.analysis.sequential.look import decide_look
 from datamill.analysis.sequential.rounds import Rounds
 from datamill.analysis.sequential.steps import find_hiding_step
 from datamill.experiment.errors import InputError
+from datamill.experiment.experiment import Experiment
 from datamill.experiment.file.parse import parse_experiment
-from datamill.experiment.records import Experiment
 
 TEXT = """
 [experiment]

@@ -8,12 +8,12 @@ import pytest
 from nested_draws import draw_version, take_one_build
 from scipy.stats import ttest_rel
 
-from datamill.analysis.random_effects.records import NestedValues
-from datamill.analysis.records import Interval
+from datamill.analysis.interval import Interval
+from datamill.analysis.random_effects.nested_values import NestedValues
 from datamill.analysis.versions.compare import compare_versions
 from datamill.analysis.versions.history import find_changes
 from datamill.analysis.versions.means import estimate_version_mean, list_unit_means
-from datamill.analysis.versions.records import VersionMean
+from datamill.analysis.versions.version_comparison import VersionMean
 from datamill.experiment.errors import InputError
 from datamill.report.compare.answer import phrase_cost, scale_comparison, state_answer
 from datamill.report.compare.history_figure import draw_history

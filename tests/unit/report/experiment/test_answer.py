@@ -8,8 +8,8 @@ import pytest
 from answered_study import render_page, write_answer
 from planted_study import Point, plan_study
 
-from datamill.design.records import DesignFactor
-from datamill.report.records import Answer
+from datamill.design.design import DesignFactor
+from datamill.report.words.answer import Answer
 from datamill.report.words.numbers import format_ceiling
 
 TWO = {"package": ("a", "b"), "opt": ("-O0", "-O2", "-O3"), "aslr": ("on", "off")}

@@ -9,8 +9,8 @@ from page_study import make_study
 
 from datamill.analysis.answer.doubtful_trials import leave_out_doubtful
 from datamill.analysis.answer.response import analyze_response
-from datamill.design.records import Design, DesignFactor
-from datamill.experiment.records import Experiment
+from datamill.design.design import Design, DesignFactor
+from datamill.experiment.experiment import Experiment
 from datamill.report.experiment.doubtful import phrase_doubts
 
 

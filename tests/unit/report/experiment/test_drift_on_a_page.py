@@ -12,7 +12,7 @@ from page_study import Study, make_study
 
 from datamill.analysis.drift.find import find_drift
 from datamill.analysis.drift.select import select_run_order
-from datamill.experiment.records import Replication
+from datamill.experiment.experiment import Replication
 from datamill.report.drift.figures import draw_blocks, draw_drift
 from datamill.report.figures.figure import render_svg
 from datamill.results.judgement.validity import REFERENCE_REASON

@@ -14,8 +14,8 @@ from answered_study import render_page, write_answer
 from page_study import LEVELS, make_study
 
 from datamill.analysis.answer.response import analyze_response
-from datamill.analysis.records import Interval
-from datamill.experiment.records import Package
+from datamill.analysis.interval import Interval
+from datamill.experiment.experiment import Package
 from datamill.report.figures.charts import choose_mark
 from datamill.report.figures.figure import Figure
 from datamill.report.figures.vega_runtime import load_vega_runtime

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from datamill.analysis.answer.screening import Screening, screen_factors
-from datamill.analysis.model_data.cells import Factor, gather_cells
+from datamill.analysis.model_data.cells import ModelFactor, gather_cells
 from datamill.conduct.follow_up import Decision
 from datamill.design.points.plackett_burman import build_folded_plackett_burman
 from datamill.experiment.factors.catalogue import FACTORS
@@ -25,10 +25,10 @@ def screen(effect: float, noise: float, *, packages: int = 1) -> Screening:
     """Six factors of which the second has an effect, in seconds about a mean of 10 s."""
     rng = np.random.default_rng(11)
     rows = np.repeat(SIGNS, 3, axis=0)
-    factors = [Factor(f"f{at}", ("low", "high")) for at in range(6)]
+    factors = [ModelFactor(f"f{at}", ("low", "high")) for at in range(6)]
     codes = [np.column_stack([rows > 0, np.full(len(rows), at)]) for at in range(packages)]
     if packages > 1:
-        factors.append(Factor("package", ("old", "new")))
+        factors.append(ModelFactor("package", ("old", "new")))
     matrix = np.concatenate(codes).astype(np.int64)[:, : len(factors)]
     values = 10 + effect / 2 * np.tile(rows[:, 1], packages) + noise * rng.standard_normal(len(matrix))
     return screen_factors(

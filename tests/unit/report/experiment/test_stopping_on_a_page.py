@@ -2,12 +2,12 @@
 
 import pytest
 
+from datamill.experiment.experiment import Experiment
 from datamill.experiment.file.parse import parse_experiment
-from datamill.experiment.records import Experiment
 from datamill.report.experiment.tables import tabulate_trials
-from datamill.report.records import Answer
 from datamill.report.stopping.figure import MonitoredPoint, draw_monitoring
 from datamill.report.stopping.section import qualify_answer, view_stopping
+from datamill.report.words.answer import Answer
 from datamill.results.bundles.decisions import Cause, Decision, LookInterval
 from datamill.results.bundles.trial_summary import TrialSummary
 

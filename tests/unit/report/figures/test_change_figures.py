@@ -7,7 +7,7 @@ import pytest
 
 from datamill.analysis.levels.level_changes import find_largest_changes
 from datamill.analysis.levels.level_means import estimate_level_means
-from datamill.analysis.model_data.cells import Factor, gather_cells
+from datamill.analysis.model_data.cells import ModelFactor, gather_cells
 from datamill.report.changes.figure import draw_change
 from datamill.report.words.numbers import choose_scale
 
@@ -17,7 +17,9 @@ def test_points_are_the_observations_that_the_means_are_of_where_a_design_point_
     points = [(flag, size) for flag in (0, 1) for size in (0, 1, 2) if (flag, size) != (1, 2)]
     codes = np.array([point for point in points for _ in range(5)])
     values = 10 + codes @ np.array([3.0, 5.0]) + rng.normal(0, 0.1, len(codes))
-    cells = gather_cells([Factor("flag", ("x", "y")), Factor("size", ("1", "2", "3"))], codes, values)
+    cells = gather_cells(
+        [ModelFactor("flag", ("x", "y")), ModelFactor("size", ("1", "2", "3"))], codes, values
+    )
     (change,) = find_largest_changes(
         cells, factor=0, group_factor=None, direction="lower", confidence=0.95, alpha=0.01
     )

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import datamill
 from datamill.analysis.linear.model import fit_linear_model
-from datamill.analysis.model_data.cells import Factor, gather_cells
+from datamill.analysis.model_data.cells import ModelFactor, gather_cells
 from datamill.analysis.model_data.observations import Observations
 from datamill.cli.analyze import analyze
 from datamill.experiment.errors import InputError
@@ -20,7 +20,7 @@ from datamill.report.tables.text import render_text
 
 
 def lay_out(replicates: int, offset: float) -> list[str]:
-    factors = [Factor("a", ("0", "1")), Factor("b", ("x", "y", "z"))]
+    factors = [ModelFactor("a", ("0", "1")), ModelFactor("b", ("x", "y", "z"))]
     codes = np.array([point for point in product(range(2), range(3)) for _ in range(replicates)])
     values = offset + 1.5 * codes[:, 0] + np.random.default_rng(1).standard_normal(len(codes))
     cells = gather_cells(factors, codes, values)
@@ -46,7 +46,7 @@ def test_cells_of_the_table_never_run_together() -> None:
     assert lines["Total"][-1] == "299999"
     low, estimate, high, _, df, f, p = lines["a"]
     assert float(low) < float(estimate) < float(high)
-    assert (df, float(f) > 1e4, p) == ("1", True, "<1e-300")
+    assert (df, float(f) > 1e4, p) == ("1", True, "< 1e-300")
 
 
 def test_the_mean_has_decimals_of_its_own() -> None:
@@ -100,7 +100,7 @@ def test_truth_in_a_tidy_table_may_be_spelled_in_either_case(spelling: str, tmp_
 
 
 def test_the_first_sentence_says_which_factor_moves_the_mean_and_by_how_much() -> None:
-    factors = [Factor("flag", ("off", "on")), Factor("opt", ("0", "1", "2"))]
+    factors = [ModelFactor("flag", ("off", "on")), ModelFactor("opt", ("0", "1", "2"))]
     codes = np.array([[flag, opt] for flag in (0, 1) for opt in (0, 1, 2) for _ in range(3)])
     noise = np.tile([-0.1, 0.0, 0.1], 6)
     values = 10.0 + 2.0 * codes[:, 0] + np.array([0.0, 0.0, 3.0])[codes[:, 1]] + noise
@@ -115,7 +115,7 @@ def test_the_first_sentence_says_which_factor_moves_the_mean_and_by_how_much() -
 def test_nothing_detected_is_said_with_alpha_and_n() -> None:
     codes = np.array([[0], [0], [0], [1], [1], [1]])
     values = np.array([1.0, 2.0, 3.0, 1.1, 2.2, 2.8])
-    model = fit_linear_model(gather_cells([Factor("flag", ("off", "on"))], codes, values), order=1)
+    model = fit_linear_model(gather_cells([ModelFactor("flag", ("off", "on"))], codes, values), order=1)
     assert state_effects(model, "y", "") == ("No effect on the mean y was detected (alpha = 0.01, n = 6).",)
 
 
@@ -124,7 +124,7 @@ def test_neither_offset_nor_unit_rounds_an_effect_to_nothing(offset: float, size
     codes = np.repeat([[0], [1]], 8, axis=0)
     noise = np.tile([-0.5, -0.25, 0.25, 0.5], 4)
     values = offset + size * (2.0 * codes[:, 0] + noise)
-    cells = gather_cells([Factor("flag", ("off", "on"))], codes, values)
+    cells = gather_cells([ModelFactor("flag", ("off", "on"))], codes, values)
     model = fit_linear_model(cells, order=1)
     (sentence,) = state_effects(model, "y", "")
     shown = re.search(r"by (\S+) \(95% interval (\S+) to ([^)\s]+)\)", sentence)
@@ -145,7 +145,7 @@ def test_neither_offset_nor_unit_rounds_an_effect_to_nothing(offset: float, size
 
 
 def test_an_estimate_that_rounds_to_zero_has_no_sign() -> None:
-    factors = [Factor("a", ("0", "1")), Factor("b", ("0", "1"))]
+    factors = [ModelFactor("a", ("0", "1")), ModelFactor("b", ("0", "1"))]
     codes = np.array([(a, b) for a in range(2) for b in range(2) for _ in range(2)])
     values = 10.0 * codes[:, 0] + np.tile([-1.0, 1.0], 4) - 1e-13 * codes[:, 1]
     cells = gather_cells(factors, codes, values)
@@ -156,7 +156,7 @@ def test_an_estimate_that_rounds_to_zero_has_no_sign() -> None:
 
 
 def test_the_table_is_in_the_unit_that_suits_the_mean() -> None:
-    factors = [Factor("a", ("0", "1"))]
+    factors = [ModelFactor("a", ("0", "1"))]
     codes = np.repeat([[0], [1]], 20, axis=0)
     values = 4e-9 + 1e-9 * codes[:, 0] + 1e-10 * np.random.default_rng(1).standard_normal(40)
     small, plain = (gather_cells(factors, codes, values * factor) for factor in (1.0, 1e9))
@@ -171,7 +171,7 @@ def test_the_table_is_in_the_unit_that_suits_the_mean() -> None:
 
 def measure_rates(unit: str) -> tuple[Observations, str]:
     """Throughputs of 1.5 million on two factors, and the text of their model."""
-    factors = [Factor("a", ("0", "1")), Factor("b", ("x", "y", "z"))]
+    factors = [ModelFactor("a", ("0", "1")), ModelFactor("b", ("x", "y", "z"))]
     codes = np.array([(a, b) for a in range(2) for b in range(3) for _ in range(6)])
     noise = 2e4 * np.random.default_rng(1).standard_normal(36)
     observations = Observations(

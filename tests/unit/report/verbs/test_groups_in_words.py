@@ -10,13 +10,13 @@ from datamill.analysis.distribution.variability import measure_variability
 from datamill.analysis.distribution.variability_comparison import compare_variability
 from datamill.analysis.distribution.windows import analyze_windows
 from datamill.analysis.groups.comparison import compare_groups
+from datamill.analysis.groups.group_comparison import Group, GroupComparison, Stratum
 from datamill.analysis.groups.means.variance_tests import compare_brown_forsythe
 from datamill.analysis.groups.permutation import permute_two_groups
 from datamill.analysis.groups.ranks import rank_tests
 from datamill.analysis.groups.ranks.rank_tests import compare_mann_whitney
-from datamill.analysis.groups.records import Group, GroupComparison, Stratum
 from datamill.analysis.groups.splitting import find_factor, split_groups
-from datamill.analysis.model_data.cells import Cells, Factor, gather_cells
+from datamill.analysis.model_data.cells import Cells, ModelFactor, gather_cells
 from datamill.analysis.model_data.observations import Covariate, Observations
 from datamill.experiment.errors import InputError
 from datamill.report.summary.statement import state_summary
@@ -39,7 +39,7 @@ def compare(*values: np.ndarray, **options: str) -> GroupComparison:
 
 
 def make_cells(values: list[float], codes: list[int], names: tuple[str, ...] = ("a", "b")) -> Cells:
-    return gather_cells([Factor("f", names)], [np.array(codes)], np.array(values))
+    return gather_cells([ModelFactor("f", names)], [np.array(codes)], np.array(values))
 
 
 def test_the_answer_names_the_larger_group_first_and_carries_every_interval() -> None:
@@ -140,7 +140,7 @@ def test_random_exchanges_state_number_and_seed_and_repeat_themselves() -> None:
 
 
 def test_groups_are_split_within_the_other_factors_and_blocks_do_not_form_them() -> None:
-    factors = [Factor("day", ("1", "2")), Factor("f", ("a", "b"))]
+    factors = [ModelFactor("day", ("1", "2")), ModelFactor("f", ("a", "b"))]
     codes = [np.array([0, 0, 1, 1, 1]), np.array([0, 1, 0, 1, 1])]
     cells = gather_cells(factors, codes, np.array([1.0, 2, 3, 4, 6]))
     assert find_factor(cells, "", blocks=("day",)) == 1
@@ -178,7 +178,7 @@ def test_a_coefficient_of_variation_without_an_upper_bound_says_so() -> None:
 
 def test_two_against_two_design_points_cannot_show_a_factor_to_matter() -> None:
     values = [1.0, 1.1, 1.3, 2.0, 2.3, 2.9, 4.0, 4.4, 4.9, 9.0, 9.5, 9.9]
-    factors = [Factor("f", ("a", "b")), Factor("g", ("x", "y"))]
+    factors = [ModelFactor("f", ("a", "b")), ModelFactor("g", ("x", "y"))]
     codes = [np.repeat([0, 0, 1, 1], 3), np.repeat([0, 1, 0, 1], 3)]
     found = measure_variability(gather_cells(factors, codes, np.array(values)))
     factors_found = compare_variability(found)
@@ -190,7 +190,7 @@ def test_two_against_two_design_points_cannot_show_a_factor_to_matter() -> None:
 
 def test_what_is_said_of_a_factor_and_the_interval_of_its_ratio_come_from_one_test() -> None:
     rng = np.random.default_rng(6)
-    factors = [Factor("f", ("a", "b")), Factor("g", tuple("stuvw"))]
+    factors = [ModelFactor("f", ("a", "b")), ModelFactor("g", tuple("stuvw"))]
     codes = [np.repeat([0, 1], 15), np.tile(np.repeat(np.arange(5), 3), 2)]
     detected = 0
     for _ in range(60):
@@ -317,7 +317,7 @@ def test_few_observations_make_a_comparison_of_spreads_rough() -> None:
 
 
 def summarize(values: np.ndarray, codes: list[int]) -> str:
-    cells = gather_cells([Factor("f", ("a", "b"))], [np.array(codes)], values)
+    cells = gather_cells([ModelFactor("f", ("a", "b"))], [np.array(codes)], values)
     found = summarize_distributions(Observations("latency", "", cells, 0, 0))
     return render_text(state_summary(ResponseNotes("latency", ""), found))
 

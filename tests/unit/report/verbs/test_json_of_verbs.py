@@ -6,29 +6,10 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-import polars as pl
 import pytest
-from python_verbs import FACTOR_VERBS
+from python_verbs import FACTOR_VERBS, make_levels, make_versions
 
 import datamill
-
-
-def make_table() -> pl.DataFrame:
-    rng = np.random.default_rng(3)
-    levels = np.repeat(["a", "b"], 24)
-    return pl.DataFrame({"f": levels, "y": rng.normal(10, 1, 48) + 2 * (levels == "b")})
-
-
-def make_versions() -> pl.DataFrame:
-    rng = np.random.default_rng(4)
-    rows = [
-        (version, f"b{build}", execution, 10 + rng.normal())
-        for version in ("old", "new")
-        for build in range(6)
-        for execution in range(3)
-    ]
-    return pl.DataFrame(rows, schema=["version", "build", "execution", "value"], orient="row")
 
 
 def check(content: dict[str, Any]) -> None:
@@ -46,7 +27,7 @@ def check(content: dict[str, Any]) -> None:
 def test_verbs_on_factors_begin_with_schema_and_answer_and_end_with_warnings(
     verb: Callable[..., Any],
 ) -> None:
-    result = verb(make_table(), response="y", factors=["f"])
+    result = verb(make_levels(), response="y", factors=["f"])
     check(json.loads(result.json()))
     assert json.loads(result.json())["answer"] == list(result.lead)
 

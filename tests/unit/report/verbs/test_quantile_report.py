@@ -11,7 +11,7 @@ import datamill
 from datamill.analysis.model_data.observations import Observations
 from datamill.analysis.model_data.question import Question, select_model_data
 from datamill.analysis.quantile.model import fit_quantiles
-from datamill.analysis.quantile.records import QuantileModel
+from datamill.analysis.quantile.quantile_model import QuantileModel
 from datamill.cli.analyze.quantiles import parse_quantiles
 from datamill.report.quantiles.answer import state_quantiles
 from datamill.report.quantiles.figures import MOST_PANELS, draw_effects_by_quantile

@@ -5,10 +5,8 @@ from __future__ import annotations
 import csv
 import io
 
-import numpy as np
-import polars as pl
 import pytest
-from python_verbs import VERBS
+from python_verbs import VERBS, make_levels, make_versions
 
 import datamill
 from datamill.experiment.errors import InputError
@@ -26,17 +24,6 @@ WIDE = build_table(
 GROUPED = build_table(
     ("level", "SD"), [("build", "1"), ("execution", "2"), ("build", "3")], groups=[(0, "old:"), (2, "new:")]
 )
-
-
-def make_versions() -> pl.DataFrame:
-    rng = np.random.default_rng(4)
-    rows = [
-        (version, f"b{build}", execution, 10 + rng.normal())
-        for version in ("old", "new")
-        for build in range(6)
-        for execution in range(3)
-    ]
-    return pl.DataFrame(rows, schema=["version", "build", "execution", "value"], orient="row")
 
 
 def read_csv(text: str) -> list[list[str]]:
@@ -93,10 +80,7 @@ def test_a_page_has_the_cells_of_the_text_in_tables(verb: object) -> None:
     if verb in (datamill.variance, datamill.compare):
         result = verb(make_versions())  # type: ignore[operator]
     else:
-        rng = np.random.default_rng(3)
-        levels = np.repeat(["a", "b"], 24)
-        table = pl.DataFrame({"f": levels, "y": rng.normal(10, 1, 48) + 2 * (levels == "b")})
-        result = verb(table, response="y", factors=["f"])  # type: ignore[operator]
+        result = verb(make_levels(), response="y", factors=["f"])  # type: ignore[operator]
     page = result.page()
     numbers = page.partition(">The numbers</h2>")[2].partition(">Words on this page<")[0]
     assert "<pre>" not in numbers

@@ -10,12 +10,12 @@ from scipy.special import fdtrc, stdtr, stdtrit
 
 from datamill.analysis.contrasts.fieller import bound_ratio
 from datamill.analysis.contrasts.satterthwaite import combine_freedom
+from datamill.analysis.groups.group_comparison import Group, GroupEstimate, GroupTest
 from datamill.analysis.groups.means.studentized_range import find_range_quantile, find_range_tail
-from datamill.analysis.groups.records import Group, GroupEstimate, GroupTest
+from datamill.analysis.interval import Interval
 from datamill.analysis.model_data.cells import FloatArray
-from datamill.analysis.records import Interval
-from datamill.experiment.arguments import argument
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument
 
 #: Said where two groups do not vary at all.
 STILL = (

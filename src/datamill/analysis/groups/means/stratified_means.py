@@ -14,9 +14,9 @@ from datamill.analysis.contrasts.contrast import (
     use_own_errors,
     use_pooled_errors,
 )
+from datamill.analysis.groups.group_comparison import Group, GroupEstimate, GroupTest
 from datamill.analysis.groups.means.mean_tests import STILL
-from datamill.analysis.groups.records import Group, GroupEstimate, GroupTest
-from datamill.analysis.model_data.cells import Cells, Factor, gather_cells
+from datamill.analysis.model_data.cells import Cells, ModelFactor, gather_cells
 
 
 def compare_mean_over_strata(
@@ -48,6 +48,6 @@ def compare_mean_over_strata(
 def _gather(pairs: Sequence[tuple[Group, Group]]) -> Cells:
     """Cells of no factor in particular: the groups in their order."""
     groups = [group for pair in pairs for group in pair]
-    factor = Factor("group", tuple(str(index) for index in range(len(groups))))
+    factor = ModelFactor("group", tuple(str(index) for index in range(len(groups))))
     codes = np.repeat(np.arange(len(groups)), [group.n for group in groups])
     return gather_cells([factor], [codes], np.concatenate([group.values for group in groups]))

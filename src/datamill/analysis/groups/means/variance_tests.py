@@ -7,10 +7,10 @@ import math
 import numpy as np
 from scipy.special import fdtr, fdtrc, fdtri, stdtrit
 
+from datamill.analysis.groups.group_comparison import Group, GroupEstimate, GroupTest
 from datamill.analysis.groups.means.mean_tests import STILL, gather_group_moments
-from datamill.analysis.groups.records import Group, GroupEstimate, GroupTest
+from datamill.analysis.interval import Interval
 from datamill.analysis.model_data.cells import FloatArray
-from datamill.analysis.records import Interval
 
 
 def compare_variances(first: Group, second: Group, confidence: float) -> GroupTest:

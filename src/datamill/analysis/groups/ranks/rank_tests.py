@@ -6,15 +6,14 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import chdtrc, chdtri, expit, ndtr, ndtri, stdtrit
 
+from datamill.analysis.groups.group_comparison import Group, GroupEstimate, GroupTest
 from datamill.analysis.groups.ranks.pairwise_differences import select_differences
 from datamill.analysis.groups.ranks.rank_sums import count_rank_sums, find_tails
-from datamill.analysis.groups.records import Group, GroupEstimate, GroupTest
+from datamill.analysis.interval import Interval
 from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.ordered.ranks import rank_values
-from datamill.analysis.records import Interval
 from datamill.experiment.errors import InputError
 
 #: Groups below this size are compared by the exact distribution of their ranks, as in R.
@@ -272,6 +271,9 @@ def _choose_rank(m: int, n: int, confidence: float) -> tuple[int, float]:
     if not _is_exact(m, n) and few >= _FEW:
         return max(1, math.floor(m * n / 2 + float(ndtri(tail)) * spread)), confidence
     if not _is_exact(m, n):
+        # Imported late: optimisers take a sixth of a second to load, which most analyses spare.
+        from scipy.optimize import brentq
+
         width = spread * math.sqrt(12 / few)
         place = float(brentq(lambda x: _sum_uniforms(x, few) - tail, 0.0, few / 2))
         count = max(1, math.floor((place - few / 2) * width + m * n / 2 + 0.5))

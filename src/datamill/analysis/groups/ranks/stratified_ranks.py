@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from datamill.analysis.groups.group_comparison import Group, GroupEstimate, GroupTest
 from datamill.analysis.groups.ranks.rank_sums import count_rank_sums
 from datamill.analysis.groups.ranks.rank_tests import INTERVAL_WITH_TIES
-from datamill.analysis.groups.records import Group, GroupEstimate, GroupTest
+from datamill.analysis.interval import Interval
 from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.ordered.ranks import rank_values
-from datamill.analysis.records import Interval
 
 #: So many differences are listed; with more, the shift is found by bisection.
 _MOST_LISTED = 200_000

@@ -23,9 +23,9 @@ from datamill.analysis.quantile.errors.sandwich import (
 from datamill.analysis.quantile.fit import QuantileProblem
 from datamill.analysis.quantile.fits import is_saturated
 from datamill.analysis.quantile.inference import CovarianceInference, DrawnInference, Inference
-from datamill.analysis.quantile.records import ERROR_METHODS
-from datamill.experiment.arguments import argument
+from datamill.analysis.quantile.quantile_model import ERROR_METHODS
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument
 
 #: Draws where each is a look-up, a short walk, one of many steps together, and a fit of its own.
 _LOOK_UPS, _WALKS, _SMOOTHED, _REFITS = 9999, 999, 199, 499

@@ -13,7 +13,7 @@ import msgspec
 
 from datamill.experiment.errors import InputError
 from datamill.results.foreign.content import Content, convert_document, describe_scalar
-from datamill.results.foreign.records import Execution, ForeignFormat, ForeignResults, Series
+from datamill.results.foreign.foreign_results import Execution, ForeignFormat, ForeignResults, Series
 
 _TITLE = "asv results"
 #: Response and unit by what the name of a benchmark begins with.

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from datamill.experiment.errors import InputError
 from datamill.results.foreign.content import Content
+from datamill.results.foreign.foreign_results import Execution, ForeignFormat, ForeignResults, Series
 from datamill.results.foreign.formats.asv import KINDS
-from datamill.results.foreign.records import Execution, ForeignFormat, ForeignResults, Series
 
 _TITLE = "asv run's printed results"
 _LINE = re.compile(r"\[\s*[0-9.]+%\] ·{3} (?P<name>\w+\.[\w.]+)\s+(?P<value>\S.*?)\s*$")

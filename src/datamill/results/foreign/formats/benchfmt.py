@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from urllib.parse import unquote
 
 from datamill.results.foreign.content import Content
-from datamill.results.foreign.records import Execution, ForeignFormat, ForeignResults, Series
+from datamill.results.foreign.foreign_results import Execution, ForeignFormat, ForeignResults, Series
 from datamill.results.foreign.units import find_conversion
 from datamill.results.tables.table import CONTEXT_PREFIX
 

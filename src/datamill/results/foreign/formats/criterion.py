@@ -10,7 +10,7 @@ import msgspec
 
 from datamill.experiment.errors import InputError
 from datamill.results.foreign.content import Content, convert_document
-from datamill.results.foreign.records import Execution, ForeignFormat, ForeignResults, Series
+from datamill.results.foreign.foreign_results import Execution, ForeignFormat, ForeignResults, Series
 
 _LINES_TITLE = "cargo-criterion JSON"
 _SAMPLE_TITLE = "criterion's sample.json"

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from datamill.results.foreign.content import Content, convert_document, describe_scalar
-from datamill.results.foreign.records import Execution, ForeignFormat, ForeignResults, Series
+from datamill.results.foreign.foreign_results import Execution, ForeignFormat, ForeignResults, Series
 from datamill.results.judgement.validity import AGGREGATE
 
 _TITLE = "Google Benchmark JSON"

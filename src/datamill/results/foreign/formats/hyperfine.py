@@ -11,7 +11,7 @@ import msgspec
 
 from datamill.experiment.errors import InputError
 from datamill.results.foreign.content import Content, convert_document, describe_scalar
-from datamill.results.foreign.records import Execution, ForeignFormat, ForeignResults, Series
+from datamill.results.foreign.foreign_results import Execution, ForeignFormat, ForeignResults, Series
 
 _TITLE = "hyperfine JSON"
 #: Ways to read parameters out of a command that are tried.

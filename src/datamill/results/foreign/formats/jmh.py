@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from datamill.results.foreign.content import Content, convert_document, describe_scalar
-from datamill.results.foreign.records import Execution, ForeignFormat, ForeignResults, Series
+from datamill.results.foreign.foreign_results import Execution, ForeignFormat, ForeignResults, Series
 
 _TITLE = "JMH JSON"
 _MODES = {

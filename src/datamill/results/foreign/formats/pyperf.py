@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from datamill.results.foreign.content import Content, convert_document, describe_scalar
-from datamill.results.foreign.records import Execution, ForeignFormat, ForeignResults, Series
+from datamill.results.foreign.foreign_results import Execution, ForeignFormat, ForeignResults, Series
 from datamill.results.judgement.validity import CALIBRATION, WARM_UP
 
 _TITLE = "pyperf JSON"

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from datamill.experiment.errors import InputError
 from datamill.results.foreign.content import Content, describe_scalar
-from datamill.results.foreign.records import Execution, ForeignFormat, ForeignResults, Series
+from datamill.results.foreign.foreign_results import Execution, ForeignFormat, ForeignResults, Series
 
 _TITLE = "ReBench data file"
 _NEEDED = ("invocation", "iteration", "value", "unit", "criterion", "benchmark")

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from datamill.service.front_door.visitors.addresses import name_origin
 from datamill.service.front_door.visitors.bounds import DoorBounds
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MOST_AT_ONCE = 32
 MOST_OF_ORIGIN = 8
@@ -32,7 +26,7 @@ class Turns:
         bounds: says which origins are near.
     """
 
-    def __init__(self, application: Application, bounds: DoorBounds) -> None:
+    def __init__(self, application: ASGIApp, bounds: DoorBounds) -> None:
         self._application = application
         self._bounds = bounds
         self._turns = asyncio.Semaphore(MOST_AT_ONCE)

@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from datamill.analysis.interval import Interval
 from datamill.analysis.model_data.cells import FloatArray, IntArray
-from datamill.analysis.records import Interval
 
 #: What run order did: nothing that was detected, a steady change, or another level for a while.
 Kind = Literal["none", "trend", "stretch"]

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from datamill.experiment.arguments import Face
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import Face
 
 #: Mistakes that one refusal names.
 _MOST_SHOWN = 20

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from datamill.experiment.levels import NumberRange
+from datamill.protocol.api.submissions import DebugPolicy, RebootPolicy
 
 Direction = Literal["higher", "lower"]
 BuildPolicy = Literal["fresh", "shared"]
@@ -76,11 +77,6 @@ class HardwareCoverage:
     where: str = field(default="", compare=False)
 
 
-#: When machines of a fleet are rebooted: before each trial, before each block of them, or not at all; "auto"
-#: is before each trial where every chosen machine allows that, else never.
-RebootPolicy = Literal["auto", "trial", "block", "never"]
-#: Whether one trial of each package on each architecture goes before the design, instead of it, or not.
-DebugPolicy = Literal["first", "only", "never"]
 #: Where builds are made: by the worker that measures them, or by the strongest one of its architecture.
 BuildPlace = Literal["worker", "strongest"]
 

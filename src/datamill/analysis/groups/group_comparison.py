@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from datamill.analysis.interval import Interval
 from datamill.analysis.model_data.cells import FloatArray
-from datamill.analysis.records import Interval
 
 #: What an estimate is measured in: the response's unit, a ratio, or a share of pairs.
 Measure = Literal["response", "ratio", "share"]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from datamill.analysis.model_data.cells import Factor
+from datamill.analysis.interval import Interval
+from datamill.analysis.linear.linear_model import LevelEffect, LevelGap
+from datamill.analysis.model_data.cells import ModelFactor
 from datamill.analysis.model_data.coding import Term
-from datamill.analysis.records import Interval, LevelEffect, LevelGap
 
 #: Ways to get intervals, each with what it is in a few words; `auto` chooses among them.
 ERROR_METHODS = {
@@ -128,7 +129,7 @@ class QuantileModel:
     `trials` counts what observations belong to together, `units`: trials, or builds of several trials.
     """
 
-    factors: tuple[Factor, ...]
+    factors: tuple[ModelFactor, ...]
     covariates: tuple[str, ...]
     terms: tuple[Term, ...]
     n: int

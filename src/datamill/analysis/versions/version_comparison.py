@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from datamill.analysis.random_effects.records import Level
-from datamill.analysis.records import Interval, Ratio
-from datamill.experiment.records import Direction
+from datamill.analysis.interval import Interval, Ratio
+from datamill.analysis.random_effects.variance_estimate import Level
+from datamill.experiment.experiment import Direction
 
 #: What is said of two versions; "unchanged" is within the threshold, "cannot tell" is not yet.
 VersionVerdict = Literal["changed", "unchanged", "cannot tell"]

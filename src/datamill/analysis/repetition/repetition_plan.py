@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from datamill.analysis.random_effects.records import LEVELS, Level
+from datamill.analysis.random_effects.variance_estimate import LEVELS, Level
 from datamill.analysis.repetition.search import Bounds
 from datamill.results.judgement.costs import RepetitionCosts
 

@@ -1,0 +1,1 @@
+"""What messages are made of: arguments that faces spell, phrases, mistakes, suggested names."""
