@@ -99,7 +99,8 @@ pub fn drop_caches(world: &World, caches: DroppedCaches) -> Result<FactorFacts, 
                 "Of the package's run.sh, {} of {} pages were in memory before and {} after.",
                 before.resident, before.all, after.resident
             ));
-            Some(before.resident > 0 && after.resident == 0)
+            // Others may have dropped them since they were read: then nothing is shown.
+            (before.resident > 0).then_some(after.resident == 0)
         }
         _ if !empties_pages => None,
         _ => {
