@@ -151,14 +151,14 @@ class Door:
                 if fault in USUAL:
                     continue
                 log.info("a connection from %s was ended: %s took too long", visitor.origin, fault)
-        told = (self._visitors.evicted, self._visitors.refused)
+        # Who came and went since the last look counts too, so the numbers open now do not decide.
+        told = (self._visitors.made_room, self._visitors.refused)
         if told != self._told:
-            evicted, refused = (new - old for new, old in zip(told, self._told, strict=True))
+            ended, refused = (new - old for new, old in zip(told, self._told, strict=True))
             self._told = told
-            if refused or len(self._visitors) >= self._visitors.bounds.most // 4:
-                log.warning(
-                    "many connections: %s are open, %s were ended and %s turned away",
-                    len(self._visitors),
-                    evicted,
-                    refused,
-                )
+            log.warning(
+                "many connections: %s are open, %s were ended to make room and %s turned away",
+                len(self._visitors),
+                ended,
+                refused,
+            )

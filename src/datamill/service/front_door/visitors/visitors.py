@@ -95,7 +95,8 @@ class Visitors:
         #: New connections of the running second, by origin.
         self._new: dict[str, int] = {}
         self._second = 0
-        self.evicted = 0
+        #: How many were ended to make room, and how many were turned away.
+        self.made_room = 0
         self.refused = 0
 
     def __len__(self) -> int:
@@ -152,7 +153,6 @@ class Visitors:
     def evict(self, visitor: Visitor) -> None:
         """End a connection."""
         self.leave(visitor)
-        self.evicted += 1
         visitor.close()
 
     def evict_some(self, count: int) -> int:
@@ -171,6 +171,7 @@ class Visitors:
         while (first := queues.find_dispensable(now_s)) is not None:
             if first.find_rank() == first.rank:
                 self.evict(first)
+                self.made_room += 1
                 return True
             # It became known as a member's meanwhile.
             self._file(first)
