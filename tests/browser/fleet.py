@@ -211,9 +211,8 @@ public = {str(public).lower()}
         for package, sha256 in packages.items()
     )
     submission = Submission(text, "experiment.toml", files)
-    return submit_experiment(
-        submission, plan_submission(submission, owner, with_trials=True), owner, time.time() - 3600
-    )
+    with plan_submission(submission, owner) as planned:
+        return submit_experiment(submission, planned, owner, time.time() - 3600)
 
 
 def lease(trial: Any, now: float, number: int = 1) -> Any:

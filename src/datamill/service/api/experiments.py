@@ -86,8 +86,7 @@ def submit(request: HttpRequest, body: Submitted) -> Status[RefusedSubmission] |
     """
     submission, user = read_submission(body), find_user(request)
     accepted, changes = 0, ""
-    with taking_turn(user, entering=True):
-        planned = plan_submission(submission, user, with_trials=True)
+    with taking_turn(user, entering=True), plan_submission(submission, user) as planned:
         changes = find_changes(body.plan, planned)
         if not changes and not planned.missing:
             accepted = submit_experiment(submission, planned, user, time.time())

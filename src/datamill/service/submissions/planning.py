@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
@@ -40,7 +41,7 @@ from datamill.service.coordinator.joining.policies import (
 from datamill.service.files.rights import list_unusable_files
 from datamill.service.files.store import is_sha256
 from datamill.service.models import Quarantine, Worker, WorkerState
-from datamill.service.submissions.planned_apart import LOOK, WHOLE, plan_apart
+from datamill.service.submissions.planned_apart import WHOLE, plan_apart
 from datamill.service.submissions.stored_trials import StoredTrials, name_trials_file
 from datamill.service.submissions.trial_estimates import estimate_trial_times, list_busy_times, mean_time
 
@@ -74,26 +75,23 @@ class PlannedSubmission:
     trials: StoredTrials | None = None
 
 
-def plan_submission(submission: Submission, user: User, *, with_trials: bool = False) -> PlannedSubmission:
-    """Choose workers for a submission, and with `with_trials`, unless files are missing, make its trials.
+@contextmanager
+def plan_submission(submission: Submission, user: User) -> Iterator[PlannedSubmission]:
+    """Choose workers for a submission and make its trials, which are there until the block ends.
 
-    Otherwise only their number is known.
+    It has none where files are missing.
 
     Raises:
         InputError: when the text or a file cannot be used, or no workers give what is asked for.
     """
-    trials_file = name_trials_file(settings.DATA_FOLDER) if with_trials else None
+    trials_file = name_trials_file(settings.DATA_FOLDER)
     try:
-        planned = plan_within(
-            LOOK if trials_file is None else WHOLE, make_plan, submission, user, trials_file
-        )
-    except BaseException:
-        if trials_file is not None:
-            trials_file.unlink(missing_ok=True)
-        raise
-    if trials_file is None or planned.missing:
-        return planned
-    return replace(planned, trials=StoredTrials(trials_file, planned.plan.size.trials))
+        planned = plan_within(WHOLE, make_plan, submission, user, trials_file)
+        if not planned.missing:
+            planned = replace(planned, trials=StoredTrials(trials_file, planned.plan.size.trials))
+        yield planned
+    finally:
+        trials_file.unlink(missing_ok=True)
 
 
 def plan_within(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-import weakref
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
@@ -51,14 +50,13 @@ class StoredTrials(Collection[PlannedTrial]):
     """The trials of a file, in their order.
 
     Args:
-        path: the file; it goes when this is not needed any more.
+        path: the file.
         count: how many there are.
     """
 
     def __init__(self, path: Path, count: int) -> None:
         self._path = path
         self._count = count
-        weakref.finalize(self, path.unlink, missing_ok=True)
 
     def __len__(self) -> int:
         return self._count

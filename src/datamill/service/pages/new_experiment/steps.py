@@ -50,7 +50,6 @@ from datamill.service.pages.new_experiment.stored_packages import list_stored, s
 from datamill.service.pages.response_words import RESPONSE_WORDS
 from datamill.service.submissions.planned_apart import LOOK
 from datamill.service.submissions.planning import (
-    PlannedSubmission,
     Submission,
     plan_submission,
     plan_within,
@@ -194,17 +193,8 @@ def _edit_file(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         draft = read_draft(request.POST.get("text", ""), request.POST, find_user(request))
         if "submit" in request.POST:
-            user = find_user(request)
-            planned, problem = _try_plan(draft, lambda submission: _plan_stored(submission, user))
-            if planned is not None and (changes := find_changes(request.POST.get("plan", ""), planned)):
-                planned = None
-                text = f"Not submitted: {changes}. Look at it again, then submit it."
-                messages.warning(request, text, extra_tags="warn")
-            if planned is not None and draft.submission is not None:
-                options = SubmissionOptions(hold="hold" in request.POST)
-                submission = replace(draft.submission, options=options)
-                number = submit_experiment(submission, planned, user, time.time())
-                messages.success(request, "Submitted.", extra_tags="good")
+            number, problem = _try_draft(draft, lambda submission: _submit_stored(request, submission))
+            if number:
                 return redirect("experiment", number)
             context["problem"] = problem
     elif "fork" in request.GET:
@@ -272,33 +262,41 @@ def _describe_draft(request: HttpRequest, draft: DraftFiles) -> dict[str, Any]:
     if not draft.text.strip():
         return {}
     user = find_user(request)
-    plan, problem = _try_plan(draft, lambda submission: _preview_stored(submission, user))
+    plan, problem = _try_draft(draft, lambda submission: _preview_stored(submission, user))
     if plan is None:
         return {"problem": problem}
     return {"plan": plan, "trials_a_machine": plan.trials // max(1, len(plan.workers))}
 
 
-def _try_plan(draft: DraftFiles, plan: Callable[[Submission], T]) -> tuple[T | None, InputError | None]:
-    """Return what planning a draft gives, or why it cannot be planned or run."""
+def _try_draft(draft: DraftFiles, attempt: Callable[[Submission], T]) -> tuple[T | None, InputError | None]:
+    """Return what comes of a draft, or why it cannot be planned or run."""
     if draft.submission is None:
         return None, draft.problem
     try:
-        return plan(draft.submission), None
+        return attempt(draft.submission), None
     except GoneError:
         raise
     except InputError as problem:
         return None, problem
 
 
-def _plan_stored(submission: Submission, user: User) -> PlannedSubmission:
-    """Plan the trials of a submission.
+def _submit_stored(request: HttpRequest, submission: Submission) -> int:
+    """Submit an experiment and return its number; 0 where its plan is no longer the one that was shown.
 
     Raises:
         InputError: when it cannot be planned, or its files are not here.
     """
-    planned = plan_submission(submission, user, with_trials=True)
-    _check_stored(planned.missing)
-    return planned
+    user = find_user(request)
+    with plan_submission(submission, user) as planned:
+        _check_stored(planned.missing)
+        if changes := find_changes(request.POST.get("plan", ""), planned):
+            text = f"Not submitted: {changes}. Look at it again, then submit it."
+            messages.warning(request, text, extra_tags="warn")
+            return 0
+        held = replace(submission, options=SubmissionOptions(hold="hold" in request.POST))
+        number = submit_experiment(held, planned, user, time.time())
+    messages.success(request, "Submitted.", extra_tags="good")
+    return number
 
 
 def _preview_stored(submission: Submission, user: User) -> SubmissionPlan:
