@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datamill.conduct.needed_metrics import list_near_names
 from datamill.conduct.read_files import ExperimentFile
 from datamill.design.design import DesignFactor
+from datamill.design.machines import MACHINE_FACTOR
 from datamill.design.nesting import is_drawn_build
 from datamill.design.points.factorial import find_missing_error
 from datamill.experiment.experiment import Experiment
@@ -39,11 +40,14 @@ def list_lost_factors(read: ExperimentFile, found: ExperimentFile) -> list[str]:
     return [f"{name} is left as it is{whatever}: {explain_unavailable(found.offers[name])}." for name in lost]
 
 
-def list_idle_factors(found: ExperimentFile, factors: tuple[DesignFactor, ...]) -> list[str]:
-    """Return which factors change nothing in some or all trials, one sentence each."""
+def list_idle_factors(factors: Sequence[DesignFactor], unbuilt: Sequence[str]) -> list[str]:
+    """Return which factors change nothing in some or all trials, one sentence each.
+
+    `unbuilt` are the packages without a `setup.sh`.
+    """
     idle = []
-    unbuilt = [package.name for package in found.packages if not package.has_setup]
-    built = [factor.name for factor in factors if factor.build and factor.name != "package"]
+    # Another package or machine is another build, and yet changes more than that.
+    built = [item.name for item in factors if item.build and item.name not in ("package", MACHINE_FACTOR)]
     if unbuilt and built:
         idle.append(
             f"{' and '.join(built)} {'changes' if len(built) == 1 else 'change'} nothing for "
@@ -59,9 +63,18 @@ def list_idle_factors(found: ExperimentFile, factors: tuple[DesignFactor, ...]) 
     return idle
 
 
-def list_doubts(experiment: Experiment, factors: tuple[DesignFactor, ...], trials: int) -> list[str]:
-    """Return what is allowed and yet may disappoint, one sentence each."""
-    doubts = list_replication_doubts(experiment, factors)
+def list_doubts(
+    experiment: Experiment, factors: Sequence[DesignFactor], trials: int, unbuilt: Sequence[str]
+) -> list[str]:
+    """Return what is allowed and yet may disappoint, one sentence each.
+
+    Args:
+        experiment: what is asked.
+        factors: those of its design.
+        trials: how many its design has.
+        unbuilt: packages without a `setup.sh`.
+    """
+    doubts = [*list_idle_factors(factors, unbuilt), *list_replication_doubts(experiment, factors)]
     kind = experiment.design.kind
     if kind == "screening" and experiment.replicates == 1:
         doubts.append(

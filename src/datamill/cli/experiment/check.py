@@ -12,7 +12,7 @@ from rich.console import Console
 
 from datamill.cli.console import name_command, tell_waiting
 from datamill.cli.experiment.design_text import describe_design
-from datamill.conduct.doubts import list_doubts, list_idle_factors, list_lost_factors
+from datamill.conduct.doubts import list_doubts, list_lost_factors
 from datamill.conduct.make_bundle import make_bundle
 from datamill.conduct.needed_metrics import list_unchecked_metrics
 from datamill.conduct.read_files import (
@@ -70,12 +70,13 @@ def check(file: Path, pilot: bool, allow_trials: int) -> None:
     notes = [*list_fleet_notes(experiment), *([] if pilot else list_unchecked_metrics(experiment, _SHOWN_BY))]
     for note in notes:
         console.print(f"Note: {note}", style="dim", highlight=False, markup=False)
+    unbuilt = [package.name for package in found.packages if not package.has_setup]
     doubts = (
-        *list_idle_factors(found, factors),
-        *list_doubts(experiment, factors, trials),
+        *list_lost_factors(read, found),
+        *list_doubts(experiment, factors, trials, unbuilt),
         *list_unseen_values(experiment, found.packages, found.loads, binary),
     )
-    for warning in (*list_lost_factors(read, found), *doubts):
+    for warning in doubts:
         console.print(f"Warning: {warning}", style="yellow", highlight=False, markup=False)
     check_constraints(experiment.constraints, host, where=str(found.path))
     console.print(f"[green]{found.path} is sound.[/green]  {name_command()} run {file}", highlight=False)

@@ -66,12 +66,13 @@ class Submission:
 class PlannedSubmission:
     """A submission with its plan; `missing` are the SHA-256 of files that its user has to bring first.
 
-    `trials` are those of the design, where they were made.
+    `unbuilt` are packages without a `setup.sh`; `trials` are those of the design, where they were made.
     """
 
     experiment: Experiment
     plan: FleetPlan
     missing: tuple[str, ...]
+    unbuilt: tuple[str, ...] = ()
     trials: StoredTrials | None = None
 
 
@@ -166,7 +167,8 @@ def _plan_settled(
         also = "".join(f"\n{item.name}: {item.reason}" for item in excluded)
         raise problem.moved(where, also=also) from problem
     plan = replace(plan, ineligible=(*excluded, *plan.ineligible))
-    return PlannedSubmission(experiment, plan, tuple(missing))
+    unbuilt = tuple(item.name for item in _list_packages(submission) if not item.has_setup)
+    return PlannedSubmission(experiment, plan, tuple(missing), unbuilt)
 
 
 def read_submission(submission: Submission) -> Experiment:

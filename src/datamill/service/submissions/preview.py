@@ -10,7 +10,8 @@ import msgspec
 from django.contrib.auth.models import User
 from msgspec.structs import replace
 
-from datamill.conduct.needed_metrics import list_near_names, list_unchecked_metrics
+from datamill.conduct.doubts import list_doubts
+from datamill.conduct.needed_metrics import list_unchecked_metrics
 from datamill.design.design import DesignFactor
 from datamill.design.fleet.fleet_records import Candidate, FleetPlan, find_level
 from datamill.design.machines import MACHINE_FACTOR
@@ -62,7 +63,7 @@ def describe_plan(planned: PlannedSubmission) -> SubmissionPlan:
         reboot=experiment.fleet.reboot,
         debug=experiment.fleet.debug,
         finish_s=plan.finish_s,
-        warnings=(*plan.warnings, *list_metric_doubts(experiment)),
+        warnings=(*plan.warnings, *list_plan_doubts(planned)),
         missing_files=tuple(planned.missing),
         digest="",
     )
@@ -76,11 +77,15 @@ def _digest_confirmed(shown: SubmissionPlan, machines: list[str]) -> str:
     return sha256(msgspec.json.encode([confirmed, machines])).hexdigest()
 
 
-def list_metric_doubts(experiment: Experiment) -> list[str]:
-    """Return what nobody has checked of the names in formulas, and which trials will."""
+def list_plan_doubts(planned: PlannedSubmission) -> list[str]:
+    """Return what is allowed and yet may disappoint, and what only trials can show, one sentence each."""
+    plan, experiment = planned.plan, planned.experiment
     debugging = experiment.fleet.debug != "never"
     shown_by = "the debug trials, before the design begins, show" if debugging else "the first trials show"
-    return [*list_unchecked_metrics(experiment, shown_by), *list_near_names(experiment)]
+    return [
+        *list_unchecked_metrics(experiment, shown_by),
+        *list_doubts(experiment, plan.design.factors, plan.size.trials, planned.unbuilt),
+    ]
 
 
 def find_changes(confirmed: str, planned: PlannedSubmission) -> str:
