@@ -26,7 +26,8 @@ from integration.service.fleets import (
     tell_record,
 )
 
-from datamill.cli.fleet.fetch import check_bundle, fetch, unpack
+from datamill.cli.fleet.fetch import fetch
+from datamill.conduct.take_home import check_bundle, unpack_bundle
 from datamill.experiment.errors import InputError
 from datamill.protocol.fleet import ArtifactFile, Lease
 from datamill.protocol.trial import TrialRecord
@@ -70,7 +71,7 @@ class Fleet:
 
     def fetch(self, folder: Path) -> tuple[Bundle, list[TrialRecord], dict[str, Any]]:
         folder.mkdir()
-        end = unpack(io.BytesIO(self.read()), folder)
+        end = unpack_bundle(io.BytesIO(self.read()), folder)
         records = check_bundle(folder, end)
         return open_bundle(folder), records, end
 
@@ -341,7 +342,7 @@ def test_a_bundle_that_was_cut_off_is_not_taken_for_whole(tmp_path: Path) -> Non
         folder = tmp_path / str(number)
         folder.mkdir()
         with pytest.raises(InputError, match="cut off"):
-            unpack(io.BytesIO(whole[:cut]), folder)
+            unpack_bundle(io.BytesIO(whole[:cut]), folder)
 
 
 @pytest.mark.parametrize("name", ["../outside", "/outside", "a/../../outside"])
@@ -351,7 +352,7 @@ def test_files_outside_the_bundle_are_not_written(tmp_path: Path, name: str) -> 
         tar.addfile(tarfile.TarInfo(name), io.BytesIO())
     (tmp_path / "bundle").mkdir()
     with pytest.raises(InputError, match="no plain file below the bundle"):
-        unpack(io.BytesIO(plain.getvalue()), tmp_path / "bundle")
+        unpack_bundle(io.BytesIO(plain.getvalue()), tmp_path / "bundle")
     assert list(tmp_path.iterdir()) == [tmp_path / "bundle"]
 
 
@@ -362,7 +363,7 @@ def test_links_in_a_bundle_are_refused(tmp_path: Path) -> None:
         link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
         tar.addfile(link)
     with pytest.raises(InputError, match="no plain file below the bundle"):
-        unpack(io.BytesIO(plain.getvalue()), tmp_path)
+        unpack_bundle(io.BytesIO(plain.getvalue()), tmp_path)
 
 
 @pytest.mark.usefixtures("memory_database")
@@ -371,7 +372,7 @@ def test_a_log_that_counts_other_attempts_is_refused(tmp_path: Path) -> None:
     fleet.finish()
     folder = tmp_path / "bundle"
     folder.mkdir()
-    end = unpack(io.BytesIO(fleet.read()), folder)
+    end = unpack_bundle(io.BytesIO(fleet.read()), folder)
     log = folder / "log.jsonl"
     whole = log.read_bytes()
     log.write_bytes(whole[: whole.rindex(b"\n", 0, -1) + 1])

@@ -14,13 +14,13 @@ import httpx
 import msgspec
 from msgspec.structs import asdict
 
-from datamill.cli.coordinator.answers import UnknownAnswerError, read_record
 from datamill.cli.coordinator.coordinator_settings import (
     CA_VARIABLE,
     KEY_VARIABLE,
     read_settings,
 )
 from datamill.client_settings import ClientSettings, name_settings_file
+from datamill.conduct.coordinator_records import UnknownAnswerError, read_record
 from datamill.experiment.errors import InputError
 from datamill.protocol.api.accounts import KeyOwner
 from datamill.protocol.api.plans import RefusedSubmission, SubmissionPlan

@@ -1,4 +1,4 @@
-"""Answers of the coordinator as records of the API."""
+"""What a coordinator wrote, as records of the API."""
 
 from __future__ import annotations
 
