@@ -25,7 +25,7 @@ _LONGEST_NAME = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class ScreenedFactor:
     """What becomes of a factor that was screened, and why: it varies, or is held at its first level.
 
     The first level is the low one, unless that alone has no valid trial.
@@ -81,7 +81,7 @@ def read_follow_up(folder: Path, file: Path | None) -> tuple[ExperimentFile, tup
     )
 
 
-def decide_factors(bundle: Bundle) -> tuple[tuple[Decision, ...], tuple[str, ...]]:
+def decide_factors(bundle: Bundle) -> tuple[tuple[ScreenedFactor, ...], tuple[str, ...]]:
     """Return what becomes of each factor of a screening, the strongest effects first, and what to beware of.
 
     Raises:
@@ -136,24 +136,24 @@ def decide_factors(bundle: Bundle) -> tuple[tuple[Decision, ...], tuple[str, ...
             other = next(level for level in levels[name] if level != measured[0])
             levels[name] = (measured[0], other)
             reason = f"no valid trial had {other}"
-        decisions.append(Decision(name, levels[name], name in screening.survivors, reason))
+        decisions.append(ScreenedFactor(name, levels[name], name in screening.survivors, reason))
     structure = find_observed_aliases(analysis.observations.cells, screened)
     warnings = list_screening_warnings(bundle.design, analysis, screening, structure)
     return tuple(decisions), warnings
 
 
-def _forget_screening(tables: dict[str, Any], decisions: Sequence[Decision]) -> None:
+def _forget_screening(tables: dict[str, Any], decisions: Sequence[ScreenedFactor]) -> None:
     """Take out of the screening's tables what is decided anew, and give the experiment a name of its own."""
     head = tables["experiment"]
     head["name"] = head["name"][: _LONGEST_NAME - len(_SUFFIX)] + _SUFFIX
     for section in ("factors", "nuisance"):
-        for decision in decisions:
-            tables.get(section, {}).pop(decision.factor, None)
+        for item in decisions:
+            tables.get(section, {}).pop(item.factor, None)
     if tables.get("nuisance", {}).get("policy") == "vary":
         tables["nuisance"].pop("policy")
 
 
-def _apply_decisions(tables: dict[str, Any], decisions: Sequence[Decision]) -> bool:
+def _apply_decisions(tables: dict[str, Any], decisions: Sequence[ScreenedFactor]) -> bool:
     """Write decisions into `[factors]` and `[nuisance]`; tell whether background loads still have a part."""
     loads = True
     for item in decisions:

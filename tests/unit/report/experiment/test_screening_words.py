@@ -8,7 +8,7 @@ import numpy as np
 
 from datamill.analysis.answer.screening import Screening, screen_factors
 from datamill.analysis.model_data.cells import ModelFactor, gather_cells
-from datamill.conduct.follow_up import Decision
+from datamill.conduct.follow_up import ScreenedFactor
 from datamill.design.points.plackett_burman import build_folded_plackett_burman
 from datamill.experiment.factors.catalogue import FACTORS
 from datamill.report.figures.figure import render_svg
@@ -61,9 +61,9 @@ def test_with_several_packages_the_effect_is_told_of_one() -> None:
 
 def test_each_decision_says_what_is_done_and_why() -> None:
     screening = screen(1.0, 0.05)
-    varied = Decision("f1", ("low", "high"), True, phrase_decision("f1", screening)).phrase()
+    varied = ScreenedFactor("f1", ("low", "high"), True, phrase_decision("f1", screening)).phrase()
     assert varied.startswith("f1: varied over low, high (detected: +")
-    held = Decision("f0", ("low", "high"), False, phrase_decision("f0", screening)).phrase()
+    held = ScreenedFactor("f0", ("low", "high"), False, phrase_decision("f0", screening)).phrase()
     assert held.startswith("f0: fixed at low (not detected, at most ")
 
 
