@@ -125,7 +125,7 @@ class RunDisplay:
 
     @property
     def _shown(self) -> TrialProgress:
-        assert self._progress is not None, "trials are told of while they are shown"
+        assert self._progress is not None, "there is a display while trials run"
         return self._progress
 
     def tell_unrestored(self, sentences: Sequence[str]) -> None:
