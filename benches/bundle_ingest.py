@@ -30,7 +30,9 @@ from datamill.protocol.trial import (
     TrialRecord,
     WorkerFacts,
 )
-from datamill.results.bundles.bundle import BUNDLE_FORMAT, BundleHead, create_bundle, open_bundle
+from datamill.results.bundles.bundle_head import BUNDLE_FORMAT, BundleHead
+from datamill.results.bundles.creating import create_bundle
+from datamill.results.bundles.opening import open_bundle
 from datamill.results.trials.log import append_records
 
 TARGET_S = 5.0
@@ -51,9 +53,7 @@ def main() -> None:
     times: dict[str, float] = {}
     with tempfile.TemporaryDirectory(prefix="datamill-bench-") as folder:
         head = BundleHead(BUNDLE_FORMAT, "0", 0, "experiment.toml", ())
-        made = create_bundle(
-            Path(folder, "bundle"), text=text, experiment=experiment, design=design, head=head, archives={}
-        )
+        made = create_bundle(Path(folder, "bundle"), text=text, design=design, head=head, archives={})
         with timed("append all to the log, flushed once", times):
             append_records(made.log_file, records)
         del records

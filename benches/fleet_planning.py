@@ -25,7 +25,7 @@ from integration.service.played_fleet import enrol
 
 from datamill.design.fleet.fleet_plan import plan_fleet
 from datamill.experiment.file.parse import parse_experiment
-from datamill.results.bundles.bundle import BUNDLE_FORMAT, BundleHead, BundlePackage
+from datamill.results.bundles.bundle_head import BUNDLE_FORMAT, BundleHead, BundlePackage
 from datamill.service.coordinator.experiments.submission import NewExperiment, create_experiment
 from datamill.service.coordinator.joining.hardware import describe_candidate
 from datamill.service.models import Trial, Worker

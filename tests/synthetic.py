@@ -22,7 +22,9 @@ from datamill.protocol.trial import (
     TrialSpec,
     WorkerFacts,
 )
-from datamill.results.bundles.bundle import BUNDLE_FORMAT, Bundle, BundleHead, BundlePackage, create_bundle
+from datamill.results.bundles.bundle import Bundle
+from datamill.results.bundles.bundle_head import BUNDLE_FORMAT, BundleHead, BundlePackage
+from datamill.results.bundles.creating import create_bundle
 from datamill.results.trials.record_checks import list_set_levels
 
 EXPERIMENT = """
@@ -161,6 +163,4 @@ def make_bundle_folder(folder: Path, text: str = EXPERIMENT) -> Bundle:
         ),
     )
     design = build_design(experiment)
-    return create_bundle(
-        folder, text=text, experiment=experiment, design=design, head=head, archives=archives
-    )
+    return create_bundle(folder, text=text, design=design, head=head, archives=archives)

@@ -14,7 +14,7 @@ import pytest
 
 from acceptance.conftest import Command, assert_refused
 from acceptance.fleets import LocalFleet
-from datamill.results.bundles.bundle import open_bundle
+from datamill.results.bundles.opening import open_bundle
 from datamill.results.judgement.validity import count_trials_once
 
 EXPERIMENT = """

@@ -13,7 +13,7 @@ from acceptance.conftest import Command, assert_refused
 from acceptance.fleets import LocalFleet
 from datamill.guests import GuestUnavailableError
 from datamill.guests.emulator import find_emulator
-from datamill.results.bundles.bundle import open_bundle
+from datamill.results.bundles.opening import open_bundle
 from datamill.results.judgement.validity import count_trials_once
 
 EXPERIMENT = """

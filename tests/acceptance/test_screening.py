@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from datamill.results.bundles.bundle import open_bundle
+from datamill.results.bundles.opening import open_bundle
 
 from .conftest import Command, assert_refused
 

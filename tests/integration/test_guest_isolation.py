@@ -11,7 +11,7 @@ from integration.hostile.guest_trials import GuestHost, make_guest_host
 from datamill.cli.main import main
 from datamill.guests import GuestUnavailableError
 from datamill.guests.emulator import find_emulator
-from datamill.results.bundles.bundle import open_bundle
+from datamill.results.bundles.opening import open_bundle
 
 EXPERIMENT = """
 [experiment]

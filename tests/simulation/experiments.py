@@ -10,7 +10,7 @@ from datamill.design.design import Design, DesignFactor, PlannedTrial
 from datamill.design.fleet.fleet_records import Candidate, FleetPlan
 from datamill.experiment.experiment import Experiment
 from datamill.experiment.file.parse import parse_experiment
-from datamill.results.bundles.bundle import BUNDLE_FORMAT, BundleFactor, BundleHead, BundlePackage
+from datamill.results.bundles.bundle_head import BUNDLE_FORMAT, BundleFactor, BundleHead, BundlePackage
 from simulation.made_records import OPTIMIZATIONS
 from simulation.packages import SimulatedPackage
 

@@ -16,7 +16,8 @@ from datamill.experiment.file.source import Source
 from datamill.experiment.file.toml_text import format_toml
 from datamill.experiment.messages.arguments import command
 from datamill.late import pl
-from datamill.results.bundles.bundle import Bundle, open_bundle
+from datamill.results.bundles.bundle import Bundle
+from datamill.results.bundles.opening import open_bundle
 
 #: Keys of `[experiment]` that say which points a design has.
 _DESIGN_KEYS = ("design", "resolution", "max_points", "strength")

@@ -16,14 +16,9 @@ from datamill.experiment.messages.arguments import argument
 from datamill.packing.members import Packed, pack_members
 from datamill.packing.packages import PackageFacts
 from datamill.packing.user_factors import UserFactor
-from datamill.results.bundles.bundle import (
-    BUNDLE_FORMAT,
-    Bundle,
-    BundleFactor,
-    BundleHead,
-    BundlePackage,
-    create_bundle,
-)
+from datamill.results.bundles.bundle import Bundle
+from datamill.results.bundles.bundle_head import BUNDLE_FORMAT, BundleFactor, BundleHead, BundlePackage
+from datamill.results.bundles.creating import create_bundle
 
 
 def make_bundle(file: ExperimentFile, folder: Path) -> Bundle:
@@ -62,7 +57,6 @@ def make_bundle(file: ExperimentFile, folder: Path) -> Bundle:
         return create_bundle(
             folder,
             text=file.text,
-            experiment=file.experiment,
             design=build_design(file.experiment, file.offers),
             head=head,
             archives=archives,

@@ -33,7 +33,8 @@ from datamill.experiment.messages.mistakes import Mistakes
 from datamill.packing.packages import PackageFacts, inspect_package
 from datamill.packing.user_factors import UserFactor, read_user_factor
 from datamill.protocol.trial import HostFacts
-from datamill.results.bundles.bundle import BundlePackage, open_bundle
+from datamill.results.bundles.bundle_head import BundlePackage
+from datamill.results.bundles.opening import open_bundle
 from datamill.results.tables.factor_names import check_factor_names
 
 EXPERIMENT_FILE = "experiment.toml"

@@ -14,8 +14,9 @@ from datamill.conduct.coordinator_records import read_record
 from datamill.experiment.errors import InputError
 from datamill.protocol.api.bundles import BundleEnd
 from datamill.protocol.trial import TrialRecord
-from datamill.results.bundles.bundle import Bundle, open_bundle
-from datamill.results.judgement.validity import count_trials_once
+from datamill.results.bundles.bundle import Bundle
+from datamill.results.bundles.opening import open_bundle
+from datamill.results.judgement.judged_attempts import ATTEMPTS_FILE
 
 _COMPLETE_FILE = "complete.json"
 _AGAIN = "Type the command again; if it stays so, tell the people who run the coordinator."
@@ -106,23 +107,23 @@ def check_bundle(folder: Path, end: BundleEnd) -> list[TrialRecord]:
     digests = {item.file: item.sha256 for item in (*head.packages, *head.loads)}
     digests |= {item.file: item.sha256 for item in head.factors}
     for file, digest in digests.items():
-        with (folder / file).open("rb") as handle:
-            if hashlib.file_digest(handle, "sha256").hexdigest() != digest:
-                raise InputError(f"{file} is not what was submitted", remedy=_AGAIN)
+        if _digest(folder / file) != digest:
+            raise InputError(f"{file} is not what was submitted", remedy=_AGAIN)
+    attempts = folder / ATTEMPTS_FILE
+    if not attempts.is_file() or _digest(attempts) != end.attempts_sha256:
+        raise InputError(
+            "the attempts that count here are not those that count for the coordinator",
+            where=ATTEMPTS_FILE,
+            remedy=_AGAIN,
+        )
     (folder / "artifacts").mkdir(exist_ok=True)
     records = bundle.read_records()
     planned = {trial.trial_id for trial in bundle.design.trials}
     if len(planned) != len(bundle.design.trials):
         raise InputError("a trial is planned twice", where=str(folder / "design.json"), remedy=_AGAIN)
-    counted = count_trials_once(records).counted
-    strange = counted.keys() - planned
-    if strange:
-        raise InputError(f"trial {min(strange)} was never planned", where="log.jsonl", remedy=_AGAIN)
-    lines = "".join(f"{trial} {attempt}\n" for trial, attempt in sorted(counted.items()))
-    if hashlib.sha256(lines.encode()).hexdigest() != end.standing_sha256:
-        raise InputError(
-            "the attempts that count here are not those that count for the coordinator",
-            where="log.jsonl",
-            remedy=_AGAIN,
-        )
     return records
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()

@@ -15,7 +15,8 @@ from datamill.report.experiment.experiment_answer import phrase_experiment
 from datamill.report.experiment.experiment_page import render_report
 from datamill.report.experiment.json import format_experiment_json
 from datamill.report.words.answer import Answer
-from datamill.results.bundles.bundle import Bundle, open_bundle
+from datamill.results.bundles.bundle import Bundle
+from datamill.results.bundles.opening import open_bundle
 from datamill.results.bundles.trial_summary import TrialSummary, summarize_trials
 
 

@@ -22,10 +22,9 @@ from datamill.report.plan.figures import draw_widths
 from datamill.report.plan.json import format_plan_json
 from datamill.report.plan.statement import PlanNotes, phrase_plan, state_plan
 from datamill.report.tables.statement import Part
-from datamill.results.bundles.bundle import open_bundle
+from datamill.results.bundles.opening import open_bundle
 from datamill.results.judgement.costs import RepetitionCosts, measure_costs
 from datamill.results.judgement.replication_warnings import find_identical_builds
-from datamill.results.judgement.validity import count_trials_once
 from datamill.verbs.analyses.analysis import Analysis
 from datamill.verbs.false_alarms import choose_version
 from datamill.verbs.inputs.arguments import take_alpha, take_confidence, take_name, take_seed
@@ -282,9 +281,7 @@ def _find_identical_builds(read: NestedData, versions: Sequence[NestedValues]) -
     if read.experiment is not None and read.experiment.replication is not None:
         bundle = open_bundle(Path(read.source))
         records = bundle.read_records()
-        counted = count_trials_once(records).counted
-        standing = [record for record in records if counted[record.trial_id] == record.attempt]
-        found = find_identical_builds(bundle.design, standing)
+        found = find_identical_builds(bundle.design, bundle.list_standing(records))
     packages = [package.name for package in read.experiment.packages] if read.experiment else []
     only = packages[0] if len(packages) == 1 else ""
     return {

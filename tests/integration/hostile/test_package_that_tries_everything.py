@@ -16,7 +16,7 @@ import pytest
 from acceptance.conftest import Command
 from acceptance.fleets import LocalFleet, find_bundle
 
-from datamill.results.bundles.bundle import open_bundle
+from datamill.results.bundles.opening import open_bundle
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="worlds that root makes need root")
 

@@ -46,7 +46,7 @@ from datamill.protocol.trial import (
     TrialRecord,
     WorkerFacts,
 )
-from datamill.results.bundles.bundle import BundleHead, BundlePackage
+from datamill.results.bundles.bundle_head import BundleHead, BundlePackage
 from datamill.service.coordinator.experiments.dispatch import lease_trials
 from datamill.service.coordinator.experiments.submission import NewExperiment, create_experiment
 from datamill.service.coordinator.joining.enrolment import EnrolledWorker, enrol_worker, make_token

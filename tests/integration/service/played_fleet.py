@@ -42,7 +42,7 @@ from datamill.design.fleet.fleet_records import Candidate, FleetPlan
 from datamill.experiment.file.parse import parse_experiment
 from datamill.protocol.fleet import EnrolmentRequest, Lease, Orders, Policy
 from datamill.protocol.trial import WorkerFacts
-from datamill.results.bundles.bundle import BUNDLE_FORMAT, BundleHead, BundlePackage
+from datamill.results.bundles.bundle_head import BUNDLE_FORMAT, BundleHead, BundlePackage
 from datamill.service.broker.keys import Keys
 from datamill.service.coordinator.experiments.submission import NewExperiment, create_experiment
 from datamill.service.coordinator.joining.enrolment import enrol_worker, make_token

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import msgspec
+import polars as pl
 import pytest
 from click.testing import CliRunner
 from integration.service.api_users import TEXT, ApiUser, make_submission, store
@@ -31,13 +32,15 @@ from datamill.conduct.take_home import check_bundle, unpack_bundle
 from datamill.experiment.errors import InputError
 from datamill.protocol.fleet import ArtifactFile, Lease
 from datamill.protocol.trial import TrialRecord
-from datamill.results.bundles.bundle import Bundle, open_bundle
+from datamill.results.bundles.bundle import Bundle
+from datamill.results.bundles.opening import open_bundle
 from datamill.results.trials.log_lines import read_seal
 from datamill.service.coordinator.presence.deadlines import expire_leases
 from datamill.service.coordinator.presence.members import remove_worker
 from datamill.service.coordinator.step import step
 from datamill.service.files.store import name_stored_file
 from datamill.service.models import Attempt, Trial
+from datamill.service.models import Experiment as StoredQuestion
 
 pytestmark = pytest.mark.usefixtures("data_folder")
 
@@ -198,6 +201,52 @@ def test_a_trial_that_was_moved_is_of_the_machine_that_made_it(tmp_path: Path) -
             assert trial.point == planned[trial.trial_id]["point"]
     table = bundle.write_table(records)
     assert dict(table.select("trial_id", "machine").unique().iter_rows()) == made
+    # What happened is told beside the plan, which stays as it was submitted.
+    told = msgspec.json.decode((bundle.folder / "design.json").read_bytes())
+    assert {trial["trial_id"]: trial for trial in told["trials"]} == planned
+    kept = msgspec.json.decode(bytes(StoredQuestion.objects.get(pk=fleet.number).design))
+    assert told["factors"] == kept["factors"]
+
+
+@pytest.mark.usefixtures("database")
+def test_an_attempt_that_failed_elsewhere_is_of_the_machine_that_made_it(tmp_path: Path) -> None:
+    fleet = Fleet()
+    failed = {}
+    for worker_id, lease in fleet.lease().items():
+        fleet.end(worker_id, lease, fail_record(lease, "disk_full"))
+        failed[lease.spec.trial_id] = fleet.workers[worker_id]
+    join("spare")
+    remove_worker("slow", fleet.ada.user, fleet.now_s)
+    fleet.finish()
+    bundle, records, _ = fleet.fetch(tmp_path / "bundle")
+    table = bundle.build_table(records)
+    first = table.filter(pl.col("attempt") == 1, pl.col("trial_id").is_in(list(failed)))
+    assert dict(first.select("trial_id", "machine").unique().iter_rows()) == failed
+    moved = next(trial for trial, machine in failed.items() if machine == "slow")
+    counted = table.filter(pl.col("trial_id") == moved, pl.col("valid"))
+    assert "slow" not in counted["machine"].to_list()
+    assert counted.height
+
+
+@pytest.mark.usefixtures("database")
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda lines: lines[1:], "only in log.jsonl"),
+        (lambda lines: [*lines, lines[0].replace(b'"attempt":1', b'"attempt":9')], "not in log.jsonl"),
+        (lambda lines: [lines[0].replace(b"true", b"false"), *lines[1:]], "not every trial counts once"),
+        (lambda lines: [b"{}", *lines[1:]], "not an attempt"),
+    ],
+)
+def test_a_judgement_that_does_not_fit_the_log_is_refused(tmp_path: Path, change: Any, words: str) -> None:
+    fleet = Fleet()
+    fleet.finish()
+    bundle, _, _ = fleet.fetch(tmp_path / "bundle")
+    file = bundle.folder / "attempts.jsonl"
+    file.write_bytes(b"\n".join(change(file.read_bytes().splitlines())) + b"\n")
+    with pytest.raises(InputError, match=words) as caught:
+        open_bundle(bundle.folder).read_records()
+    assert str(file) in caught.value.where
 
 
 @pytest.mark.usefixtures("database")
@@ -376,5 +425,10 @@ def test_a_log_that_counts_other_attempts_is_refused(tmp_path: Path) -> None:
     log = folder / "log.jsonl"
     whole = log.read_bytes()
     log.write_bytes(whole[: whole.rindex(b"\n", 0, -1) + 1])
+    with pytest.raises(InputError, match=r"is not in log\.jsonl"):
+        check_bundle(folder, end)
+    log.write_bytes(whole)
+    attempts = folder / "attempts.jsonl"
+    attempts.write_bytes(attempts.read_bytes().replace(b"slow", b"fast"))
     with pytest.raises(InputError, match="not those that count for the coordinator"):
         check_bundle(folder, end)

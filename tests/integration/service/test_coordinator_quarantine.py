@@ -24,7 +24,7 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import FleetChoice
 from datamill.experiment.file.parse import parse_experiment
 from datamill.protocol.fleet import GaveUp, Lease, Taken
-from datamill.results.bundles.bundle import BundleFactor, BundleHead, BundlePackage
+from datamill.results.bundles.bundle_head import BundleFactor, BundleHead, BundlePackage
 from datamill.service.coordinator.experiments.dispatch import lease_trials
 from datamill.service.coordinator.experiments.experiments import (
     cancel_experiment,

@@ -13,7 +13,7 @@ from datamill.experiment.factors.catalogue import FACTORS
 from datamill.experiment.factors.offers import drop_unavailable_policy
 from datamill.experiment.file.parse import parse_experiment
 from datamill.protocol.offers import FactorOffer, MissingLevel
-from datamill.results.bundles.bundle import open_bundle
+from datamill.results.bundles.opening import open_bundle
 
 HEAD = """
 [experiment]

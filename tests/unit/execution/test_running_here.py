@@ -17,7 +17,7 @@ from datamill.execution.here import (
 from datamill.execution.worker import WorkerError, WorkerKilledError
 from datamill.experiment.errors import InputError
 from datamill.protocol.trial import DisturbanceFacts, TrialRecord, TrialSpec
-from datamill.results.bundles.bundle import BundleFactor, BundlePackage
+from datamill.results.bundles.bundle_head import BundleFactor, BundlePackage
 
 
 class StandIn:

@@ -26,7 +26,6 @@ _ALLOWED = {
     "cli/experiment/packages.py": (1, "writes the JSON of `datamill packages`"),
     "cli/machine/factors.py": (1, "writes the JSON of `datamill factors`"),
     "service/broker/credentials.py": (3, "writes claims of a JWT"),
-    "service/bundles/design.py": (1, "moves a trial of a stored plan, with all that it holds"),
     "service/pages/new_experiment/form.py": (6, "writes TOML"),
     "service/pages/": (9, "gives templates of Django the names that they show"),
     "service/settings.py": (1, "is a setting of Django"),

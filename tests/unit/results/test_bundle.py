@@ -10,7 +10,7 @@ import pytest
 from synthetic import EXPERIMENT, fit_record, make_bundle_folder, make_failed_record, make_phase, make_record
 
 from datamill.experiment.errors import InputError
-from datamill.results.bundles.bundle import lock_bundle, open_bundle
+from datamill.results.bundles.opening import lock_bundle, open_bundle
 from datamill.results.tables.table import TABLE_SCHEMA
 
 
@@ -237,7 +237,7 @@ def test_a_bundle_whose_making_was_interrupted_leaves_its_place_free(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("datamill.results.bundles.bundle._write_file", interrupt)
+        patch.setattr("datamill.results.bundles.bundle_files.write_file", interrupt)
         with pytest.raises(KeyboardInterrupt):
             make_bundle_folder(tmp_path / "bundle")
     assert not (tmp_path / "bundle").exists()

@@ -14,7 +14,8 @@ from datamill.cli.verbs import DataArgument
 from datamill.experiment.errors import InputError
 from datamill.report.tables.markup import format_latex, format_markdown
 from datamill.report.tables.table import Table
-from datamill.results.bundles.bundle import open_bundle, replace_file
+from datamill.results.bundles.opening import open_bundle
+from datamill.results.bundles.replaced_file import replace_file
 from datamill.results.exporting.benchfmt import format_benchfmt, list_level_columns
 from datamill.results.exporting.types import refuse_unspoken_types, restore_plain_types, restore_tidy_types
 from datamill.results.tables.row_validity import is_tidy
@@ -208,5 +209,5 @@ def _deliver(content: bytes, out: Path | None, force: bool, data: Path) -> None:
             where=str(out),
             remedy="Choose another with --out, or overwrite it with --force.",
         )
-    replace_file(out, content)
+    replace_file(out, [content])
     click.echo(f"Written: {out}", err=True)

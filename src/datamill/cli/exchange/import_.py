@@ -16,7 +16,7 @@ from datamill.cli.console import name_command
 from datamill.cli.verbs import DataArgument
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.phrases import count_nouns
-from datamill.results.bundles.bundle import replace_file
+from datamill.results.bundles.replaced_file import replace_file
 from datamill.results.foreign.files import STANDARD_INPUT
 from datamill.results.foreign.importing import Imported, count_exclusions, import_files
 from datamill.results.foreign.recognise import FORMATS
@@ -94,7 +94,7 @@ def import_(
     if target is None:
         click.echo(imported.table.write_csv(), nl=False)
     else:
-        replace_file(target, _encode_table(imported.table, target))
+        replace_file(target, [_encode_table(imported.table, target)])
     summary = summarize_import(imported, target, independent=independent)
     text = msgspec.json.encode(summary).decode() if as_json else format_summary(summary)
     click.echo(text, err=target is None)

@@ -22,7 +22,7 @@ def report(folder: Path, always_csv: bool, as_json: bool) -> None:
     start_drawing()
     # What takes a second to load comes after the process that draws was started, not before.
     from datamill.cli.experiment.reporting import report_bundle, write_report
-    from datamill.results.bundles.bundle import open_bundle
+    from datamill.results.bundles.opening import open_bundle
 
     bundle = open_bundle(folder)
     if as_json:

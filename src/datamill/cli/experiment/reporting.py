@@ -10,7 +10,8 @@ from rich.text import Text
 from datamill.cli.console import name_command
 from datamill.protocol.trial import TrialRecord
 from datamill.report.words.warning_order import MOST_SHOWN
-from datamill.results.bundles.bundle import Bundle, replace_file
+from datamill.results.bundles.bundle import Bundle
+from datamill.results.bundles.replaced_file import replace_file
 from datamill.results.bundles.trial_summary import list_problems
 from datamill.verbs.answer import ExperimentAnswer, answer_records
 
@@ -53,5 +54,5 @@ def write_report(
     """Write table and report of a bundle, and return what they say."""
     table = bundle.write_table(records, always_csv=always_csv)
     answered = answer_records(bundle, records, table)
-    replace_file(bundle.report_file, answered.report().encode())
+    replace_file(bundle.report_file, [answered.report().encode()])
     return answered

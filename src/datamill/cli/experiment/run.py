@@ -34,7 +34,8 @@ from datamill.experiment.errors import InputError, QuestionError
 from datamill.packing.packages import inspect_package
 from datamill.packing.user_factors import read_user_factor
 from datamill.protocol.trial import HostFacts
-from datamill.results.bundles.bundle import Bundle, lock_bundle, open_bundle
+from datamill.results.bundles.bundle import Bundle
+from datamill.results.bundles.opening import lock_bundle, open_bundle
 
 #: Something of the host is not as it was before.
 EXIT_UNRESTORED = 1

@@ -44,11 +44,11 @@ class FleetSummary(msgspec.Struct, frozen=True):
 class BundleEnd(msgspec.Struct, frozen=True):
     """`complete.json`, the last member of the archive: how many files came before it, and what counts.
 
-    `standing_sha256` is the digest of the attempts that count, one line each; `left_out` are artifacts that
-    the coordinator no longer has.
+    `attempts_sha256` is the digest of `attempts.jsonl`, which says which attempts count; `left_out` are
+    artifacts that the coordinator no longer has.
     """
 
     files: int
     counted: int
-    standing_sha256: str
+    attempts_sha256: str
     left_out: tuple[str, ...]

@@ -3,76 +3,46 @@
 from __future__ import annotations
 
 import errno
-import fcntl
-import hashlib
 import os
-import shutil
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO
 
-import msgspec
-
-from datamill.design.design import Design, DesignFactor, PlannedTrial
+from datamill.design.design import Design, PlannedTrial
 from datamill.design.garbage_pause import pause_garbage_collection
 from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Experiment
-from datamill.experiment.file.parse import parse_experiment
 from datamill.experiment.messages.arguments import argument, command
 from datamill.late import pl
 from datamill.protocol.trial import TrialRecord
-from datamill.results.bundles.bundle_head import BUNDLE_FORMAT as BUNDLE_FORMAT
-from datamill.results.bundles.bundle_head import BundleFactor as BundleFactor
-from datamill.results.bundles.bundle_head import BundleHead as BundleHead
-from datamill.results.bundles.bundle_head import BundlePackage as BundlePackage
+from datamill.results.bundles.bundle_head import SEALED_FORMAT, BundleHead
 from datamill.results.bundles.decisions import Decision, append_decision, list_needed_trials, read_decisions
+from datamill.results.judgement.judged_attempts import JudgedAttempts, count_attempts
+from datamill.results.judgement.validity import CountedTrials
 from datamill.results.trials.log import append_records, measure_log, read_log
 from datamill.results.trials.record_checks import find_impossible, find_misfit
 
-_T = TypeVar("_T")
-READ_FORMATS = (1, 2)
-#: The first format of which each line of the log carries a checksum.
-_SEALED_FORMAT = 2
-#: Time that the worker of a killed command gets to end its trial.
-_LOCK_WAIT_S = 5.0
 #: Key in the table's file by which it says how many bytes the log had when the table was made of it.
 _LOG_BYTES = "datamill.log_bytes"
 #: Rows up to which the table is written as CSV too: a larger one is hundreds of megabytes that few can open.
 MOST_CSV_ROWS = 100_000
 
 
-class _Format(msgspec.Struct, frozen=True):
-    """What a head of any format says first."""
-
-    format: int
-
-
-class _DesignFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Content of `design.json`."""
-
-    kind: str
-    seed: int
-    replicates: int
-    factors: tuple[DesignFactor, ...]
-    trials: tuple[PlannedTrial, ...]
-    construction: str = ""
-    resolution: int = 0
-    generators: tuple[str, ...] = ()
-    aliases: tuple[str, ...] = ()
-    efficiency: float | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """An opened bundle: its folder, and the question and plan that never change."""
+    """An opened bundle: its folder, its question, and its plan.
+
+    Where a fleet ran it, the `design` has each trial on the machine that made it; `design.json` keeps the
+    plan as it was fixed before data. `judged` says who made which attempt, and which count.
+    """
 
     folder: Path
     head: BundleHead
     experiment: Experiment
     design: Design
+    judged: JudgedAttempts | None = None
 
     @property
     def of_fleet(self) -> bool:
@@ -87,7 +57,7 @@ class Bundle:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What an older format lacks, in words."""
-        if self.head.format >= _SEALED_FORMAT:
+        if self.head.format >= SEALED_FORMAT:
             return ()
         return (
             "an older datamill made this bundle: the lines of its log carry no checksums, so that a change "
@@ -146,7 +116,7 @@ class Bundle:
         packages = {item.name: item.sha256 for item in self.head.packages}
         seen: set[tuple[str, int]] = set()
         records = []
-        for record in read_log(self.log_file, sealed=self.head.format >= _SEALED_FORMAT):
+        for record in read_log(self.log_file, sealed=self.head.format >= SEALED_FORMAT):
             key = (record.trial_id, record.attempt)
             if key in seen:
                 continue
@@ -165,7 +135,18 @@ class Bundle:
                 misfit = find_impossible(record)
             if misfit:
                 raise self._refuse_record(record, misfit)
+        if self.judged is not None:
+            self.judged.check_records(records)
         return records
+
+    def count_attempts(self, records: Sequence[TrialRecord]) -> CountedTrials:
+        """Choose for each trial the attempt that counts: as the coordinator judged, else by the records."""
+        return count_attempts(self.judged, records)
+
+    def list_standing(self, records: Sequence[TrialRecord]) -> list[TrialRecord]:
+        """Return the records that stand for their trials, in the order in which they arrived."""
+        counted = self.count_attempts(records).counted
+        return [record for record in records if counted[record.trial_id] == record.attempt]
 
     def _refuse_record(self, record: TrialRecord, reason: str) -> InputError:
         return InputError(
@@ -237,7 +218,7 @@ class Bundle:
         from datamill.results.tables.table import build_table
 
         with pause_garbage_collection():
-            return build_table(self.experiment, self.design, records)
+            return build_table(self.experiment, self.design, records, self.judged)
 
     def write_table(self, records: Sequence[TrialRecord], *, always_csv: bool = False) -> pl.DataFrame:
         """Write the tidy table of these records as `table.parquet` and `table.csv`, and return it.
@@ -261,143 +242,6 @@ class Bundle:
         return table
 
 
-def create_bundle(
-    folder: Path,
-    *,
-    text: str,
-    experiment: Experiment,
-    design: Design,
-    head: BundleHead,
-    archives: Mapping[str, Path],
-) -> Bundle:
-    """Make a bundle; `archives` maps a file of the bundle, as its head names it, to what is moved there.
-
-    It is made beside its place and moved there whole: a crash leaves no half of a bundle in the way.
-
-    Raises:
-        InputError: when the folder exists and is not empty.
-    """
-    if folder.exists() and not folder.is_dir():
-        raise InputError(
-            "this is not a folder",
-            where=str(folder),
-            remedy=f"Name another one with {argument('out', verb='run')}.",
-        )
-    if folder.exists() and any(folder.iterdir()):
-        raise InputError(
-            "the folder exists and is not empty",
-            where=str(folder),
-            remedy=f"Name another one with {argument('out', verb='run')}, or continue an interrupted "
-            f"experiment with {argument('resume', verb='run')}.",
-        )
-    draft = folder.with_name(f".{folder.name}.draft")
-    shutil.rmtree(draft, ignore_errors=True)
-    (draft / "packages").mkdir(parents=True)
-    (draft / "artifacts").mkdir()
-    packed = [item.file for item in (*head.packages, *head.loads)] + [item.file for item in head.factors]
-    for file in packed:
-        (draft / file).parent.mkdir(exist_ok=True)
-        archives[file].replace(draft / file)
-    fixed = {"experiment.toml": text.encode(), "design.json": msgspec.json.encode(design)}
-    for name, content in fixed.items():
-        _write_file(draft / name, content)
-    digests = {name: hashlib.sha256(content).hexdigest() for name, content in fixed.items()}
-    head = msgspec.structs.replace(head, sha256=digests)
-    _write_file(draft / "bundle.json", msgspec.json.format(msgspec.json.encode(head)) + b"\n")
-    draft.rename(folder)
-    return Bundle(folder, head, experiment, design)
-
-
-def open_bundle(folder: Path) -> Bundle:
-    """Open a bundle.
-
-    Raises:
-        InputError: when the folder is not a bundle, or one of another format, or is damaged.
-    """
-    head_file = folder / "bundle.json"
-    if not head_file.is_file():
-        raise InputError(
-            "this is not a bundle: it has no bundle.json",
-            where=str(folder),
-            remedy="Name the folder that `datamill run` made.",
-        )
-    # A newer format may have fields that this one does not know.
-    told = _read(head_file)
-    found = _decode(told, _Format, head_file).format
-    if found not in READ_FORMATS:
-        raise InputError(
-            f"the bundle has format {found}, this datamill reads {' and '.join(map(str, READ_FORMATS))}",
-            where=str(head_file),
-            remedy="Open it with the datamill that made it, or a newer one.",
-        )
-    head = _decode(told, BundleHead, head_file)
-    fixed = {name: _read(folder / name) for name in ("experiment.toml", "design.json")}
-    for name, content in fixed.items():
-        if hashlib.sha256(content).hexdigest() != head.sha256.get(name):
-            raise InputError(
-                "the file was changed after the experiment had begun",
-                where=str(folder / name),
-                remedy="Question and plan are fixed before data: restore it, or begin a new experiment.",
-            )
-    design = Design(
-        **msgspec.structs.asdict(_decode(fixed["design.json"], _DesignFile, folder / "design.json"))
-    )
-    experiment = parse_experiment(fixed["experiment.toml"].decode(), name=str(folder / "experiment.toml"))
-    return Bundle(folder, head, experiment, design)
-
-
-def _decode(content: bytes, kind: type[_T], file: Path) -> _T:
-    """Return the record that a JSON file of a bundle holds."""
-    try:
-        return msgspec.json.decode(content, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise _report_damage(file, str(error)) from None
-
-
-def _read(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise _report_damage(file, error.strerror or str(error)) from None
-
-
-def _report_damage(file: Path, reason: str) -> InputError:
-    return InputError(
-        f"the bundle is damaged: {reason[:1].lower()}{reason[1:]}",
-        where=str(file),
-        remedy="Copy the folder again from where it is whole.",
-    )
-
-
-@contextmanager
-def lock_bundle(bundle: Bundle) -> Iterator[int]:
-    """Hold the bundle for this process and whoever inherits the yielded descriptor; a crash releases it.
-
-    The worker of a killed command holds it until its trial's processes are gone, so this waits for a moment.
-
-    Raises:
-        InputError: when another process is running it.
-    """
-    handle = os.open(bundle.folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    deadline_s = time.monotonic() + _LOCK_WAIT_S
-    try:
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() >= deadline_s:
-                    raise InputError(
-                        "another datamill is running this experiment",
-                        where=str(bundle.folder),
-                        remedy="Wait until it has ended.",
-                    ) from None
-                time.sleep(0.05)
-        yield handle
-    finally:
-        os.close(handle)
-
-
 def _replace_table(path: Path, write: Callable[[BinaryIO], None]) -> None:
     """Let `write` make a file that can be made again from the log; the old one stays until it is whole."""
     partial = path.with_name(f".{path.name}")
@@ -412,34 +256,3 @@ def _replace_table(path: Path, write: Callable[[BinaryIO], None]) -> None:
     except OSError:
         partial.unlink(missing_ok=True)
         raise
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Write a file so that whoever looks finds the old one or the new one, whole.
-
-    Raises:
-        OSError: when the disk is full or the folder cannot be written; the old file stays.
-    """
-    partial = path.with_name(f".{path.name}")
-    try:
-        with partial.open("wb") as handle:
-            handle.write(content)
-            handle.flush()
-            os.fsync(handle.fileno())
-        partial.replace(path)
-    except OSError as error:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
-        # Whoever reads the message knows the file, not its draft.
-        error.filename, error.filename2 = str(path), None
-        raise
-
-
-def _write_file(path: Path, content: bytes) -> None:
-    """Write a file that must be there, whole, even after a power cut."""
-    replace_file(path, content)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

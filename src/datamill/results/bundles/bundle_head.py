@@ -6,6 +6,9 @@ import msgspec
 
 #: Since 2 each line of the log carries a checksum.
 BUNDLE_FORMAT = 2
+READ_FORMATS = (1, 2)
+#: The first format of which each line of the log carries a checksum.
+SEALED_FORMAT = 2
 
 
 class BundlePackage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -14,7 +14,7 @@ from datamill.results.bundles.bundle import Bundle
 from datamill.results.bundles.decisions import Decision
 from datamill.results.judgement.failing_packages import list_stopped_packages
 from datamill.results.judgement.replication_warnings import list_replication_warnings
-from datamill.results.judgement.validity import count_trials_once, list_warnings
+from datamill.results.judgement.validity import list_warnings
 from datamill.results.trials.responses import list_wanted_responses
 
 
@@ -68,8 +68,8 @@ class TrialSummary:
 
 def summarize_trials(bundle: Bundle, records: Sequence[TrialRecord], table: pl.DataFrame) -> TrialSummary:
     """Count how the trials went, each by the attempt that counts, and say where they ran."""
-    counted = count_trials_once(records).counted
-    standing = [record for record in records if counted[record.trial_id] == record.attempt]
+    counted = bundle.count_attempts(records).counted
+    standing = bundle.list_standing(records)
     outcomes = Counter(record.outcome for record in standing)
     machines = {
         record.worker.id: Machine(

@@ -17,6 +17,7 @@ from datamill.experiment.experiment import Experiment
 from datamill.experiment.responses import BUILT_IN_UNITS
 from datamill.protocol.trial import TrialRecord
 from datamill.results.judgement.doubts import Doubt, judge_disturbances
+from datamill.results.judgement.judged_attempts import JudgedAttempts, count_attempts
 from datamill.results.judgement.reboots import explain_missing_reboots
 from datamill.results.judgement.validity import (
     AGGREGATE,
@@ -24,7 +25,6 @@ from datamill.results.judgement.validity import (
     CALIBRATION_REASON,
     REFERENCE_REASON,
     WARM_UP,
-    count_trials_once,
     explain_exclusion,
     explain_purpose,
 )
@@ -45,11 +45,17 @@ _HOUR_NS = 3_600_000_000_000
 _UNSTATED_UNIT = ""
 
 
-def build_table(experiment: Experiment, design: Design, records: Sequence[TrialRecord]) -> pl.DataFrame:
+def build_table(
+    experiment: Experiment,
+    design: Design,
+    records: Sequence[TrialRecord],
+    judged: JudgedAttempts | None = None,
+) -> pl.DataFrame:
     """Return the tidy table: a row for each observation, the excluded ones with their reason.
 
     Responses of the experiment come first, then the built-in ones and the packages' metrics. An
-    attempt without observations keeps a row, without a value, for each response of the experiment.
+    attempt without observations keeps a row, without a value, for each response of the experiment. What a
+    fleet `judged` says which attempts count, and which machine made each.
     Within a response, rows follow the order in which records arrived; nothing is averaged or dropped.
 
     Raises:
@@ -63,7 +69,7 @@ def build_table(experiment: Experiment, design: Design, records: Sequence[TrialR
                 where=experiment.name,
                 remedy="Do not mix the logs of two experiments.",
             )
-    counted = count_trials_once(records)
+    counted = count_attempts(judged, records)
     unrebooted = explain_missing_reboots(planned, records)
     exclusions = [
         explain_exclusion(record, counted)
@@ -105,7 +111,7 @@ def build_table(experiment: Experiment, design: Design, records: Sequence[TrialR
                 other[name] = _Series(unit)
                 other[name].extend(having)
 
-    trials = _build_trial_columns(experiment, design, planned, records, exclusions)
+    trials = _build_trial_columns(experiment, design, planned, records, exclusions, judged)
     observations = pl.concat([series.to_frame(name) for name, series in (own | other).items()])
     table = trials[observations["index"]].hstack(observations.drop("index"))
     table = table.with_columns(exclusion=pl.coalesce("exclusion", "own_exclusion")).with_columns(
@@ -244,6 +250,7 @@ def _build_trial_columns(
     planned: Mapping[str, PlannedTrial],
     records: Sequence[TrialRecord],
     exclusions: Sequence[str],
+    judged: JudgedAttempts | None,
 ) -> pl.DataFrame:
     """Return the columns that all observations of an attempt share, one row an attempt."""
     doubts = judge_disturbances(records)
@@ -273,6 +280,9 @@ def _build_trial_columns(
     for factor in design.factors:
         if factor.name != "package":
             columns[_name_column(factor)] = [trial.levels[factor.name] for trial in trials]
+        if factor.name == MACHINE_FACTOR and judged is not None:
+            # Each attempt is of the machine that made it, also where another made the one that counts.
+            columns[_name_column(factor)] = [judged.machines[r.trial_id, r.attempt] for r in records]
     return pl.DataFrame(
         columns, schema={name: TABLE_SCHEMA.get(name, pl.String()) for name in columns}, strict=False
     )

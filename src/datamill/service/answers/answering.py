@@ -12,6 +12,8 @@ from tempfile import TemporaryDirectory
 from django.contrib.auth.models import User
 
 from datamill.report.words.answer import Answer
+from datamill.results.bundles.bundle_files import write_folder
+from datamill.results.judgement.judged_attempts import ATTEMPTS_FILE
 from datamill.service.bounded_work.calls import call_bounded
 from datamill.service.bounded_work.child import Budget
 from datamill.service.bounded_work.places import taking_turn
@@ -28,7 +30,9 @@ _ANSWERING = Budget(
     remedy="Take the bundle home with datamill fetch, which answers without bounds.",
 )
 #: What of a bundle an answer is made of.
-_NEEDED = frozenset(("fleet.json", "bundle.json", "experiment.toml", "design.json", "log.jsonl"))
+_NEEDED = frozenset(
+    ("fleet.json", "bundle.json", "experiment.toml", "design.json", ATTEMPTS_FILE, "log.jsonl")
+)
 #: Answers that are kept until trials end that they do not know.
 _MOST_KEPT = 64
 
@@ -82,10 +86,7 @@ def _write_bundle(experiment: Experiment, user: User, folder: Path) -> None:
     try:
         prepared = prepare_bundle(experiment, time.time())
         with prepared.resources:
-            for member in prepared.first:
-                if member.name in _NEEDED:
-                    with (folder / member.name).open("wb") as file:
-                        file.writelines(member.read())
+            write_folder((file for file in prepared.first if file.name in _NEEDED), folder)
     finally:
         place.leave()
 

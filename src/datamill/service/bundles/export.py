@@ -1,27 +1,36 @@
 """An experiment of the fleet as a bundle: the folder that `datamill run` makes, as a tar archive.
 
-Beside what a local bundle holds there are `fleet.json` (who took part, and how many trials counted),
-`events.jsonl`, and `late.jsonl` and `debug.jsonl` with records that must never count. The last member,
-`complete.json`, is there only when everything before it is.
+Besides what a local bundle holds there are `fleet.json` (who took part, and how many trials counted),
+`attempts.jsonl` (who made each attempt, and which count), `events.jsonl`, and `late.jsonl` and `debug.jsonl`
+with records that must never count. The last member, `complete.json`, is there only when everything before it
+is.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from tempfile import SpooledTemporaryFile
-from typing import IO, Any
+from typing import IO
 
 import msgspec
 from django.db import connection
 
 from datamill.protocol.api.bundles import BundleEnd, FleetMember, FleetSummary
+from datamill.results.bundles.bundle_files import (
+    BundleFile,
+    list_fixed_files,
+    make_file,
+    make_json_file,
+    make_spooled_file,
+)
 from datamill.results.bundles.bundle_head import BundleFactor, BundleHead, BundlePackage
+from datamill.results.judgement.judged_attempts import ATTEMPTS_FILE
 from datamill.service.bundles.design import write_design
-from datamill.service.bundles.logs import ROWS, BundleError, BundleLogs, write_logs
-from datamill.service.bundles.tar_stream import ArchiveMember, write_archive
+from datamill.service.bundles.logs import ROWS, BundleError, BundleLogs, write_attempts, write_logs
+from datamill.service.bundles.tar_stream import write_archive
 from datamill.service.coordinator.leasing.standings import list_stopped
 from datamill.service.files.store import name_stored_file
 from datamill.service.models import (
@@ -50,9 +59,9 @@ class PreparedBundle:
     """A bundle that was checked and is ready to be sent; `counted` trials are in its log."""
 
     experiment: Experiment
-    first: list[ArchiveMember]
+    first: list[BundleFile]
     counted: int
-    standing_sha256: str
+    attempts_sha256: str
     resources: ExitStack
 
     def stream(self) -> Iterator[bytes]:
@@ -60,7 +69,7 @@ class PreparedBundle:
         with self.resources:
             yield from write_archive(self._list_members())
 
-    def _list_members(self) -> Iterator[ArchiveMember]:
+    def _list_members(self) -> Iterator[BundleFile]:
         files = 0
         left_out: list[str] = []
         for member in self.first:
@@ -69,8 +78,8 @@ class PreparedBundle:
         for artifact in _list_artifacts(self.experiment, left_out):
             files += 1
             yield artifact
-        end = BundleEnd(files, self.counted, self.standing_sha256, tuple(left_out))
-        yield _make_member(COMPLETE_FILE, msgspec.json.encode(end))
+        end = BundleEnd(files, self.counted, self.attempts_sha256, tuple(left_out))
+        yield make_file(COMPLETE_FILE, msgspec.json.encode(end))
 
 
 def prepare_bundle(experiment: Experiment, now_s: float) -> PreparedBundle:
@@ -87,29 +96,26 @@ def prepare_bundle(experiment: Experiment, now_s: float) -> PreparedBundle:
         logs = BundleLogs(_open_spool(resources), _open_spool(resources), _open_spool(resources))
         write_logs(experiment, logs)
         design = _open_spool(resources)
-        planned = write_design(experiment, logs.machines, design)
+        planned = write_design(experiment, design)
         _check_counted(experiment, logs, planned, expected)
-        text = experiment.text.encode()
         head = msgspec.json.decode(bytes(experiment.head), type=BundleHead)
-        digests = {"experiment.toml": hashlib.sha256(text).hexdigest(), "design.json": _digest(design)}
-        head = msgspec.structs.replace(head, sha256=digests)
+        plan = make_spooled_file("design.json", design)
+        attempts = _open_spool(resources)
+        write_attempts(logs, attempts)
+        judged = make_spooled_file(ATTEMPTS_FILE, attempts)
         fleet = _describe_fleet(experiment, len(planned), len(logs.counted), now_s)
         events = _open_spool(resources)
         _write_events(experiment, events)
         first = [
-            _make_member("fleet.json", _format(fleet)),
-            _make_member("bundle.json", _format(head)),
-            _make_member("experiment.toml", text),
-            _make_spooled_member("design.json", design),
-            *(_find_package(item) for item in (*head.packages, *head.loads)),
-            *(_find_package(item) for item in head.factors),
-            _make_spooled_member("log.jsonl", logs.log),
-            _make_spooled_member("late.jsonl", logs.late),
-            _make_spooled_member("debug.jsonl", logs.debug),
-            _make_spooled_member("events.jsonl", events),
+            make_json_file("fleet.json", fleet),
+            *list_fixed_files(head, experiment.text, plan, _find_package),
+            judged,
+            make_spooled_file("log.jsonl", logs.log),
+            make_spooled_file("late.jsonl", logs.late),
+            make_spooled_file("debug.jsonl", logs.debug),
+            make_spooled_file("events.jsonl", events),
         ]
-        standing = "".join(f"{trial} {attempt}\n" for trial, attempt in sorted(logs.standing.items()))
-        digest = hashlib.sha256(standing.encode()).hexdigest()
+        digest = judged.digest()
         return PreparedBundle(experiment, first, len(logs.counted), digest, resources.pop_all())
 
 
@@ -179,7 +185,7 @@ def _write_events(experiment: Experiment, file: IO[bytes]) -> None:
         file.write(msgspec.json.encode(describe_event(event, names.get(event.worker_id, ""))) + b"\n")
 
 
-def _list_artifacts(experiment: Experiment, left_out: list[str]) -> Iterator[ArchiveMember]:
+def _list_artifacts(experiment: Experiment, left_out: list[str]) -> Iterator[BundleFile]:
     """Yield what attempts produced, each in the folder of its attempt; note what is missing."""
     for trial_id, number, name, digest, size in _read_artifacts(experiment):
         member = f"artifacts/{trial_id}.{number}/{name}"
@@ -188,7 +194,7 @@ def _list_artifacts(experiment: Experiment, left_out: list[str]) -> Iterator[Arc
         if "/" in name or name in ("", ".", "..") or not path.is_file():
             left_out.append(member)
             continue
-        yield ArchiveMember(member, size, path)
+        yield BundleFile(member, size, path)
 
 
 def _read_artifacts(experiment: Experiment) -> Iterator[tuple[str, int, str, str, int]]:
@@ -209,32 +215,12 @@ def _read_artifacts(experiment: Experiment) -> Iterator[tuple[str, int, str, str
             latest = pk
 
 
-def _find_package(item: BundlePackage | BundleFactor) -> ArchiveMember:
+def _find_package(item: BundlePackage | BundleFactor) -> Path:
     path = name_stored_file(item.sha256)
     if not path.is_file():
         raise BundleError(f"{item.file} is no longer in the store")
-    return ArchiveMember(item.file, path.stat().st_size, path)
+    return path
 
 
 def _open_spool(resources: ExitStack) -> IO[bytes]:
     return resources.enter_context(SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES))
-
-
-def _make_member(name: str, content: bytes) -> ArchiveMember:
-    return ArchiveMember(name, len(content), content)
-
-
-def _make_spooled_member(name: str, file: IO[bytes]) -> ArchiveMember:
-    return ArchiveMember(name, file.seek(0, 2), file)
-
-
-def _digest(file: IO[bytes]) -> str:
-    file.seek(0)
-    digest = hashlib.sha256()
-    while piece := file.read(1 << 20):
-        digest.update(piece)
-    return digest.hexdigest()
-
-
-def _format(told: Any) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(told)) + b"\n"

@@ -9,6 +9,7 @@ import msgspec
 
 from datamill.experiment.errors import InputError
 from datamill.protocol.trial import TrialRecord
+from datamill.results.judgement.judged_attempts import JudgedAttempt
 from datamill.results.trials.log import decode_record
 from datamill.results.trials.log_lines import NO_LINE, seal_record
 from datamill.service.models import Attempt, AttemptState, Experiment, TrialPurpose
@@ -27,15 +28,16 @@ class BundleError(Exception):
 class BundleLogs:
     """Records sorted by whether they may count.
 
-    `counted` has the attempt of each trial that counted, `machines` who made it. `standing` has the attempt
-    that whoever reads the log finds to stand for its trial: the counted one, else the latest that failed.
+    `counted` has the attempt of each trial that counted, `machines` who made each attempt in the log, by
+    trial and number. `standing` has the attempt that stands for its trial: the counted one, else the latest
+    that failed.
     """
 
     log: IO[bytes]
     late: IO[bytes]
     debug: IO[bytes]
     counted: dict[str, int] = field(default_factory=dict)
-    machines: dict[str, str] = field(default_factory=dict)
+    machines: dict[tuple[str, int], str] = field(default_factory=dict)
     standing: dict[str, int] = field(default_factory=dict)
 
 
@@ -43,8 +45,7 @@ def write_logs(experiment: Experiment, logs: BundleLogs) -> None:
     """Write the record of each attempt into the log, or where it can never count.
 
     In the log are the records that count, and of other attempts those that did not complete and that came
-    before: so whoever reads the log finds that the same attempts count, by the rule of
-    `results/judgement/validity.py`.
+    before. `write_attempts` says which count.
     """
     mine = Attempt.objects.filter(trial__experiment=experiment)
     counting = dict(
@@ -81,7 +82,6 @@ def write_logs(experiment: Experiment, logs: BundleLogs) -> None:
             if trial_id in logs.counted:
                 raise BundleError(f"trial {trial_id} counts twice")
             logs.counted[trial_id] = number
-            logs.machines[trial_id] = worker
         elif counts is None and state == AttemptState.COUNTED:
             continue  # It came while this was written: the next bundle has it.
         elif (
@@ -94,12 +94,21 @@ def write_logs(experiment: Experiment, logs: BundleLogs) -> None:
                 _wrap(trial_id, number, {"worker": worker, "state": state, "reason": reason}, line)
             )
             continue
+        logs.machines[trial_id, number] = worker
         logs.standing[trial_id] = counts or max(number, logs.standing.get(trial_id, 0))
         sealed, checksum = seal_record(_as_line(line), checksum)
         logs.log.write(sealed)
     missing = counting.keys() - logs.counted.keys()
     if missing:
         raise BundleError(f"trial {min(missing)} counts and has no record")
+
+
+def write_attempts(logs: BundleLogs, file: IO[bytes]) -> None:
+    """Write who made each attempt in the log, and whether it stands for its trial, as `attempts.jsonl`."""
+    encoder = msgspec.json.Encoder()
+    for (trial_id, number), machine in logs.machines.items():
+        counts = logs.standing[trial_id] == number
+        file.write(encoder.encode(JudgedAttempt(trial_id, number, machine, counts)) + b"\n")
 
 
 def _read_record(line: bytes, trial_id: str, number: int) -> TrialRecord | None:

@@ -4,49 +4,20 @@ from __future__ import annotations
 
 import tarfile
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import IO
 
 from asgiref.sync import sync_to_async
+
+from datamill.results.bundles.bundle_files import BundleFile
 
 _CHUNK = 1 << 20
 
 
-class ArchiveError(Exception):
-    """A file is not as long as it was: the archive ends early, so that nobody takes it for whole."""
-
-
-@dataclass(frozen=True, slots=True)
-class ArchiveMember:
-    """A file of the archive: its bytes, or the open or closed file that holds them."""
-
-    name: str
-    size_bytes: int
-    source: bytes | Path | IO[bytes]
-
-    def read(self) -> Iterator[bytes]:
-        """Yield the content in pieces."""
-        if isinstance(self.source, bytes):
-            yield self.source
-        elif isinstance(self.source, Path):
-            with self.source.open("rb") as handle:
-                yield from _read_pieces(handle)
-        else:
-            self.source.seek(0)
-            yield from _read_pieces(self.source)
-
-
-def _read_pieces(handle: IO[bytes]) -> Iterator[bytes]:
-    while piece := handle.read(_CHUNK):
-        yield piece
-
-
-def write_archive(members: Iterable[ArchiveMember]) -> Iterator[bytes]:
+def write_archive(members: Iterable[BundleFile]) -> Iterator[bytes]:
     """Yield a tar archive of these files.
 
     Raises:
-        ArchiveError: when a file is shorter or longer than it was said to be.
+        ChangedFileError: when a file is shorter or longer than it was said to be: the archive ends early, so
+            that nobody takes it for whole.
         OSError: when one cannot be read.
     """
     for member in members:
@@ -54,15 +25,8 @@ def write_archive(members: Iterable[ArchiveMember]) -> Iterator[bytes]:
         info.size = member.size_bytes
         info.mode = 0o644
         yield info.tobuf(format=tarfile.PAX_FORMAT)
-        size = 0
-        for piece in member.read():
-            size += len(piece)
-            if size > member.size_bytes:
-                break
-            yield piece
-        if size != member.size_bytes:
-            raise ArchiveError(f"{member.name} does not have the {member.size_bytes} bytes that it had")
-        yield b"\0" * (-size % tarfile.BLOCKSIZE)
+        yield from member.read()
+        yield b"\0" * (-member.size_bytes % tarfile.BLOCKSIZE)
     yield b"\0" * (2 * tarfile.BLOCKSIZE)
 
 

@@ -17,7 +17,7 @@ from datamill.analysis.linear.linear_model import LinearModel
 from datamill.analysis.model_data.cells import Cells, gather_cells
 from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Direction
-from datamill.results.bundles.bundle import open_bundle
+from datamill.results.bundles.opening import open_bundle
 from datamill.verbs.inputs.data import Data
 
 _PACKAGE = "package"

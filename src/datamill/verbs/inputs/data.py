@@ -16,7 +16,7 @@ from datamill.analysis.model_data.question import ModelData, Question, list_colu
 from datamill.analysis.model_data.unit_columns import name_unit_columns
 from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Experiment
-from datamill.results.bundles.bundle import open_bundle
+from datamill.results.bundles.opening import open_bundle
 from datamill.results.tables.csv_lines import correct_line
 from datamill.results.tables.table_files import has_plain_columns, is_text_table, read_table_file
 from datamill.verbs.inputs.frames import take_frame

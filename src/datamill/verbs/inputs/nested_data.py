@@ -13,7 +13,8 @@ from datamill.analysis.random_effects.nested_values import NestedValues
 from datamill.analysis.random_effects.nesting import NestingColumns, gather_nested
 from datamill.experiment.experiment import Experiment
 from datamill.experiment.messages.arguments import command
-from datamill.results.bundles.bundle import Bundle, open_bundle
+from datamill.results.bundles.bundle import Bundle
+from datamill.results.bundles.opening import open_bundle
 from datamill.results.foreign.importing import import_files
 from datamill.results.tables.table_files import is_text_table, read_table_file
 from datamill.verbs.inputs.arguments import refuse_unknown, take_name

@@ -16,10 +16,9 @@ from datamill.analysis.random_effects.nesting import NestingColumns, gather_nest
 from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Direction, Experiment
 from datamill.experiment.messages.arguments import argument
-from datamill.results.bundles.bundle import open_bundle
+from datamill.results.bundles.opening import open_bundle
 from datamill.results.judgement.costs import RepetitionCosts, measure_costs
 from datamill.results.judgement.replication_warnings import list_replication_warnings
-from datamill.results.judgement.validity import count_trials_once
 from datamill.results.tables.row_validity import is_tidy, read_validity
 from datamill.verbs.inputs.data import locate_errors
 from datamill.verbs.inputs.nested_data import load_table
@@ -245,6 +244,4 @@ def _warn_of_repetition(source: VersionSource) -> tuple[str, ...]:
         return ()
     bundle = open_bundle(Path(source.place))
     records = bundle.read_records()
-    counted = count_trials_once(records).counted
-    standing = [record for record in records if counted[record.trial_id] == record.attempt]
-    return list_replication_warnings(source.experiment, bundle.design, standing)
+    return list_replication_warnings(source.experiment, bundle.design, bundle.list_standing(records))

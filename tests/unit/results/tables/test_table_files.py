@@ -9,7 +9,7 @@ import pytest
 
 from datamill.analysis.model_data.observations import read_columns
 from datamill.experiment.errors import InputError
-from datamill.results.bundles.bundle import replace_file
+from datamill.results.bundles.replaced_file import replace_file
 from datamill.results.tables.table_batches import count_combinations
 from datamill.results.tables.table_files import read_table_file
 
@@ -58,7 +58,7 @@ def test_a_table_that_cannot_be_written_is_named_by_its_own_name(tmp_path: Path)
     # A folder of the draft's name keeps it from being opened, also for root.
     (tmp_path / ".table.csv").mkdir()
     with pytest.raises(OSError) as caught:  # noqa: PT011 - whichever of them
-        replace_file(tmp_path / "table.csv", b"g,y\n")
+        replace_file(tmp_path / "table.csv", [b"g,y\n"])
     assert caught.value.filename == str(tmp_path / "table.csv")
 
 

@@ -1,0 +1,54 @@
+"""Making the bundle of a new experiment."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from datamill.design.design import Design
+from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument
+from datamill.results.bundles.bundle import Bundle
+from datamill.results.bundles.bundle_files import list_fixed_files, make_file, write_folder
+from datamill.results.bundles.bundle_head import BundleHead
+from datamill.results.bundles.opening import open_bundle
+
+
+def create_bundle(
+    folder: Path,
+    *,
+    text: str,
+    design: Design,
+    head: BundleHead,
+    archives: Mapping[str, Path],
+) -> Bundle:
+    """Make a bundle; `archives` maps a file of the bundle, as its head names it, to what is put there.
+
+    It is made beside its place and moved there whole: a crash leaves no half of a bundle in the way.
+
+    Raises:
+        InputError: when the folder exists and is not empty.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise InputError(
+            "this is not a folder",
+            where=str(folder),
+            remedy=f"Name another one with {argument('out', verb='run')}.",
+        )
+    if folder.exists() and any(folder.iterdir()):
+        raise InputError(
+            "the folder exists and is not empty",
+            where=str(folder),
+            remedy=f"Name another one with {argument('out', verb='run')}, or continue an interrupted "
+            f"experiment with {argument('resume', verb='run')}.",
+        )
+    draft = folder.with_name(f".{folder.name}.draft")
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(parents=True)
+    plan = make_file("design.json", msgspec.json.encode(design))
+    write_folder(list_fixed_files(head, text, plan, lambda item: archives[item.file]), draft)
+    draft.rename(folder)
+    return open_bundle(folder)
