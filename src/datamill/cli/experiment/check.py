@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
-import tempfile
 from pathlib import Path
 
 import click
@@ -13,10 +11,9 @@ from rich.console import Console
 from datamill.cli.console import name_command, tell_waiting
 from datamill.cli.experiment.design_text import describe_design
 from datamill.conduct.doubts import list_doubts, list_lost_factors
-from datamill.conduct.make_bundle import make_bundle
 from datamill.conduct.needed_metrics import list_unchecked_metrics
+from datamill.conduct.pilot import estimate_trial_time, run_pilot
 from datamill.conduct.read_files import (
-    ExperimentFile,
     ask_host,
     check_constraints,
     check_design_size,
@@ -24,19 +21,9 @@ from datamill.conduct.read_files import (
     read_experiment_file,
     size_design,
 )
-from datamill.execution.here import PendingTrial, clear_scratch, list_pending_trials, run_pending_trials
 from datamill.execution.host_lock import lock_host
 from datamill.execution.seen_places import list_unseen_values
-from datamill.execution.trial_times import (
-    TrialTime,
-    find_trial_time,
-    list_trial_times,
-    read_trial_times,
-    remember_trial_times,
-)
-from datamill.execution.worker import WorkerProgram, find_worker, read_host_facts
-from datamill.experiment.errors import InputError
-from datamill.packing.packages import pack_package
+from datamill.execution.worker import find_worker, read_host_facts
 
 #: What shows whether packages report the metrics that formulas need.
 _SHOWN_BY = "check --pilot, or the first trial of run, shows"
@@ -64,7 +51,7 @@ def check(file: Path, pilot: bool, allow_trials: int) -> None:
     if pilot:
         check_constraints(experiment.constraints, host, where=str(found.path))
         with lock_host(tell=tell_waiting) as lock:
-            run_pilot(found, binary, console, lock)
+            run_pilot(found, binary, lock, _PilotDisplay(console))
     factors, trials = size_design(found)
     console.print(describe_design(found, factors, trials, estimate_trial_time(found)))
     notes = [*list_fleet_notes(experiment), *([] if pilot else list_unchecked_metrics(experiment, _SHOWN_BY))]
@@ -82,52 +69,17 @@ def check(file: Path, pilot: bool, allow_trials: int) -> None:
     console.print(f"[green]{found.path} is sound.[/green]  {name_command()} run {file}", highlight=False)
 
 
-def run_pilot(file: ExperimentFile, binary: Path, console: Console, lock: tuple[int, ...]) -> None:
-    """Run the first planned trial of each package in a bundle of its own and remember how long it took.
+class _PilotDisplay:
+    """What people see of a pilot."""
 
-    The bundle is thrown away, unless a trial failed: what it printed may say why. `lock` is the host's.
+    def __init__(self, console: Console) -> None:
+        self._console = console
 
-    Raises:
-        InputError: when a trial does not complete, or lacks a name that a response needs.
-    """
-    folder = Path(tempfile.mkdtemp(prefix="datamill-pilot-"))
-    bundle = make_bundle(file, folder / "bundle")
-    clear_scratch(bundle)
-    first: dict[str, PendingTrial] = {}
-    for item in list_pending_trials(bundle, []):
-        if item.trial.purpose == "question":
-            first.setdefault(item.trial.package, item)
-    worker = WorkerProgram(binary, bundle.work / "scratch", inherited=lock)
-    unrestored = worker.restore_host()
-    failures = [f"the host is not as it was before: {sentence}" for sentence in unrestored]
-    for item, record in run_pending_trials(bundle, list(first.values()), worker):
-        if record is None:
-            console.print(f"pilot trial of {item.trial.package} …", highlight=False)
-        elif record.failure is not None:
-            failures.append(f"package {item.trial.package}: {record.failure.message}")
-            failures += record.unrestored
-        elif record.run is not None:
-            console.print(f"  completed, run.sh took {record.run.wall_time_ns / 1e9:.3g} s", highlight=False)
-    if failures:
-        raise InputError(
-            "\n".join(failures), where="pilot", remedy=f"What the scripts printed is in {bundle.artifacts}."
-        )
-    remember_trial_times(list_trial_times(bundle.read_records(), bundle.design.trials))
-    shutil.rmtree(folder, ignore_errors=True)
+    def begin_trial(self, package: str) -> None:
+        """Name the package whose trial begins."""
+        self._console.print(f"pilot trial of {package} …", highlight=False)
 
-
-def estimate_trial_time(file: ExperimentFile) -> TrialTime | None:
-    """Return the mean time of a trial over the experiment's packages, None when one was never timed here."""
-    known = read_trial_times()
-    nested = file.experiment.replication
-    measurements = 0 if nested is None else nested.measurements + nested.warmup
-    times = []
-    for facts in file.packages:
-        with tempfile.TemporaryDirectory(prefix="datamill-check-") as folder:
-            packed = pack_package(facts, Path(folder) / "package.tar.gz")
-        found = find_trial_time(known, packed.sha256, measurements)
-        if found is None:
-            return None
-        times.append(found)
-    seconds = sum(time.seconds for time in times) / len(times)
-    return TrialTime(seconds, all(time.alike for time in times))
+    def complete_trial(self, package: str, run_time_ns: int) -> None:
+        """Say how long it took; the package was named when the trial began."""
+        del package
+        self._console.print(f"  completed, run.sh took {run_time_ns / 1e9:.3g} s", highlight=False)

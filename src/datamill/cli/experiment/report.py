@@ -21,7 +21,8 @@ def report(folder: Path, always_csv: bool, as_json: bool) -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     start_drawing()
     # What takes a second to load comes after the process that draws was started, not before.
-    from datamill.cli.experiment.reporting import report_bundle, write_report
+    from datamill.cli.experiment.reporting import report_bundle
+    from datamill.conduct.report_bundle import write_report
     from datamill.results.bundles.opening import open_bundle
 
     bundle = open_bundle(folder)

@@ -1,4 +1,4 @@
-"""From a bundle's records to its table, its report page and the answer on the terminal."""
+"""A bundle's answer on the terminal."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from rich.console import Console
 from rich.text import Text
 
 from datamill.cli.console import name_command
+from datamill.conduct.report_bundle import write_report
 from datamill.protocol.trial import TrialRecord
 from datamill.report.words.warning_order import MOST_SHOWN
 from datamill.results.bundles.bundle import Bundle
-from datamill.results.bundles.replaced_file import replace_file
 from datamill.results.bundles.trial_summary import list_problems
-from datamill.verbs.answer import ExperimentAnswer, answer_records
 
 
 def report_bundle(
@@ -46,13 +45,3 @@ def report_bundle(
     console.print()
     console.print(Text(f"Report: {bundle.report_file}", no_wrap=True, overflow="ignore"), soft_wrap=True)
     return bool(problems)
-
-
-def write_report(
-    bundle: Bundle, records: Sequence[TrialRecord], *, always_csv: bool = False
-) -> ExperimentAnswer:
-    """Write table and report of a bundle, and return what they say."""
-    table = bundle.write_table(records, always_csv=always_csv)
-    answered = answer_records(bundle, records, table)
-    replace_file(bundle.report_file, [answered.report().encode()])
-    return answered
