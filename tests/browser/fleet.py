@@ -264,7 +264,7 @@ def end(attempt: Any, now: float, state: str, **fields: Any) -> None:
 
 def count_trials(experiment_id: int, most: int, *, finish: bool = False) -> None:
     """Let trials of an experiment count, and it complete if it is to finish."""
-    from datamill.service.models import Artifact, Experiment, StoredFile, Trial
+    from datamill.service.models import Artifact, FleetExperiment, StoredFile, Trial
 
     now = time.time()
     for trial in Trial.objects.filter(experiment=experiment_id, state="planned", purpose="design").order_by(
@@ -284,7 +284,7 @@ def count_trials(experiment_id: int, most: int, *, finish: bool = False) -> None
                 attempt=attempt, name="run.stdout", file=StoredFile.objects.get(pk=sha256)
             )
     if finish:
-        Experiment.objects.filter(pk=experiment_id).update(state="completed", ended_unix_s=now)
+        FleetExperiment.objects.filter(pk=experiment_id).update(state="completed", ended_unix_s=now)
 
 
 def fail_attempt(experiment_id: int) -> None:
@@ -311,7 +311,7 @@ def start_debugging(experiment_id: int) -> None:
 
 def hold(experiment_id: int) -> None:
     """Let a debug trial fail, so that its experiment waits for a person."""
-    from datamill.service.models import Experiment, OutputPiece, Trial
+    from datamill.service.models import FleetExperiment, OutputPiece, Trial
 
     for trial in Trial.objects.filter(experiment=experiment_id, purpose="debug"):
         if trial.worker.name == "lab-1" or Trial.objects.filter(state="leased", worker=trial.worker).exists():
@@ -331,7 +331,7 @@ def hold(experiment_id: int) -> None:
         ).encode()
         end(attempt, time.time(), "counted", outcome="failed", record=record)
         break
-    Experiment.objects.filter(pk=experiment_id).update(
+    FleetExperiment.objects.filter(pk=experiment_id).update(
         state="held", state_reason="A debug trial failed: run.sh of bzip2 ended with status 1."
     )
 
@@ -350,10 +350,10 @@ def print_output(phase: str, text: str) -> None:
 
 def obey(line: str) -> None:
     """Change the database as a line says."""
-    from datamill.service.models import Experiment
+    from datamill.service.models import FleetExperiment
 
     word, _, rest = line.strip().partition(" ")
-    running = Experiment.objects.get(name="xz-vs-bzip2").pk
+    running = FleetExperiment.objects.get(name="xz-vs-bzip2").pk
     if word == "count":
         count_trials(running, int(rest))
     elif word == "print":

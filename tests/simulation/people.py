@@ -22,7 +22,7 @@ from datamill.service.coordinator.joining.enrolment import (
 from datamill.service.coordinator.joining.hardware import describe_candidate
 from datamill.service.coordinator.presence.health import lift_quarantine
 from datamill.service.coordinator.presence.members import drain_worker, remove_worker, resume_worker
-from datamill.service.models import Experiment, ExperimentState, StoredFile, Worker, WorkerState
+from datamill.service.models import ExperimentState, FleetExperiment, StoredFile, Worker, WorkerState
 from simulation.coordinator_process import CoordinatorProcess
 from simulation.database import Database
 from simulation.experiments import Brought, Submitted, draw_experiment
@@ -246,7 +246,7 @@ class People:
         self._decide(release_experiment, ExperimentState.HELD, ExperimentState.DEBUGGING)
 
     def _decide(self, function: Callable[..., object], *states: ExperimentState) -> None:
-        rows = Experiment.objects.filter(state__in=states).order_by("id")
+        rows = FleetExperiment.objects.filter(state__in=states).order_by("id")
         experiments = list(rows.values_list("id", flat=True))
         if experiments:
             self._ask(function, self._random.choice(experiments))
@@ -265,7 +265,7 @@ class People:
 
     def look_after_held(self) -> None:
         """Let what is held go on, and give it up when that does not help."""
-        held = Experiment.objects.filter(state=ExperimentState.HELD).order_by("id")
+        held = FleetExperiment.objects.filter(state=ExperimentState.HELD).order_by("id")
         for experiment_id in list(held.values_list("id", flat=True)):
             releases = self._released.get(experiment_id, 0)
             self._released[experiment_id] = releases + 1

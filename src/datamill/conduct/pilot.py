@@ -1,4 +1,4 @@
-"""What is known of an experiment's trials before it runs: one of each package, and how long they took before."""
+"""What is known of trials before an experiment runs: one of each package, and how long they took before."""
 
 from __future__ import annotations
 

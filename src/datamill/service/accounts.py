@@ -13,7 +13,7 @@ from django.http import HttpRequest
 
 from datamill.experiment.errors import InputError
 from datamill.service.kept_secrets import hash_secret
-from datamill.service.models import ApiKey, Event, Experiment, Worker
+from datamill.service.models import ApiKey, Event, FleetExperiment, Worker
 
 #: What a key begins with, so that one that leaked into a text can be found.
 KEY_PREFIX = "dmk_"
@@ -115,16 +115,16 @@ def is_admin(user: AbstractUser | AnonymousUser) -> bool:
     return bool(user.is_authenticated and user.is_superuser)
 
 
-def list_visible_experiments(user: AbstractUser | AnonymousUser) -> QuerySet[Experiment]:
+def list_visible_experiments(user: AbstractUser | AnonymousUser) -> QuerySet[FleetExperiment]:
     """Return the experiments that a user may see: own and public ones; all for an administrator."""
     if is_admin(user):
-        return Experiment.objects.all()
+        return FleetExperiment.objects.all()
     if not user.is_authenticated:
-        return Experiment.objects.none()
-    return Experiment.objects.filter(Q(owner_id=user.pk) | Q(public=True))
+        return FleetExperiment.objects.none()
+    return FleetExperiment.objects.filter(Q(owner_id=user.pk) | Q(public=True))
 
 
-def find_experiment(user: AbstractUser | AnonymousUser, experiment_id: int) -> Experiment:
+def find_experiment(user: AbstractUser | AnonymousUser, experiment_id: int) -> FleetExperiment:
     """Return an experiment that a user may see.
 
     Raises:
@@ -140,7 +140,7 @@ def find_experiment(user: AbstractUser | AnonymousUser, experiment_id: int) -> E
     return found
 
 
-def find_own_experiment(user: AbstractUser | AnonymousUser, experiment_id: int) -> Experiment:
+def find_own_experiment(user: AbstractUser | AnonymousUser, experiment_id: int) -> FleetExperiment:
     """Return an experiment that a user may change.
 
     Raises:

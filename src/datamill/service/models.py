@@ -202,7 +202,7 @@ class EnrolmentToken(models.Model):
         ]
 
 
-class Experiment(models.Model):
+class FleetExperiment(models.Model):
     """An experiment that was submitted."""
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT)
@@ -224,6 +224,7 @@ class Experiment(models.Model):
     class Meta:
         """An experiment has ended exactly when it says when."""
 
+        db_table = "datamill_experiment"
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(state__in=ExperimentState.values), name="experiment_state"),
             models.CheckConstraint(
@@ -237,7 +238,7 @@ class Experiment(models.Model):
 class Spare(models.Model):
     """A worker that stands by for an experiment: gets trials of another that is lost."""
 
-    experiment = models.ForeignKey(Experiment, on_delete=models.CASCADE)
+    experiment = models.ForeignKey(FleetExperiment, on_delete=models.CASCADE)
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT)
 
     class Meta:
@@ -252,7 +253,7 @@ class Trial(models.Model):
     """One planned execution of a package at a design point on one worker."""
 
     # The constraints' indexes serve these keys as well; a million trials need no second ones.
-    experiment = models.ForeignKey(Experiment, on_delete=models.PROTECT, db_index=False)
+    experiment = models.ForeignKey(FleetExperiment, on_delete=models.PROTECT, db_index=False)
     trial_id = models.CharField(max_length=24)
     purpose = models.CharField(max_length=8, choices=TrialPurpose.choices, default=TrialPurpose.DESIGN)
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, db_index=False)
@@ -291,7 +292,7 @@ class TrialCount(models.Model):
     viewer reads some rows instead of all trials.
     """
 
-    experiment = models.ForeignKey(Experiment, on_delete=models.CASCADE, db_index=False)
+    experiment = models.ForeignKey(FleetExperiment, on_delete=models.CASCADE, db_index=False)
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT)
     purpose = models.CharField(max_length=8, choices=TrialPurpose.choices)
     state = models.CharField(max_length=9, choices=TrialState.choices)
@@ -313,7 +314,7 @@ class Pace(models.Model):
     Written with the attempts that count, by the ledger.
     """
 
-    experiment = models.ForeignKey(Experiment, on_delete=models.CASCADE, db_index=False)
+    experiment = models.ForeignKey(FleetExperiment, on_delete=models.CASCADE, db_index=False)
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT)
     trials = models.IntegerField()
     first_leased_unix_s = models.FloatField()
@@ -342,7 +343,7 @@ class PackageStanding(models.Model):
     Written with the attempts that count, by the ledger; it is final but while the package is failing.
     """
 
-    experiment = models.ForeignKey(Experiment, on_delete=models.CASCADE, db_index=False)
+    experiment = models.ForeignKey(FleetExperiment, on_delete=models.CASCADE, db_index=False)
     package_sha256 = models.CharField(max_length=64)
     state = models.CharField(max_length=8, choices=Standing.choices)
     failures = models.IntegerField(default=0)  # alike

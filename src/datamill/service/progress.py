@@ -11,7 +11,7 @@ from datamill.service.models import (
     ENDED_EXPERIMENTS,
     ENDED_TRIALS,
     Event,
-    Experiment,
+    FleetExperiment,
     Pace,
     TrialCount,
     TrialPurpose,
@@ -42,7 +42,7 @@ class Progress:
     finish_s: float | None
 
 
-def count_progress(experiment: Experiment, now_s: float) -> Progress:
+def count_progress(experiment: FleetExperiment, now_s: float) -> Progress:
     """Return how far an experiment is: by the counts that the database keeps, however many trials it has."""
     trials: dict[str, int] = defaultdict(int)
     debug: dict[str, int] = defaultdict(int)
@@ -63,7 +63,7 @@ def count_progress(experiment: Experiment, now_s: float) -> Progress:
 
 
 def _estimate_finish(
-    experiment: Experiment, workers: dict[str, dict[str, int]], now_s: float
+    experiment: FleetExperiment, workers: dict[str, dict[str, int]], now_s: float
 ) -> float | None:
     """Return the time until the slowest worker is done, at the pace that it or its package had so far."""
     if experiment.state in ENDED_EXPERIMENTS:
@@ -76,14 +76,14 @@ def _estimate_finish(
         return 0.0
     paces = _read_paces(experiment, now_s)
     if not paces:
-        head = Experiment.objects.filter(pk=experiment.pk).values_list("head", flat=True).get()
+        head = FleetExperiment.objects.filter(pk=experiment.pk).values_list("head", flat=True).get()
         usual = mean_time(estimate_trial_times(list_packages(bytes(head)), None))
         return max(left.values()) * usual if usual is not None else None
     usual = sum(paces.values()) / len(paces)
     return max(count * paces.get(name, usual) for name, count in left.items())
 
 
-def _read_paces(experiment: Experiment, now_s: float) -> dict[str, float]:
+def _read_paces(experiment: FleetExperiment, now_s: float) -> dict[str, float]:
     """Return the mean time of a counted trial by worker, from its first lease on, in seconds."""
     rows = Pace.objects.filter(experiment=experiment).values_list(
         "worker__name", "trials", "first_leased_unix_s", "last_ended_unix_s"

@@ -39,8 +39,7 @@ from datamill.service.coordinator.presence.deadlines import expire_leases
 from datamill.service.coordinator.presence.members import remove_worker
 from datamill.service.coordinator.step import step
 from datamill.service.files.store import name_stored_file
-from datamill.service.models import Attempt, Trial
-from datamill.service.models import Experiment as StoredQuestion
+from datamill.service.models import Attempt, FleetExperiment, Trial
 
 pytestmark = pytest.mark.usefixtures("data_folder")
 
@@ -204,7 +203,7 @@ def test_a_trial_that_was_moved_is_of_the_machine_that_made_it(tmp_path: Path) -
     # What happened is told beside the plan, which stays as it was submitted.
     told = msgspec.json.decode((bundle.folder / "design.json").read_bytes())
     assert {trial["trial_id"]: trial for trial in told["trials"]} == planned
-    kept = msgspec.json.decode(bytes(StoredQuestion.objects.get(pk=fleet.number).design))
+    kept = msgspec.json.decode(bytes(FleetExperiment.objects.get(pk=fleet.number).design))
     assert told["factors"] == kept["factors"]
 
 

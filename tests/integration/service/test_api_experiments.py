@@ -19,7 +19,7 @@ from integration.service.fleets import (
 from datamill.service.accounts import revoke_api_key
 from datamill.service.bounded_work import calls
 from datamill.service.coordinator.state.invariants import find_violations
-from datamill.service.models import Event, Experiment, Trial
+from datamill.service.models import Event, FleetExperiment, Trial
 
 pytestmark = pytest.mark.usefixtures("data_folder")
 
@@ -36,7 +36,7 @@ def test_a_plan_shows_workers_coverage_and_size_and_changes_nothing() -> None:
     assert (plan["points"], plan["replicates"], plan["trials"]) == (4, 2, 8)
     assert plan["finish_s"] is None
     assert plan["missing_files"] == []
-    assert not Experiment.objects.exists()
+    assert not FleetExperiment.objects.exists()
 
 
 @pytest.mark.usefixtures("database")
@@ -83,7 +83,7 @@ def test_what_was_typed_takes_the_place_of_what_the_file_says() -> None:
     join("one")
     body = make_submission(ada.user, debug="first", public=True, hold=True, reboot="trial")
     _, submitted = ada.post("/experiments", body)
-    stored = Experiment.objects.get(pk=submitted["id"])
+    stored = FleetExperiment.objects.get(pk=submitted["id"])
     assert (stored.reboot, stored.public, stored.hold, stored.state) == ("trial", True, True, "debugging")
     assert submitted["debug_trials"] == 2
     assert Trial.objects.filter(experiment=stored, purpose="debug").count() == 2

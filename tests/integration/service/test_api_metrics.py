@@ -26,7 +26,7 @@ from integration.service.fleets import (
 )
 
 from datamill.service.coordinator.step import step
-from datamill.service.models import Experiment
+from datamill.service.models import FleetExperiment
 
 pytestmark = pytest.mark.usefixtures("data_folder")
 
@@ -61,7 +61,7 @@ def test_what_a_client_says_of_its_packages_is_not_believed_when_it_submits() ->
     body["packages"][0] = describe_file("p1", store(SILENT, ada.user), len(SILENT))
     status, problem = ada.post("/experiments", body)
     assert (status, "cannot report" in problem["message"]) == (400, True)
-    assert not Experiment.objects.exists()
+    assert not FleetExperiment.objects.exists()
 
 
 @pytest.mark.usefixtures("database")
@@ -92,7 +92,7 @@ def test_debug_trials_without_a_metric_that_the_question_needs_hold_the_design(r
         ((worker_id, lease),) = list_leases(now_s).items()
         say(worker_id, tell_record(lease, make_record(lease, metrics={reported: (5.0,)})), now_s)
     step(now_s)
-    stored = Experiment.objects.get(pk=number)
+    stored = FleetExperiment.objects.get(pk=number)
     if reported == "operations":
         assert stored.state == "running"
         return

@@ -22,7 +22,7 @@ from integration.service.fleets import (
     join,
 )
 
-from datamill.service.models import Experiment, Quarantine, Trial
+from datamill.service.models import FleetExperiment, Quarantine, Trial
 from datamill.service.submissions import quotas
 
 pytestmark = pytest.mark.usefixtures("data_folder")
@@ -56,7 +56,7 @@ def test_files_that_are_not_there_are_named_and_nothing_is_submitted() -> None:
     assert plan["missing_files"] == [absent]
     status, refused = ada.post("/experiments", body)
     assert (status, refused["missing_files"]) == (409, [absent])
-    assert not Experiment.objects.exists()
+    assert not FleetExperiment.objects.exists()
 
 
 def submit_changed(user: ApiUser, change: Any) -> tuple[int, dict[str, Any]]:
@@ -90,7 +90,7 @@ def test_packages_that_cannot_run_or_reach_outside_are_refused_by_name() -> None
         # Where it lies in the store is nobody's business.
         assert refused["where"] == 'experiment.toml: package "p1"'
         assert str(settings.DATA_FOLDER) not in str(refused)
-    assert not Experiment.objects.exists()
+    assert not FleetExperiment.objects.exists()
 
 
 @pytest.mark.usefixtures("database")

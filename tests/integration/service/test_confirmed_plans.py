@@ -12,7 +12,7 @@ from integration.service.api_users import TEXT, ApiUser, make_submission
 from integration.service.fleets import START_S, join
 
 from datamill.service.coordinator.presence.members import remove_worker
-from datamill.service.models import Experiment
+from datamill.service.models import FleetExperiment
 
 pytestmark = pytest.mark.usefixtures("data_folder")
 
@@ -41,7 +41,7 @@ def test_a_plan_that_changed_is_shown_again_and_not_submitted() -> None:
     assert status == 409
     assert refused["message"] == "the plan has changed since it was shown"
     assert [worker["name"] for worker in refused["plan"]["workers"]] == ["fast", "slow"]
-    assert not Experiment.objects.exists()
+    assert not FleetExperiment.objects.exists()
     assert not list((settings.DATA_FOLDER / "plans").iterdir()), "nor is anything of it left"
     assert ada.post("/experiments", asked | {"plan": refused["plan"]["digest"]})[0] == 200
 
@@ -72,8 +72,8 @@ def test_a_page_shows_a_plan_that_changed_again() -> None:
     again = client.post("/experiments/new/file", form).content.decode()
     assert "Not submitted: the plan has changed since it was shown." in again
     assert "<b>slow</b>" in again
-    assert not Experiment.objects.exists()
+    assert not FleetExperiment.objects.exists()
     field = re.search(r'name="plan" value="([0-9a-f]{64})"', again)
     assert field is not None
     assert client.post("/experiments/new/file", form | {"plan": field[1]}).status_code == 302
-    assert Experiment.objects.count() == 1
+    assert FleetExperiment.objects.count() == 1

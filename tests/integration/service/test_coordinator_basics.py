@@ -8,7 +8,7 @@ from integration.service.fleets import START_S, join, list_leases, say, send_ord
 from datamill.service.coordinator.experiments.dispatch import lease_trials
 from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.coordinator.step import step
-from datamill.service.models import Experiment, Trial, Worker
+from datamill.service.models import FleetExperiment, Trial, Worker
 
 
 @pytest.mark.usefixtures("database")
@@ -27,7 +27,7 @@ def test_an_experiment_runs_to_its_end() -> None:
             done.append(lease.attempt)
         step(now_s)
         assert find_violations() == []
-    stored = Experiment.objects.get(pk=experiment)
+    stored = FleetExperiment.objects.get(pk=experiment)
     assert stored.state == "completed"
     assert sorted(done) == [f"{experiment}.t{number:03d}.1" for number in range(1, 17)]
     assert set(Trial.objects.values_list("state", flat=True)) == {"counted"}

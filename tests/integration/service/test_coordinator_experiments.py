@@ -38,7 +38,7 @@ from datamill.service.coordinator.experiments.experiments import (
 from datamill.service.coordinator.experiments.submission import Entry, NewExperiment, create_experiment
 from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.coordinator.step import step
-from datamill.service.models import Event, Experiment, OutputPiece, Quarantine, Trial, Worker
+from datamill.service.models import Event, FleetExperiment, OutputPiece, Quarantine, Trial, Worker
 
 ADA = "ada"
 
@@ -68,7 +68,7 @@ def run_debug(*, failing: str = "", now_s: float = START_S) -> list[Lease]:
 def test_one_debug_trial_of_each_package_on_each_architecture_goes_first() -> None:
     workers = [join().worker_id, join().worker_id, join(arch="aarch64").worker_id]
     experiment = submit(workers, debug="first")
-    assert Experiment.objects.get().state == "debugging"
+    assert FleetExperiment.objects.get().state == "debugging"
     assert count_states(experiment) == {"planned": 4, "waiting": 24}
     first = lease_round()
     assert len(first) == 2
@@ -80,7 +80,7 @@ def test_one_debug_trial_of_each_package_on_each_architecture_goes_first() -> No
         (find_attempt(lease.attempt).worker_id, lease.spec.package.name) for lease in [*first.values(), *rest]
     }
     assert ran == {(worker, package) for worker in (workers[0], workers[2]) for package in ("xz", "bzip2")}
-    stored = Experiment.objects.get()
+    stored = FleetExperiment.objects.get()
     assert (stored.state, stored.state_reason) == ("running", "its 4 debug trials completed")
     assert Trial.objects.filter(purpose="design", state="leased").count() == 3
     assert find_violations() == []
@@ -91,11 +91,11 @@ def test_a_debug_trial_that_fails_holds_the_design_until_a_person_releases_it() 
     worker_id = join().worker_id
     experiment = submit([worker_id], debug="first")
     run_debug(failing="bzip2")
-    stored = Experiment.objects.get()
+    stored = FleetExperiment.objects.get()
     assert (stored.state, stored.state_reason) == ("held", "1 of 2 debug trials did not complete")
     assert count_states(experiment) == {"counted": 2, "waiting": 8}
     release_experiment(experiment, make_user(ADA), START_S)
-    assert Experiment.objects.get().state == "running"
+    assert FleetExperiment.objects.get().state == "running"
     assert count_states(experiment) == {"counted": 2, "planned": 8}
     assert find_violations() == []
 
@@ -105,7 +105,7 @@ def test_hold_lets_a_design_wait_though_its_debug_trials_went_well() -> None:
     worker_id = join().worker_id
     experiment = submit([worker_id], debug="first", hold=True)
     run_debug()
-    assert Experiment.objects.get().state == "held"
+    assert FleetExperiment.objects.get().state == "held"
     release_experiment(experiment, make_user(ADA), START_S)
     assert lease_round()[worker_id].live_output is False
 
@@ -124,7 +124,7 @@ def test_an_experiment_of_debug_trials_alone_ends_with_them() -> None:
     worker_id = join().worker_id
     experiment = submit([worker_id], debug="only")
     run_debug(failing="bzip2")
-    assert Experiment.objects.get().state == "completed"
+    assert FleetExperiment.objects.get().state == "completed"
     assert count_states(experiment) == {"counted": 2}
 
 
@@ -168,7 +168,7 @@ def test_cancelling_ends_what_was_not_begun_and_keeps_what_comes_late() -> None:
     leases = lease_round()
     say(workers[0], Taken(leases[workers[0]].attempt))
     cancel_experiment(experiment, make_user(ADA), START_S)
-    assert Experiment.objects.get().state == "cancelled"
+    assert FleetExperiment.objects.get().state == "cancelled"
     assert count_states(experiment) == {"cancelled": 16}
     assert find_attempt(leases[workers[1]].attempt).state == "cancelled"
     assert Worker.objects.get(pk=workers[1]).state == "idle"
@@ -187,7 +187,7 @@ def test_only_owners_and_administrators_cancel_and_release() -> None:
     experiment = submit([join().worker_id], hold=True)
     with pytest.raises(InputError, match=f"there is no experiment {experiment}"):
         cancel_experiment(experiment, make_user("eve"), START_S)
-    Experiment.objects.update(public=True)
+    FleetExperiment.objects.update(public=True)
     with pytest.raises(InputError, match="another user's"):
         release_experiment(experiment, make_user("eve"), START_S)
     with pytest.raises(InputError, match="there is no experiment 99"):
@@ -235,7 +235,7 @@ def test_a_large_experiment_is_cancelled_in_parts_and_none_of_it_is_leased_meanw
         pass
     assert count_states(large) == {"cancelled": 16}
     assert {lease.attempt.split(".")[0] for lease in list_leases().values()} == {str(after)}
-    assert not Experiment.objects.get(pk=large).releasing
+    assert not FleetExperiment.objects.get(pk=large).releasing
 
 
 @pytest.mark.usefixtures("memory_database")
@@ -331,7 +331,7 @@ def test_an_experiment_on_a_package_in_quarantine_is_not_taken() -> None:
     Quarantine.objects.create(sha256=digest("xz"), reason="3 attempts were lost", since_unix_s=START_S)
     with pytest.raises(InputError, match="package xz is in quarantine: 3 attempts were lost"):
         submit([worker_id])
-    assert not Experiment.objects.exists()
+    assert not FleetExperiment.objects.exists()
 
 
 @pytest.mark.usefixtures("memory_database")
@@ -358,7 +358,7 @@ def test_the_older_experiment_goes_first_on_a_worker() -> None:
 @pytest.mark.usefixtures("memory_database")
 def test_a_stored_design_has_everything_but_its_trials() -> None:
     experiment = submit([join("lab").worker_id])
-    stored = msgspec.json.decode(bytes(Experiment.objects.get(pk=experiment).design))
+    stored = msgspec.json.decode(bytes(FleetExperiment.objects.get(pk=experiment).design))
     assert stored["trials"] == []
     assert [factor["name"] for factor in stored["factors"]] == ["package", "aslr", "machine"]
 
@@ -386,7 +386,7 @@ def test_a_large_experiment_is_entered_in_pieces_and_nothing_of_it_is_leased_bef
     assert find_violations() == []
     assert len(list_leases()) == 1
     assert Trial.objects.filter(experiment_id=number, purpose="design").count() == 8
-    state = Experiment.objects.get(pk=number).state
+    state = FleetExperiment.objects.get(pk=number).state
     assert state == ("running" if debug == "never" else "debugging")
 
 
@@ -403,7 +403,7 @@ def test_an_experiment_that_was_cancelled_while_it_was_entered_stays_so(
         entry.add_trials()
     entry.drop()
     step(START_S)
-    assert Experiment.objects.get(pk=number).state == "cancelled"
+    assert FleetExperiment.objects.get(pk=number).state == "cancelled"
     assert find_violations() == []
 
 
@@ -419,10 +419,10 @@ def test_what_a_coordinator_that_ended_did_not_enter_whole_is_cancelled(
     assert drop_unfinished_entries(START_S) == 1
     assert drop_unfinished_entries(START_S) == 0
     step(START_S)
-    stored = Experiment.objects.get(pk=number)
+    stored = FleetExperiment.objects.get(pk=number)
     assert (stored.state, stored.state_reason) == (
         "cancelled",
         "the coordinator ended before all its trials were entered",
     )
-    assert Experiment.objects.get(pk=whole).state == "running"
+    assert FleetExperiment.objects.get(pk=whole).state == "running"
     assert find_violations() == []

@@ -18,8 +18,8 @@ from datamill.service.models import (
     Attempt,
     AttemptState,
     Event,
-    Experiment,
     ExperimentState,
+    FleetExperiment,
     Trial,
     TrialState,
     WorkerState,
@@ -91,7 +91,7 @@ def test_what_counts_has_a_record_and_ended_attempts_say_when() -> None:
     with forbidden():
         Attempt.objects.filter(pk=attempt.pk).update(state="lost")
     with forbidden():
-        Experiment.objects.update(state="completed")
+        FleetExperiment.objects.update(state="completed")
 
 
 @pytest.mark.usefixtures("database")

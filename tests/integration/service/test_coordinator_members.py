@@ -31,7 +31,7 @@ from datamill.service.coordinator.presence.members import (
 )
 from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.coordinator.step import step
-from datamill.service.models import Event, Experiment, Quarantine, Trial, Worker
+from datamill.service.models import Event, FleetExperiment, Quarantine, Trial, Worker
 
 
 def lease_round(now_s: float = START_S) -> dict[str, Lease]:
@@ -66,7 +66,7 @@ def test_trials_of_a_removed_worker_without_its_like_are_given_up() -> None:
     remove_worker("gone", make_user(), START_S)
     step(START_S)
     assert set(Trial.objects.values_list("state", flat=True)) == {"given_up"}
-    assert Experiment.objects.get().state == "completed"
+    assert FleetExperiment.objects.get().state == "completed"
     assert list_places() == {gone.worker_id: 8}
     assert Worker.objects.get(pk=other.worker_id).state == "idle"
     assert find_violations() == []
@@ -140,7 +140,7 @@ def test_a_silent_worker_without_its_like_has_a_week_to_come_back() -> None:
     assert set(Trial.objects.values_list("state", flat=True)) == {"planned"}
     step(START_S + GIVE_UP_AFTER_S)
     assert set(Trial.objects.values_list("state", flat=True)) == {"given_up"}
-    assert Experiment.objects.get().state == "completed"
+    assert FleetExperiment.objects.get().state == "completed"
 
 
 @pytest.mark.usefixtures("database")
@@ -217,7 +217,7 @@ def test_a_package_that_brings_machines_down_is_kept_apart() -> None:
     quarantined = set(Quarantine.objects.values_list("sha256", flat=True))
     assert quarantined
     assert quarantined <= {digest("xz"), digest("bzip2")}
-    stored = Experiment.objects.get()
+    stored = FleetExperiment.objects.get()
     assert stored.state == "held"
     assert "is in quarantine" in stored.state_reason
     assert lease_round() == {}

@@ -40,7 +40,7 @@ from datamill.service.coordinator.presence.members import (
 )
 from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.coordinator.step import step
-from datamill.service.models import Attempt, Event, Experiment, Quarantine, Trial, Worker
+from datamill.service.models import Attempt, Event, FleetExperiment, Quarantine, Trial, Worker
 
 BUILD = ArtifactFile("build.tar.gz", digest("a build"), 9)
 
@@ -63,7 +63,9 @@ class Play:
         return self.chance.choice(list(Worker.objects.order_by("joined_unix_s", "name")))
 
     def pick_experiment(self) -> int:
-        return self.chance.choice(list(Experiment.objects.order_by("id").values_list("id", flat=True)) or [0])
+        return self.chance.choice(
+            list(FleetExperiment.objects.order_by("id").values_list("id", flat=True)) or [0]
+        )
 
     def join(self) -> None:
         joined = join(cpu_model=self.chance.choice("AAB"), cores=self.chance.choice([2, 2, 64]))
@@ -138,11 +140,11 @@ class Play:
     def finish(self) -> None:
         """Let people do their part, workers answer or be away, and time pass: everything ends."""
         for _ in range(200):
-            if not Experiment.objects.filter(state__in=("debugging", "held", "running")).exists():
+            if not FleetExperiment.objects.filter(state__in=("debugging", "held", "running")).exists():
                 return
             for quarantine in Quarantine.objects.filter(lifted_unix_s__isnull=True):
                 lift_quarantine(quarantine.sha256, make_user("root", staff=True), self.now_s)
-            for experiment in Experiment.objects.filter(state="held"):
+            for experiment in FleetExperiment.objects.filter(state="held"):
                 release_experiment(experiment.pk, make_user(), self.now_s)
             self.leases.clear()
             mark_all_orders_unsent()

@@ -35,7 +35,7 @@ from datamill.service.coordinator.experiments.submission import NewExperiment, c
 from datamill.service.coordinator.presence.health import judge_packages, lift_quarantine
 from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.coordinator.step import step
-from datamill.service.models import Experiment, Quarantine, Trial
+from datamill.service.models import FleetExperiment, Quarantine, Trial
 
 TEXT = """
 [experiment]
@@ -102,7 +102,7 @@ def test_an_experiment_is_not_released_whose_package_in_quarantine_is_under_way(
     lease = lease_round()[worker_id]
     say(worker_id, Taken(lease.attempt))
     put_apart("xz")
-    hold_experiment(Experiment.objects.get(), "a package is in quarantine", START_S)
+    hold_experiment(FleetExperiment.objects.get(), "a package is in quarantine", START_S)
     with pytest.raises(InputError, match="in quarantine: 3 attempts were lost"):
         release_experiment(experiment, make_user(), START_S)
     say(worker_id, GaveUp(lease.attempt, "the machine went down"))
@@ -126,7 +126,7 @@ def test_a_package_in_quarantine_is_not_leased_whatever_state_its_trials_are_in(
     # Nothing held the experiment: the decision to lease does, and goes on with the next one.
     lease = lease_round()[worker_id]
     assert lease.attempt.startswith(f"{other}.")
-    first = Experiment.objects.order_by("pk")[0]
+    first = FleetExperiment.objects.order_by("pk")[0]
     assert (first.state, first.state_reason) == (
         "held",
         f"package {digest('xz')[:12]} is in quarantine: 3 attempts were lost",
@@ -146,7 +146,7 @@ def test_a_load_or_factor_in_quarantine_is_not_leased(load: str, factor: str) ->
         lease = leases[worker_id]
         assert digest(load or factor) not in {need.sha256 for need in lease.files}
         say(worker_id, tell_record(lease))
-    assert Experiment.objects.get().state == "held"
+    assert FleetExperiment.objects.get().state == "held"
     with pytest.raises(InputError, match="in quarantine"):
         release_experiment(experiment, make_user(), START_S)
 
@@ -169,7 +169,7 @@ def test_a_package_that_others_run_as_a_load_is_put_apart_there_too() -> None:
             assert lease.spec.package.name == "bzip2"
             say(worker_id, GaveUp(lease.attempt, "the machine went down"))
     judge_packages(START_S)
-    assert Experiment.objects.get(pk=beside).state == "held"
+    assert FleetExperiment.objects.get(pk=beside).state == "held"
     assert lease_trials(START_S) == 0
 
 
@@ -180,4 +180,4 @@ def test_a_quarantine_holds_no_experiment_that_was_cancelled() -> None:
     cancel_experiment(experiment, make_user(), START_S)
     put_apart("xz")
     assert lease_round() == {}
-    assert Experiment.objects.get().state == "cancelled"
+    assert FleetExperiment.objects.get().state == "cancelled"

@@ -29,7 +29,7 @@ from datamill.service.coordinator.experiments.submission import create_experimen
 from datamill.service.coordinator.leasing import standings
 from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.coordinator.step import step
-from datamill.service.models import Event, Experiment, PackageStanding, Trial
+from datamill.service.models import Event, FleetExperiment, PackageStanding, Trial
 
 pytestmark = pytest.mark.usefixtures("database")
 MANY = TEXT.replace("replicates = 2", "replicates = 9")
@@ -68,7 +68,7 @@ def test_a_package_that_always_fails_is_stopped_and_the_other_goes_on() -> None:
     assert leased == {"xz": 3, "bzip2": 4}
     assert count_states("xz") == {"counted": 3, "cancelled": 1}
     assert count_states("bzip2") == {"counted": 4}
-    stored = Experiment.objects.get(pk=number)
+    stored = FleetExperiment.objects.get(pk=number)
     assert stored.state == "completed"
     assert stored.state_reason == "package xz was stopped: its first 3 trials failed alike"
     assert find_violations() == []
@@ -81,7 +81,7 @@ def test_the_stop_is_told_at_once_with_the_reason_and_for_whom() -> None:
     (event,) = Event.objects.filter(kind="package stopped")
     assert event.detail.startswith(STOPPED)
     assert (event.experiment_id, event.package_sha256, event.user) == (number, digest("xz"), "ada")
-    assert Experiment.objects.get(pk=number).state == "running"
+    assert FleetExperiment.objects.get(pk=number).state == "running"
     third = Event.objects.filter(kind="attempt counted", package_sha256=digest("xz")).order_by("id")[2]
     assert event.id > third.id
     assert not Event.objects.filter(
@@ -169,7 +169,7 @@ def test_a_trial_under_way_when_its_package_is_stopped_is_not_leased_again() -> 
     say(worker_id, tell_record(lease))
     assert find_attempt(lease.attempt).state == "late"
     work({})
-    assert Experiment.objects.get(pk=number).state == "completed"
+    assert FleetExperiment.objects.get(pk=number).state == "completed"
     assert count_states("xz") == {"counted": 3, "cancelled": 33}
     assert find_violations() == []
 
@@ -194,7 +194,7 @@ def test_all_packages_stopped_end_the_experiment_and_say_so() -> None:
     leased = work({"xz": 1000, "bzip2": 1000})
     assert set(leased) == {"xz", "bzip2"}
     assert sum(leased.values()) < 15
-    stored = Experiment.objects.get(pk=number)
+    stored = FleetExperiment.objects.get(pk=number)
     assert stored.state == "completed"
     assert stored.state_reason.startswith("packages ")
     assert stored.state_reason.endswith("were stopped: their first trials failed alike")

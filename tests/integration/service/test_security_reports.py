@@ -26,7 +26,7 @@ from datamill.protocol.fleet import ArtifactFile, CompilerVersion, GaveUp, Lease
 from datamill.service.coordinator.messages.ingest import ReceivedReport, ingest_reports
 from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.coordinator.step import step
-from datamill.service.models import Artifact, Attempt, Event, Experiment, Trial, Worker
+from datamill.service.models import Artifact, Attempt, Event, FleetExperiment, Trial, Worker
 
 
 def lease_two() -> tuple[str, Lease, str, Lease]:
@@ -209,7 +209,7 @@ def test_a_worker_that_sends_nothing_but_nonsense_does_not_fill_the_account() ->
         ingest_reports(reports, START_S + number)
     assert Event.objects.filter(worker_id=bad, kind="report refused").count() <= 200
     assert find_attempt(own.attempt).state in ("leased", "lost")
-    assert Experiment.objects.get().state == "running"
+    assert FleetExperiment.objects.get().state == "running"
     assert Trial.objects.exists()
 
 

@@ -26,7 +26,7 @@ from nightly import choose_count
 
 from datamill.service.broker.keys import Keys
 from datamill.service.coordinator.state.invariants import find_violations
-from datamill.service.models import Attempt, Event, Experiment, Trial
+from datamill.service.models import Attempt, Event, FleetExperiment, Trial
 
 MOST_S = 300.0
 #: How often a broker, a coordinator, a leader or a connection is ended under way.
@@ -54,7 +54,7 @@ def count_counted(experiment: int) -> int:
 
 def is_completed(experiment: int) -> bool:
     try:
-        return Experiment.objects.filter(pk=experiment, state="completed").exists()
+        return FleetExperiment.objects.filter(pk=experiment, state="completed").exists()
     except OperationalError:
         connections["default"].close()
         return False

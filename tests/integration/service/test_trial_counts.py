@@ -20,7 +20,7 @@ from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.coordinator.state.lifecycles import TRIAL
 from datamill.service.coordinator.state.rows import insert_rows, select_rows, update_rows
 from datamill.service.coordinator.step import step
-from datamill.service.models import Experiment, Pace, Trial, TrialCount, Worker
+from datamill.service.models import FleetExperiment, Pace, Trial, TrialCount, Worker
 from datamill.service.pages.experiments.trial_table import list_trials
 from datamill.service.progress import count_progress
 
@@ -149,7 +149,7 @@ def test_how_far_an_experiment_is_is_told_without_a_look_at_its_trials() -> None
     step(START_S)
     for holder, lease in list_leases(START_S).items():
         say(holder, tell_record(lease), START_S + 1)
-    stored = Experiment.objects.get(pk=number)
+    stored = FleetExperiment.objects.get(pk=number)
     with CaptureQueriesContext(connection) as asked:
         progress = count_progress(stored, START_S + 2)
     assert (progress.trials["counted"], sum(progress.trials.values()), progress.finish_s) == (1, 8, 7.0)
@@ -180,7 +180,7 @@ def test_pages_of_trials_forth_and_back_show_each_once_and_in_order() -> None:
     number = submit(workers[:1], trials=4, debug="never")
     submit(workers[:1], trials=4, debug="never")
     ids = make_many(number, workers)
-    stored = Experiment.objects.get(pk=number)
+    stored = FleetExperiment.objects.get(pk=number)
     name = Worker.objects.get(pk=workers[1]).name
     for states, worker in (([], ""), (["cancelled"], ""), ([], name), (["planned"], name), (["counted"], "")):
         wanted = Trial.objects.filter(experiment=number, pk__in=ids)

@@ -18,7 +18,7 @@ from datamill.service.bounded_work.calls import call_bounded
 from datamill.service.bounded_work.child import Budget
 from datamill.service.bounded_work.places import taking_turn
 from datamill.service.bundles.export import prepare_bundle
-from datamill.service.models import Experiment
+from datamill.service.models import FleetExperiment
 from datamill.service.progress import count_progress
 from datamill.service.watching.places import BUNDLES
 
@@ -51,7 +51,7 @@ _kept: OrderedDict[_Key, FleetAnswer] = OrderedDict()
 _lock = threading.Lock()
 
 
-def answer_experiment(experiment: Experiment, user: User) -> FleetAnswer:
+def answer_experiment(experiment: FleetExperiment, user: User) -> FleetAnswer:
     """Answer the question of an experiment by the trials that have ended, as `datamill fetch` does.
 
     Raises:
@@ -81,7 +81,7 @@ def answer_folder(folder: str) -> FleetAnswer:
     return FleetAnswer(found.answer, found.json())
 
 
-def _write_bundle(experiment: Experiment, user: User, folder: Path) -> None:
+def _write_bundle(experiment: FleetExperiment, user: User, folder: Path) -> None:
     place = BUNDLES.take(user.pk)
     try:
         prepared = prepare_bundle(experiment, time.time())

@@ -40,8 +40,8 @@ from datamill.service.coordinator.leasing.standings import list_stopped
 from datamill.service.models import (
     Attempt,
     Event,
-    Experiment,
     ExperimentState,
+    FleetExperiment,
     PackageStanding,
     Trial,
     TrialCount,
@@ -190,7 +190,7 @@ def list_trials(
     return TrialList(_describe_trials(page), page[-1].pk if more else None)
 
 
-def _find_trials(experiment: Experiment, chosen: Q, after: int) -> list[Trial]:
+def _find_trials(experiment: FleetExperiment, chosen: Q, after: int) -> list[Trial]:
     """Return the next trials, one more than a page has; a look at the index for each state that there is."""
     counts = TrialCount.objects.filter(chosen, experiment=experiment, trials__gt=0)
     found: list[int] = []
@@ -258,7 +258,7 @@ def bundle(request: HttpRequest, number: ExperimentNumber) -> StreamingHttpRespo
     return send_bundle(request, find_experiment(request.user, number))
 
 
-def send_bundle(request: HttpRequest, experiment: Experiment) -> StreamingHttpResponse:
+def send_bundle(request: HttpRequest, experiment: FleetExperiment) -> StreamingHttpResponse:
     """Answer with the bundle of an experiment.
 
     Raises:
@@ -277,7 +277,7 @@ def send_bundle(request: HttpRequest, experiment: Experiment) -> StreamingHttpRe
     return response
 
 
-def describe_experiment(experiment: Experiment) -> ExperimentLine:
+def describe_experiment(experiment: FleetExperiment) -> ExperimentLine:
     """Return an experiment as a list shows it."""
     return ExperimentLine(
         id=experiment.pk,

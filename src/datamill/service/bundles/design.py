@@ -7,11 +7,11 @@ from typing import IO
 import msgspec
 
 from datamill.service.bundles.logs import ROWS
-from datamill.service.models import Experiment, Trial, TrialPurpose
+from datamill.service.models import FleetExperiment, Trial, TrialPurpose
 from datamill.service.watching.reading import Rests
 
 
-def write_design(experiment: Experiment, file: IO[bytes]) -> set[str]:
+def write_design(experiment: FleetExperiment, file: IO[bytes]) -> set[str]:
     """Write the plan as `design.json`, and return its trials."""
     trials = Trial.objects.filter(experiment=experiment, purpose=TrialPurpose.DESIGN)
     planned: set[str] = set()

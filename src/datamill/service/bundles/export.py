@@ -39,7 +39,7 @@ from datamill.service.models import (
     Attempt,
     AttemptState,
     Event,
-    Experiment,
+    FleetExperiment,
     Spare,
     Trial,
     TrialPurpose,
@@ -58,7 +58,7 @@ _IN_MEMORY_BYTES = 4 << 20
 class PreparedBundle:
     """A bundle that was checked and is ready to be sent; `counted` trials are in its log."""
 
-    experiment: Experiment
+    experiment: FleetExperiment
     first: list[BundleFile]
     counted: int
     attempts_sha256: str
@@ -82,7 +82,7 @@ class PreparedBundle:
         yield make_file(COMPLETE_FILE, msgspec.json.encode(end))
 
 
-def prepare_bundle(experiment: Experiment, now_s: float) -> PreparedBundle:
+def prepare_bundle(experiment: FleetExperiment, now_s: float) -> PreparedBundle:
     """Gather what an experiment's bundle holds, and check that each trial that counted is in it exactly once.
 
     Raises:
@@ -119,7 +119,7 @@ def prepare_bundle(experiment: Experiment, now_s: float) -> PreparedBundle:
         return PreparedBundle(experiment, first, len(logs.counted), digest, resources.pop_all())
 
 
-def _check_counted(experiment: Experiment, logs: BundleLogs, planned: set[str], expected: int) -> None:
+def _check_counted(experiment: FleetExperiment, logs: BundleLogs, planned: set[str], expected: int) -> None:
     """Refuse a bundle in which a trial that counted is missing, or one counts that was not planned."""
     unplanned = logs.counted.keys() - planned
     if unplanned:
@@ -130,7 +130,7 @@ def _check_counted(experiment: Experiment, logs: BundleLogs, planned: set[str], 
         raise BundleError(f"{expected} trials counted, and there are records of {found}")
 
 
-def _describe_fleet(experiment: Experiment, planned: int, counted: int, now_s: float) -> FleetSummary:
+def _describe_fleet(experiment: FleetExperiment, planned: int, counted: int, now_s: float) -> FleetSummary:
     """Return who took part and how far the experiment is."""
     ids = set(Trial.objects.filter(experiment=experiment).order_by().values_list("worker_id").distinct())
     ids |= set(
@@ -176,7 +176,7 @@ def _describe_fleet(experiment: Experiment, planned: int, counted: int, now_s: f
     )
 
 
-def _write_events(experiment: Experiment, file: IO[bytes]) -> None:
+def _write_events(experiment: FleetExperiment, file: IO[bytes]) -> None:
     names = dict(Worker.objects.values_list("pk", "name"))
     events = Event.objects.filter(experiment_id=experiment.pk).order_by("pk")
     rests = Rests()
@@ -185,7 +185,7 @@ def _write_events(experiment: Experiment, file: IO[bytes]) -> None:
         file.write(msgspec.json.encode(describe_event(event, names.get(event.worker_id, ""))) + b"\n")
 
 
-def _list_artifacts(experiment: Experiment, left_out: list[str]) -> Iterator[BundleFile]:
+def _list_artifacts(experiment: FleetExperiment, left_out: list[str]) -> Iterator[BundleFile]:
     """Yield what attempts produced, each in the folder of its attempt; note what is missing."""
     for trial_id, number, name, digest, size in _read_artifacts(experiment):
         member = f"artifacts/{trial_id}.{number}/{name}"
@@ -197,7 +197,7 @@ def _list_artifacts(experiment: Experiment, left_out: list[str]) -> Iterator[Bun
         yield BundleFile(member, size, path)
 
 
-def _read_artifacts(experiment: Experiment) -> Iterator[tuple[str, int, str, str, int]]:
+def _read_artifacts(experiment: FleetExperiment) -> Iterator[tuple[str, int, str, str, int]]:
     """Yield what attempts produced, in pages: a reader may be slow, and no query stays open for it."""
     artifacts = (
         Artifact.objects.filter(attempt__trial__experiment=experiment)

@@ -12,7 +12,7 @@ from datamill.protocol.trial import TrialRecord
 from datamill.results.judgement.judged_attempts import JudgedAttempt
 from datamill.results.trials.log import decode_record
 from datamill.results.trials.log_lines import NO_LINE, seal_record
-from datamill.service.models import Attempt, AttemptState, Experiment, TrialPurpose
+from datamill.service.models import Attempt, AttemptState, FleetExperiment, TrialPurpose
 from datamill.service.progress import name_state
 from datamill.service.watching.reading import Rests
 
@@ -41,7 +41,7 @@ class BundleLogs:
     standing: dict[str, int] = field(default_factory=dict)
 
 
-def write_logs(experiment: Experiment, logs: BundleLogs) -> None:
+def write_logs(experiment: FleetExperiment, logs: BundleLogs) -> None:
     """Write the record of each attempt into the log, or where it can never count.
 
     In the log are the records that count, and of other attempts those that did not complete and that came

@@ -8,14 +8,14 @@ from collections.abc import Collection, Mapping, Sequence
 import msgspec
 from django.db.models import Max, Sum
 
-from datamill.experiment.experiment import Experiment as Question
+from datamill.experiment.experiment import Experiment
 from datamill.results.bundles.bundle_head import BundleHead
 from datamill.service.models import (
     ENDED_TRIALS,
     OPEN_EXPERIMENTS,
     Attempt,
     AttemptState,
-    Experiment,
+    FleetExperiment,
     Pace,
     StoredFile,
     TrialCount,
@@ -27,7 +27,7 @@ _TIMED_TRIALS = 50
 _LATEST_ATTEMPTS = 5_000
 
 
-def estimate_trial_times(digests: Sequence[str], experiment: Question | None) -> dict[str, float]:
+def estimate_trial_times(digests: Sequence[str], experiment: Experiment | None) -> dict[str, float]:
     """Return how long trials of packages took lately, from lease to report, in seconds, by SHA-256.
 
     Trials before which the machine was rebooted are told apart from others, unless `experiment` is None.
@@ -91,7 +91,7 @@ def list_packages(head: bytes) -> list[str]:
 
 def _estimate_usual_times(numbers: Collection[int]) -> dict[int, float]:
     """Return how long trials of experiments take, by their packages, in seconds; 0 when nobody knows."""
-    heads = Experiment.objects.filter(pk__in=numbers).values_list("pk", "head")
+    heads = FleetExperiment.objects.filter(pk__in=numbers).values_list("pk", "head")
     packages = {number: list_packages(bytes(head)) for number, head in heads}
     times = estimate_trial_times([digest for digests in packages.values() for digest in digests], None)
     return {

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from datamill.protocol.api.events import EndNews, ProgressNews
-from datamill.service.models import ENDED_EXPERIMENTS, Experiment
+from datamill.service.models import ENDED_EXPERIMENTS, FleetExperiment
 from datamill.service.progress import count_progress
 from datamill.service.watching.changes import (
     Cursor,
@@ -65,7 +65,7 @@ class ExperimentReader:
     def look(self, cursor: Cursor | None) -> Look:
         """Return how far the experiment is, and what is new behind a cursor; None: from now on."""
         began_s = time.monotonic()
-        experiment = Experiment.objects.only("id", "state", "state_reason", "ended_unix_s").get(
+        experiment = FleetExperiment.objects.only("id", "state", "state_reason", "ended_unix_s").get(
             pk=self.experiment_id
         )
         debug_trials = self._find_debug_trials()

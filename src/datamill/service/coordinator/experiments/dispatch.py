@@ -21,7 +21,7 @@ from datamill.service.coordinator.leasing.quarantines import find_quarantine, li
 from datamill.service.coordinator.leasing.standings import list_stopping_experiments
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
 from datamill.service.coordinator.state.rows import execute_for, insert_rows, select_rows
-from datamill.service.models import Attempt, Experiment
+from datamill.service.models import Attempt, FleetExperiment
 
 # One look at the index `trial_next_of_worker` for each worker: oldest experiment first, trials in order.
 _NEXT = """
@@ -120,7 +120,7 @@ def _hold_quarantined(
         if reason := find_quarantine([row[7], *files], quarantined):
             reasons.setdefault(row[6], reason)
     for experiment_id, reason in reasons.items():
-        stored = Experiment.objects.defer("text", "head", "design").get(pk=experiment_id)
+        stored = FleetExperiment.objects.defer("text", "head", "design").get(pk=experiment_id)
         hold_experiment(stored, reason, now_s)
     return bool(reasons)
 

@@ -15,7 +15,7 @@ from datamill.service.coordinator.leasing.quarantines import find_quarantine_of_
 from datamill.service.coordinator.leasing.standings import cancel_more_stopped_trials, explain_stops
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
 from datamill.service.coordinator.state.rows import execute, select_rows
-from datamill.service.models import OPEN_EXPERIMENTS, AttemptState, Experiment, ExperimentState
+from datamill.service.models import OPEN_EXPERIMENTS, AttemptState, ExperimentState, FleetExperiment
 
 #: Trials that one step lets go or cancels: more would keep reports waiting.
 MOST_RELEASED = 5_000
@@ -66,14 +66,14 @@ def settle_experiments(now_s: float) -> bool:
     with transaction.atomic():
         unfinished = cancel_more_stopped_trials()
         for number in list_cancelling_experiments():
-            stored = Experiment.objects.defer("text", "head", "design").get(pk=number)
+            stored = FleetExperiment.objects.defer("text", "head", "design").get(pk=number)
             unfinished |= _cancel_trials(stored)
         for number, state, releasing, waiting, planned, leased in select_rows(_PROGRESS, [ENTERING]):
             if planned or leased or waiting:
                 debugged = state == ExperimentState.DEBUGGING and not (planned or leased)
                 if not debugged and not (releasing and state == ExperimentState.RUNNING):
                     continue
-            stored = Experiment.objects.defer("text", "head", "design").get(pk=number)
+            stored = FleetExperiment.objects.defer("text", "head", "design").get(pk=number)
             if not (planned or leased or waiting):
                 why = explain_stops(stored.id)
                 _change(stored, ExperimentState.COMPLETED, why, now_s, EventKind.COMPLETED)
@@ -85,17 +85,17 @@ def settle_experiments(now_s: float) -> bool:
     return unfinished
 
 
-def _release_trials(stored: Experiment) -> bool:
+def _release_trials(stored: FleetExperiment) -> bool:
     """Let waiting trials go, as many as one step may; return whether there are more."""
     return _note_rest(stored, execute(_RELEASE, [stored.id, MOST_RELEASED]))
 
 
-def _cancel_trials(stored: Experiment) -> bool:
+def _cancel_trials(stored: FleetExperiment) -> bool:
     """Cancel trials that were not begun, as many as one step may; return whether there are more."""
     return _note_rest(stored, execute(_CANCEL, [stored.id, MOST_RELEASED]))
 
 
-def _note_rest(stored: Experiment, changed: int) -> bool:
+def _note_rest(stored: FleetExperiment, changed: int) -> bool:
     """Note, and return, whether a step that changed so many trials left some."""
     more = changed == MOST_RELEASED
     if stored.releasing != more:
@@ -104,7 +104,7 @@ def _note_rest(stored: Experiment, changed: int) -> bool:
     return more
 
 
-def _judge_debug_trials(stored: Experiment, now_s: float) -> None:
+def _judge_debug_trials(stored: FleetExperiment, now_s: float) -> None:
     """Release or hold a design whose debug trials have all ended."""
     ((number, well),) = select_rows(_DEBUGGED, [stored.id])
     failed = number - (well or 0)
@@ -192,7 +192,7 @@ def release_experiment(experiment_id: int, user: User, now_s: float) -> None:
 
 def drop_entry(experiment_id: int, reason: str, now_s: float) -> None:
     """Cancel an experiment whose trials are not all there, unless it is past that."""
-    stored = Experiment.objects.filter(
+    stored = FleetExperiment.objects.filter(
         pk=experiment_id, state__in=OPEN_EXPERIMENTS, state_reason=ENTERING
     ).first()
     if stored is not None:
@@ -204,7 +204,7 @@ def drop_unfinished_entries(now_s: float) -> int:
     """Cancel the experiments whose trials a coordinator that ended did not store; return how many."""
     with transaction.atomic():
         numbers = list(
-            Experiment.objects.filter(state__in=OPEN_EXPERIMENTS, state_reason=ENTERING).values_list(
+            FleetExperiment.objects.filter(state__in=OPEN_EXPERIMENTS, state_reason=ENTERING).values_list(
                 "pk", flat=True
             )
         )
@@ -213,7 +213,7 @@ def drop_unfinished_entries(now_s: float) -> int:
     return len(numbers)
 
 
-def hold_experiment(stored: Experiment, reason: str, now_s: float) -> None:
+def hold_experiment(stored: FleetExperiment, reason: str, now_s: float) -> None:
     """Let an experiment wait for a person; attempts under way go on."""
     execute(
         "UPDATE datamill_trial SET state = 'waiting' WHERE experiment_id = %s AND state = 'planned'",
@@ -228,13 +228,13 @@ def list_cancelling_experiments() -> list[int]:
     return [number for (number,) in select_rows(query)]
 
 
-def find_own_experiment(experiment_id: int, user: User) -> Experiment:
+def find_own_experiment(experiment_id: int, user: User) -> FleetExperiment:
     """Return an experiment that a user may change: its owner's, or anybody's for an administrator.
 
     Raises:
         InputError: when there is none, or it is another user's.
     """
-    stored = Experiment.objects.filter(pk=experiment_id).defer("text", "head", "design").first()
+    stored = FleetExperiment.objects.filter(pk=experiment_id).defer("text", "head", "design").first()
     if stored is None or not (user.is_staff or stored.public or stored.owner_id == user.pk):
         raise InputError(f"there is no experiment {experiment_id}")
     if not user.is_staff and stored.owner_id != user.pk:
@@ -243,7 +243,12 @@ def find_own_experiment(experiment_id: int, user: User) -> Experiment:
 
 
 def _change(
-    stored: Experiment, state: ExperimentState, reason: str, now_s: float, kind: EventKind, user: str = ""
+    stored: FleetExperiment,
+    state: ExperimentState,
+    reason: str,
+    now_s: float,
+    kind: EventKind,
+    user: str = "",
 ) -> None:
     stored.state, stored.state_reason = state, reason
     if state not in OPEN_EXPERIMENTS:

@@ -12,7 +12,13 @@ from datamill.experiment.messages.arguments import argument
 from datamill.experiment.quantities import format_duration
 from datamill.results.bundles.bundle_head import BundleHead
 from datamill.service.coordinator.experiments.experiments import ENTERING
-from datamill.service.models import OPEN_EXPERIMENTS, Experiment, ExperimentState, Trial, TrialPurpose
+from datamill.service.models import (
+    OPEN_EXPERIMENTS,
+    ExperimentState,
+    FleetExperiment,
+    Trial,
+    TrialPurpose,
+)
 
 #: How long after its submission one that has ended counts as submitted just now.
 _JUST_NOW_S = 600.0
@@ -28,7 +34,7 @@ def check_repetition(owner: User, text: str, asked: Asked, head: BundleHead, now
         InputError: with its number, and how to submit the experiment nevertheless.
     """
     recent = Q(state=ExperimentState.COMPLETED, submitted_unix_s__gt=now_s - _JUST_NOW_S)
-    alike = Experiment.objects.filter(
+    alike = FleetExperiment.objects.filter(
         Q(state__in=OPEN_EXPERIMENTS) | recent, owner=owner, text=text, reboot=asked.fleet.reboot
     )
     brought = _list_brought(head)

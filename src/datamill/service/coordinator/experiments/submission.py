@@ -23,8 +23,8 @@ from datamill.service.coordinator.joining.policies import list_shipped_files
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
 from datamill.service.coordinator.state.rows import execute, insert_rows, select_rows
 from datamill.service.models import (
-    Experiment,
     ExperimentState,
+    FleetExperiment,
     Quarantine,
     Spare,
     Trial,
@@ -120,7 +120,7 @@ class Entry:
         _check_packages(new)
         _check_workers(plan)
         debugging = self._state == ExperimentState.DEBUGGING
-        stored = Experiment.objects.create(
+        stored = FleetExperiment.objects.create(
             owner=new.owner,
             name=asked.name,
             public=asked.fleet.public,
@@ -176,7 +176,7 @@ class Entry:
                 f"UPDATE datamill_trial SET state = 'planned' WHERE experiment_id = %s AND {ready}",
                 [self._number],
             )
-        Experiment.objects.filter(pk=self._number).update(
+        FleetExperiment.objects.filter(pk=self._number).update(
             state=self._state,
             state_reason="waits for its owner" if self._state == ExperimentState.HELD else "",
             releasing=running and not at_once,
@@ -189,7 +189,7 @@ class Entry:
         drop_entry(self._number, "its trials could not be entered", self._now_s)
 
     def _check_entering(self) -> None:
-        if not Experiment.objects.filter(pk=self._number, state_reason=ENTERING).exists():
+        if not FleetExperiment.objects.filter(pk=self._number, state_reason=ENTERING).exists():
             raise InputError(
                 f"experiment {self._number} was ended while its trials were entered",
                 where=self._new.experiment.name,

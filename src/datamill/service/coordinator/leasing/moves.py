@@ -22,7 +22,7 @@ from datamill.service.coordinator.joining.policies import (
 )
 from datamill.service.coordinator.leasing.leases import load_stored_experiments
 from datamill.service.coordinator.state.events import EventKind, NewEvent
-from datamill.service.models import Experiment, Spare, Worker, WorkerState
+from datamill.service.models import FleetExperiment, Spare, Worker, WorkerState
 
 #: Equivalent workers among which the trials of one are divided.
 MOST_TARGETS = 8
@@ -63,7 +63,7 @@ def list_equivalent_workers(experiment_id: int, worker_id: str, package_sha256: 
     factors, and whose owner allows the experiment.
     """
     question = load_stored_experiments([experiment_id])[experiment_id]
-    stored = Experiment.objects.only("design", "reboot").get(pk=experiment_id)
+    stored = FleetExperiment.objects.only("design", "reboot").get(pk=experiment_id)
     origin = Worker.objects.get(pk=worker_id)
     factors = msgspec.json.decode(bytes(stored.design), type=_StoredFactors).factors
     names = [factor.name for factor in factors]

@@ -9,7 +9,7 @@ import msgspec
 from datamill.results.bundles.bundle_head import BundleHead
 from datamill.service.coordinator.joining.policies import list_shipped_files
 from datamill.service.coordinator.state.rows import select_rows
-from datamill.service.models import ENDED_TRIALS, Experiment
+from datamill.service.models import ENDED_TRIALS, FleetExperiment
 
 _HEAD = msgspec.json.Decoder(BundleHead)
 
@@ -58,4 +58,4 @@ def find_quarantine_of_rest(experiment_id: int) -> str:
 
 
 def _read_head(experiment_id: int) -> BundleHead:
-    return _HEAD.decode(bytes(Experiment.objects.values_list("head", flat=True).get(pk=experiment_id)))
+    return _HEAD.decode(bytes(FleetExperiment.objects.values_list("head", flat=True).get(pk=experiment_id)))

@@ -21,7 +21,7 @@ from datamill.results.judgement.failing_packages import (
 from datamill.service.coordinator.leasing.leases import decode_planned_trial, load_stored_experiments
 from datamill.service.coordinator.state.events import EventKind, NewEvent, clean_text
 from datamill.service.coordinator.state.rows import execute, select_rows
-from datamill.service.models import Experiment, PackageStanding, Standing
+from datamill.service.models import FleetExperiment, PackageStanding, Standing
 
 #: Trials of a stopped package that one step cancels: more would keep reports waiting.
 MOST_CANCELLED = 5_000
@@ -189,7 +189,7 @@ def _list_varied(experiment_id: int, sha256: str) -> set[str]:
     )
     varied = list_varied_factors(decode_planned_trial(bytes(plan)).levels for (plan,) in rows)
     if len(rows) == _MOST_LOOKED_AT:
-        design = bytes(Experiment.objects.values_list("design", flat=True).get(pk=experiment_id))
+        design = bytes(FleetExperiment.objects.values_list("design", flat=True).get(pk=experiment_id))
         factors = msgspec.json.decode(design, type=_StoredFactors).factors
         varied |= {item.name for item in factors if len(item.levels) > 1 and item.name != "package"}
     return varied

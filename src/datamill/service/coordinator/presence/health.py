@@ -18,7 +18,7 @@ from datamill.service.coordinator.presence.health_rules import (
 )
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
 from datamill.service.coordinator.state.rows import select_rows, update_rows
-from datamill.service.models import Experiment, ExperimentState, Quarantine, Worker, WorkerState
+from datamill.service.models import ExperimentState, FleetExperiment, Quarantine, Worker, WorkerState
 
 #: Time for which a lost attempt speaks against a package, in seconds.
 REMEMBERED_S = 30 * 86400.0
@@ -93,7 +93,7 @@ def _quarantine(sha256: str, reason: str, now_s: float) -> None:
     with transaction.atomic():
         Quarantine.objects.create(sha256=sha256, reason=reason, since_unix_s=now_s)
         add_events([NewEvent(EventKind.QUARANTINED, package_sha256=sha256, detail=reason)], now_s)
-        live = Experiment.objects.filter(
+        live = FleetExperiment.objects.filter(
             state__in=(ExperimentState.DEBUGGING, ExperimentState.RUNNING)
         ).defer("text", "head", "design")
         for stored in live:

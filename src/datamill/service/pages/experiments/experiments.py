@@ -33,8 +33,8 @@ from datamill.service.models import (
     ENDED_EXPERIMENTS,
     Attempt,
     Event,
-    Experiment,
     ExperimentState,
+    FleetExperiment,
     Trial,
     TrialState,
     Worker,
@@ -208,7 +208,7 @@ def download_file(request: HttpRequest, experiment_id: int) -> HttpResponse:
     return response
 
 
-def _describe(request: HttpRequest, experiment: Experiment) -> dict[str, Any]:
+def _describe(request: HttpRequest, experiment: FleetExperiment) -> dict[str, Any]:
     """Return what the head of an experiment's page and its progress show."""
     is_open = experiment.state not in ENDED_EXPERIMENTS
     progress = count_progress(experiment, time.time())
@@ -230,7 +230,7 @@ def _describe(request: HttpRequest, experiment: Experiment) -> dict[str, Any]:
     }
 
 
-def _list_trials(request: HttpRequest, experiment: Experiment) -> dict[str, Any]:
+def _list_trials(request: HttpRequest, experiment: FleetExperiment) -> dict[str, Any]:
     """Return a page of trials, of the state that is asked for."""
     asked = request.GET
     state = asked.get("state", "") if asked.get("state") in TRIAL_WORDS else ""
@@ -251,7 +251,7 @@ def _list_trials(request: HttpRequest, experiment: Experiment) -> dict[str, Any]
     }
 
 
-def _list_debug_trials(experiment: Experiment, latest_output: int) -> list[ShownDebugTrial]:
+def _list_debug_trials(experiment: FleetExperiment, latest_output: int) -> list[ShownDebugTrial]:
     """Return the debug trials with what they printed up to a piece."""
     listed = []
     trials = Trial.objects.filter(pk__in=find_debug_trials(experiment.pk))
@@ -267,7 +267,7 @@ def _list_debug_trials(experiment: Experiment, latest_output: int) -> list[Shown
     return listed
 
 
-def _read_stored_experiment(experiment: Experiment) -> str:
+def _read_stored_experiment(experiment: FleetExperiment) -> str:
     try:
         return parse_experiment(experiment.text, name="experiment.toml").question
     except InputError:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.db.models import Q, Sum
 
-from datamill.service.models import Experiment, Trial, TrialCount, TrialState
+from datamill.service.models import FleetExperiment, Trial, TrialCount, TrialState
 
 _TRIALS_A_PAGE = 25
 
@@ -34,7 +34,12 @@ def parse_place(text: str | None) -> int | None:
 
 
 def list_trials(
-    experiment: Experiment, states: Iterable[str], worker: str, *, after: int | None, before: int | None
+    experiment: FleetExperiment,
+    states: Iterable[str],
+    worker: str,
+    *,
+    after: int | None,
+    before: int | None,
 ) -> TrialPage:
     """Return the page of trials behind a place, or that before one.
 
@@ -68,7 +73,12 @@ def list_trials(
 
 
 def _find_ids(
-    experiment: Experiment, states: Iterable[str], worker: str, *, after: int | None, before: int | None
+    experiment: FleetExperiment,
+    states: Iterable[str],
+    worker: str,
+    *,
+    after: int | None,
+    before: int | None,
 ) -> list[int]:
     """Return the next trials' numbers, one more than a page has; a look at the index for each state."""
     place = Q(pk__lt=before) if before is not None else Q(pk__gt=after or 0)

@@ -8,12 +8,12 @@ import msgspec
 from django.contrib.auth.models import User
 
 from datamill.experiment.errors import InputError
-from datamill.experiment.experiment import Experiment as Question
+from datamill.experiment.experiment import Experiment
 from datamill.experiment.file.parse import parse_experiment
 from datamill.protocol.api.submissions import FileKind
 from datamill.results.bundles.bundle_head import BundleHead
 from datamill.service.files.rights import list_unusable_files
-from datamill.service.models import Experiment, StoredFile
+from datamill.service.models import FleetExperiment, StoredFile
 from datamill.service.pages.new_experiment.form import ExperimentForm, FormData
 from datamill.service.pages.new_experiment.stored_packages import (
     ChosenPackage,
@@ -42,13 +42,13 @@ class DraftFiles:
     """A text with its files; `problem` says why it is no submission yet."""
 
     text: str
-    question: Question | None = None
+    question: Experiment | None = None
     needed: tuple[NeededFile, ...] = ()
     submission: Submission | None = None
     problem: InputError | None = None
 
 
-def find_fork(experiment: Experiment) -> tuple[str, tuple[tuple[FileKind, ChosenPackage], ...]]:
+def find_fork(experiment: FleetExperiment) -> tuple[str, tuple[tuple[FileKind, ChosenPackage], ...]]:
     """Return text and files of an experiment that was submitted, for another one like it."""
     head = msgspec.json.decode(bytes(experiment.head), type=BundleHead)
     packages: list[tuple[FileKind, ChosenPackage]] = []
@@ -83,7 +83,7 @@ def read_draft(text: str, given: Given, user: User) -> DraftFiles:
     return DraftFiles(text, question, needed, Submission(text, _FILE_NAME, files))
 
 
-def _list_needed(question: Question, given: Given, user: User) -> tuple[NeededFile, ...]:
+def _list_needed(question: Experiment, given: Given, user: User) -> tuple[NeededFile, ...]:
     stored = {kind: list_stored(user, kind) for kind in ("package", "load", "factor")}
     wanted: list[tuple[FileKind, str, str]] = []
     wanted += [("package", item.name, f"package-{item.name}") for item in question.packages]
