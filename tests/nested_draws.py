@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from datamill.analysis.random_effects.nested_values import NestedValues
+from datamill.analysis.random_effects.nested_data.nested_values import NestedValues
 
 
 def draw_version(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from datamill.analysis.random_effects.impact import estimate_impact
-from datamill.analysis.random_effects.nested_values import NestedValues
+from datamill.analysis.random_effects.nested_data.nested_values import NestedValues
 from datamill.analysis.random_effects.variance import VarianceMethod, estimate_variances
 from datamill.analysis.versions.compare import compare_versions
 from intervals.row import Outcome, Row, holds

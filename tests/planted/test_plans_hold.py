@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import t as student
 from scipy.stats import ttest_ind
 
-from datamill.analysis.random_effects.nested_values import NestedValues
+from datamill.analysis.random_effects.nested_data.nested_values import NestedValues
 from datamill.analysis.random_effects.variance import estimate_variances
 from datamill.analysis.random_effects.variance_estimate import Level
 from datamill.analysis.repetition.assurance import count_assured, draw_variances, share_enough

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from datamill.analysis.random_effects.nested_values import NestedValues
+from datamill.analysis.random_effects.nested_data.nested_values import NestedValues
 from datamill.analysis.random_effects.variance import estimate_variances
 from datamill.analysis.versions.compare import compare_versions
 from datamill.analysis.versions.means import estimate_version_mean

@@ -5,9 +5,9 @@ import polars as pl
 import pytest
 from r_answers import ask_r
 
-from datamill.analysis.random_effects.execution_means import average_executions
-from datamill.analysis.random_effects.nested_values import NestedValues
-from datamill.analysis.random_effects.nesting import NestingColumns, gather_nested
+from datamill.analysis.random_effects.nested_data.execution_means import average_executions
+from datamill.analysis.random_effects.nested_data.nested_values import NestedValues
+from datamill.analysis.random_effects.nested_data.nesting import NestingColumns, gather_nested
 from datamill.analysis.random_effects.reml import fit_reml
 from datamill.analysis.random_effects.variance import estimate_variances
 

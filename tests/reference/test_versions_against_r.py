@@ -5,7 +5,7 @@ import pytest
 from nested_draws import draw_version
 from test_groups_against_r import compute_in_r, spell
 
-from datamill.analysis.random_effects.nested_values import NestedValues
+from datamill.analysis.random_effects.nested_data.nested_values import NestedValues
 from datamill.analysis.versions.compare import compare_versions
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Unpack
 
-from datamill.analysis.random_effects.nested_values import NestedValues
+from datamill.analysis.random_effects.nested_data.nested_values import NestedValues
 from datamill.analysis.versions.false_alarms import FalseAlarms, simulate_false_alarms
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument

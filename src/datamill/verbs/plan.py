@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
 
-from datamill.analysis.random_effects.nested_values import NestedValues
+from datamill.analysis.random_effects.nested_data.nested_values import NestedValues
+from datamill.analysis.random_effects.nested_data.within_executions import check_measurement_order
 from datamill.analysis.random_effects.variance import estimate_variances
 from datamill.analysis.random_effects.variance_estimate import LEVELS
-from datamill.analysis.random_effects.within_executions import check_measurement_order
 from datamill.analysis.repetition.notes import list_pilot_warnings
 from datamill.analysis.repetition.plan import plan_repetitions, take_basis, trace_widths
 from datamill.analysis.repetition.repetition_plan import Plan, PlanBasis, PlanBounds

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from datamill.analysis.random_effects.nesting import NestingColumns, gather_nested
+from datamill.analysis.random_effects.nested_data.nesting import NestingColumns, gather_nested
 from datamill.analysis.versions.variances import VersionVariances, analyze_version
 from datamill.design.design import Design
 from datamill.experiment.errors import InputError

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from datamill.analysis.model_data.cells import FloatArray, IntArray
-from datamill.analysis.random_effects.execution_means import ExecutionMeans
 from datamill.analysis.random_effects.mean_squares import MeanSquare
+from datamill.analysis.random_effects.nested_data.execution_means import ExecutionMeans
 
 #: With fewer units than these nothing can be said of their kurtosis.
 _FEWEST_UNITS = 4

@@ -9,9 +9,9 @@ import numpy as np
 
 from datamill._native import resample_impact
 from datamill.analysis.interval import Interval
-from datamill.analysis.random_effects.execution_means import average_executions
 from datamill.analysis.random_effects.mean_squares import compute_mean_squares, solve_components
-from datamill.analysis.random_effects.nested_values import NestedValues
+from datamill.analysis.random_effects.nested_data.execution_means import average_executions
+from datamill.analysis.random_effects.nested_data.nested_values import NestedValues
 from datamill.analysis.random_effects.shares import bound_spread, draw_components
 
 #: Bootstrap draws.

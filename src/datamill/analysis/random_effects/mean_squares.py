@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamill.analysis.model_data.cells import FloatArray
-from datamill.analysis.random_effects.execution_means import ExecutionMeans
+from datamill.analysis.random_effects.nested_data.execution_means import ExecutionMeans
 from datamill.analysis.random_effects.variance_estimate import Level
 
 

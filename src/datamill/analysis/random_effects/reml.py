@@ -10,8 +10,8 @@ from itertools import product
 import numpy as np
 
 from datamill.analysis.model_data.cells import FloatArray, IntArray
-from datamill.analysis.random_effects.execution_means import ExecutionMeans
 from datamill.analysis.random_effects.mean_squares import compute_mean_squares, solve_components
+from datamill.analysis.random_effects.nested_data.execution_means import ExecutionMeans
 from datamill.analysis.random_effects.variance_estimate import LEVELS, Level
 
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from datamill.analysis.interval import Interval
 from datamill.analysis.model_data.cells import FloatArray
-from datamill.analysis.random_effects.execution_means import ExecutionMeans
 from datamill.analysis.random_effects.freedom import find_freedom
 from datamill.analysis.random_effects.mean_squares import MeanSquare
+from datamill.analysis.random_effects.nested_data.execution_means import ExecutionMeans
 from datamill.analysis.random_effects.variance_estimate import Level, Share
 
 #: Draws of the pivots behind an interval: its ends move by about half a percent with the seed.

@@ -19,14 +19,18 @@ from scipy.special import ndtri
 from datamill.analysis.contrasts.contrast import find_critical
 from datamill.analysis.distribution.skewed_means import find_telling_skewness
 from datamill.analysis.interval import Interval
-from datamill.analysis.random_effects.execution_means import ExecutionMeans, average_executions, list_units
 from datamill.analysis.random_effects.mean_squares import (
     NestedSquares,
     compute_mean_squares,
     compute_paper_variance,
     solve_components,
 )
-from datamill.analysis.random_effects.nested_values import NestedValues
+from datamill.analysis.random_effects.nested_data.execution_means import (
+    ExecutionMeans,
+    average_executions,
+    list_units,
+)
+from datamill.analysis.random_effects.nested_data.nested_values import NestedValues
 from datamill.analysis.random_effects.reml import fit_reml
 from datamill.analysis.random_effects.shares import bound_shares
 from datamill.analysis.random_effects.variance_estimate import PLURALS, Level, VarianceEstimate

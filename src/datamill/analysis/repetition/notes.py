@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from datamill.analysis.random_effects.nested_values import NestedValues
+from datamill.analysis.random_effects.nested_data.nested_values import NestedValues
+from datamill.analysis.random_effects.nested_data.within_executions import MeasurementOrder
 from datamill.analysis.random_effects.variance_estimate import LEVELS, PLURALS, Level
-from datamill.analysis.random_effects.within_executions import MeasurementOrder
 from datamill.analysis.repetition.planner import Planner
 from datamill.analysis.repetition.repetition_plan import PlanBasis, PlanGoal, PlannedRepetition
 from datamill.experiment.errors import InputError

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamill.analysis.random_effects.execution_means import average_executions, is_rounding
-from datamill.analysis.random_effects.nested_values import NestedValues
+from datamill.analysis.random_effects.nested_data.execution_means import average_executions, is_rounding
+from datamill.analysis.random_effects.nested_data.nested_values import NestedValues
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from datamill.analysis.contrasts.fieller import bound_ratio
 from datamill.analysis.contrasts.multiplicity import adjust_holm
 from datamill.analysis.contrasts.satterthwaite import combine_freedom
 from datamill.analysis.interval import Ratio
-from datamill.analysis.random_effects.nested_values import NestedValues
+from datamill.analysis.random_effects.nested_data.nested_values import NestedValues
 from datamill.analysis.versions.common_builds import (
     CommonBuilds,
     find_common_builds,

@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri, stdtr
 
 from datamill import _native
 from datamill.analysis.model_data.cells import FloatArray
-from datamill.analysis.random_effects.nested_values import NestedValues
+from datamill.analysis.random_effects.nested_data.nested_values import NestedValues
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
 

@@ -11,9 +11,13 @@ from datamill.analysis.contrasts.contrast import find_critical
 from datamill.analysis.distribution.skewed_means import find_telling_skewness
 from datamill.analysis.interval import Interval
 from datamill.analysis.model_data.cells import FloatArray
-from datamill.analysis.random_effects.execution_means import average_executions, is_rounding, list_units
 from datamill.analysis.random_effects.mean_squares import compute_mean_squares, compute_paper_variance
-from datamill.analysis.random_effects.nested_values import NestedValues
+from datamill.analysis.random_effects.nested_data.execution_means import (
+    average_executions,
+    is_rounding,
+    list_units,
+)
+from datamill.analysis.random_effects.nested_data.nested_values import NestedValues
 from datamill.analysis.random_effects.variance_estimate import Level
 from datamill.analysis.versions.version_comparison import VersionMean
 from datamill.experiment.errors import InputError

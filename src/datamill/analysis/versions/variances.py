@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass
 
 from datamill.analysis.random_effects.impact import BuildImpact, estimate_impact
-from datamill.analysis.random_effects.nested_values import NestedValues
-from datamill.analysis.random_effects.variance import VarianceMethod, estimate_variances
-from datamill.analysis.random_effects.variance_estimate import VarianceEstimate
-from datamill.analysis.random_effects.within_executions import (
+from datamill.analysis.random_effects.nested_data.nested_values import NestedValues
+from datamill.analysis.random_effects.nested_data.within_executions import (
     MeasurementOrder,
     StartTrend,
     check_measurement_order,
 )
+from datamill.analysis.random_effects.variance import VarianceMethod, estimate_variances
+from datamill.analysis.random_effects.variance_estimate import VarianceEstimate
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from datamill.analysis.random_effects.execution_means import average_executions
+from datamill.analysis.random_effects.nested_data.execution_means import average_executions
 from datamill.analysis.random_effects.variance_estimate import LEVELS, PLURALS
 from datamill.analysis.versions.variances import VersionVariances
 from datamill.experiment.errors import InputError

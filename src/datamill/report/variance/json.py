@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from datamill.analysis.random_effects.nested_data.within_executions import MeasurementOrder
 from datamill.analysis.random_effects.variance_estimate import Share, VarianceEstimate
-from datamill.analysis.random_effects.within_executions import MeasurementOrder
 from datamill.analysis.versions.variances import VersionVariances
 from datamill.report.tables.interval_json import spell_known
 from datamill.report.variance.answer import choose_variance_scale, phrase_variances

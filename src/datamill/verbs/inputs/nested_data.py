@@ -9,8 +9,8 @@ from typing import Any, TypedDict
 
 import polars as pl
 
-from datamill.analysis.random_effects.nested_values import NestedValues
-from datamill.analysis.random_effects.nesting import NestingColumns, gather_nested
+from datamill.analysis.random_effects.nested_data.nested_values import NestedValues
+from datamill.analysis.random_effects.nested_data.nesting import NestingColumns, gather_nested
 from datamill.experiment.experiment import Experiment
 from datamill.experiment.messages.arguments import command
 from datamill.results.bundles.bundle import Bundle

@@ -11,8 +11,8 @@ from typing import Any
 import polars as pl
 
 from datamill.analysis.model_data.observations import list_tidy_factors
-from datamill.analysis.random_effects.nested_values import NestedValues
-from datamill.analysis.random_effects.nesting import NestingColumns, gather_nested
+from datamill.analysis.random_effects.nested_data.nested_values import NestedValues
+from datamill.analysis.random_effects.nested_data.nesting import NestingColumns, gather_nested
 from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Direction, Experiment
 from datamill.experiment.messages.arguments import argument

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from datamill.analysis.random_effects.nesting import NestedVersions, NestingColumns, gather_nested
+from datamill.analysis.random_effects.nested_data.nesting import NestedVersions, NestingColumns, gather_nested
 from datamill.experiment.errors import InputError
 
 ROWS = [

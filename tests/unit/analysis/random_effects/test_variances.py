@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datamill.analysis.random_effects.execution_means import average_executions
 from datamill.analysis.random_effects.impact import estimate_impact
 from datamill.analysis.random_effects.mean_squares import compute_mean_squares
-from datamill.analysis.random_effects.nested_values import NestedValues
+from datamill.analysis.random_effects.nested_data.execution_means import average_executions
+from datamill.analysis.random_effects.nested_data.nested_values import NestedValues
+from datamill.analysis.random_effects.nested_data.within_executions import check_measurement_order
 from datamill.analysis.random_effects.reml import fit_reml
 from datamill.analysis.random_effects.variance import estimate_variances
 from datamill.analysis.random_effects.variance_estimate import VarianceEstimate
-from datamill.analysis.random_effects.within_executions import check_measurement_order
 from datamill.analysis.versions.variances import analyze_version
 from datamill.experiment.errors import InputError
 from datamill.report.tables.text import render_text

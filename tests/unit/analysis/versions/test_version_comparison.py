@@ -9,7 +9,7 @@ from nested_draws import draw_version, take_one_build
 from scipy.stats import ttest_rel
 
 from datamill.analysis.interval import Interval
-from datamill.analysis.random_effects.nested_values import NestedValues
+from datamill.analysis.random_effects.nested_data.nested_values import NestedValues
 from datamill.analysis.versions.compare import compare_versions
 from datamill.analysis.versions.history import find_changes
 from datamill.analysis.versions.means import estimate_version_mean, list_unit_means

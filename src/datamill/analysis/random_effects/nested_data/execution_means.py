@@ -8,7 +8,7 @@ import numpy as np
 
 from datamill._native import nested_means
 from datamill.analysis.model_data.cells import FloatArray, IntArray
-from datamill.analysis.random_effects.nested_values import NestedValues
+from datamill.analysis.random_effects.nested_data.nested_values import NestedValues
 from datamill.analysis.random_effects.variance_estimate import Level
 
 #: A spread of fewer roundings of a value than this counts as no spread.

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtr, stdtr
 
 from datamill.analysis.model_data.cells import FloatArray, IntArray
-from datamill.analysis.random_effects.nested_values import NestedValues
+from datamill.analysis.random_effects.nested_data.nested_values import NestedValues
 
 #: Level of the search for a trend, over all its tests.
 TREND_ALPHA = 0.01

@@ -14,7 +14,7 @@ from datamill.analysis.model_data.cells import FloatArray, IntArray
 from datamill.analysis.model_data.columns import ROW, Lines, encode_factors, read_numbers, read_variable
 from datamill.analysis.model_data.formula import Variable
 from datamill.analysis.model_data.observations import list_tidy_factors
-from datamill.analysis.random_effects.nested_values import NestedValues
+from datamill.analysis.random_effects.nested_data.nested_values import NestedValues
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument, tell
 from datamill.experiment.messages.suggestions import suggest_name

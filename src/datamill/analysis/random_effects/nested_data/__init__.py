@@ -1,0 +1,1 @@
+"""Measurements within executions within builds: taken from a table, reduced, and checked for their order."""
