@@ -174,9 +174,12 @@ def test_ten_million_trials_are_refused_with_their_number_unless_confirmed(datam
     make_experiment(replicates=1_000_000, text=EXPERIMENT.replace('["on", "off"]', '"100%"'))
     refusal = datamill("run", "experiment.toml", "--out", "bundle")
     assert_refused(
-        refusal, "4,000,000 trials", "2 (package) x 2 (aslr) x 1000000 replicates", "--allow-trials 4000000"
+        refusal,
+        "4\u202f000\u202f000 trials",
+        "2 (package) x 2 (aslr) x 1000000 replicates",
+        "--allow-trials 4000000",
     )
-    assert_refused(datamill("check", "experiment.toml"), "4,000,000 trials")
+    assert_refused(datamill("check", "experiment.toml"), "4\u202f000\u202f000 trials")
     assert datamill("check", "experiment.toml", "--allow-trials", "4000000").returncode == 0
 
 

@@ -30,6 +30,7 @@ from datamill.experiment.file.parse import parse_experiment
 from datamill.experiment.file.source import Source
 from datamill.experiment.messages.arguments import argument
 from datamill.experiment.messages.mistakes import Mistakes
+from datamill.experiment.messages.numbers import format_count
 from datamill.packing.packages import PackageFacts, inspect_package
 from datamill.packing.user_factors import UserFactor, read_user_factor
 from datamill.protocol.trial import HostFacts
@@ -191,9 +192,9 @@ def check_design_size(file: ExperimentFile, allowed_trials: int) -> None:
         f"{len(factor.levels)} ({factor.name})" for factor in factors if factor.role == "factor"
     )
     if file.experiment.design.kind != "full":
-        product = f"{count_points(file.experiment, factors):,} points"
+        product = f"{format_count(count_points(file.experiment, factors))} points"
     raise InputError(
-        f"the design has {count:,} trials: {product} x {file.experiment.replicates} replicates",
+        f"the design has {format_count(count)} trials: {product} x {file.experiment.replicates} replicates",
         where=str(file.path),
         remedy="Name fewer levels, lower a coverage or the replicates; or confirm with "
         f"{argument('allow_trials', count, verb='run')}.",

@@ -14,6 +14,7 @@ from datamill.design.design import Design, PlannedTrial
 from datamill.design.order import order_trials
 from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Experiment, Replication, StoppingRule
+from datamill.experiment.messages.numbers import format_count, format_figures, format_given, format_level
 from datamill.experiment.quantities import format_duration
 
 #: Independent replicates of each design point before which no rule stops. With fewer, skewed noise makes the
@@ -83,7 +84,7 @@ def phrase_batches(experiment: Experiment, points: int) -> str:
     of = f" of {executions} executions" if one == "build" and executions > 1 else ""
     return (
         f"{count_first_rounds(experiment)} {one}s{of} in the first batch, then 1 {one} more in each, at most "
-        f"{grown.replicates:,} replicates"
+        f"{format_count(grown.replicates)} replicates"
     )
 
 
@@ -91,13 +92,13 @@ def phrase_rule(rule: StoppingRule) -> str:
     """Return a stopping rule in words."""
     if rule.half_width is not None:
         text = (
-            f"until the {100 * rule.confidence:g}% interval of each package's mean is within "
-            f"±{100 * rule.half_width:.3g}% of it"
+            f"until the {format_level(rule.confidence)} interval of each package's mean is within "
+            f"±{format_figures(100 * rule.half_width)}% of it"
         )
     else:
         text = (
-            f"until the packages differ (alpha {rule.alpha:g}), or do not differ by "
-            f"{100 * (rule.detect or 0):.3g}% or more (power {rule.power:g})"
+            f"until the packages differ (alpha {format_given(rule.alpha)}), or do not differ by "
+            f"{format_figures(100 * (rule.detect or 0))}% or more (power {format_given(rule.power)})"
         )
     bounds = [f"{rule.max_trials} trials"] if rule.max_trials else []
     bounds += [format_duration(rule.max_time_s)] if rule.max_time_s else []

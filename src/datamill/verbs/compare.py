@@ -15,6 +15,7 @@ from datamill.analysis.versions.version_comparison import VersionAdjustment, Ver
 from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Direction
 from datamill.experiment.messages.arguments import argument, tell
+from datamill.experiment.messages.numbers import format_given
 from datamill.experiment.quantities import parse_share
 from datamill.report.compare.answer import is_worse_than_threshold, state_answer
 from datamill.report.compare.history_figure import draw_history
@@ -197,7 +198,8 @@ def _take_level(confidence: float | None, alpha: float | None) -> float | None:
     of_alpha = 1 - take_alpha(alpha)
     if level is not None and abs(level - of_alpha) > 1e-9:
         raise InputError(
-            f"confidence {level:g} and alpha {alpha:g} contradict each other: verdicts rest on the intervals",
-            remedy=f"Give one of them; alpha {alpha:g} is confidence {of_alpha:g}.",
+            f"confidence {format_given(level)} and alpha {format_given(alpha)} contradict each other: "
+            "verdicts rest on the intervals",
+            remedy=f"Give one of them; alpha {format_given(alpha)} is confidence {format_given(of_alpha)}.",
         )
     return of_alpha

@@ -11,13 +11,13 @@ from datamill.analysis.random_effects.nested_data.nested_values import NestedVal
 from datamill.analysis.versions.false_alarms import FalseAlarms, simulate_false_alarms
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
+from datamill.experiment.messages.phrases import finish_sentence
 from datamill.experiment.messages.suggestions import suggest_name
 from datamill.report.figures.figure import Figure
 from datamill.report.plan.alarms_json import format_alarms_json
 from datamill.report.plan.alarms_statement import explain_alarms, phrase_alarms, state_alarms
 from datamill.report.plan.figures import draw_alarms
 from datamill.report.tables.statement import Part
-from datamill.report.words.numbers import finish_sentence
 from datamill.verbs.analyses.analysis import Analysis
 from datamill.verbs.inputs.arguments import take_confidence, take_name, take_seed, take_whole
 from datamill.verbs.inputs.data import locate_errors

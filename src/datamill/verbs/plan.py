@@ -17,6 +17,7 @@ from datamill.analysis.repetition.plan import plan_repetitions, take_basis, trac
 from datamill.analysis.repetition.repetition_plan import Plan, PlanBasis, PlanBounds
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument, tell
+from datamill.experiment.messages.numbers import format_figures, format_given
 from datamill.report.figures.figure import Figure
 from datamill.report.plan.figures import draw_widths
 from datamill.report.plan.json import format_plan_json
@@ -291,7 +292,7 @@ def _find_identical_builds(read: NestedData, versions: Sequence[NestedValues]) -
 
 
 def _count(number: float, name: str) -> str:
-    return f"{number:.4g} {name}{'' if number == 1 else 's'}"
+    return f"{format_figures(number, 4)} {name}{'' if number == 1 else 's'}"
 
 
 def _find_operation(pilot: _Pilot) -> float | None:
@@ -315,7 +316,7 @@ def _find_costs(
                 where=argument("time"),
                 remedy=f"Give {argument('time')} as a multiple too, or costs in seconds.",
             )
-        source = f"given as b = {b:g}, w = {w:g}, q = {q:g}"
+        source = f"given as b = {format_given(b)}, w = {format_given(w)}, q = {format_given(q)}"
         found = RepetitionCosts(b * unit, w * q * unit, q * unit, source)
         return found, operation_s is not None
     seconds = dict(asked.seconds)

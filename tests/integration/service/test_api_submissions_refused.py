@@ -168,7 +168,7 @@ def test_a_design_that_cannot_be_meant_is_refused_before_it_is_made() -> None:
     body = make_submission(ada.user, text + '\n[factors]\naslr = ["on", "off"]\n')
     status, refused = ada.post("/experiments/plan", body)
     assert status == 400
-    assert "the design has 4,000,000 trials" in refused["message"]
+    assert "the design has 4\u202f000\u202f000 trials" in refused["message"]
 
 
 @pytest.mark.usefixtures("database")

@@ -353,5 +353,7 @@ def test_a_plan_over_many_machines_is_refused_before_it_is_made() -> None:
         '[experiment]\nname = "x"\nreplicates = 1000000\n[[package]]\nname = "a"\npath = "a"\n'
         "[coverage]\nmachine = 3\n"
     )
-    with pytest.raises(InputError, match="3,000,000 trials on 3 machines, and a fleet takes 2,000,000"):
+    with pytest.raises(
+        InputError, match="3\u202f000\u202f000 trials on 3 machines, and a fleet takes 2\u202f000\u202f000"
+    ):
         plan_fleet(parse_experiment(text, name="e.toml"), FLEET, most_trials=2_000_000)

@@ -41,6 +41,7 @@ from datamill.design.design import Design
 from datamill.design.machines import MACHINE_FACTOR
 from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Experiment, Response
+from datamill.experiment.messages.numbers import format_given
 
 #: The column of the tidy table that names blocks.
 _BLOCK = "block"
@@ -286,7 +287,7 @@ def _fit_what_is_possible(cells: Cells, experiment: Experiment, warnings: list[s
     if not cells.factors:
         return None
     if not np.any(cells.values):
-        warnings.append(f"all {cells.n} observations are the same value, {cells.origin:g}")
+        warnings.append(f"all {cells.n} observations are the same value, {format_given(cells.origin)}")
         return None
     wanted = min(experiment.interaction_order, len(cells.factors))
     message = ""

@@ -17,7 +17,7 @@ from datamill.analysis.interval import Interval
 from datamill.analysis.model_data.cells import Cells, FloatArray
 from datamill.design.design import Design
 from datamill.design.points.aliases import AliasStructure, find_aliases
-from datamill.experiment.messages.phrases import say_p
+from datamill.experiment.messages.numbers import say_p
 
 #: Effects below this share of the mean are too small to go on for.
 SMALLEST_SHARE = 0.01

@@ -14,7 +14,7 @@ from datamill.analysis.assumptions.residuals import take_residuals
 from datamill.analysis.contrasts.multiplicity import adjust_holm
 from datamill.analysis.linear.linear_model import LinearModel
 from datamill.analysis.model_data.cells import Cells, FloatArray, IntArray
-from datamill.experiment.messages.phrases import say_p
+from datamill.experiment.messages.numbers import format_figures, format_fixed, say_p
 
 #: Below this many observations a cell's median is too close to its members for Brown–Forsythe.
 _SMALLEST_CELL = 5
@@ -179,5 +179,5 @@ def _compare_deviations(low: float, high: float, names: list[str]) -> str:
     if low <= 0:
         return f"none at {names[0]}, largest at {names[1]}"
     ratio = high / low
-    shown = f"{ratio:.2g}" if ratio < 99.5 else f"{ratio:.0f}"
+    shown = format_figures(ratio, 2) if ratio < 99.5 else format_fixed(ratio, 0)
     return f"standard deviation {shown} times as large at {names[1]} as at {names[0]}"

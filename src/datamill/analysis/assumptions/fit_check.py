@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datamill.analysis.assumptions.assumption_checks import CheckResult, CheckState
 from datamill.analysis.linear.linear_model import LinearModel
-from datamill.experiment.messages.phrases import say_p
+from datamill.experiment.messages.numbers import format_fixed, say_p
 
 #: Name of this assumption.
 COMPLETE = "complete model"
@@ -32,7 +32,7 @@ def check_fit(model: LinearModel) -> CheckResult | None:
     words, advice = "nothing speaks for terms that the model leaves out", ""
     if p < model.alpha:
         state = "harmless" if share < _HARMLESS_SHARE else "failed"
-        amount = "less than 1" if state == "harmless" else f"{100 * share:.0f}"
+        amount = "less than 1" if state == "harmless" else format_fixed(100 * share, 0)
         words = (
             f"the model leaves out terms that are there (lack of fit, {say_p(p)}), with {amount}% of "
             "what differs between combinations of levels"

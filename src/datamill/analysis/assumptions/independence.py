@@ -16,7 +16,7 @@ from datamill.analysis.model_data.cells import Cells, FloatArray, IntArray
 from datamill.analysis.model_data.matrix import code_model_matrix
 from datamill.analysis.model_data.observations import Covariate
 from datamill.experiment.messages.arguments import argument, tell
-from datamill.experiment.messages.phrases import say_p
+from datamill.experiment.messages.numbers import format_figures, format_fixed, say_p
 
 #: Name of the check for a trend.
 TREND = "independent errors: trend"
@@ -147,7 +147,8 @@ def _phrase_trend(
         state = "unknown" if not known else "harmless" if abs(drift) < _HARMLESS_DRIFT else "failed"
         way = "up" if drift > 0 else "down"
         words = (
-            f"over the {order} the response drifted {way}, by {abs(drift):.2g} standard deviations of the "
+            f"over the {order} the response drifted {way}, by {format_figures(abs(drift), 2)} standard "
+            "deviations of the "
             f"error from first to last ({say_p(p)})"
         )
         advice = _advise(known=known)
@@ -165,7 +166,9 @@ def _phrase_neighbours(
         small = abs(correlation) < _HARMLESS_CORRELATION
         state = "unknown" if not known else "harmless" if small else "failed"
         like = "alike" if correlation > 0 else "opposed"
-        words = f"neighbours in the {order} are {like} (correlation {correlation:.2f}, {say_p(p)})"
+        words = (
+            f"neighbours in the {order} are {like} (correlation {format_fixed(correlation, 2)}, {say_p(p)})"
+        )
         if state == "failed" and correlation > 0:
             words += ": there is less information in the observations than their number suggests"
         advice = _advise(known=known)

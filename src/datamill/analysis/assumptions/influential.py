@@ -9,6 +9,7 @@ from datamill.analysis.assumptions.assumption_checks import InfluentialObservati
 from datamill.analysis.assumptions.residuals import take_residuals
 from datamill.analysis.linear.linear_model import LinearModel
 from datamill.analysis.model_data.cells import Cells, FloatArray, IntArray
+from datamill.experiment.messages.numbers import format_figures
 
 
 def measure_cook(cells: Cells, model: LinearModel, rows: slice | IntArray) -> FloatArray:
@@ -46,9 +47,13 @@ def find_most_influential(cells: Cells, model: LinearModel) -> InfluentialObserv
     place = f"observation {row + 1}" + (f" ({', '.join(levels)})" if levels else "")
     influential = distance > limit
     words = (
-        f"{place} moves the estimates by itself (Cook's distance {distance:.2g}, limit {limit:.2g}): see how "
+        f"{place} moves the estimates by itself (Cook's distance {format_figures(distance, 2)}, limit "
+        f"{format_figures(limit, 2)}): see how "
         "it came about, and whether the conclusions stand without it"
         if influential
-        else f"no single observation decides the result (largest Cook's distance {distance:.2g}, at {place})"
+        else (
+            "no single observation decides the result (largest Cook's distance "
+            f"{format_figures(distance, 2)}, at {place})"
+        )
     )
     return InfluentialObservation(row + 1, distance, limit, influential, levels, words)

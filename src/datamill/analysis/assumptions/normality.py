@@ -8,6 +8,7 @@ from scipy.special import log_ndtr, ndtri
 from datamill.analysis.assumptions.assumption_checks import CheckResult, CheckState, ErrorShape
 from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.ordered.shapiro_wilk import MOST, test_shapiro_wilk
+from datamill.experiment.messages.numbers import format_fixed, format_given
 
 #: A probability plot that is as straight as this looks straight; residuals as little skewed look symmetric.
 _STRAIGHT, _SYMMETRIC = 0.998, 0.2
@@ -108,10 +109,14 @@ def _phrase(
             "A mean may not be what a user notices: look at the quantiles for the usual and the worst case.",
         )
     if shape.largest_share >= _DOMINANT:
-        why = f"a single observation makes {100 * shape.largest_share:.0f}% of all squared error"
+        why = f"a single observation makes {format_fixed(100 * shape.largest_share, 0)}% of all squared error"
     else:
-        why = f"means over {fewest} observations are too few for that (about {needed:.0f} would do)"
+        why = (
+            f"means over {fewest} observations are too few for that (about {format_fixed(needed, 0)} "
+            "would do)"
+        )
     return (
-        f"{found}; {why}, so that intervals are approximate and p-values near {alpha:g} cannot be relied on",
+        f"{found}; {why}, so that intervals are approximate and p-values near {format_given(alpha)} "
+        "cannot be relied on",
         "More replicates would make the means sound.",
     )

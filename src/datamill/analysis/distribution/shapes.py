@@ -12,6 +12,7 @@ from datamill.analysis.distribution.summary import MOST_SORTED, find_quantiles, 
 from datamill.analysis.model_data.cells import Cells, FloatArray
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
+from datamill.experiment.messages.numbers import format_given
 
 #: Points beyond the whiskers that are kept of one box, and steps of one distribution function.
 MOST_BEYOND = 200
@@ -151,7 +152,7 @@ def bin_observations(cells: Cells, *, log: bool = False) -> Histogram:
     smallest = float(np.min(cells.lows)) + cells.origin
     if log and smallest <= 0:
         raise InputError(
-            f"the smallest observation is {smallest:g}, which has no logarithm",
+            f"the smallest observation is {format_given(smallest)}, which has no logarithm",
             remedy=f"Leave out {argument('log')}.",
         )
     values = np.log10(cells.values + cells.origin) if log else cells.values

@@ -13,6 +13,7 @@ from datamill.analysis.distribution.order_statistics import find_ranks
 from datamill.analysis.interval import Interval
 from datamill.analysis.model_data.cells import Cells, FloatArray, ModelFactor
 from datamill.analysis.model_data.observations import Observations
+from datamill.experiment.messages.numbers import format_given
 
 #: A skewness beyond this makes Student's interval too short, unless there are so many observations for each
 #: unit of its square (Cochran 1977, section 2.15).
@@ -218,6 +219,7 @@ def _warn_of_skewness(observations: Observations) -> list[str]:
         return []
     return [
         f"{int(np.sum(skewed))} of {counts.size} groups are too skewed for their number of observations "
-        f"(fewer than {_ENOUGH_FOR_SKEWED:g} G1²): the interval of the mean holds less often than stated, "
+        f"(fewer than {format_given(_ENOUGH_FOR_SKEWED)} G1²): the interval of the mean holds less often "
+        "than stated, "
         "that of the median does not heed it"
     ]

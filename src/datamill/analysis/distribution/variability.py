@@ -24,6 +24,7 @@ from datamill.analysis.distribution.variability_intervals import (
 from datamill.analysis.interval import Interval
 from datamill.analysis.model_data.cells import Cells, FloatArray
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.numbers import format_figures
 
 VANGEL = "Vangel's modification of McKay's"
 BY_SHAPES = (
@@ -196,7 +197,8 @@ def _warn_of_level(points: Sequence[PointVariability], confidence: float) -> lis
     if beyond >= FEWEST_BEYOND or not any(point.skewness_interval is not None for point in points):
         return []
     return [
-        f"at a level of {confidence:.10g} only {beyond:.2g} of {RESAMPLES} resamples lie beyond each end of "
+        f"at a level of {format_figures(confidence, 10)} only {format_figures(beyond, 2)} of {RESAMPLES} "
+        "resamples lie beyond each end of "
         "an interval: the ends are rough, and may be too near"
     ]
 

@@ -14,6 +14,7 @@ from datamill.analysis.model_data.cells import Cells, FloatArray, IntArray
 from datamill.analysis.model_data.observations import Observations
 from datamill.analysis.ordered.ranks import rank_values
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.numbers import format_given
 
 #: Up to so many windows a correlation is judged by all their orders. R counts those of 9.
 _MOST_PERMUTED = 12
@@ -114,7 +115,8 @@ def analyze_windows(observations: Observations, size: int, *, confidence: float 
         warnings.append(f"{len(windows)} windows say little: intervals are rough")
     if pairs[0].correlation is None and len({item.count for item in windows}) == 1:
         warnings.append(
-            f"every window has the same number of events ({windows[0].count:g}): there is nothing to set the "
+            f"every window has the same number of events ({format_given(windows[0].count)}): there is "
+            "nothing to set the "
             "variability against"
         )
     return WindowAnalysis(

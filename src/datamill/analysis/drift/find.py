@@ -12,6 +12,7 @@ from datamill.analysis.drift.drift import Drift, RunOrder, Stretch, Trend
 from datamill.analysis.drift.stretch import DRAWS, find_stretch
 from datamill.analysis.drift.trend import test_trend
 from datamill.analysis.model_data.cells import FloatArray
+from datamill.experiment.messages.numbers import format_count
 
 #: Fewer degrees of freedom within design points than this say nothing about drift.
 _LEAST_DF = 8
@@ -54,7 +55,8 @@ def find_drift(
         latest=names[int(np.argmax(places))] if len(names) > 1 else "",
         method=(
             "trend: Kendall's S summed over design points (Hirsch and Slack 1982), Sen's slope and interval; "
-            f"stretch: largest sum of normal scores over {where}, against {DRAWS:,} deals within design "
+            f"stretch: largest sum of normal scores over {where}, against {format_count(DRAWS)} deals "
+            "within design "
             "points; p adjusted by Holm"
         ),
     )

@@ -11,6 +11,7 @@ from datamill.analysis.groups.means.variance_tests import compare_brown_forsythe
 from datamill.analysis.groups.splitting import name_levels
 from datamill.analysis.ordered.shapiro_wilk import MOST, test_shapiro_wilk
 from datamill.experiment.messages.arguments import argument, tell
+from datamill.experiment.messages.numbers import format_given
 
 #: A group is called not normal, or two spreads unequal, only where the data leave little doubt.
 _DOUBT = 0.001
@@ -36,7 +37,8 @@ def doubt_assumption(strata: Sequence[Stratum], assumption: Assumption, aspect: 
             )
             warnings.append(
                 tell(
-                    f"{_shorten(accused)} do not look normal (Shapiro-Wilk, p < {_DOUBT:g}): {harm}; "
+                    f"{_shorten(accused)} do not look normal (Shapiro-Wilk, p < {format_given(_DOUBT)}): "
+                    f"{harm}; "
                     f"{argument('assume', 'nothing')} needs no such assumption"
                 )
             )
@@ -53,7 +55,9 @@ def doubt_assumption(strata: Sequence[Stratum], assumption: Assumption, aspect: 
                     f"choose {argument('assume', 'normal')}, which lets variances differ"
                 ),
             }[assumption]
-            warnings.append(f"the groups' spreads differ{where} (Brown-Forsythe, p < {_DOUBT:g}): {harm}")
+            warnings.append(
+                f"the groups' spreads differ{where} (Brown-Forsythe, p < {format_given(_DOUBT)}): {harm}"
+            )
     return warnings
 
 

@@ -13,6 +13,7 @@ from datamill.analysis.interval import Interval
 from datamill.analysis.model_data.cells import FloatArray, IntArray
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
+from datamill.experiment.messages.numbers import format_figures
 
 #: With no more ways than this to exchange labels, all are gone through.
 MOST_ENUMERATED = 20_000
@@ -57,7 +58,8 @@ def permute_two_groups(pairs: Sequence[tuple[Group, Group]], confidence: float, 
     if attained < confidence * (1 - 1e-12):
         warnings.append(
             f"with {pairs[0][0].n} against {pairs[0][1].n} observations no permutation test can give a p "
-            f"below {2 / count:.2g}, so that none can detect anything at alpha {1 - confidence:.2g}"
+            f"below {format_figures(2 / count, 2)}, so that none can detect anything at alpha "
+            f"{format_figures(1 - confidence, 2)}"
         )
     estimate = GroupEstimate(
         "difference of means",

@@ -30,6 +30,7 @@ from datamill.analysis.levels.comparison import Comparison, PackageMean, PairCom
 from datamill.analysis.model_data.cells import Cells, FloatArray, IntArray
 from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Direction
+from datamill.experiment.messages.numbers import format_fixed, format_given
 
 
 def compare_packages(
@@ -125,9 +126,10 @@ def compare_packages(
         rearrangements = _count_rearrangements(cells, weights, errors.blocks)
         if rearrangements < 2 / alpha:
             warnings.append(
-                f"a verdict rests on so few trials ({rearrangements:.0f} ways to deal them to packages) that "
+                f"a verdict rests on so few trials ({format_fixed(rearrangements, 0)} ways to deal them "
+                "to packages) that "
                 "it takes normal errors for granted: if trials come in separate groups, such as fast and "
-                f"slow ones, chance makes a winner more often than {alpha:g}; add replicates"
+                f"slow ones, chance makes a winner more often than {format_given(alpha)}; add replicates"
             )
     spread = "variance of each design point (Welch-Satterthwaite)"
     if pooled:

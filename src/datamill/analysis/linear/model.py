@@ -43,7 +43,7 @@ from datamill.analysis.model_data.coding import Term, code_combinations, list_te
 from datamill.analysis.model_data.matrix import ModelMatrix, code_model_matrix
 from datamill.analysis.model_data.observations import Covariate
 from datamill.experiment.errors import InputError
-from datamill.experiment.messages.phrases import say_p
+from datamill.experiment.messages.numbers import format_figures, format_given, say_p
 
 #: Largest model matrix, in numbers; beyond it the fit would take minutes and gigabytes.
 _LARGEST_MATRIX = 20_000_000
@@ -182,14 +182,14 @@ def _refuse_unusable(
     for covariate in covariates:
         if np.all(covariate.values == covariate.values[0]):
             raise InputError(
-                f"covariate {covariate.name} is {covariate.values[0]:g} everywhere",
+                f"covariate {covariate.name} is {format_given(covariate.values[0])} everywhere",
                 remedy="Leave it out: what does not change explains nothing.",
             )
     for index in range(len(cells.factors)):
         refuse_missing_levels(cells, index)
     if not np.any(cells.values):
         raise InputError(
-            f"the response is constant: all {cells.n} observations are {cells.origin:g}",
+            f"the response is constant: all {cells.n} observations are {format_given(cells.origin)}",
             remedy="There is no variation to analyse; check that the column is the right one.",
         )
     parameters = 1 + sum(term.df for term in terms)
@@ -239,7 +239,8 @@ def _refuse_magnitudes(matrix: ModelMatrix) -> None:
         if not SMALLEST_SQUARED < largest < LARGEST_SQUARED:
             name = next(term.name for term in matrix.terms if term.covariates == covariates)
             raise InputError(
-                f"values of {name} differ by {largest:.1e}, which cannot be squared in double precision",
+                f"values of {name} differ by {format_figures(largest, 2)}, which cannot be squared in double "
+                "precision",
                 remedy="Give covariates in another unit.",
             )
 

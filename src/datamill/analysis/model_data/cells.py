@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from datamill._native import gather_moments, number_combinations
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.numbers import format_figures
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -151,7 +152,7 @@ def refuse_magnitude(low: float, high: float) -> None:
     largest = max(-low, high)
     if largest > LARGEST_SQUARED or 0 < largest < SMALLEST_SQUARED:
         raise InputError(
-            f"values of magnitude {largest:.1e} cannot be squared in double precision",
+            f"values of magnitude {format_figures(largest, 2)} cannot be squared in double precision",
             remedy="Give the response in another unit.",
         )
 

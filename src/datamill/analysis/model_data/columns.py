@@ -13,6 +13,7 @@ from datamill._native import number_texts, relabel
 from datamill.analysis.model_data.cells import CellArray, CodeArray, FloatArray, ModelFactor, order_levels
 from datamill.analysis.model_data.formula import Variable
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.numbers import format_given
 from datamill.results.tables.level_orders import list_categories
 from datamill.results.tables.lost_digits import may_lose_digits, report_lost_digits
 
@@ -165,7 +166,7 @@ def read_variable(table: pl.DataFrame, variable: Variable, lines: Lines) -> Floa
     if bad.any():
         row = int(np.argmax(bad))
         raise InputError(
-            f"{variable.name} does not exist where {variable.column} is {numbers[row]:g}",
+            f"{variable.name} does not exist where {variable.column} is {format_given(numbers[row])}",
             where=lines.locate(row),
             remedy="Leave the transform out, or correct the value.",
         )

@@ -10,6 +10,7 @@ from datamill.analysis.model_data.cells import Cells
 from datamill.analysis.model_data.coding import Term
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
+from datamill.experiment.messages.numbers import format_figures
 
 #: A factor with more levels than this, and fewer than two observations at each, is an identifier. With fewer
 #: levels a table of single observations can still be read.
@@ -68,7 +69,8 @@ def ask_about_identifiers(cells: Cells, terms: Sequence[Term], other: Collection
         if factor.name in other or count <= _MOST_MEANT or cells.n >= _FEWEST_AT_EACH * count:
             continue
         raise InputError(
-            f"{factor.name} has {count} levels with {cells.n / count:.2g} observations at each: does it tell "
+            f"{factor.name} has {count} levels with {format_figures(cells.n / count, 2)} observations at "
+            "each: does it tell "
             "runs or users apart, rather than being a factor?",
             where=source,
             remedy=f"If so, leave it out, make it a block ({argument('blocks')}) if observations at the "

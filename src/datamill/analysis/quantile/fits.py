@@ -17,6 +17,7 @@ from datamill.analysis.quantile.fit import QuantileProblem, Solutions
 from datamill.analysis.quantile.inference import Inference
 from datamill.analysis.quantile.quantile_model import QuantileCoefficient, QuantileFit, QuantileTerm
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.numbers import format_given
 
 
 def check_quantiles(quantiles: Sequence[float]) -> list[float]:
@@ -31,7 +32,7 @@ def check_quantiles(quantiles: Sequence[float]) -> list[float]:
     for quantile in asked:
         if not 0 < quantile < 1:
             raise InputError(
-                f"the quantile {quantile:g} is not between 0 and 1",
+                f"the quantile {format_given(quantile)} is not between 0 and 1",
                 remedy="Write the 99th percentile as 0.99; 0 and 1 are the extremes, not quantiles.",
             )
     return asked

@@ -35,6 +35,7 @@ from datamill.analysis.quantile.quantile_model import QuantileModel
 from datamill.analysis.quantile.terms import drop_hidden_terms, refuse_unusable_factors
 from datamill.analysis.quantile.warnings import name_window, warn_of_streamed
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.numbers import format_given
 
 #: Reads all rows once: batches of cell numbers and values.
 ReadPass = Callable[[], Iterable[tuple[CellArray, FloatArray]]]
@@ -154,7 +155,7 @@ def fit_quantile_stream(
     refuse_magnitude(cells.low, cells.high)
     if cells.low == cells.high:
         raise InputError(
-            f"the response is constant: all {n} observations are {cells.low:g}",
+            f"the response is constant: all {n} observations are {format_given(cells.low)}",
             remedy="There is no variation to analyse; check that the column is the right one.",
         )
     matrix, dropped = drop_hidden_terms(shell, terms)

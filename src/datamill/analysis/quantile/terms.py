@@ -11,6 +11,7 @@ from datamill.analysis.model_data.coding import Term
 from datamill.analysis.model_data.matrix import ModelMatrix, build_model_matrix
 from datamill.analysis.model_data.observations import Observations
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.numbers import format_given
 
 #: Below this share of the largest singular value a direction is not determined by the data.
 _RANK_TOLERANCE = 1e-9
@@ -79,12 +80,12 @@ def _refuse_unusable(observations: Observations, terms: Sequence[Term]) -> None:
     for covariate in observations.covariates:
         if float(np.ptp(covariate.values)) == 0:
             raise InputError(
-                f"covariate {covariate.name} is constant: always {covariate.values[0]:g}",
+                f"covariate {covariate.name} is constant: always {format_given(covariate.values[0])}",
                 remedy="Leave it out.",
             )
     if not np.any(cells.values):
         raise InputError(
-            f"the response is constant: all {cells.n} observations are {cells.origin:g}",
+            f"the response is constant: all {cells.n} observations are {format_given(cells.origin)}",
             remedy="There is no variation to analyse; check that the column is the right one.",
         )
 

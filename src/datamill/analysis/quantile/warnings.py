@@ -17,6 +17,7 @@ from datamill.analysis.quantile.errors.choose import (
 from datamill.analysis.quantile.fit import QuantileProblem
 from datamill.analysis.quantile.fits import count_available, count_needed, is_saturated
 from datamill.analysis.quantile.quantile_model import QuantileFit
+from datamill.experiment.messages.numbers import format_figures, format_fixed, format_given
 
 #: Below this share of distinct values the response counts as discrete.
 _DISCRETE_SHARE = 0.2
@@ -130,7 +131,7 @@ def _warn_of_extremes(problem: QuantileProblem, fits: Sequence[QuantileFit], con
     per = "in each cell" if is_saturated(problem.matrix) else "for each coefficient"
     available = math.floor(count_available(problem))
     return [
-        f"too few observations for {name_quantiles(extreme)}: the {worst:g} quantile needs about "
+        f"too few observations for {name_quantiles(extreme)}: the {format_given(worst)} quantile needs about "
         f"{count_needed(worst, confidence)} {per}, and there are {available}; its intervals rest on an "
         "assumed tail, and may hold much less often than stated (at 0.99 of 50 against 150 log-normal "
         "observations intervals at 95% hold in 92% by counts, in 42 to 69% by densities; rank tests hold)"
@@ -149,7 +150,8 @@ def _warn_of_sandwich(
     per = "in a cell" if is_saturated(problem.matrix) else "for each coefficient"
     return [
         f"{method} errors are too narrow at {name_quantiles(few)} and p-values can be far too small: about "
-        f"{min(beyond.values()):.2g} observations {per} lie beyond, and a density needs {needed}"
+        f"{format_figures(min(beyond.values()), 2)} observations {per} lie beyond, and a density needs "
+        f"{needed}"
     ]
 
 
@@ -157,7 +159,7 @@ def _warn_of_densities(n: int, not_positive: Mapping[float, int], fits: Sequence
     warnings = []
     for quantile, bad in not_positive.items():
         warnings.append(
-            f"at the {quantile:g} quantile the density came out as not positive for {bad} of "
+            f"at the {format_given(quantile)} quantile the density came out as not positive for {bad} of "
             f"{n} observations, which then do not count in its errors"
         )
     if any(row.p is None for fit in fits for row in fit.coefficients[1:]):
@@ -221,7 +223,8 @@ def _warn_of_dependence(engine: ErrorEngine) -> list[str]:
     if decided:
         warnings.append(
             f"at {name_quantiles([*decided])} a few {unit}s have most of what lies beyond: errors are known "
-            f"as badly as from {min(decided.values()):.0f} {unit}s, for which intervals are widened"
+            f"as badly as from {format_fixed(min(decided.values()), 0)} {unit}s, for which intervals are "
+            "widened"
         )
     if not are_trials_nested(engine.observations):
         return [
@@ -244,7 +247,7 @@ def _warn_of_dependence(engine: ErrorEngine) -> list[str]:
 
 def name_quantiles(quantiles: Sequence[float]) -> str:
     """`the quantile 0.5`, `the quantiles 0.1, 0.5`; of more than six the first three and the last."""
-    shown = [f"{quantile:g}" for quantile in quantiles]
+    shown = [format_given(quantile) for quantile in quantiles]
     if len(shown) > 6:
         shown = [*shown[:3], "…", shown[-1]]
     return f"the quantile{'s' if len(quantiles) > 1 else ''} {', '.join(shown)}"

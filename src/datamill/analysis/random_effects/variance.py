@@ -35,6 +35,7 @@ from datamill.analysis.random_effects.reml import fit_reml
 from datamill.analysis.random_effects.shares import bound_shares
 from datamill.analysis.random_effects.variance_estimate import PLURALS, Level, VarianceEstimate
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.numbers import format_figures
 
 #: Unweighted means of builds and mean squares; or restricted maximum likelihood.
 VarianceMethod = Literal["means", "reml"]
@@ -126,14 +127,16 @@ def _list_warnings(
         )
     elif found.top_count < _FEW:
         warnings.append(
-            f"there are {found.top_count} {PLURALS[top]} only: with {found.top_df:.2g} degrees of freedom "
+            f"there are {found.top_count} {PLURALS[top]} only: with {format_figures(found.top_df, 2)} "
+            "degrees of freedom "
             f"the interval is wide, its width itself is uncertain, and {_presume(top)}"
         )
     elif found.top_count < _FEW_FOR_SHAPE:
         warnings.append(f"there are {found.top_count} {PLURALS[top]} only: {_presume(top)}")
     elif skewness := find_telling_skewness(list_units(averaged, nested, top)):
         warnings.append(
-            f"means of {PLURALS[top]} are skewed (G1 {skewness:.2g}), and {found.top_count} of them "
+            f"means of {PLURALS[top]} are skewed (G1 {format_figures(skewness, 2)}), and "
+            f"{found.top_count} of them "
             "are few for that: the interval presumes that they are normal, and of so skewed ones intervals "
             "at 95% hold the mean in 84 to 93% of experiments, in 60% where the variance is infinite, and "
             "shares and the impact factor in 88 to 92%"

@@ -14,6 +14,7 @@ from datamill.analysis.repetition.repetition_plan import PlanBasis, PlanGoal
 from datamill.analysis.repetition.search import Counts
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
+from datamill.experiment.messages.numbers import format_figures
 
 _DRAWS = 4000
 
@@ -65,7 +66,7 @@ def assure(
         reached = share_enough(last, goal, drawn)
         raise InputError(
             f"no plan within bounds is so sure to suffice: with {last} {PLURALS[planner.basis.top]} the "
-            f"assurance is {100 * reached:.3g}%",
+            f"assurance is {format_figures(100 * reached)}%",
             where=argument("assurance"),
             remedy=f"Ask for less, allow more by {argument('builds')}, {argument('executions')}, "
             f"{argument('measurements')}, "

@@ -9,6 +9,7 @@ from datamill.analysis.repetition.planner import Planner
 from datamill.analysis.repetition.repetition_plan import PlanBasis, PlanGoal, PlannedRepetition
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
+from datamill.experiment.messages.numbers import format_figures, format_fixed
 
 #: A pilot with fewer builds says little of how they vary.
 _FEW = 5
@@ -62,7 +63,7 @@ def list_notes(basis: PlanBasis, goal: PlanGoal, compared: int = 2) -> tuple[str
         if compared > 2:
             notes.append(
                 f"the {compared} versions make {compared - 1} comparisons with one baseline, and `compare` "
-                f"holds these together: each is judged at alpha {goal.alpha:.2g}"
+                f"holds these together: each is judged at alpha {format_figures(goal.alpha, 2)}"
             )
     return tuple(notes)
 
@@ -115,7 +116,7 @@ def list_pilot_warnings(nested: NestedValues, order: MeasurementOrder) -> tuple[
             f"ones: its warm-up is too short{enough}. Measure it again with more, then plan"
         )
     if order.autocorrelation is not None:
-        correlation = f"{order.autocorrelation:.2f}".replace("-", "−")
+        correlation = format_fixed(order.autocorrelation, 2)
         warnings.append(
             f"neighbouring measurements of an execution are alike (autocorrelation {correlation}): where the "
             "plan changes their number, more of them bring less than it counts on"
@@ -132,16 +133,17 @@ def refuse_goal(planner: Planner, goal: PlanGoal) -> InputError:
     if goal.kind == "time":
         least = planner.describe((levels.outer[0], levels.middle[0], levels.inner[0]), goal)
         return InputError(
-            f"the time is too short: {_spell(least)} take {least.time:.4g} in the unit of the costs, "
+            f"the time is too short: {_spell(least)} take {format_figures(least.time, 4)} in the unit of "
+            "the costs, "
             f"seconds or, with {argument('costs')}, operations",
             where=argument("time"),
             remedy="Give more time, or allow fewer of them.",
         )
     most = planner.describe((levels.outer[1], levels.middle[1], levels.inner[1]), goal)
     reached = (
-        f"the half-width is still {most.half_width:.4g}"
+        f"the half-width is still {format_figures(most.half_width, 4)}"
         if goal.kind == "half_width"
-        else f"the power is still {most.power:.3g}"
+        else f"the power is still {format_figures(most.power)}"
         if most.power is not None
         else "there is no test"
     )

@@ -39,6 +39,7 @@ from datamill.analysis.repetition.repetition_plan import (
     WidthCurve,
 )
 from datamill.analysis.repetition.search import Counts
+from datamill.experiment.messages.numbers import format_fixed
 from datamill.results.judgement.costs import RepetitionCosts
 
 
@@ -192,7 +193,7 @@ def _list_alternatives(
 
     if surer is not None:
         more = (surer.builds, surer.executions, surer.measurements)[LEVELS.index(top)]
-        found.append((f"{100 * SURER:.0f}% sure to suffice", (more, *counts[1:])))
+        found.append((f"{format_fixed(100 * SURER, 0)}% sure to suffice", (more, *counts[1:])))
     if basis.builds:
         numbers = (basis.builds, basis.executions, basis.measurements)
         outer = round(numbers[LEVELS.index(top)])

@@ -13,7 +13,7 @@ from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.sequential.rounds import Rounds
 from datamill.experiment.experiment import Experiment
 from datamill.experiment.messages.arguments import tell, verb
-from datamill.experiment.messages.phrases import say_p
+from datamill.experiment.messages.numbers import format_figures, format_fixed, say_p
 from datamill.results.bundles.decisions import Cause, LookInterval
 
 #: Rounds from which runs that are slow one time in ten have hardly all been missed (0.9^30 is 4%).
@@ -48,7 +48,8 @@ def list_doubts(
     for name, series in _list_series(experiment, rounds):
         doubts += _doubt_dependence(name, series)
     doubts += [
-        f"the values of {package} come in steps of {step:.3g}, which hide how much they vary: intervals are "
+        f"the values of {package} come in steps of {format_figures(step)}, which hide how much they "
+        "vary: intervals are "
         "wider by a step, which no further round makes less"
         for package, step in zip(rounds.packages, rounds.steps, strict=False)
         if step > 0
@@ -96,7 +97,8 @@ def _doubt_few(cause: Cause, intervals: Sequence[LookInterval]) -> list[str]:
     return [
         f"it stopped after {fewest} rounds: if runs are slow only now and then, so few may not have met one, "
         f"and the answer may be wrong much more often than stated (of runs that are slow one time in "
-        f"{1 / _RARE:.0f}, {100 * (1 - _RARE) ** fewest:.0f}% of such experiments meet none; at alpha 0.05, "
+        f"{format_fixed(1 / _RARE, 0)}, {format_fixed(100 * (1 - _RARE) ** fewest, 0)}% of such "
+        "experiments meet none; at alpha 0.05, "
         "where one package alone has Pareto tails of index 2.5, 8% err, most of them so early, and of "
         f"index 1.5 a fifth); let [replication] begin with {_SHOWS_RARE} where that is to be expected"
     ]
@@ -108,7 +110,11 @@ def _doubt_heavy(rounds: Rounds, cause: Cause, intervals: Sequence[LookInterval]
     if cause not in ("changed", "no difference", "precise") or fewest < _SHOWS_RARE:
         return []
     found = {package: find_heavy_tail(rounds.of_package(package), _HEAVY) for package in rounds.packages}
-    names = [f"{package} (L-skewness {skewness:.2f})" for package, skewness in found.items() if skewness]
+    names = [
+        f"{package} (L-skewness {format_fixed(skewness, 2)})"
+        for package, skewness in found.items()
+        if skewness
+    ]
     if not names:
         return []
     return [
@@ -146,8 +152,10 @@ def _doubt_dependence(name: str, series: FloatArray) -> list[str]:
     factor = math.sqrt((1 + known) / (1 - known))
     least = "at least " if known < coefficient else ""
     return [
-        f"successive rounds of {name} resemble each other (autocorrelation {coefficient:.2f}, {say_p(p)}), "
+        f"successive rounds of {name} resemble each other (autocorrelation "
+        f"{format_fixed(coefficient, 2)}, {say_p(p)}), "
         "and the rule takes them for independent: its interval is too narrow and errs more often than "
-        f"stated; it should be {least}about {factor:.1f} times as wide if likeness fades from round to round "
+        f"stated; it should be {least}about {format_fixed(factor, 1)} times as wide if likeness fades "
+        "from round to round "
         "by this factor. Look for what changes slowly: heat, other load, the machine's state"
     ]

@@ -15,6 +15,7 @@ from datamill.analysis.sequential.rounds import Rounds
 from datamill.design.batches import FEWEST_ROUNDS, phrase_rule
 from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Experiment, StoppingRule
+from datamill.experiment.messages.numbers import format_figures, format_fixed
 from datamill.experiment.quantities import format_duration
 from datamill.results.bundles.decisions import DECISION_SCHEMA, Cause, Decision, LookInterval
 
@@ -143,7 +144,7 @@ def _phrase_difference(interval: LookInterval) -> str:
     if interval.estimate is None:
         return f"{interval.name} cannot be expressed as a share, since the baseline's mean is zero"
     seen = f"{interval.name} {_signed(interval.estimate)}"
-    level = f"{100 * interval.confidence:.4g}% sequential interval"
+    level = f"{format_figures(100 * interval.confidence, 4)}% sequential interval"
     if interval.low is None or interval.high is None:
         return f"{seen}, {level} not bounded yet, n = {interval.rounds} rounds"
     bounds = f"{_signed(interval.low)} to {_signed(interval.high)}"
@@ -167,4 +168,4 @@ def _signed(share: float) -> str:
 def _percent(share: float) -> str:
     # From 1000% on, .3g would write exponents.
     percent = 100 * share
-    return f"{percent:.0f}%" if abs(percent) >= 999.5 else f"{percent:.3g}%"
+    return f"{format_fixed(percent, 0)}%" if abs(percent) >= 999.5 else f"{format_figures(percent)}%"

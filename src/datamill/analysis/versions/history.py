@@ -19,6 +19,7 @@ from datamill.analysis.versions.segmentation import cut_series, find_needed_pena
 from datamill.analysis.versions.version_comparison import VersionMean
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
+from datamill.experiment.messages.numbers import format_given
 
 #: Series without a change that are drawn to find how much a change must explain: most and fewest, and how
 #: many pairs of versions all of them may have together.
@@ -174,7 +175,8 @@ def find_changes(
         seed=seed,
         method=(
             "least weighted squares over all ways to cut the series, with a penalty for each cut that "
-            f"{_count_draws(len(means))} drawn series without change exceed with probability {alpha:g} "
+            f"{_count_draws(len(means))} drawn series without change exceed with probability "
+            f"{format_given(alpha)} "
             f"(seed {seed}); variances of versions shrunk towards their common one (Smyth 2004); sizes are "
             "those at the place found, each interval for itself"
         ),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from datamill.analysis.random_effects.variance_estimate import PLURALS
 from datamill.analysis.versions.version_comparison import VersionChange, VersionMean
+from datamill.experiment.messages.numbers import format_figures
 
 #: With fewer units of a version than these nothing tells that it lacks a tail or a mode.
 _FEW = 10
@@ -18,7 +19,8 @@ def warn_of_shapes(means: Sequence[VersionMean], changes: Sequence[VersionChange
     warnings = []
     if skewed:
         names = ", ".join(
-            f"{mean.version} ({PLURALS[mean.level]} have G1 {mean.skewness:.2g})" for mean in skewed
+            f"{mean.version} ({PLURALS[mean.level]} have G1 {format_figures(mean.skewness, 2)})"
+            for mean in skewed
         )
         warnings.append(
             f"skewed for so few {PLURALS[skewed[0].level]}: {names}. Where another version is not skewed "

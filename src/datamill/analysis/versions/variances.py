@@ -14,6 +14,7 @@ from datamill.analysis.random_effects.nested_data.within_executions import (
 )
 from datamill.analysis.random_effects.variance import VarianceMethod, estimate_variances
 from datamill.analysis.random_effects.variance_estimate import VarianceEstimate
+from datamill.experiment.messages.numbers import format_figures, format_fixed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,8 +70,8 @@ def describe_order(order: MeasurementOrder, estimate: VarianceEstimate) -> tuple
 def _describe_trend(trend: StartTrend, order: MeasurementOrder, estimate: VarianceEstimate) -> str:
     which = "measurement lies" if trend.first == 1 else f"{trend.first} measurements lie"
     side = "above" if trend.difference > 0 else "below"
-    size = "" if trend.percent is None else f"{abs(trend.percent):.2g}% "
-    p = "< 1e-300" if trend.p < 1e-300 else f"= {trend.p:.2g}"
+    size = "" if trend.percent is None else f"{format_figures(abs(trend.percent), 2)}% "
+    p = "< 1e-300" if trend.p < 1e-300 else f"= {format_figures(trend.p, 2)}"
     text = (
         f"measurements of an execution depend on when they come: the first {which} {size}{side} the later "
         f"ones on average (p {p}, {order.executions} executions)"
@@ -83,9 +84,9 @@ def _describe_trend(trend: StartTrend, order: MeasurementOrder, estimate: Varian
     half = (estimate.mean.high - estimate.mean.low) / 2
     if estimate.mean.estimate:
         sign = "−" if trend.shift < 0 else "+"
-        moved.append(f"{sign}{100 * abs(trend.shift / estimate.mean.estimate):.2g}%")
+        moved.append(f"{sign}{format_figures(100 * abs(trend.shift / estimate.mean.estimate), 2)}%")
     if half > 0:
-        moved.append(f"{abs(trend.shift) / half:.2g} of its interval's half-width")
+        moved.append(f"{format_figures(abs(trend.shift) / half, 2)} of its interval's half-width")
     effect = f", which moves the mean by {', '.join(moved)}" if moved else ""
     return f"{text}. The warm-up is too short: leave out {trend.settles} more{effect}"
 
@@ -93,7 +94,10 @@ def _describe_trend(trend: StartTrend, order: MeasurementOrder, estimate: Varian
 def _describe_autocorrelation(correlation: float, estimate: VarianceEstimate) -> str:
     alike = "alike" if correlation > 0 else "opposed"
     sign = "−" if correlation < 0 else ""
-    text = f"neighbouring measurements of an execution are {alike} (correlation {sign}{abs(correlation):.2f})"
+    text = (
+        f"neighbouring measurements of an execution are {alike} (correlation "
+        f"{sign}{format_fixed(abs(correlation), 2)})"
+    )
     above = next((level for level in ("execution", "build") if level in estimate.mean_squares), "")
     if above:
         less, more = ("understated", "overstated") if correlation > 0 else ("overstated", "understated")
@@ -106,5 +110,6 @@ def _describe_autocorrelation(correlation: float, estimate: VarianceEstimate) ->
     near = min(correlation, 0.99)
     wider = math.sqrt((1 + near) / (1 - near))
     return (
-        f"{text}: the interval, which takes them as independent, should be at least {wider:.1f} times as wide"
+        f"{text}: the interval, which takes them as independent, should be at least "
+        f"{format_fixed(wider, 1)} times as wide"
     )

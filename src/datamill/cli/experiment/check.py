@@ -24,6 +24,7 @@ from datamill.conduct.read_files import (
 from datamill.execution.host_lock import lock_host
 from datamill.execution.seen_places import list_unseen_values
 from datamill.execution.worker import find_worker, read_host_facts
+from datamill.experiment.messages.numbers import format_figures
 
 #: What shows whether packages report the metrics that formulas need.
 _SHOWN_BY = "check --pilot, or the first trial of run, shows"
@@ -82,4 +83,6 @@ class _PilotDisplay:
     def complete_trial(self, package: str, run_time_ns: int) -> None:
         """Say how long it took; the package was named when the trial began."""
         del package
-        self._console.print(f"  completed, run.sh took {run_time_ns / 1e9:.3g} s", highlight=False)
+        self._console.print(
+            f"  completed, run.sh took {format_figures(run_time_ns / 1e9)} s", highlight=False
+        )

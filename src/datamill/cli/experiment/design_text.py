@@ -28,6 +28,7 @@ from datamill.design.trials import build_design, name_build
 from datamill.execution.trial_times import TrialTime
 from datamill.experiment.experiment import StoppingRule
 from datamill.experiment.factors.catalogue import FACTORS
+from datamill.experiment.messages.numbers import format_count
 from datamill.experiment.quantities import format_duration, format_size
 
 #: Sentences on aliases that are shown.
@@ -63,17 +64,19 @@ def describe_design(
         lines.append(f"{experiment.question}\n", style="bold")
     sizes = Text()
     if experiment.design.kind == "full":
-        sizes.append(f"{'design points':16} {points:,}{f' = {product}' if len(crossed) > 1 else ''}\n")
+        sizes.append(
+            f"{'design points':16} {format_count(points)}{f' = {product}' if len(crossed) > 1 else ''}\n"
+        )
     else:
         sizes.append(_describe_points(file, factors, product))
     if experiment.until is None:
         sizes.append(f"{'replicates':16} {phrase_replicates(experiment)}\n")
-        sizes.append(f"{'trials':16} {trials:,}", style="bold")
+        sizes.append(f"{'trials':16} {format_count(trials)}", style="bold")
         extra = "".join(f"{'':16} {text}\n" for text in list_extra_trials(experiment, trials))
         sizes.append(f", in {phrase_order(experiment)} from seed {experiment.seed}\n{extra}")
     else:
         sizes.append(f"{'replicates':16} {phrase_batches(experiment, points)}\n")
-        sizes.append(f"{'trials':16} at most {trials:,}", style="bold")
+        sizes.append(f"{'trials':16} at most {format_count(trials)}", style="bold")
         extra = "".join(f"{'':16} {text}\n" for text in list_extra_trials(experiment, trials))
         sizes.append(
             f", in {phrase_order(experiment)} from seed {experiment.seed} within each batch\n{extra}"
@@ -119,7 +122,9 @@ def _describe_points(file: ExperimentFile, factors: tuple[DesignFactor, ...], pr
     chosen = choose_points(file.experiment, factors)
     combinations = math.prod(len(factor.levels) for factor in factors if factor.role == "factor")
     lines = [("design", f"{chosen.kind}: {chosen.construction}")]
-    lines.append(("design points", f"{len(chosen.points):,} of {combinations:,} = {product}"))
+    lines.append(
+        ("design points", f"{format_count(len(chosen.points))} of {format_count(combinations)} = {product}")
+    )
     aliases = [spell_terms_of_design(text) for text in chosen.aliases[:_MOST_ALIASES]]
     if len(chosen.aliases) > _MOST_ALIASES:
         aliases.append(f"… and {len(chosen.aliases) - _MOST_ALIASES} more; design.json of the bundle has all")
@@ -144,7 +149,7 @@ def _describe_builds(file: ExperimentFile, factors: tuple[DesignFactor, ...], tr
         return phrase_nested_builds(file.experiment, factors, len(with_setup))
     built = trials * len(with_setup) // len(file.packages)
     if file.experiment.build == "fresh":
-        return f"{built:,}, a fresh one in each trial"
+        return f"{format_count(built)}, a fresh one in each trial"
     build_factors = [factor for factor in factors if factor.build and factor.name != "package"]
     if any(is_drawn_build(factor) for factor in build_factors) or file.experiment.design.kind != "full":
         # Which levels come together is up to the trials' seeds, or to the points that were chosen.
@@ -156,9 +161,9 @@ def _describe_builds(file: ExperimentFile, factors: tuple[DesignFactor, ...], tr
         count = len(with_setup) * math.prod(len(factor.levels) for factor in build_factors)
         least = most = built // count
     if most == 1:
-        return f"{count:,}, one for each trial"
-    shared = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-    return f"{count:,}, each shared by {shared} trials (variation between builds is not measured)"
+        return f"{format_count(count)}, one for each trial"
+    shared = format_count(least) if least == most else f"{format_count(least)} to {format_count(most)}"
+    return f"{format_count(count)}, each shared by {shared} trials (variation between builds is not measured)"
 
 
 def describe_time(time: TrialTime | None, trials: int, rule: StoppingRule | None) -> str:

@@ -9,6 +9,7 @@ from datamill.design.design import DesignFactor
 from datamill.design.nesting import count_calibration_trials, is_drawn_build
 from datamill.design.reference_trials import count_among
 from datamill.experiment.experiment import Experiment
+from datamill.experiment.messages.numbers import format_count
 from datamill.experiment.messages.phrases import count_nouns
 
 
@@ -21,7 +22,7 @@ def phrase_replicates(experiment: Experiment) -> str:
     text += f"{count_nouns(nested.executions, 'execution')}{' of each' if nested.builds > 1 else ''}"
     if nested.measurements:
         text += f", {count_nouns(nested.measurements, 'measurement')} in each execution"
-        text += f" after {nested.warmup:,} to warm up" if nested.warmup else ""
+        text += f" after {format_count(nested.warmup)} to warm up" if nested.warmup else ""
     return text
 
 
@@ -52,5 +53,5 @@ def phrase_nested_builds(experiment: Experiment, factors: Sequence[DesignFactor]
     drawn = [factor.name for factor in factors if is_drawn_build(factor)]
     chance = f"each with its own {' and '.join(drawn)}" if drawn else "all made in the same way"
     names = " and ".join(["package", *(factor.name for factor in crossed)])
-    where = f", {nested.builds:,} for each {names}" if count > nested.builds else ""
-    return f"{count:,}{where}, {chance}"
+    where = f", {format_count(nested.builds)} for each {names}" if count > nested.builds else ""
+    return f"{format_count(count)}{where}, {chance}"

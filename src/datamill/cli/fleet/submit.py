@@ -26,6 +26,7 @@ from datamill.cli.coordinator.coordinator_client import (
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
 from datamill.conduct.read_files import MOST_UNCONFIRMED_TRIALS, ExperimentFile, read_experiment_file
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.numbers import format_count
 from datamill.experiment.messages.phrases import count_nouns, list_first
 from datamill.experiment.quantities import format_duration
 from datamill.packing.members import Packed, pack_members
@@ -280,7 +281,7 @@ def describe_plan(preview: SubmissionPlan) -> list[Text]:
     ]
     lines.append(
         Text(
-            f"trials: {preview.trials:,} ({count_nouns(preview.points, 'design point')} x "
+            f"trials: {format_count(preview.trials)} ({count_nouns(preview.points, 'design point')} x "
             f"{count_nouns(preview.replicates, 'replicate')}){_spell_debugging(preview)}, "
             f"{_spell_reboots(preview.reboot)}"
         )

@@ -26,6 +26,7 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Experiment, HardwareCoverage
 from datamill.experiment.factors.offers import Offers
 from datamill.experiment.messages.arguments import argument, verb
+from datamill.experiment.messages.numbers import format_count, format_level
 from datamill.experiment.messages.phrases import count_nouns, list_first
 from datamill.experiment.messages.suggestions import suggest_name
 
@@ -124,7 +125,7 @@ def plan_fleet(
 def _refuse_size(trials: int, machines: int, most: int) -> InputError:
     on = "" if machines == 1 else f" on {machines} machines"
     return InputError(
-        f"the design has {trials:,} trials{on}, and a fleet takes {most:,}",
+        f"the design has {format_count(trials)} trials{on}, and a fleet takes {format_count(most)}",
         remedy="Name fewer levels, or lower a coverage or the replicates.",
     )
 
@@ -233,7 +234,7 @@ def _check_coverage(
         return
     everywhere = _list_levels(name, everyone)
     lost = [level for level in everywhere if level not in having]
-    asked = f"{coverage.count}" if coverage.count is not None else f"{100 * (coverage.share or 0):g}%"
+    asked = f"{coverage.count}" if coverage.count is not None else format_level(coverage.share or 0)
     of = len(_list_levels(name, left))
     counted = "" if coverage.count is not None else f", {needed} of {of} levels"
     lines = []

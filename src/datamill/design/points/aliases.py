@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datamill.design.points.d_optimal import code_contrasts
+from datamill.experiment.messages.numbers import format_fixed
 
 FloatArray = NDArray[np.float64]
 #: From this correlation on two terms are one and the same to the data; below the other they are free of each
@@ -206,6 +207,6 @@ def _phrase_group(group: Sequence[str], structure: AliasStructure) -> str:
 
 def _phrase_partial(text: str, partial: PartialAlias) -> str:
     return (
-        f"{text}: the largest correlation is {partial.correlation:.2f} ({partial.first} with "
+        f"{text}: the largest correlation is {format_fixed(partial.correlation, 2)} ({partial.first} with "
         f"{partial.second})."
     )

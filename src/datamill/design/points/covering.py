@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from datamill.design.seeds import rank_by_seed
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.numbers import format_count
 
 #: Combinations that are kept track of.
 _MOST_COMBINATIONS = 2_000_000
@@ -59,7 +60,8 @@ def _refuse_too_many(sizes: Sequence[int], strength: int) -> None:
         count += math.prod(factors)
         if count > _MOST_COMBINATIONS:
             raise InputError(
-                f"there are more than {_MOST_COMBINATIONS:,} combinations of {strength} factors to cover",
+                f"there are more than {format_count(_MOST_COMBINATIONS)} combinations of {strength} "
+                "factors to cover",
                 where="[experiment] strength",
                 remedy="Lower strength, or name fewer factors or levels.",
             )

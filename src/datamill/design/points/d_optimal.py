@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from datamill.design.seeds import rank_by_seed
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.numbers import format_count
 
 FloatArray = NDArray[np.float64]
 #: Floating-point operations that the search may take, about, and the most restarts.
@@ -93,7 +94,8 @@ def find_optimal_design(sizes: tuple[int, ...], points: int, order: int, seed: i
     work = points * sum(size - 1 for size in sizes) * parameters**2 * 6.0
     if points * parameters > _MOST_NUMBERS or work > _MOST_WORK:
         raise InputError(
-            f"{points:,} points of a model with {parameters:,} parameters are too many to choose well",
+            f"{format_count(points)} points of a model with {format_count(parameters)} parameters are "
+            "too many to choose well",
             where="[experiment] max_points",
             remedy="Lower max_points or interaction_order, name fewer levels, or leave design out.",
         )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from datamill.design.design import DesignFactor
 from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Experiment
+from datamill.experiment.messages.numbers import format_fixed
 
 if TYPE_CHECKING:
     from datamill.design.points.fractional import Fraction
@@ -191,7 +192,7 @@ def _choose_rows(experiment: Experiment, varied: Sequence[DesignFactor], package
         found.rows,
         "D-optimal",
         f"for {terms} ({found.parameters} parameters{shared}), by coordinate exchange; D-efficiency "
-        f"{100 * found.efficiency:.1f}%",
+        f"{format_fixed(100 * found.efficiency, 1)}%",
         efficiency=found.efficiency,
     )
 

@@ -1,13 +1,15 @@
-"""Numbers and lists in sentences."""
+"""Nouns, lists and sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from datamill.experiment.messages.numbers import format_count
+
 
 def count_nouns(number: int, noun: str) -> str:
-    """Return a number of things, such as `1 worker` or `1,200 trials`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    """Return a number of things, such as `1 worker` or `1 200 trials`."""
+    return f"{format_count(number)} {noun}{'' if number == 1 else 's'}"
 
 
 def list_first(names: Sequence[str], most: int) -> str:
@@ -16,14 +18,6 @@ def list_first(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + more
 
 
-def spell_p(p: float) -> str:
-    """Return a p-value as far into the tail as a double reaches: `0.0859`, `1.3e-187`, `< 1e-300`."""
-    if p < 1e-300:
-        return "< 1e-300"
-    return f"{p:.2g}" if p < 1e-4 else f"{p:.3g}" if p < 0.1 else f"{p:.2f}"
-
-
-def say_p(p: float) -> str:
-    """Return a p-value after the letter: `p = 0.012`, `p < 1e-300`."""
-    told = spell_p(p)
-    return f"p {told}" if told.startswith("<") else f"p = {told}"
+def finish_sentence(text: str) -> str:
+    """A sentence with a capital and a full stop."""
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")

@@ -10,10 +10,17 @@ from datamill.analysis.levels.level_changes import LevelChange, LevelChanges, ra
 from datamill.analysis.linear.linear_model import LinearModel, TermRow
 from datamill.analysis.model_data.observations import Observations
 from datamill.analysis.quantile.quantile_model import QuantileModel
+from datamill.experiment.messages.numbers import (
+    format_count,
+    format_figures,
+    format_given,
+    format_p,
+    format_signed,
+)
 from datamill.report.changes.by_factor import Wording, list_level_means, phrase_asked_change, phrase_change
 from datamill.report.changes.gaps import is_unit_of_time
 from datamill.report.quantiles.answer import state_quantiles
-from datamill.report.words.numbers import choose_scale, format_count, format_interval, format_p
+from datamill.report.words.scales import choose_scale, format_interval
 from datamill.report.words.term_names import spell_linear_terms
 
 #: What a difference of logarithms is a power of.
@@ -74,7 +81,7 @@ def state_effects(
     found = [row for row in terms if row.p_holm is not None and row.p_holm < model.alpha]
     if not found:
         return (
-            f"No effect on the mean {response} was detected (alpha = {model.alpha:g}, "
+            f"No effect on the mean {response} was detected (alpha = {format_given(model.alpha)}, "
             f"n = {format_count(model.n)}).",
         )
     main = sorted((row for row in found if row.term.order == 1), key=lambda row: -row.mean_sq * row.term.df)
@@ -205,5 +212,5 @@ def _share(model: LinearModel, row: TermRow, low: str, change: Interval) -> str:
         return ""
     share = 100 * change.estimate / base
     if abs(share) >= _LARGEST_SHARE:
-        return f", {share / 100:+,.0f} times the mean at {low}".replace("-", "−")
-    return f", {share:+,.3g}% of the mean at {low}".replace("-", "−")
+        return f", {format_signed(share / 100, 0)} times the mean at {low}".replace("-", "−")
+    return f", {format_figures(share, signed=True)}% of the mean at {low}".replace("-", "−")

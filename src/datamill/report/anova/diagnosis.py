@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from datamill.analysis.assumptions.assumption_checks import AssumptionChecks, CheckResult, CheckState
-from datamill.report.words.numbers import finish_sentence, format_p
+from datamill.experiment.messages.numbers import format_p
+from datamill.experiment.messages.phrases import finish_sentence
 
 _SIGNS: dict[CheckState, str] = {"held": "✓", "harmless": "≈", "failed": "✗", "unknown": "?"}
 

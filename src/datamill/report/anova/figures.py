@@ -11,9 +11,10 @@ from datamill.analysis.assumptions.diagnostics import Diagnostics
 from datamill.analysis.linear.linear_model import LinearModel
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
+from datamill.experiment.messages.numbers import format_given
 from datamill.report.anova.sections import choose_shares, name_share
 from datamill.report.figures.figure import INK, Figure, leave_room
-from datamill.report.words.numbers import choose_scale
+from datamill.report.words.scales import choose_scale
 from datamill.report.words.term_names import spell_term
 
 _BLUE, _ORANGE, _GREY = "#2f7ec1", "#dd7f1e", "#8c8c8c"
@@ -62,7 +63,7 @@ def draw_effect_shares(model: LinearModel, response: str) -> Figure:
     color = {
         "field": "told",
         "type": "nominal",
-        "title": f"term told from zero (Holm p < {model.alpha:g})",
+        "title": f"term told from zero (Holm p < {format_given(model.alpha)})",
         "scale": {"domain": ["yes", "no"], "range": [_BLUE, _GREY]},
         "legend": {"orient": "top"},
     }

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datamill.analysis.interval import Interval
 from datamill.analysis.linear.linear_model import LevelEffect, LinearModel
 from datamill.analysis.quantile.quantile_model import QuantileModel
-from datamill.report.words.numbers import Scale, choose_effect_scale
+from datamill.report.words.scales import Scale, choose_effect_scale
 
 
 def choose_model_scale(model: LinearModel, unit: str) -> Scale:

@@ -10,16 +10,18 @@ from datamill.analysis.interval import Interval
 from datamill.analysis.linear.linear_model import BlockGain, EffectShare, LinearModel
 from datamill.analysis.quantile.quantile_model import QuantileModel
 from datamill.experiment.messages.arguments import argument, tell
-from datamill.report.tables.statement import Heading, Paragraph, Part, list_paragraphs
-from datamill.report.tables.table import Layout, build_table
-from datamill.report.words.numbers import (
+from datamill.experiment.messages.numbers import (
     count_decimals,
     count_mantissa_decimals,
+    format_figures,
     format_fixed,
+    format_given,
+    format_level,
     format_p,
-    name_confidence,
     name_quantile,
 )
+from datamill.report.tables.statement import Heading, Paragraph, Part, list_paragraphs
+from datamill.report.tables.table import Layout, build_table
 from datamill.report.words.short_names import apply_short_names
 
 #: Combinations of levels that an interaction shows in the table of shares; of more, the largest.
@@ -107,7 +109,7 @@ def format_square(value: float) -> str:
     if value == 0:
         return "0"
     if not 1e-3 <= value < 1e9:
-        return f"{value:.6g}".replace("-", "−")
+        return format_figures(value, 6)
     power = math.floor(math.log10(value))
     return format_fixed(value, 5 - power if power < 0 else min(6, 8 - power))
 
@@ -129,7 +131,7 @@ def state_blocks(gain: BlockGain | None, alpha: float, unit: str = "") -> list[P
         found += (
             f" Blocking gained precision: without it the error mean square would be "
             f"{format_square(gain.error_ms_without)}{unit}, and the same precision would take "
-            f"{gain.efficiency:.3g} times as many trials."
+            f"{format_figures(gain.efficiency)} times as many trials."
         )
     elif gain.p is not None and gain.p >= alpha:
         found += " Blocking gained nothing here, and cost little: these conditions hardly differ."
@@ -154,9 +156,9 @@ def state_checks(checks: AssumptionChecks) -> list[Part]:
         parts.append(Paragraph(f"{text} ({check.method}: p {_say(check.p)}).", " " * 11))
     if checks.shape is not None:
         text = (
-            f"  {'':<9}residuals: skewness {checks.shape.skewness:.3g}, excess kurtosis "
-            f"{checks.shape.excess_kurtosis:.3g}, correlation with normal scores "
-            f"{checks.shape.normal_correlation:.4f}."
+            f"  {'':<9}residuals: skewness {format_figures(checks.shape.skewness)}, excess kurtosis "
+            f"{format_figures(checks.shape.excess_kurtosis)}, correlation with normal scores "
+            f"{format_fixed(checks.shape.normal_correlation, 4)}."
         )
         parts.append(Paragraph(text, " " * 11))
     if checks.influential is not None:
@@ -194,7 +196,7 @@ def state_quantiles_beside(
     rows = [(label, *row) for label, row in zip(labels, cells, strict=True)]
     parts: list[Part] = [
         Heading(
-            f"Effects on the mean and on quantiles, with {name_confidence(quantiles.confidence)} intervals:"
+            f"Effects on the mean and on quantiles, with {format_level(quantiles.confidence)} intervals:"
         ),
         Paragraph("(coefficients: half the change from low to high level; a covariate's slope)"),
         build_table(("Effect on", *heads), rows, layout=layout),
@@ -203,7 +205,7 @@ def state_quantiles_beside(
     if left_out:
         text = tell(
             f"Left out: {left_out} coefficients of terms that neither mean nor quantiles tell from zero "
-            f"(Holm p < {model.alpha:g}); {argument('json')} has them."
+            f"(Holm p < {format_given(model.alpha)}); {argument('json')} has them."
         )
         parts.append(Paragraph(text, "  "))
     trust = {

@@ -11,6 +11,17 @@ from datamill.analysis.linear.linear_model import LinearModel, TermRow
 from datamill.analysis.model_data.coding import Term
 from datamill.analysis.model_data.observations import Observations
 from datamill.analysis.quantile.quantile_model import QuantileModel
+from datamill.experiment.messages.numbers import (
+    count_decimals,
+    count_mantissa_decimals,
+    format_count,
+    format_figures,
+    format_fixed,
+    format_given,
+    format_level,
+    format_p,
+    is_beyond_decimals,
+)
 from datamill.report.anova.answer import state_answer, word_changes
 from datamill.report.anova.scale import (
     choose_model_scale,
@@ -33,15 +44,6 @@ from datamill.report.tables.left_out import list_left_out
 from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
 from datamill.report.tables.table import Layout, Table, build_table
 from datamill.report.tables.text import WIDTH
-from datamill.report.words.numbers import (
-    count_decimals,
-    count_mantissa_decimals,
-    format_count,
-    format_fixed,
-    format_p,
-    is_beyond_decimals,
-    name_confidence,
-)
 from datamill.report.words.term_names import spell_linear_terms, spell_quantile_terms
 
 #: Room for a number, with the blanks before it.
@@ -91,7 +93,10 @@ def state_anova(
     parts += _state_equation(observations.response, model)
     square = name_square(scale.unit)
     error = f"{format_square(model.error_ms)} {square}".rstrip()
-    parts.append(f"R^2 = {model.r_squared:.6f}   n = {format_count(model.n)}   error mean square = {error}")
+    parts.append(
+        f"R^2 = {format_fixed(model.r_squared, 6)}   n = {format_count(model.n)}   error mean square = "
+        f"{error}"
+    )
     parts += state_blocks(model.block_gain, model.alpha, square)
     if verbose or changes is None or not changes.changes:
         parts += [BLANK, *state_shares(model)]
@@ -107,7 +112,7 @@ def state_anova(
 
 
 def _list_rows(model: LinearModel) -> list[Line]:
-    level = name_confidence(model.confidence)
+    level = format_level(model.confidence)
     rows: list[Line] = [
         ("Factor", f"Low {level}", "Estimate", f"High {level}", "Sum Sq.", "df", "F", "p-value"),
         ("(mean)", *_format_estimate(model.mean, _choose_decimals([model.mean]))),
@@ -152,7 +157,7 @@ def _state_notes(
     """What a reader must know about the numbers: method, coding, what was left out, warnings."""
     texts = [f"Method: {model.method}."]
     if model.covariates:
-        means = ", ".join(f"{item.name} from {item.mean:.10g}" for item in model.covariates)
+        means = ", ".join(f"{item.name} from {format_figures(item.mean, 10)}" for item in model.covariates)
         texts.append(f"Covariates are counted from their means: {means}.")
     coding = "; ".join(
         f"{factor.name} {factor.levels[0]} / {factor.levels[1]}"
@@ -225,7 +230,7 @@ def _count_digits(value: Interval) -> int:
 
 
 def _format_test(row: TermRow) -> Line:
-    f = "-" if row.f is None else f"{row.f:.6g}"
+    f = "-" if row.f is None else format_figures(row.f, 6)
     return format_square(row.sum_sq), str(row.term.df), f, format_p(row.p, "-")
 
 
@@ -243,13 +248,13 @@ def _state_equation(response: str, model: LinearModel) -> list[Part]:
             continue
         if name in single:
             size = abs(single[name])
-            shown = f"{size:.6g}" if name in slopes else _format_coefficient(size, smallest)
+            shown = format_figures(size, 6) if name in slopes else _format_coefficient(size, smallest)
             parts.append(f"{'−' if single[name] < 0 else '+'} {shown} {_centre_names(row.term, model)}")
         else:
             parts.append(f"+ [{name}]")
-    note = f"(terms with p < {model.alpha:g})"
+    note = f"(terms with p < {format_given(model.alpha)})"
     if any(part.startswith("+ [") for part in parts):
-        note = f"(terms with p < {model.alpha:g}; [factor] stands for the effect of its level)"
+        note = f"(terms with p < {format_given(model.alpha)}; [factor] stands for the effect of its level)"
     return [Paragraph(" ".join(parts), "    "), Paragraph(note)]
 
 
@@ -273,4 +278,4 @@ def _centre_names(term: Term, model: LinearModel) -> str:
 
 
 def _minus(mean: float) -> str:
-    return f"{'+' if mean < 0 else '−'} {abs(mean):.10g}"
+    return f"{'+' if mean < 0 else '−'} {format_figures(abs(mean), 10)}"

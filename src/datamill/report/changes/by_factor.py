@@ -12,7 +12,7 @@ from datamill.analysis.levels.level_changes import LevelChange, rank_changes
 from datamill.analysis.levels.level_means import LevelMean
 from datamill.experiment.experiment import Experiment
 from datamill.report.changes.gaps import is_time, phrase_bounds, phrase_gap
-from datamill.report.words.numbers import Scale, format_interval
+from datamill.report.words.scales import Scale, format_interval
 
 #: Of more levels than this the terminal shows no mean.
 _MOST_LINES = 12

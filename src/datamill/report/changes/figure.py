@@ -13,6 +13,7 @@ from datamill.analysis.levels.comparison import PairComparison
 from datamill.analysis.levels.level_changes import LevelChange
 from datamill.analysis.levels.level_means import LevelMean, is_complete
 from datamill.analysis.model_data.cells import Cells, FloatArray, gather_cells
+from datamill.experiment.messages.numbers import format_level
 from datamill.report.figures.estimation_panels import (
     BETWEEN,
     MOST_LEVELS,
@@ -24,7 +25,7 @@ from datamill.report.figures.estimation_panels import (
     thin_points,
 )
 from datamill.report.figures.figure import Figure
-from datamill.report.words.numbers import Scale, name_confidence
+from datamill.report.words.scales import Scale
 from datamill.report.words.short_names import apply_short_names
 
 #: Changes beyond this, in percent, are drawn in the unit of the response instead.
@@ -68,7 +69,7 @@ def draw_change(
         for mean in shown
     ]
     drawn = sum(len(row.points) for row in rows)
-    level = name_confidence(confidence)
+    level = format_level(confidence)
     unit = f" ({scale.unit})" if scale.unit else ""
     of_change = "%" if relative else scale.unit
     title = f"{response}{unit}"

@@ -5,14 +5,8 @@ from __future__ import annotations
 from datamill.analysis.answer.response import ResponseAnalysis
 from datamill.analysis.interval import Interval
 from datamill.analysis.levels.comparison import PairComparison
-from datamill.report.words.numbers import (
-    Scale,
-    count_decimals,
-    format_fixed,
-    format_interval,
-    format_percent,
-    name_confidence,
-)
+from datamill.experiment.messages.numbers import count_decimals, format_figures, format_fixed, format_level
+from datamill.report.words.scales import Scale, format_interval, format_percent
 
 #: Below this, percentages lower are all but 100 and a ratio says more.
 _TINY_RATIO = 0.01
@@ -43,9 +37,10 @@ def phrase_gap(pair: PairComparison, winner: str, scale: Scale, level: float, *,
         ends = (speed.low, speed.estimate, speed.high)
         decimals = count_decimals((speed.high - speed.low) / 2)
         low, estimate, high = (
-            f"{value:.3g}" if speed.estimate > _HUGE else format_fixed(value, decimals) for value in ends
+            format_figures(value) if speed.estimate > _HUGE else format_fixed(value, decimals)
+            for value in ends
         )
-        return f"{estimate} times ({name_confidence(level)} interval {low} to {high}) as fast as"
+        return f"{estimate} times ({format_level(level)} interval {low} to {high}) as fast as"
     if ratio is None:
         difference = pair.difference if winner == pair.package else _negate(pair.difference)
         word = "higher" if difference.estimate > 0 else "lower"
@@ -54,15 +49,15 @@ def phrase_gap(pair: PairComparison, winner: str, scale: Scale, level: float, *,
     if ratio.estimate >= 2:
         decimals = count_decimals((ratio.high - ratio.low) / 2)
         return (
-            f"{format_fixed(ratio.estimate, decimals)} times ({name_confidence(level)} interval "
+            f"{format_fixed(ratio.estimate, decimals)} times ({format_level(level)} interval "
             f"{format_fixed(ratio.low, decimals)} to {format_fixed(ratio.high, decimals)})"
         )
     if ratio.estimate >= 1:
         gap = Interval(*(100 * (value - 1) for value in (ratio.estimate, ratio.low, ratio.high)))
         return f"{format_percent(gap, level)} higher than"
     if ratio.estimate < _TINY_RATIO:
-        bounds = f"{ratio.low:.3g} to {ratio.high:.3g}"
-        return f"{ratio.estimate:.3g} times ({name_confidence(level)} interval {bounds})"
+        bounds = f"{format_figures(ratio.low)} to {format_figures(ratio.high)}"
+        return f"{format_figures(ratio.estimate)} times ({format_level(level)} interval {bounds})"
     gap = Interval(*(100 * (1 - value) for value in (ratio.estimate, ratio.high, ratio.low)))
     return f"{format_percent(gap, level)} lower than"
 

@@ -9,15 +9,9 @@ from datamill.analysis.answer.term_influence import TermInfluence
 from datamill.analysis.interval import Interval
 from datamill.analysis.levels.level_changes import LevelChange, rank_changes
 from datamill.design.machines import MACHINE_FACTOR
+from datamill.experiment.messages.numbers import count_decimals, format_ceiling, format_level
 from datamill.report.changes.by_factor import excludes_zero, phrase_change, word_response
-from datamill.report.words.numbers import (
-    Scale,
-    count_decimals,
-    format_ceiling,
-    format_interval,
-    format_percent,
-    name_confidence,
-)
+from datamill.report.words.scales import Scale, format_interval, format_percent
 
 #: Influential factors that the answer names; the report has them all.
 _NAMED = 3
@@ -129,7 +123,7 @@ def _phrase_undetected(factors: Sequence[str], analysis: ResponseAnalysis, scale
     parts = [f"{name} at most {_bound(name, analysis, scale)}" for name in factors]
     return (
         "Not detectable here (largest possible change between two levels, averaged over the other factors, "
-        f"with {name_confidence(analysis.confidence)} confidence): {', '.join(parts)}."
+        f"with {format_level(analysis.confidence)} confidence): {', '.join(parts)}."
     )
 
 

@@ -9,11 +9,11 @@ from datamill.analysis.levels.level_changes import LevelChange
 from datamill.analysis.levels.level_means import LevelMean
 from datamill.analysis.linear.linear_model import LinearModel
 from datamill.experiment.messages.arguments import argument, tell
+from datamill.experiment.messages.numbers import count_decimals, format_figures, format_fixed, format_level
 from datamill.report.changes.by_factor import Wording
 from datamill.report.changes.table import tabulate_changes
 from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
 from datamill.report.tables.table import build_table
-from datamill.report.words.numbers import count_decimals, format_fixed, name_confidence
 
 #: Levels that a terminal shows; JSON and the report have all.
 _MOST_ROWS = 40
@@ -23,7 +23,7 @@ def state_changes(means: Sequence[LevelMean], changes: Sequence[LevelChange], wo
     """A row for each level: its mean, and the change against the level that it is compared with."""
     table = tabulate_changes(means, changes, wording)
     unit = f" ({wording.scale.unit})" if wording.scale.unit else ""
-    level = name_confidence(wording.confidence)
+    level = format_level(wording.confidence)
     parts: list[Part] = [
         Heading(f"Means of {wording.response} by level{unit}, with {level} intervals:"),
         replace(table, rows=table.rows[:_MOST_ROWS]),
@@ -47,10 +47,10 @@ def state_adjusted_means(model: LinearModel, response: str, unit: str) -> list[P
             rows.append(("" if at else row.term.name, mean.levels[0], f"{estimate} ({low} to {high})"))
     if not rows:
         return []
-    where = ", ".join(f"{item.name} = {item.mean:.6g}" for item in model.covariates)
+    where = ", ".join(f"{item.name} = {format_figures(item.mean, 6)}" for item in model.covariates)
     text = (
         f"Adjusted means of {response} by level{f' ({unit})' if unit else ''}, with "
-        f"{name_confidence(model.confidence)} intervals{f', at {where}' if where else ''}; levels of other "
+        f"{format_level(model.confidence)} intervals{f', at {where}' if where else ''}; levels of other "
         "factors have the same weight:"
     )
     parts: list[Part] = [

@@ -8,9 +8,9 @@ from datamill.analysis.interval import Interval
 from datamill.analysis.levels.comparison import PairComparison
 from datamill.analysis.levels.level_changes import LevelChange
 from datamill.analysis.levels.level_means import LevelMean
+from datamill.experiment.messages.numbers import count_decimals, format_count, format_fixed, format_signed
 from datamill.report.changes.by_factor import Wording
 from datamill.report.tables.table import Table, build_table
-from datamill.report.words.numbers import count_decimals, format_count, format_fixed, format_signed
 
 #: From this ratio on a change is told in times rather than in percent.
 _IN_TIMES = 10.0

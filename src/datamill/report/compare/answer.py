@@ -14,19 +14,17 @@ from datamill.analysis.versions.version_comparison import (
     VersionVerdict,
 )
 from datamill.experiment.experiment import Direction
-from datamill.experiment.quantities import format_duration
-from datamill.report.words.numbers import (
-    Scale,
-    choose_scale,
+from datamill.experiment.messages.numbers import (
     count_decimals,
     format_count,
+    format_figures,
     format_fixed,
-    format_interval,
+    format_level,
     format_mean_count,
-    format_percent,
     format_to_error,
-    name_confidence,
 )
+from datamill.experiment.quantities import format_duration
+from datamill.report.words.scales import Scale, choose_scale, format_interval, format_percent
 
 #: More comparisons than this get no sentence each: the table has them.
 _MOST_SENTENCES = 8
@@ -53,7 +51,7 @@ def state_answer(comparison: VersionComparison, history: VersionHistory | None =
 
 def name_threshold(threshold: float) -> str:
     """`1%` for 0.01."""
-    return f"{100 * threshold:.6g}%"
+    return f"{format_figures(100 * threshold, 6)}%"
 
 
 def name_verdict(verdict: VersionVerdict, threshold: float) -> str:
@@ -148,14 +146,17 @@ def _say_what_is_told(change: VersionChange, cost: CostToTell, means: Mapping[st
     percent = change.percent
     if percent is None or cost.builds is None or cost.builds < _MANY_MORE * present:
         return ""
-    return f" Those there are would do for a threshold of about {percent.high - percent.low:.2g}%."
+    return (
+        " Those there are would do for a threshold of about "
+        f"{format_figures(percent.high - percent.low, 2)}%."
+    )
 
 
 def describe_nesting(mean: VersionMean) -> str:
     """`10 × 5 × 100` builds, executions and measurements; with a sign for "about" where numbers differ."""
     parts = [format_count(mean.builds)]
     for number in (mean.executions, mean.measurements):
-        parts.append(format_mean_count(number, f"~{number:.3g}"))
+        parts.append(format_mean_count(number, "~"))
     return " × ".join(parts)
 
 
@@ -167,7 +168,7 @@ def phrase_basis(comparison: VersionComparison) -> str:
     mean = comparison.means[0]
     parts = [f"{format_count(mean.builds)} build{'s' if mean.builds > 1 else ''}"]
     for number, name in ((mean.executions, "execution"), (mean.measurements, "measurement")):
-        shown = format_mean_count(number, f"about {number:.3g}")
+        shown = format_mean_count(number, "about ")
         parts.append(f"{shown} {name}{'s' if number > 1 else ''}")
     return f"n = {' of '.join(parts)} for each version"
 
@@ -232,7 +233,7 @@ def _phrase_size(
         estimate, low, high = (
             format_to_error(value, error) for value in (ratio.estimate, ratio.low, ratio.high)
         )
-        return f"{estimate} times ({name_confidence(level)} interval {low} to {high}) {base}'s"
+        return f"{estimate} times ({format_level(level)} interval {low} to {high}) {base}'s"
     sign = 1 if ratio.estimate > 1 else -1
     ends = sorted((100 * sign * (ratio.low - 1), 100 * sign * (ratio.high - 1)))
     gap = Interval(100 * sign * (ratio.estimate - 1), ends[0], ends[1])
@@ -241,7 +242,7 @@ def _phrase_size(
 
 
 def _phrase_history(comparison: VersionComparison, history: VersionHistory, scale: Scale) -> tuple[str, ...]:
-    count, alpha = len(history.means), f"{100 * history.alpha:g}%"
+    count, alpha = len(history.means), format_level(history.alpha)
     name = comparison.response
     if not history.changes:
         first = (

@@ -6,6 +6,7 @@ from typing import Any
 
 from datamill.analysis.versions.history import VersionHistory
 from datamill.analysis.versions.version_comparison import VersionComparison
+from datamill.experiment.messages.numbers import format_level
 from datamill.late import alt
 from datamill.report.compare.answer import (
     phrase_basis,
@@ -13,7 +14,6 @@ from datamill.report.compare.answer import (
     state_answer,
 )
 from datamill.report.figures.figure import Figure
-from datamill.report.words.numbers import name_confidence
 
 #: More versions than this need no name each on an axis.
 _MOST_NAMES = 40
@@ -104,7 +104,7 @@ def draw_history(comparison: VersionComparison, history: VersionHistory | None =
             tooltip=["version:N", "mean:Q", "low:Q", "high:Q"],
         ),
     ]
-    level = name_confidence(comparison.confidence)
+    level = format_level(comparison.confidence)
     caption = f"Points are means of versions, bars their {level} intervals, each for itself. "
     if history is not None:
         caption += (

@@ -8,6 +8,14 @@ from datamill.analysis.interval import Interval
 from datamill.analysis.versions.history import VersionHistory
 from datamill.analysis.versions.version_comparison import VersionChange, VersionComparison, VersionMean
 from datamill.experiment.messages.arguments import argument, tell
+from datamill.experiment.messages.numbers import (
+    count_decimals,
+    format_figures,
+    format_fixed,
+    format_level,
+    format_p,
+    format_to_error,
+)
 from datamill.report.compare.answer import (
     describe_nesting,
     judge_direction,
@@ -21,14 +29,7 @@ from datamill.report.compare.answer import (
 from datamill.report.tables.left_out import list_left_out
 from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
 from datamill.report.tables.table import build_table
-from datamill.report.words.numbers import (
-    Scale,
-    count_decimals,
-    format_fixed,
-    format_p,
-    format_to_error,
-    name_confidence,
-)
+from datamill.report.words.scales import Scale
 
 #: More rows than this are for --json.
 _MOST_ROWS = 60
@@ -66,7 +67,7 @@ def state_comparison(
     parts += [
         BLANK,
         Paragraph(
-            f"{phrase_basis(comparison)}; {name_confidence(comparison.confidence)} intervals{joint}; "
+            f"{phrase_basis(comparison)}; {format_level(comparison.confidence)} intervals{joint}; "
             f"{better}; a change within ±{name_threshold(comparison.threshold)} is too small to matter.",
             "  ",
         ),
@@ -101,7 +102,7 @@ def _name_changes(comparison: VersionComparison, basis: str) -> str:
 
 
 def _tabulate_means(comparison: VersionComparison, scale: Scale, *, verbose: bool) -> list[Part]:
-    level = name_confidence(comparison.confidence)
+    level = format_level(comparison.confidence)
     rows: list[tuple[str, ...]] = [
         ("version", "n", "mean", f"{level} interval", "equation 17", "spread of", "% of mean")
     ]
@@ -119,7 +120,9 @@ def _tabulate_means(comparison: VersionComparison, scale: Scale, *, verbose: boo
 def _spell_mean(mean: VersionMean, scale: Scale) -> tuple[str, ...]:
     error = (mean.value.high - mean.value.low) / 2 * scale.factor
     spread = mean.spread * scale.factor
-    share = f"{100 * mean.spread / abs(mean.value.estimate):.2g}%" if mean.value.estimate else ""
+    share = (
+        f"{format_figures(100 * mean.spread / abs(mean.value.estimate), 2)}%" if mean.value.estimate else ""
+    )
     return (
         mean.version,
         describe_nesting(mean),

@@ -9,6 +9,7 @@ from datamill.analysis.interval import Interval
 from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.random_effects.variance_estimate import PLURALS
 from datamill.analysis.versions.version_comparison import VersionChange, VersionComparison
+from datamill.experiment.messages.numbers import format_level
 from datamill.report.compare.answer import (
     name_threshold,
     name_verdict,
@@ -26,7 +27,6 @@ from datamill.report.figures.estimation_panels import (
     thin_points,
 )
 from datamill.report.figures.figure import Figure
-from datamill.report.words.numbers import name_confidence
 from datamill.report.words.short_names import apply_short_names
 
 
@@ -78,7 +78,7 @@ def draw_changes(comparison: VersionComparison, units: Mapping[str, FloatArray])
         "config": {"view": {"stroke": None}},
     }
     points = phrase_points(sum(len(row.points) for row in rows), n, " and ".join(kinds))
-    level = name_confidence(comparison.confidence)
+    level = format_level(comparison.confidence)
     together = " (which hold together)" if len(drawn) > 1 and comparison.adjustment != "none" else ""
     caption = (
         f"on the left a point is one of {points}, a diamond the mean of a version, a bar its {level} "

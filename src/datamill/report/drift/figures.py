@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from datamill.analysis.drift.drift import Drift
+from datamill.experiment.messages.numbers import format_count
 from datamill.report.figures.charts import Chart, choose_mark, let_zoom
 from datamill.report.figures.figure import INK, Figure
-from datamill.report.words.numbers import format_count
 
 #: More points than this are drawn over each other.
 _MOST_POINTS = 3000

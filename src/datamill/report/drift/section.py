@@ -9,17 +9,16 @@ from datamill.analysis.answer.response import ResponseAnalysis
 from datamill.analysis.drift.drift import Drift
 from datamill.analysis.interval import Interval
 from datamill.experiment.experiment import Experiment
+from datamill.experiment.messages.numbers import (
+    format_count,
+    format_figures,
+    format_fixed,
+    format_given,
+    format_p,
+)
 from datamill.report.drift.figures import draw_blocks, draw_drift
 from datamill.report.figures.views import FigureView, start_view
-from datamill.report.words.numbers import (
-    Scale,
-    choose_scale,
-    format_count,
-    format_fixed,
-    format_interval,
-    format_p,
-    format_percent,
-)
+from datamill.report.words.scales import Scale, choose_scale, format_interval, format_percent
 
 #: Packages whose mean places in the run differ by less than this share of it are spread evenly.
 _EVENLY = 0.1
@@ -47,7 +46,7 @@ def view_drift(experiment: Experiment, drift: Drift | None, analysis: ResponseAn
     )
     return DriftView(
         sentences=state_drift(experiment, drift, analysis),
-        method=f"n = {format_count(drift.n)}, alpha = {drift.alpha:g}; {drift.method}",
+        method=f"n = {format_count(drift.n)}, alpha = {format_given(drift.alpha)}; {drift.method}",
         figures=tuple(start_view(figure) for figure in drawn if figure is not None),
     )
 
@@ -126,7 +125,8 @@ def _phrase_consequence(drift: Drift, scale: Scale, *, within_blocks: bool, aske
         )
     if drift.imbalance >= _EVENLY:
         return (
-            f"{drift.earliest} ran earlier than {drift.latest}, by {100 * drift.imbalance:.0f}% of the run "
+            f"{drift.earliest} ran earlier than {drift.latest}, by "
+            f"{format_fixed(100 * drift.imbalance, 0)}% of the run "
             f"on average: up to {size} of the difference between packages may be drift."
         )
     turns = f"Packages took turns, so that their comparison is hardly touched (by {size} at most)"
@@ -147,5 +147,5 @@ def _spell_size(value: Interval, drift: Drift, scale: Scale) -> str:
 
 def _spell_number(value: float, drift: Drift, scale: Scale) -> str:
     if drift.relative:
-        return f"{value:.2g}%"
+        return f"{format_figures(value, 2)}%"
     return f"{format_fixed(value * scale.factor, 3)} {scale.unit}".strip()

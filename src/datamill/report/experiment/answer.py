@@ -8,6 +8,14 @@ from datamill.analysis.answer.response import ResponseAnalysis
 from datamill.analysis.assumptions.independence import TREND
 from datamill.analysis.levels.comparison import Comparison, PackageMean, PairComparison
 from datamill.experiment.experiment import Direction, Experiment
+from datamill.experiment.messages.numbers import (
+    count_decimals,
+    format_count,
+    format_fixed,
+    format_given,
+    format_p,
+)
+from datamill.experiment.messages.phrases import finish_sentence
 from datamill.report.changes.by_factor import (
     find_asked_change,
     list_level_means,
@@ -21,16 +29,7 @@ from datamill.report.experiment.uncertainty import describe_error_term, describe
 from datamill.report.figures.figure import Figure
 from datamill.report.stopping.section import qualify_answer, states_means
 from datamill.report.words.answer import Answer
-from datamill.report.words.numbers import (
-    Scale,
-    choose_scale,
-    count_decimals,
-    finish_sentence,
-    format_count,
-    format_fixed,
-    format_interval,
-    format_p,
-)
+from datamill.report.words.scales import Scale, choose_scale, format_interval
 from datamill.report.words.warning_order import order_warnings
 from datamill.results.bundles.trial_summary import TrialSummary
 
@@ -176,7 +175,7 @@ def phrase_pair(pair: PairComparison, analysis: ResponseAnalysis, scale: Scale) 
         if excludes_zero:
             return (
                 f"{pair.package} and {pair.baseline} may differ in {name}, but the evidence is weak "
-                f"(p = {format_p(pair.p)}, not below alpha = {analysis.alpha:g}): {bounds}."
+                f"(p = {format_p(pair.p)}, not below alpha = {format_given(analysis.alpha)}): {bounds}."
             )
         return f"The data do not tell {pair.package} and {pair.baseline} apart in {name}: {bounds}."
     winner, loser = (

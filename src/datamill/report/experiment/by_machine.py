@@ -8,18 +8,18 @@ from dataclasses import dataclass, replace
 from datamill.analysis.answer.machines import Agreement, MachineByMachine, OneMachine
 from datamill.analysis.levels.comparison import PairComparison
 from datamill.experiment.experiment import Response
-from datamill.report.tables.table import Table, build_table
-from datamill.report.words.answer import Answer
-from datamill.report.words.numbers import (
-    Scale,
-    choose_scale,
+from datamill.experiment.messages.numbers import (
     count_decimals,
     format_count,
+    format_figures,
     format_fixed,
+    format_level,
     format_p,
     format_signed,
-    name_confidence,
 )
+from datamill.report.tables.table import Table, build_table
+from datamill.report.words.answer import Answer
+from datamill.report.words.scales import Scale, choose_scale
 
 #: Machines that a sentence names.
 _MOST_NAMED = 5
@@ -153,11 +153,12 @@ def view_machines(
     for machine in found.machines:
         rows += _list_rows(machine, response, None if levels is None else levels.get(machine.name))
     some = next((it.analysis for it in found.machines if it.analysis is not None), None)
-    level = name_confidence(found.confidence if some is None else some.confidence)
+    level = format_level(found.confidence if some is None else some.confidence)
     headers = ("machine", "package", "n", "mean", "against", "departure (interval)", "by itself")
     note = (
         f"Means are in {response.name}'s own unit. Intervals are {level} ones and verdicts are for alpha = "
-        f"{found.alpha / len(found.machines):.2g}, adjusted for {len(found.machines)} machines. Whether "
+        f"{format_figures(found.alpha / len(found.machines), 2)}, adjusted for {len(found.machines)} "
+        "machines. Whether "
         "machines agree is judged by Welch's test on the logarithms of their ratios."
     )
     if levels is not None:

@@ -10,10 +10,10 @@ from datamill.analysis.answer.doubtful_trials import DoubtfulTrials
 from datamill.analysis.answer.response import ResponseAnalysis
 from datamill.design.design import Design
 from datamill.experiment.messages.arguments import command
+from datamill.experiment.messages.numbers import format_count
 from datamill.report.changes.mattered import list_influential_factors
 from datamill.report.experiment.answer import phrase_pair, scale_response
 from datamill.report.tables.table import Table, build_table
-from datamill.report.words.numbers import format_count
 
 
 def phrase_doubts(found: DoubtfulTrials | None, design: Design, analysis: ResponseAnalysis) -> str:

@@ -7,13 +7,13 @@ from dataclasses import replace
 from datamill.analysis.answer.experiment_analysis import ExperimentAnalysis
 from datamill.design.nuisance import list_drawn_factors
 from datamill.experiment.experiment import Experiment
+from datamill.experiment.messages.phrases import finish_sentence
 from datamill.report.drift.section import warn_of_drift
 from datamill.report.experiment.answer import count_trials, phrase_answer
 from datamill.report.experiment.by_machine import qualify_by_machines
 from datamill.report.experiment.doubtful import phrase_doubts
 from datamill.report.screening.section import answer_by_screening, warn_of_aliases, word_screening
 from datamill.report.words.answer import Answer
-from datamill.report.words.numbers import finish_sentence
 from datamill.report.words.warning_order import order_warnings
 from datamill.results.bundles.trial_summary import TrialSummary
 

@@ -15,6 +15,8 @@ from datamill.design.machines import MACHINE_FACTOR
 from datamill.design.nuisance import list_unsettled_factors
 from datamill.design.order import phrase_order
 from datamill.experiment.experiment import Experiment
+from datamill.experiment.messages.numbers import format_count, format_level
+from datamill.experiment.messages.phrases import finish_sentence
 from datamill.report.anova.diagnosis import Diagnosis, diagnose_model
 from datamill.report.changes.by_factor import word_response
 from datamill.report.changes.table import tabulate_changes
@@ -58,7 +60,7 @@ from datamill.report.stopping.section import view_stopping
 from datamill.report.tables.table import Table
 from datamill.report.words.answer import Answer
 from datamill.report.words.glossary import list_report_words
-from datamill.report.words.numbers import Scale, finish_sentence, format_count, name_confidence
+from datamill.report.words.scales import Scale
 from datamill.results.bundles.trial_summary import TrialSummary
 from datamill.results.judgement.doubts import RULES
 
@@ -135,7 +137,7 @@ def render_report(found: ExperimentAnalysis, answer: Answer, trials: TrialSummar
         stopping=view_stopping(experiment, trials),
         others=others,
         missing=found.missing,
-        confidence=name_confidence(experiment.confidence),
+        confidence=format_level(experiment.confidence),
         planned=format_count(trials.planned),
         order=phrase_order(experiment),
         references=_count_purpose("reference", design, table, trials),

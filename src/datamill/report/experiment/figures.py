@@ -15,6 +15,7 @@ from datamill.analysis.interval import Interval
 from datamill.analysis.levels.comparison import PairComparison
 from datamill.analysis.model_data.cells import Cells, gather_cells
 from datamill.design.machines import MACHINE_FACTOR
+from datamill.experiment.messages.numbers import format_count
 from datamill.report.anova.figures import (
     draw_histogram,
     draw_influence,
@@ -34,7 +35,7 @@ from datamill.report.figures.charts import (
 )
 from datamill.report.figures.figure import Figure
 from datamill.report.summary.figures import draw_ecdf
-from datamill.report.words.numbers import Scale, choose_scale, format_count
+from datamill.report.words.scales import Scale, choose_scale
 
 #: More panels than this side by side cannot be read.
 _MOST_COLUMNS = 8

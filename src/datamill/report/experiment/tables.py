@@ -17,21 +17,22 @@ from datamill.design.design import Design
 from datamill.design.machines import MACHINE_FACTOR
 from datamill.design.nuisance import phrase_treatment
 from datamill.experiment.experiment import Experiment
+from datamill.experiment.messages.numbers import (
+    count_decimals,
+    format_count,
+    format_figures,
+    format_fixed,
+    format_level,
+    format_p,
+    format_share,
+    format_signed,
+)
 from datamill.experiment.quantities import format_size
 from datamill.report.anova.scale import name_square
 from datamill.report.anova.sections import format_square
 from datamill.report.experiment.figures import summarize_groups
 from datamill.report.tables.table import Table, build_table
-from datamill.report.words.numbers import (
-    Scale,
-    count_decimals,
-    format_count,
-    format_fixed,
-    format_p,
-    format_share,
-    format_signed,
-    name_confidence,
-)
+from datamill.report.words.scales import Scale
 from datamill.results.bundles.trial_summary import TrialSummary
 from datamill.results.judgement.validity import CALIBRATION_REASON, REFERENCE_REASON, WARM_UP
 from datamill.results.tables.table import leave_out_put_aside
@@ -84,7 +85,7 @@ def tabulate_packages(analysis: ResponseAnalysis, scale: Scale) -> Table:
         "package" if analysis.package_factor is not None else "",
         "n",
         f"mean{unit}",
-        f"{name_confidence(analysis.confidence)} interval",
+        f"{format_level(analysis.confidence)} interval",
         "lower quartile",
         "median",
         "upper quartile",
@@ -124,7 +125,7 @@ def tabulate_terms(analysis: ResponseAnalysis, scale: Scale) -> Table | None:
         "factor",
         "share of variation",
         "p (Welch, Holm)",
-        f"largest change ({name_confidence(model.confidence)} interval)",
+        f"largest change ({format_level(model.confidence)} interval)",
         "at",
     )
     return build_table(headers, tuple(rows), strong=tuple(strong))
@@ -165,9 +166,11 @@ def tabulate_anova(analysis: ResponseAnalysis, scale: Scale) -> Table | None:
             format_square(row.sum_sq * square),
             str(row.term.df),
             format_square(row.mean_sq * square),
-            "–" if row.f is None else f"{row.f:.4g}",
+            "–" if row.f is None else format_figures(row.f, 4),
             format_p(row.p),
-            f"{row.sum_sq / (row.sum_sq + model.error_ss):.3f}" if row.sum_sq + model.error_ss else "–",
+            format_fixed(row.sum_sq / (row.sum_sq + model.error_ss), 3)
+            if row.sum_sq + model.error_ss
+            else "–",
         )
         for row in model.terms
     ]

@@ -15,11 +15,12 @@ from datamill.analysis.random_effects.variance_estimate import PLURALS
 from datamill.analysis.versions.variances import VersionVariances
 from datamill.design.design import Design
 from datamill.experiment.experiment import Experiment
+from datamill.experiment.messages.numbers import format_count, format_level, format_to_error
 from datamill.report.figures.views import FigureView, start_view
 from datamill.report.tables.table import Table, build_table
 from datamill.report.variance.answer import phrase_variances, spell_percent
 from datamill.report.variance.figures import draw_builds, draw_shares
-from datamill.report.words.numbers import Scale, format_count, format_to_error, name_confidence
+from datamill.report.words.scales import Scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,7 @@ def _tabulate_levels(versions: Sequence[VersionVariances], scale: Scale) -> Tabl
                 )
             )
     unit = f" ({scale.unit})" if scale.unit else ""
-    level = name_confidence(versions[0].estimate.confidence)
+    level = format_level(versions[0].estimate.confidence)
     headers = (
         *(("version",) if several else ()),
         "between",

@@ -10,9 +10,9 @@ import numpy as np
 
 from datamill.analysis.interval import Interval
 from datamill.analysis.model_data.cells import FloatArray
+from datamill.experiment.messages.numbers import format_count
 from datamill.report.figures.charts import choose_mark
 from datamill.report.figures.figure import INK
-from datamill.report.words.numbers import format_count
 from datamill.report.words.short_names import apply_short_names
 
 #: Observations that are drawn one by one; of more, so many evenly by rank.

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from datamill.experiment.messages.phrases import finish_sentence
 from datamill.report.figures.figure import Figure
 from datamill.report.figures.views import FigureView, start_view
 from datamill.report.page.frame import fill_template
 from datamill.report.tables.statement import Part
 from datamill.report.tables.text import render_text
 from datamill.report.words.glossary import choose_words
-from datamill.report.words.numbers import finish_sentence
 
 
 @dataclass(frozen=True, slots=True)

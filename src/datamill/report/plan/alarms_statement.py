@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datamill.analysis.versions.false_alarms import FEW_PAIRS, AlarmRate, AlarmRow, FalseAlarms
+from datamill.experiment.messages.numbers import count_decimals, format_count, format_figures, format_level
 from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
 from datamill.report.tables.table import Layout, Table, build_table
-from datamill.report.words.numbers import count_decimals, format_count, name_confidence
 
 _TITLES = ("builds", "intervals part", "Welch", "intervals part", "Welch")
 
@@ -15,7 +15,7 @@ def state_alarms(alarms: FalseAlarms, *, verbose: bool = False) -> tuple[Part, .
 
     `verbose` names the equations of the paper that the intervals are by.
     """
-    title = f"False alarms in percent, {name_confidence(0.95)} intervals of the simulation"
+    title = f"False alarms in percent, {format_level(0.95)} intervals of the simulation"
     parts: list[Part] = [Paragraph(phrase_alarms(alarms)), BLANK, Heading(title), BLANK, _tabulate(alarms)]
     if any(not row.disjoint for row in alarms.rows):
         parts.append(Paragraph("* drawn with replacement: the two groups may share builds"))
@@ -43,7 +43,7 @@ def phrase_alarms(alarms: FalseAlarms) -> str:
         return f"How often {alarms.version} seems to differ from itself cannot be told from these data."
     return (
         f"{alarms.response} of {alarms.version} seems to differ from itself {', and '.join(parts)}; "
-        f"{100 * alarms.alpha:.3g}% would be right."
+        f"{format_figures(100 * alarms.alpha)}% would be right."
     )
 
 
@@ -61,9 +61,11 @@ def explain_alarms(alarms: FalseAlarms, *, verbose: bool = False) -> tuple[str, 
         f"n = {format_count(alarms.n)} observations in {format_count(alarms.executions)} executions of "
         f"{alarms.builds} builds; {format_count(alarms.comparisons)} comparisons a row, seed {alarms.seed}. "
         f"Method: {alarms.method}.",
-        f"Intervals part: two {name_confidence(alarms.confidence)} intervals do not overlap (the "
-        f"paper's rule{rule}). Of exact intervals {100 * alarms.nominal_overlap:.2g}% would part: the rule "
-        f"is cautious. Welch: p below {alarms.alpha:.3g}; {100 * alarms.alpha:.3g}% would be right.",
+        f"Intervals part: two {format_level(alarms.confidence)} intervals do not overlap (the "
+        f"paper's rule{rule}). Of exact intervals {format_figures(100 * alarms.nominal_overlap, 2)}% "
+        "would part: the rule "
+        f"is cautious. Welch: p below {format_figures(alarms.alpha)}; "
+        f"{format_figures(100 * alarms.alpha)}% would be right.",
         "Executions only: the same builds, their executions taken as independent observations, which they "
         "are not where builds differ.",
         "Without replacement all builds of a comparison differ, as those of two new versions would, so that "

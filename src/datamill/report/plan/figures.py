@@ -9,11 +9,12 @@ from typing import Any
 from datamill.analysis.repetition.repetition_plan import Plan, WidthCurve
 from datamill.analysis.versions.false_alarms import FalseAlarms
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.numbers import format_level
 from datamill.late import alt
 from datamill.report.figures.charts import choose_dash, choose_mark
 from datamill.report.figures.figure import INK, Figure
 from datamill.report.plan.statement import PlanNotes
-from datamill.report.words.numbers import Scale, choose_scale, name_confidence
+from datamill.report.words.scales import Scale, choose_scale
 
 _TIMES = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"), (1e-3, "milliseconds"))
 
@@ -49,7 +50,7 @@ def draw_widths(notes: PlanNotes, plan: Plan, curves: Sequence[WidthCurve]) -> F
         scale=alt.Scale(type="log", nice=False),
         axis=alt.Axis(format="~g", labelOverlap=True, tickCount=6),
     )
-    level = name_confidence(plan.goal.confidence)
+    level = format_level(plan.goal.confidence)
     y = alt.Y(
         "width:Q",
         title=f"half-width of the {level} interval ({width_scale.unit})",

@@ -9,11 +9,19 @@ from datamill.analysis.random_effects.variance_estimate import LEVELS, PLURALS
 from datamill.analysis.repetition.repetition_plan import SURER, Plan, PlannedRepetition
 from datamill.design.batches import FEWEST_ROUNDS
 from datamill.experiment.messages.arguments import argument, tell
+from datamill.experiment.messages.numbers import (
+    format_count,
+    format_figures,
+    format_fixed,
+    format_given,
+    format_level,
+)
+from datamill.experiment.messages.phrases import finish_sentence
 from datamill.experiment.quantities import format_duration
 from datamill.report.tables.left_out import list_left_out
 from datamill.report.tables.statement import BLANK, Code, Paragraph, Part
 from datamill.report.tables.table import Table, build_table
-from datamill.report.words.numbers import choose_scale, finish_sentence, format_count, name_confidence
+from datamill.report.words.scales import choose_scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +94,7 @@ def _phrase_time(notes: PlanNotes, plan: Plan) -> str:
     text = (
         f"within {spell_time(notes, plan.goal.value)}{_name_versions(plan)}, {spell_counts(plan.best)}"
         f"{' of each' if plan.versions > 1 else ''} give the narrowest "
-        f"{name_confidence(plan.goal.confidence)} interval of the mean of {_name(notes)}: "
+        f"{format_level(plan.goal.confidence)} interval of the mean of {_name(notes)}: "
         f"{spell_width(notes, plan, plan.best.half_width)}"
     )
     if plan.low is not None and plan.high is not None:
@@ -99,7 +107,7 @@ def _phrase_time(notes: PlanNotes, plan: Plan) -> str:
 
 def _phrase_half_width(notes: PlanNotes, plan: Plan) -> str:
     return (
-        f"{spell_counts(plan.best)} make the {name_confidence(plan.goal.confidence)} interval of the mean of "
+        f"{spell_counts(plan.best)} make the {format_level(plan.goal.confidence)} interval of the mean of "
         f"{_name(notes)} {spell_width(notes, plan, plan.best.half_width)} in "
         f"{spell_time(notes, plan.best.time)}{_name_versions(plan)}{_phrase_range(plan)}."
     )
@@ -114,13 +122,13 @@ def _name_versions(plan: Plan) -> str:
 
 def _phrase_assurance(plan: Plan, sure: float) -> str:
     """How sure the plan is to suffice, and what would be surer."""
-    text = f"It is {100 * sure:.0f}% sure to suffice, judging by the pilot"
+    text = f"It is {format_fixed(100 * sure, 0)}% sure to suffice, judging by the pilot"
     if plan.surer is None:
         return text + "."
     top = plan.basis.top
     more = {"build": plan.surer.builds, "execution": plan.surer.executions}.get(top, plan.surer.measurements)
     return tell(
-        f"{text}; {format_count(more)} {PLURALS[top]} are {100 * SURER:.0f}% sure "
+        f"{text}; {format_count(more)} {PLURALS[top]} are {format_fixed(100 * SURER, 0)}% sure "
         f"({argument('assurance', f'{100 * SURER:.0f}%')})."
     )
 
@@ -129,7 +137,8 @@ def _phrase_detection(notes: PlanNotes, plan: Plan) -> str:
     goal = plan.goal
     return (
         f"To see a difference of {spell_size(notes, plan, goal.value)} in the mean of {_name(notes)} with "
-        f"power {100 * goal.power:.3g}% at alpha {goal.alpha:g}, each of two versions takes "
+        f"power {format_figures(100 * goal.power)}% at alpha {format_given(goal.alpha)}, each of two "
+        "versions takes "
         f"{spell_counts(plan.best)}, {spell_time(notes, plan.best.time)}{_name_versions(plan)}"
         f"{_phrase_range(plan)}."
     )
@@ -143,7 +152,8 @@ def _phrase_range(plan: Plan) -> str:
     if plan.low is None or plan.high is None:
         return ""
     low, high = (
-        f"{end:.0f}" if math.isfinite(end) else "more than is allowed" for end in (plan.low, plan.high)
+        format_fixed(end, 0) if math.isfinite(end) else "more than is allowed"
+        for end in (plan.low, plan.high)
     )
     if low == high:
         return ""
@@ -174,7 +184,7 @@ def _spell_short(notes: PlanNotes, plan: Plan, half_width: float) -> str:
     """A half-width in percent of the mean, in the unit where that is not known; rows differ by little."""
     if not plan.basis.mean or not math.isfinite(half_width):
         return spell_width(notes, plan, half_width)
-    return f"±{100 * half_width / abs(plan.basis.mean):.4g}%"
+    return f"±{format_figures(100 * half_width / abs(plan.basis.mean), 4)}%"
 
 
 def spell_size(notes: PlanNotes, plan: Plan, size: float) -> str:
@@ -182,10 +192,10 @@ def spell_size(notes: PlanNotes, plan: Plan, size: float) -> str:
     if not math.isfinite(size):
         return "unbounded"
     scale = choose_scale(notes.unit, size)
-    absolute = f"{size * scale.factor:.3g} {scale.unit}".strip()
+    absolute = f"{format_figures(size * scale.factor)} {scale.unit}".strip()
     if not plan.basis.mean:
         return absolute
-    return f"{100 * size / abs(plan.basis.mean):.3g}% ({absolute})"
+    return f"{format_figures(100 * size / abs(plan.basis.mean))}% ({absolute})"
 
 
 def _tabulate(notes: PlanNotes, plan: Plan) -> Table:
@@ -198,7 +208,7 @@ def _tabulate(notes: PlanNotes, plan: Plan) -> Table:
         if item is None:
             rows.append((label, *("-",) * 3, "never", "-", *(("-",) if detect else ())))
             continue
-        power = ("-" if item.power is None else f"{100 * item.power:.1f}%",) if detect else ()
+        power = ("-" if item.power is None else f"{format_fixed(100 * item.power, 1)}%",) if detect else ()
         rows.append(
             (
                 label,
@@ -219,7 +229,9 @@ def _phrase_variances(notes: PlanNotes, plan: Plan, *, verbose: bool) -> str:
         if not verbose:
             parts.append(f"{PLURALS[level]} {'not known' if value is None else _spell_sd(notes, value)}")
             continue
-        spelled = "not known" if value is None else f"{value:.4g} (sd {_spell_sd(notes, value)})"
+        spelled = (
+            "not known" if value is None else f"{format_figures(value, 4)} (sd {_spell_sd(notes, value)})"
+        )
         parts.append(f"{PLURALS[level]} ({symbol}) {spelled}")
     if not verbose:
         return f"Standard deviations between {', '.join(parts)}: {notes.variances}."
@@ -229,14 +241,14 @@ def _phrase_variances(notes: PlanNotes, plan: Plan, *, verbose: bool) -> str:
 
 def _spell_sd(notes: PlanNotes, variance: float) -> str:
     scale = choose_scale(notes.unit, math.sqrt(variance))
-    return f"{math.sqrt(variance) * scale.factor:.3g} {scale.unit}".strip()
+    return f"{format_figures(math.sqrt(variance) * scale.factor)} {scale.unit}".strip()
 
 
 def _phrase_optimum(plan: Plan) -> str:
     """m₀ and n₀ of the paper, and its units of cost."""
     optimum = plan.optimum
     parts = [
-        f"{name} = {'∞' if math.isinf(value) else f'{value:.3g}'} {what}"
+        f"{name} = {'∞' if math.isinf(value) else f'{format_figures(value)}'} {what}"
         for name, value, what in (
             ("m₀", optimum.executions, "executions of a build"),
             ("n₀", optimum.measurements, "measurements of an execution"),
@@ -257,7 +269,7 @@ def _phrase_optimum(plan: Plan) -> str:
 
 
 def _spell_cost(cost: float) -> str:
-    return format_count(round(cost)) if cost >= 100 else f"{cost:.3g}"
+    return format_count(round(cost)) if cost >= 100 else format_figures(cost)
 
 
 def _phrase_method(plan: Plan) -> str:
@@ -267,7 +279,7 @@ def _phrase_method(plan: Plan) -> str:
     held = (
         "for this plan"
         if plan.goal.kind == "time"
-        else f"with the plan's other numbers held, {name_confidence(plan.goal.confidence)}"
+        else f"with the plan's other numbers held, {format_level(plan.goal.confidence)}"
     )
     return f" The range ({held}) is that of chi-square draws of the pilot's mean squares."
 
@@ -290,7 +302,7 @@ def _spell_seconds(seconds: float) -> str:
     if seconds == 0 or seconds >= 1:
         return format_duration(seconds) if seconds else "0 s"
     scale = choose_scale("s", seconds)
-    return f"{seconds * scale.factor:.3g} {scale.unit}"
+    return f"{format_figures(seconds * scale.factor)} {scale.unit}"
 
 
 def list_replication(notes: PlanNotes, plan: Plan) -> list[str]:

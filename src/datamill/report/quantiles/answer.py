@@ -16,16 +16,16 @@ from datamill.analysis.quantile.quantile_model import (
     QuantileModel,
     QuantileTerm,
 )
-from datamill.report.words.numbers import (
-    Scale,
-    choose_effect_scale,
+from datamill.experiment.messages.numbers import (
     count_decimals,
-    format_interval,
+    format_figures,
+    format_given,
+    format_level,
     format_p,
     format_signed,
-    name_confidence,
     name_quantile,
 )
+from datamill.report.words.scales import Scale, choose_effect_scale, format_interval
 from datamill.report.words.term_names import spell_quantile_terms
 
 #: Factors that the answer names.
@@ -167,7 +167,7 @@ def _state_nothing(model: QuantileModel, response: str, *, whole: bool) -> str:
     last = model.fits[-1]
     # Looked for at so many quantiles, chance finds something at one of them more often.
     other = [
-        f"{term.term.name} (at {fit.quantile:g})"
+        f"{term.term.name} (at {format_given(fit.quantile)})"
         for fit in model.fits[:-1]
         for term in fit.terms
         if term.p_adjusted is not None and term.p_adjusted * len(model.fits) < model.alpha
@@ -179,7 +179,10 @@ def _state_nothing(model: QuantileModel, response: str, *, whole: bool) -> str:
             which = f"the {name_quantile(last.quantile)}"
         elif not whole:
             ends = sorted(fit.quantile for fit in model.fits)
-            which = f"any quantile from {ends[0]:g} to {ends[-1]:g}, which these data suffice for"
+            which = (
+                f"any quantile from {format_given(ends[0])} to {format_given(ends[-1])}, which these "
+                "data suffice for"
+            )
         return f"No effect on {response} was detected at {which}."
     return (
         f"No effect on {response} was detected at the {name_quantile(last.quantile)}; elsewhere, adjusted "
@@ -225,7 +228,7 @@ def _spell_change(value: Interval, scale: Scale, model: QuantileModel) -> str:
         for word, bound in (("from", value.low), ("to", value.high))
         if math.isfinite(bound)
     ]
-    level = name_confidence(model.confidence)
+    level = format_level(model.confidence)
     return f"{shown}{unit} ({f'{level} interval {bounds[0]}, unbounded beyond' if bounds else 'no interval'})"
 
 
@@ -247,7 +250,7 @@ def _compare(model: QuantileModel, term: QuantileTerm) -> str:
         return f"; at {at} {otherwise}"
     ratio = abs(now) / abs(before)
     if ratio >= _GROWN or ratio <= 1 / _GROWN:
-        return f", {ratio:.2g} times as much as at {at}"
+        return f", {format_figures(ratio, 2)} times as much as at {at}"
     return f", about as much as at {at}"
 
 
@@ -304,6 +307,7 @@ def describe_detection(model: QuantileModel) -> str:
     """Say what a mark of detection, an interval and a p-value mean."""
     few = " None is marked where the observations are too few." if any(f.extreme for f in model.fits) else ""
     return (
-        f"* detected: p adjusted for the number of terms at its quantile (Holm) < {model.alpha:g}.{few} "
-        f"Intervals ({name_confidence(model.confidence)}) and p-values are those of each effect by itself."
+        "* detected: p adjusted for the number of terms at its quantile (Holm) < "
+        f"{format_given(model.alpha)}.{few} "
+        f"Intervals ({format_level(model.confidence)}) and p-values are those of each effect by itself."
     )

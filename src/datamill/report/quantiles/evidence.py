@@ -10,6 +10,14 @@ from datamill.analysis.interval import Interval
 from datamill.analysis.model_data.observations import Observations
 from datamill.analysis.quantile.quantile_model import QuantileFit, QuantileModel
 from datamill.experiment.messages.arguments import tell, verb
+from datamill.experiment.messages.numbers import (
+    count_decimals,
+    format_fixed,
+    format_given,
+    format_level,
+    format_signed,
+)
+from datamill.experiment.messages.phrases import finish_sentence
 from datamill.report.figures.figure import Figure
 from datamill.report.quantiles.answer import (
     choose_headline,
@@ -21,14 +29,7 @@ from datamill.report.quantiles.answer import (
 from datamill.report.quantiles.figures import draw_effects_by_quantile
 from datamill.report.quantiles.warnings import list_quantile_warnings
 from datamill.report.tables.table import Table, build_table
-from datamill.report.words.numbers import (
-    Scale,
-    count_decimals,
-    finish_sentence,
-    format_fixed,
-    format_signed,
-    name_confidence,
-)
+from datamill.report.words.scales import Scale
 from datamill.report.words.term_names import spell_quantile_terms
 
 #: Rows of the table of one quantile.
@@ -81,7 +82,8 @@ def _note(model: QuantileModel, left_out: int, analysis: ResponseAnalysis) -> tu
 def _describe_detection(model: QuantileModel) -> str:
     return (
         "Bold rows and filled points were detected: p adjusted for the number of terms at the quantile "
-        f"(Holm) < {model.alpha:g}. Intervals ({name_confidence(model.confidence)}) and p-values are those "
+        f"(Holm) < {format_given(model.alpha)}. Intervals ({format_level(model.confidence)}) and "
+        "p-values are those "
         "of each effect by itself."
     )
 
@@ -118,7 +120,7 @@ def tabulate_fit(observations: Observations, model: QuantileModel, fit: Quantile
         rest = len(rows) - _MOST_ROWS
         rows = [*rows[:_MOST_ROWS], (tell(f"{rest} further rows: {verb('analyze quantiles')}"), "", "", "")]
         strong = [index for index in strong if index < _MOST_ROWS]
-    headers = ("factor", f"effect{shown}", f"{name_confidence(model.confidence)} interval", "p")
+    headers = ("factor", f"effect{shown}", f"{format_level(model.confidence)} interval", "p")
     return build_table(headers, tuple(rows), strong=tuple(strong))
 
 

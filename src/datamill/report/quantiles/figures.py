@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from datamill.analysis.quantile.quantile_model import Described, QuantileModel
+from datamill.experiment.messages.numbers import format_level, format_p
 from datamill.report.figures.figure import INK, Figure
 from datamill.report.quantiles.answer import choose_model_scale, is_detected, rank_terms
-from datamill.report.words.numbers import format_p, name_confidence
 from datamill.report.words.term_names import spell_coefficient
 
 #: Panels of one figure, the intercept's among them.
@@ -43,7 +43,7 @@ def draw_effects_by_quantile(observations: Described, model: QuantileModel) -> F
     of_term = {row.name: row.term for row in model.fits[0].coefficients}
     titles = {name: spell_coefficient(name, of_term[name]) for name in panels}
     unit = f" ({scale.unit})" if scale.unit else ""
-    level = name_confidence(model.confidence)
+    level = format_level(model.confidence)
     left_out = len(model.fits[0].coefficients) - len(panels)
     caption = (
         f"Each panel shows one effect on {observations.response} (line) from low to high quantiles, with its "

@@ -5,6 +5,15 @@ from __future__ import annotations
 from datamill.analysis.interval import Interval
 from datamill.analysis.quantile.quantile_model import Described, QuantileFit, QuantileModel
 from datamill.experiment.messages.arguments import argument, tell
+from datamill.experiment.messages.numbers import (
+    count_decimals,
+    format_count,
+    format_figures,
+    format_fixed,
+    format_given,
+    format_level,
+    name_quantile,
+)
 from datamill.report.quantiles.answer import (
     choose_headline,
     choose_model_scale,
@@ -19,14 +28,7 @@ from datamill.report.tables.left_out import list_left_out
 from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
 from datamill.report.tables.table import Layout, Table, build_table
 from datamill.report.tables.text import WIDTH
-from datamill.report.words.numbers import (
-    Scale,
-    count_decimals,
-    format_count,
-    format_fixed,
-    name_confidence,
-    name_quantile,
-)
+from datamill.report.words.scales import Scale
 from datamill.report.words.term_names import spell_quantile_terms
 
 #: Quantiles up to this number have a table each.
@@ -81,7 +83,7 @@ def _describe_data(observations: Described, model: QuantileModel) -> list[Part]:
         parts.append(Paragraph(text, "  "))
     if model.covariates:
         means = [
-            f"{name} from {mean:.10g}"
+            f"{name} from {format_figures(mean, 10)}"
             for name, mean in zip(model.covariates, model.covariate_means, strict=True)
         ]
         text = (
@@ -94,7 +96,7 @@ def _describe_data(observations: Described, model: QuantileModel) -> list[Part]:
 
 def _tabulate_fit(model: QuantileModel, fit: QuantileFit, scale: Scale) -> Table:
     """Table 4: Factor, Low, Estimate, High, p-value."""
-    level = name_confidence(model.confidence)
+    level = format_level(model.confidence)
     rows: list[tuple[str, Interval | None, str]] = []
     by_term = {term.term.name: term for term in fit.terms}
     rows.append(("(intercept)", fit.coefficients[0].value, ""))
@@ -165,8 +167,8 @@ def _tabulate_overview(model: QuantileModel, scale: Scale) -> list[Part]:
         found = [is_detected(model, fit, term) for fit, term in zip(model.fits, terms, strict=True)]
         values = [next(row.value for row in fit.coefficients if row.name == label) for fit in model.fits]
         groups.append((label, values, found))
-    table = [("Effect at quantile", *(f"{fit.quantile:g} " for fit in model.fits))]
-    level = name_confidence(model.confidence)
+    table = [("Effect at quantile", *(f"{format_given(fit.quantile)} " for fit in model.fits))]
+    level = format_level(model.confidence)
     for label, values, found in groups:
         decimals = max(0, _choose_decimals(values, scale) - 1)
         shown = [_format_interval(value, scale, decimals, unbounded="∞") for value in values]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datamill.analysis.quantile.quantile_model import QuantileModel
 from datamill.analysis.quantile.warnings import name_quantiles
-from datamill.report.words.numbers import choose_scale, count_decimals, format_fixed
+from datamill.experiment.messages.numbers import count_decimals, format_fixed
+from datamill.report.words.scales import choose_scale
 
 
 def list_quantile_warnings(model: QuantileModel, response: str, unit: str) -> tuple[str, ...]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from datamill.analysis.answer.screening import SMALLEST_SHARE, FactorEffect, Screening
+from datamill.experiment.messages.numbers import format_level
 from datamill.report.figures.charts import Chart, choose_mark, let_zoom
 from datamill.report.figures.figure import INK, Figure
-from datamill.report.words.numbers import Scale, name_confidence
+from datamill.report.words.scales import Scale
 
 _ROW_HEIGHT = 22
 
@@ -95,11 +96,11 @@ def draw_screening(screening: Screening, response: str, scale: Scale) -> Figure:
         "height": max(60, _ROW_HEIGHT * len(factors) * max(1, len(packages))),
     }
     caption = (
-        f"each line is the {name_confidence(screening.confidence)} interval of one factor's effect, by "
+        f"each line is the {format_level(screening.confidence)} interval of one factor's effect, by "
         "itself; a filled point was detected, a hollow one was not."
     )
     if relative:
-        caption += f" The dashed lines are at {100 * SMALLEST_SHARE:g}% of the mean."
+        caption += f" The dashed lines are at {format_level(SMALLEST_SHARE)} of the mean."
     return Figure("screening", f"Effects of the factors screened on {response}", caption, let_zoom(chart))
 
 

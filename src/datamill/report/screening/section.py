@@ -14,22 +14,21 @@ from datamill.analysis.answer.screening import (
 from datamill.analysis.linear.model import phrase_left_out
 from datamill.design.design import Design
 from datamill.design.points.aliases import AliasStructure, phrase_aliases
+from datamill.experiment.messages.numbers import (
+    count_decimals,
+    format_ceiling,
+    format_count,
+    format_fixed,
+    format_given,
+    format_level,
+    format_p,
+)
+from datamill.experiment.messages.phrases import finish_sentence
 from datamill.report.figures.views import FigureView, start_view
 from datamill.report.screening.figure import draw_screening
 from datamill.report.tables.table import Table, build_table
 from datamill.report.words.answer import Answer
-from datamill.report.words.numbers import (
-    Scale,
-    choose_scale,
-    count_decimals,
-    finish_sentence,
-    format_ceiling,
-    format_count,
-    format_interval,
-    format_p,
-    format_percent,
-    name_confidence,
-)
+from datamill.report.words.scales import Scale, choose_scale, format_interval, format_percent
 from datamill.report.words.term_names import spell_terms_of_design
 
 #: Aliases of one factor that its row names.
@@ -125,7 +124,8 @@ def list_screening_warnings(
     if partial is not None:
         text += (
             f", and what is taken for the effect of a factor may in part be that of an interaction (at worst "
-            f"{partial.first} and {partial.second}, with a correlation of {partial.correlation:.2f})"
+            f"{partial.first} and {partial.second}, with a correlation of "
+            f"{format_fixed(partial.correlation, 2)})"
         )
     return (*screening.warnings, text)
 
@@ -158,8 +158,8 @@ def phrase_screening(screening: Screening, response: str, scale: Scale) -> tuple
         lines.append(f"{len(parts)} of {count} factors {verb} {response}: {'; '.join(parts)}.")
     else:
         lines.append(f"None of {count} factors was shown to move {response}.")
-    share = f"{100 * SMALLEST_SHARE:g}%"
-    level = name_confidence(screening.confidence)
+    share = format_level(SMALLEST_SHARE)
+    level = format_level(screening.confidence)
     if screening.unresolved:
         parts = [f"{name}{_phrase_reach(name, screening)}" for name in screening.unresolved]
         lines.append(
@@ -186,7 +186,7 @@ def phrase_decision(factor: str, screening: Screening) -> str:
     if factor in screening.survivors:
         return f"detected: {_phrase_size(_find_detected(factor, screening), screening, scale)}"
     reach = _phrase_reach(factor, screening).strip(" ()") or _phrase_size(effect, screening, scale)
-    share = f"{100 * SMALLEST_SHARE:g}%"
+    share = format_level(SMALLEST_SHARE)
     excluded = f", but more than {share} is not excluded" if factor in screening.unresolved else ""
     return f"not detected, {reach}{excluded}"
 
@@ -209,8 +209,10 @@ def _is_relative(screening: Screening) -> bool:
 def _phrase_rule(screening: Screening) -> str:
     return (
         f"A factor survives when its effect on some package is detected: p, adjusted for all "
-        f"{len(screening.effects)} effects that were looked at (Holm), is below alpha = {screening.alpha:g}. "
-        f"If no factor did anything, any would survive in {100 * screening.alpha:g}% of such experiments at "
+        f"{len(screening.effects)} effects that were looked at (Holm), is below alpha = "
+        f"{format_given(screening.alpha)}. "
+        f"If no factor did anything, any would survive in {format_level(screening.alpha)} of such "
+        "experiments at "
         "most."
     )
 
@@ -276,7 +278,9 @@ def _name_aliases(factor: str, structure: AliasStructure | None) -> str:
     if structure is None:
         return "–"
     whole = structure.find_group(factor)
-    partly = [f"{name} in part ({size:.2f})" for name, size in structure.partners.get(factor, ())]
+    partly = [
+        f"{name} in part ({format_fixed(size, 2)})" for name, size in structure.partners.get(factor, ())
+    ]
     names = [spell_terms_of_design(name) for name in (*whole, *partly)]
     if not names:
         return "–"

@@ -7,18 +7,13 @@ from dataclasses import dataclass, replace
 
 from datamill.analysis.interval import Interval
 from datamill.experiment.experiment import Direction, Experiment, StoppingRule
+from datamill.experiment.messages.numbers import format_count, format_figures, format_level
+from datamill.experiment.messages.phrases import finish_sentence
 from datamill.experiment.quantities import format_duration
 from datamill.report.figures.views import FigureView, start_view
 from datamill.report.stopping.figure import MonitoredPoint, draw_monitoring
 from datamill.report.words.answer import Answer
-from datamill.report.words.numbers import (
-    choose_scale,
-    finish_sentence,
-    format_count,
-    format_interval,
-    format_percent,
-    name_confidence,
-)
+from datamill.report.words.scales import choose_scale, format_interval, format_percent
 from datamill.results.bundles.decisions import Decision, LookInterval
 from datamill.results.bundles.trial_summary import TrialSummary
 
@@ -105,7 +100,7 @@ def qualify_answer(answer: Answer, experiment: Experiment, unit: str, trials: Tr
 
 def phrase_verdict(rule: StoppingRule, last: Decision, response: str, direction: Direction) -> str:
     """Put the verdict of a `detect` experiment into one sentence."""
-    limit = f"{100 * (rule.detect or 0.0):.3g}%"
+    limit = f"{format_figures(100 * (rule.detect or 0.0))}%"
     if not last.intervals:
         return "There is no answer yet: too few rounds are complete for both packages."
     wide, narrow = last.intervals
@@ -133,7 +128,7 @@ def _spell_difference(interval: LookInterval) -> str:
     if interval.estimate is None:
         return "not to be expressed as a share of zero"
     if interval.low is None or interval.high is None:
-        return f"{100 * interval.estimate:+.3g}%, without a bound yet"
+        return f"{format_figures(100 * interval.estimate, signed=True)}%, without a bound yet"
     value = Interval(100 * interval.estimate, 100 * interval.low, 100 * interval.high)
     return _call_sequential(format_percent(value, interval.confidence, signed=True))
 
@@ -145,7 +140,7 @@ def _phrase_mean(interval: LookInterval, response: str, unit: str) -> str:
     value = Interval(interval.estimate, interval.low, interval.high)
     shown = _call_sequential(format_interval(value, scale, interval.confidence))
     width = interval.half_width
-    within = "" if width is None else f", ±{100 * width:.2g}%"
+    within = "" if width is None else f", ±{format_figures(100 * width, 2)}%"
     return f"Mean {response} of {interval.name}: {shown}{within}, n = {interval.rounds} rounds."
 
 
@@ -180,7 +175,7 @@ def _draw(rule: StoppingRule, decisions: tuple[Decision, ...]) -> Future[FigureV
                 None if bound is None else 100 * (bound / base - shift)
                 for bound in (interval.low, interval.high)
             )
-            name = name_confidence(interval.confidence)
+            name = format_level(interval.confidence)
             points.append(
                 MonitoredPoint(
                     trials=decision.trials,

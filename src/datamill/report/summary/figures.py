@@ -9,9 +9,10 @@ from datamill.analysis.distribution.shapes import bin_observations, find_boxes, 
 from datamill.analysis.model_data.cells import Cells, ModelFactor
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
+from datamill.experiment.messages.numbers import format_count, format_given
 from datamill.report.figures.charts import Box, chart_boxes, choose_dash, choose_mark
 from datamill.report.figures.figure import Figure
-from datamill.report.words.numbers import Scale, choose_scale, format_count
+from datamill.report.words.scales import Scale, choose_scale
 
 #: More panels or groups than these cannot be told apart.
 _MOST_PANELS = 48
@@ -168,7 +169,7 @@ def _refuse_logarithm(cells: Cells, *, log: bool) -> None:
     smallest = float(cells.lows.min()) + cells.origin
     if log and smallest <= 0:
         raise InputError(
-            f"the smallest observation is {smallest:g}, which has no logarithm",
+            f"the smallest observation is {format_given(smallest)}, which has no logarithm",
             remedy=f"Leave out {argument('log')}.",
         )
 

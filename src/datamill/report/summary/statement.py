@@ -7,19 +7,18 @@ from dataclasses import replace
 from datamill.analysis.distribution.summary import DistributionSummary, GroupSummary
 from datamill.analysis.interval import Interval
 from datamill.experiment.messages.arguments import argument, tell
+from datamill.experiment.messages.numbers import (
+    count_decimals,
+    format_count,
+    format_figures,
+    format_fixed,
+    format_level,
+)
 from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
 from datamill.report.tables.table import Table, build_table
 from datamill.report.tables.text import WIDTH, lay_out_table
 from datamill.report.tests.statement import ResponseNotes, list_notes
-from datamill.report.words.numbers import (
-    Scale,
-    choose_scale,
-    count_decimals,
-    format_count,
-    format_fixed,
-    name_confidence,
-    scale_by_power,
-)
+from datamill.report.words.scales import Scale, choose_scale, scale_by_power
 
 _MOST_ROWS = 200
 #: Spreads below this in the scale of the medians get a scale of their own.
@@ -94,7 +93,7 @@ def _phrase_equal(response: str, summary: DistributionSummary, scale: Scale) -> 
     if bounds:
         ends = min(item.low for item in bounds), max(item.high for item in bounds)
         _, low, high = _spell(scale, summary.groups[0].median, *ends)
-        around = f" ({name_confidence(summary.confidence)} intervals within {low} to {high})"
+        around = f" ({format_level(summary.confidence)} intervals within {low} to {high})"
     else:
         around = " (no intervals)"
     return f"Medians of {response} are {median}{unit} in all {len(summary.groups)} groups{around}."
@@ -105,7 +104,7 @@ def _bound(summary: DistributionSummary, group: GroupSummary, scale: Scale) -> s
     if group.median_interval is None:
         return f" (n = {format_count(group.n)}, no interval)"
     low, high = _spell(scale, group.median_interval.low, group.median_interval.high)
-    return f" ({name_confidence(summary.confidence)} interval {low} to {high})"
+    return f" ({format_level(summary.confidence)} interval {low} to {high})"
 
 
 def _name(summary: DistributionSummary, group: GroupSummary) -> str:
@@ -124,7 +123,7 @@ def _spell(scale: Scale, *values: float) -> list[str]:
 
 def _tabulate(summary: DistributionSummary, scale: Scale) -> list[Part]:
     """Two tables: five numbers with a line of boxes, then means."""
-    level = name_confidence(summary.confidence)
+    level = format_level(summary.confidence)
     names = [factor.name for factor in summary.factors]
     shown = summary.groups[:_MOST_ROWS]
     decimals = _choose_decimals(summary, scale)
@@ -138,7 +137,7 @@ def _tabulate(summary: DistributionSummary, scale: Scale) -> list[Part]:
         start = [*group.levels, format_count(group.n)]
         numbers.append([*start, low, left, median, around, right, high])
         sd = "-" if group.sd is None else format_fixed(group.sd * scale.factor, decimals)
-        cv = "-" if group.cv is None else f"{100 * group.cv:.3g}%"
+        cv = "-" if group.cv is None else f"{format_figures(100 * group.cv)}%"
         means.append([*start, *_spell_interval(group.mean, group.mean_interval, scale, decimals), sd, cv])
     five = build_table(
         [*names, "n", "min", "Q1", "median", f"{level} interval", "Q3", "max"], numbers, len(names)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from datamill.experiment.messages.numbers import format_count
 from datamill.report.tables.statement import Paragraph, Part
-from datamill.report.words.numbers import format_count
 
 
 def list_left_out(excluded: int, put_aside: Sequence[tuple[str, int]]) -> list[Part]:

@@ -10,7 +10,8 @@ from datamill.analysis.distribution.order_statistics import find_ranks
 from datamill.analysis.distribution.summary import split_cells
 from datamill.analysis.model_data.cells import Cells, IntArray
 from datamill.analysis.quantile.fits import count_needed
-from datamill.report.words.numbers import Scale, format_count, format_to_error, name_quantile
+from datamill.experiment.messages.numbers import format_count, format_to_error, name_quantile
+from datamill.report.words.scales import Scale
 
 #: What a quantile without an interval is rounded to, as share of itself.
 _ROUNDED = 0.01

@@ -10,9 +10,10 @@ from scipy.special import stdtrit
 
 from datamill.analysis.model_data.observations import list_tidy_factors, select_response
 from datamill.analysis.quantile.fits import check_quantiles
+from datamill.experiment.messages.numbers import format_level, format_to_error, name_quantile
 from datamill.report.tables.point_quantiles import describe_quantiles, format_point_quantiles
 from datamill.report.tables.table import Table
-from datamill.report.words.numbers import choose_scale, format_to_error, name_confidence, name_quantile
+from datamill.report.words.scales import choose_scale
 
 #: What stands for the level of a factor that a benchmark does not have.
 _NO_LEVEL = "–"
@@ -60,7 +61,7 @@ def summarize_points(
         shown = _format_mean(mean * scale.factor, half * scale.factor)
         lines.append((*levels, str(n), *shown, *beside[index]))
     unit = f" ({scale.unit})" if scale.unit else ""
-    level = name_confidence(confidence)
+    level = format_level(confidence)
     notes = [f"Mean with its {level} interval (Student, each design point by itself)."]
     if any(line[len(factors) + 2] == _NO_INTERVAL for line in lines):
         one = observations.units.removesuffix("s")

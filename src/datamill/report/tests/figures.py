@@ -12,6 +12,7 @@ from datamill.analysis.groups.group_comparison import GroupComparison, GroupEsti
 from datamill.analysis.interval import Interval
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
+from datamill.experiment.messages.numbers import format_level
 from datamill.experiment.messages.phrases import count_nouns
 from datamill.late import alt
 from datamill.report.figures.estimation_panels import (
@@ -27,7 +28,6 @@ from datamill.report.figures.estimation_panels import (
 )
 from datamill.report.figures.figure import INK, Figure
 from datamill.report.tests.statement import choose_response_scale, list_pairs
-from datamill.report.words.numbers import name_confidence
 
 #: More pairs than this cannot be read one below the other.
 _MOST_PAIRS = 60
@@ -180,7 +180,7 @@ def _name_places(comparison: GroupComparison) -> list[tuple[PairTest, str]]:
 
 def _caption(shown: list[tuple[PairTest, GroupEstimate]], comparison: GroupComparison) -> str:
     levels = sorted({estimate.confidence for _, estimate in shown})
-    at = " to ".join(name_confidence(round(level, 4)) for level in dict.fromkeys((levels[0], levels[-1])))
+    at = " to ".join(format_level(round(level, 4)) for level in dict.fromkeys((levels[0], levels[-1])))
     text = (
         f"points are estimates, bars their intervals (level {at}); a bar that crosses the dashed line is "
         "compatible with no difference. Groups of filled points are told apart, of hollow ones not. "

@@ -7,21 +7,19 @@ from dataclasses import dataclass
 
 from datamill.analysis.groups.group_comparison import GroupComparison, GroupEstimate, GroupTest, PairTest
 from datamill.analysis.interval import Interval
-from datamill.report.tables.left_out import list_left_out
-from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
-from datamill.report.words.numbers import (
-    Scale,
-    choose_scale,
+from datamill.experiment.messages.numbers import (
     count_decimals,
     format_count,
+    format_figures,
     format_fixed,
-    format_interval,
+    format_level,
     format_p,
-    format_percent,
     format_to_error,
     is_beyond_decimals,
-    name_confidence,
 )
+from datamill.report.tables.left_out import list_left_out
+from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
+from datamill.report.words.scales import Scale, choose_scale, format_interval, format_percent
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +151,7 @@ def _times(value: Interval, factor: float) -> Interval:
 
 def _format_ratio(value: Interval, confidence: float) -> str:
     if math.isinf(value.high):
-        level = name_confidence(_round_level(confidence))
+        level = format_level(_round_level(confidence))
         bound = f"{format_fixed(value.low, 2)} or more" if value.low > 0 else "without bounds"
         return f"{format_fixed(value.estimate, 2)} ({level} interval {bound})"
     error = (value.high - value.low) / 2
@@ -162,7 +160,7 @@ def _format_ratio(value: Interval, confidence: float) -> str:
         format_to_error(item, error) if is_beyond_decimals(error) else format_fixed(item, decimals)
         for item in (value.estimate, value.low, value.high)
     )
-    return f"{estimate} ({name_confidence(_round_level(confidence))} interval {low} to {high})"
+    return f"{estimate} ({format_level(_round_level(confidence))} interval {low} to {high})"
 
 
 def choose_response_scale(unit: str, comparison: GroupComparison) -> Scale:
@@ -200,8 +198,8 @@ def _state_overall(test: GroupTest, adjusted_p: float | None) -> Part:
 def _format_test(test: GroupTest) -> str:
     if test.statistic is None:
         return f"{test.name}: no test"
-    df = f"({', '.join(f'{item:.4g}' for item in test.df)})" if test.df else ""
-    return f"{test.name} {test.statistic_name}{df} = {test.statistic:.5g}"
+    df = f"({', '.join(f'{format_figures(item, 4)}' for item in test.df)})" if test.df else ""
+    return f"{test.name} {test.statistic_name}{df} = {format_figures(test.statistic, 5)}"
 
 
 def _state_pair(pair: PairTest, scale: Scale) -> list[Part]:
@@ -231,7 +229,7 @@ def _format_difference(value: Interval, scale: Scale, confidence: float) -> str:
         for item in (value.estimate, value.low, value.high)
     )
     unit = f" {scale.unit}" if scale.unit else ""
-    return f"{estimate}{unit} ({name_confidence(_round_level(confidence))} interval {low} to {high})"
+    return f"{estimate}{unit} ({format_level(_round_level(confidence))} interval {low} to {high})"
 
 
 def list_notes(notes: ResponseNotes) -> list[Part]:

@@ -12,9 +12,9 @@ from datamill.analysis.distribution.variability import Variability
 from datamill.analysis.distribution.windows import WindowAnalysis
 from datamill.analysis.model_data.cells import ModelFactor
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.numbers import format_level
 from datamill.late import alt
 from datamill.report.figures.figure import Figure
-from datamill.report.words.numbers import name_confidence
 
 #: Points that one figure shows.
 _MOST_POINTS = 3000
@@ -80,7 +80,7 @@ def draw_variability(response: str, variability: Variability, factors: Sequence[
         dots = alt.layer(bars.encode(alt.X("low:Q", **x), alt.X2("high:Q"), y), dots)
     width = max(130, min(420, 760 // _count_levels(factors, facets[:1])))
     chart: Any = _facet(dots.properties(width=width, height=alt.Step(16)), factors, facets[:2])
-    level = name_confidence(variability.confidence)
+    level = format_level(variability.confidence)
     with_interval = f", with its {level} interval" if with_bars else ""
     text = (
         f"Each dot is one design point ({len(known)} of them): the standard deviation of its observations "

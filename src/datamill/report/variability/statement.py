@@ -13,20 +13,20 @@ from datamill.analysis.distribution.windows import CountAssociation, WindowAnaly
 from datamill.analysis.groups.group_comparison import GroupEstimate, PairTest
 from datamill.analysis.interval import Interval
 from datamill.experiment.messages.arguments import argument, tell
-from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
-from datamill.report.tables.table import build_table
-from datamill.report.tests.statement import ResponseNotes, list_notes
-from datamill.report.words.numbers import (
-    choose_scale,
+from datamill.experiment.messages.numbers import (
     count_decimals,
     format_count,
     format_fixed,
+    format_given,
+    format_level,
     format_p,
-    format_percent,
     format_to_error,
     is_beyond_decimals,
-    name_confidence,
 )
+from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
+from datamill.report.tables.table import build_table
+from datamill.report.tests.statement import ResponseNotes, list_notes
+from datamill.report.words.scales import choose_scale, format_percent
 
 #: More rows than this are for --json.
 _MOST_ROWS = 60
@@ -132,7 +132,7 @@ def state_windows(notes: ResponseNotes, analysis: WindowAnalysis) -> tuple[Part,
         chosen = [window for window in analysis.windows if window.count == count]
         rows.append(
             (
-                f"{count:g}",
+                format_given(count),
                 str(len(chosen)),
                 *_spell_range([100 * item.cv for item in chosen if item.cv is not None], "%"),
                 *_spell_range([item.skewness for item in chosen if item.skewness is not None], ""),
@@ -157,7 +157,7 @@ def phrase_association(response: str, analysis: WindowAnalysis, item: CountAssoc
         return f"The {item.figure} of {response} cannot be set against {analysis.against} {where}."
     value = item.correlation
     shown = (
-        f"Spearman's correlation {format_fixed(value.estimate, 2)} ({name_confidence(analysis.confidence)} "
+        f"Spearman's correlation {format_fixed(value.estimate, 2)} ({format_level(analysis.confidence)} "
         f"interval {format_fixed(value.low, 2)} to {format_fixed(value.high, 2)}), p = {format_p(item.p)}"
     )
     if item.p >= alpha:
@@ -207,7 +207,7 @@ def _spell_ratio(ratio: GroupEstimate, why: str = "") -> str:
 def _name_level(confidence: float) -> str:
     """A level of ranks or one adjusted by Holm, with a figure or two of what it leaves out."""
     decimals = count_decimals(100 * (1 - confidence), digits=2 if confidence >= _HIGH_LEVEL else 1)
-    return name_confidence(round(confidence, decimals + 2))
+    return format_level(round(confidence, decimals + 2))
 
 
 def _explain_level(pair: PairTest, ratio: GroupEstimate) -> str:
@@ -227,7 +227,7 @@ def _phrase_cv(value: Interval, confidence: float) -> str:
         return format_percent(_percent(value), confidence)
     decimals = _count_figures(100 * value.estimate, 100 * value.low, least=1)
     estimate, low = (format_fixed(100 * item, decimals) for item in (value.estimate, value.low))
-    return f"{estimate}% ({name_confidence(confidence)} interval {low}% or more)"
+    return f"{estimate}% ({format_level(confidence)} interval {low}% or more)"
 
 
 def _percent(value: Interval) -> Interval:
@@ -237,7 +237,7 @@ def _percent(value: Interval) -> Interval:
 def _tabulate_points(notes: ResponseNotes, variability: Variability) -> list[Part]:
     scale = choose_scale(notes.unit, max(abs(point.mean) for point in variability.points))
     mean = f"mean ({scale.unit})" if scale.unit else "mean"
-    level = name_confidence(variability.confidence)
+    level = format_level(variability.confidence)
     header = (
         *variability.factors, "n", mean, "CV", f"{level} interval", "G1", f"{level} interval", "QCD",
         "MAD/median", "Q.skew",

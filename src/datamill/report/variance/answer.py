@@ -8,15 +8,14 @@ from collections.abc import Sequence
 
 from datamill.analysis.random_effects.variance_estimate import LEVELS, PLURALS, Level, Share, VarianceEstimate
 from datamill.analysis.versions.variances import VersionVariances
-from datamill.report.words.numbers import (
-    Scale,
-    choose_scale,
+from datamill.experiment.messages.numbers import (
     format_count,
-    format_interval,
+    format_figures,
+    format_fixed,
+    format_level,
     format_mean_count,
-    name_confidence,
-    scale_by_power,
 )
+from datamill.report.words.scales import Scale, choose_scale, format_interval, scale_by_power
 
 #: More versions than this are summed up in one sentence.
 _MOST_VERSIONS = 3
@@ -68,7 +67,7 @@ def phrase_uncertainty(estimate: VarianceEstimate) -> str:
     top = max(estimate.uncertainty, key=lambda share: share.estimate)
     below = estimate.uncertainty[[share.level for share in estimate.uncertainty].index(top.level) + 1 :]
     sentence = (
-        f"{spell_percent(top.estimate)} ({name_confidence(estimate.confidence)} interval "
+        f"{spell_percent(top.estimate)} ({format_level(estimate.confidence)} interval "
         f"{spell_percent(top.low)} to {spell_percent(top.high)}) of the uncertainty{about} is between "
         f"{PLURALS[top.level]}"
     )
@@ -103,7 +102,7 @@ def phrase_mean(estimate: VarianceEstimate, scale: Scale) -> str:
     """The mean with its interval, and what it is of."""
     if not any(estimate.mean_squares.values()):
         unit = f" {scale.unit}" if scale.unit else ""
-        return f"Each is {estimate.mean.estimate * scale.factor:.6g}{unit}."
+        return f"Each is {format_figures(estimate.mean.estimate * scale.factor, 6)}{unit}."
     shown = format_interval(estimate.mean, scale, estimate.confidence)
     return f"The mean of {estimate.response} is {shown}, from {spell_numbers(estimate)}."
 
@@ -120,16 +119,19 @@ def spell_numbers(estimate: VarianceEstimate) -> str:
 
 
 def _spell_mean_count(number: float) -> str:
-    return format_mean_count(number, f"{number:.1f}")
+    return format_mean_count(number)
 
 
 def phrase_impact(item: VersionVariances) -> str:
     """Whether it matters which build is measured; empty where that cannot be known."""
-    impact, level = item.impact, name_confidence(item.estimate.confidence)
+    impact, level = item.impact, format_level(item.estimate.confidence)
     if impact.factor is None:
         return ""
     factor = impact.factor
-    shown = f"{factor.estimate:.2f} ({level} interval {factor.low:.2f} to {factor.high:.2f})"
+    shown = (
+        f"{format_fixed(factor.estimate, 2)} ({level} interval {format_fixed(factor.low, 2)} to "
+        f"{format_fixed(factor.high, 2)})"
+    )
     matter = "it matters which build is measured"
     if factor.low <= 1:
         matter = (
@@ -138,7 +140,10 @@ def phrase_impact(item: VersionVariances) -> str:
     sentence = f"The impact factor of compilation is {shown}: {matter}"
     if impact.variation_percent is not None and factor.low > 1:
         percent = impact.variation_percent
-        sentence += f", which varies the result by {percent.estimate:.2g}% of the mean (standard deviation)"
+        sentence += (
+            f", which varies the result by {format_figures(percent.estimate, 2)}% of the mean (standard "
+            "deviation)"
+        )
     return f"{sentence}."
 
 
@@ -177,7 +182,7 @@ def spell_percent(share: float) -> str:
     """A share in percent: whole ones in the middle, with a decimal towards the ends."""
     percent = 100 * share
     if percent in (0.0, 100.0):
-        return f"{percent:.0f}%"
+        return f"{format_fixed(percent, 0)}%"
     if percent < 0.1 or percent > 99.9:
         return "< 0.1%" if percent < 1 else "> 99.9%"
-    return f"{percent:.1f}%" if percent < 1 or percent > 99 else f"{percent:.0f}%"
+    return f"{format_fixed(percent, 1)}%" if percent < 1 or percent > 99 else f"{format_fixed(percent, 0)}%"

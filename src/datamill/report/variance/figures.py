@@ -11,10 +11,11 @@ from datamill.analysis.random_effects.nested_data.execution_means import average
 from datamill.analysis.random_effects.variance_estimate import LEVELS, PLURALS
 from datamill.analysis.versions.variances import VersionVariances
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.numbers import format_level
 from datamill.late import alt
 from datamill.report.figures.charts import choose_mark
 from datamill.report.figures.figure import INK, Figure
-from datamill.report.words.numbers import Scale, name_confidence
+from datamill.report.words.scales import Scale
 
 #: Dots and versions that one figure shows.
 _MOST_DOTS, _MOST_VERSIONS = 3000, 6
@@ -37,7 +38,7 @@ def draw_builds(versions: Sequence[VersionVariances], scale: Scale) -> Figure:
         if len(panels) > 1
         else panels[0]
     )
-    level = name_confidence(first.confidence)
+    level = format_level(first.confidence)
     text = (
         "Each dot is the mean of one execution, each bar the mean of one build; the band is the "
         f"{level} interval of the mean of all. Where bars lie further apart than dots scatter about their "

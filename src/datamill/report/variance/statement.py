@@ -10,6 +10,15 @@ from datamill.analysis.random_effects.impact import DRAWS
 from datamill.analysis.random_effects.variance_estimate import Share, VarianceEstimate
 from datamill.analysis.versions.variances import VersionVariances
 from datamill.experiment.messages.arguments import argument, tell
+from datamill.experiment.messages.numbers import (
+    count_decimals,
+    format_count,
+    format_figures,
+    format_fixed,
+    format_level,
+    format_mean_count,
+    format_to_error,
+)
 from datamill.report.tables.left_out import list_left_out
 from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
 from datamill.report.tables.table import Table, build_table
@@ -18,15 +27,7 @@ from datamill.report.variance.answer import (
     phrase_variances,
     spell_percent,
 )
-from datamill.report.words.numbers import (
-    Scale,
-    count_decimals,
-    format_count,
-    format_fixed,
-    format_mean_count,
-    format_to_error,
-    name_confidence,
-)
+from datamill.report.words.scales import Scale
 
 #: More rows than this are for --json.
 _MOST_VERSIONS = 30
@@ -95,7 +96,7 @@ def list_notes(
 def phrase_method(estimate: VarianceEstimate, *, verbose: bool = False) -> str:
     """How mean, variances and intervals were found."""
     top = next(iter(estimate.mean_squares))
-    level = name_confidence(estimate.confidence)
+    level = format_level(estimate.confidence)
     of_paper = (
         ", that of the paper (EPEW 2006, equation 17) is normal and adds all mean squares" if verbose else ""
     )
@@ -130,7 +131,7 @@ def _gather_texts(
 
 
 def _tabulate_means(versions: Sequence[VersionVariances], scale: Scale, *, verbose: bool) -> list[Part]:
-    level = name_confidence(versions[0].estimate.confidence)
+    level = format_level(versions[0].estimate.confidence)
     numbers = ("builds", "executions", "measurements", "values")
     rows: list[tuple[str, ...]] = [("version", *numbers, "mean", f"{level} interval", "df", "equation 17")]
     for item in versions:
@@ -139,11 +140,11 @@ def _tabulate_means(versions: Sequence[VersionVariances], scale: Scale, *, verbo
             (
                 estimate.version,
                 format_count(estimate.builds),
-                format_mean_count(estimate.executions, f"{estimate.executions:.2f}"),
-                format_mean_count(estimate.measurements, f"{estimate.measurements:.2f}"),
+                format_mean_count(estimate.executions),
+                format_mean_count(estimate.measurements),
                 format_count(estimate.n),
                 *_spell_interval(estimate.mean, scale),
-                f"{estimate.df:.3g}",
+                format_figures(estimate.df),
                 _spell_interval(estimate.paper_mean, scale)[1],
             )
         )
@@ -162,7 +163,7 @@ def _spell_interval(value: Interval, scale: Scale) -> tuple[str, str]:
 
 
 def _tabulate_levels(versions: Sequence[VersionVariances], scale: Scale, *, verbose: bool) -> Table:
-    level = name_confidence(versions[0].estimate.confidence)
+    level = format_level(versions[0].estimate.confidence)
     rows: list[tuple[str, ...]] = [
         ("level", "S²", "SD", "% of mean", "uncertainty", level, "variation", level)
     ]
@@ -193,7 +194,9 @@ def _tabulate_levels(versions: Sequence[VersionVariances], scale: Scale, *, verb
 
 def _spell_square(value: float, scale: Scale) -> str:
     square = value * scale.factor**2
-    return format_fixed(square, count_decimals(square, 4)) if 1e-3 <= square < 1e7 else f"{square:.4g}"
+    return (
+        format_fixed(square, count_decimals(square, 4)) if 1e-3 <= square < 1e7 else format_figures(square, 4)
+    )
 
 
 def _spell_figures(value: float) -> str:
@@ -205,7 +208,7 @@ def _spell_relative(deviation: float, estimate: VarianceEstimate) -> str:
     if not mean:
         return "-"
     percent = 100 * deviation / mean
-    return f"{_spell_figures(percent) if percent < 1e6 else f'{percent:.3g}'}%"
+    return f"{_spell_figures(percent) if percent < 1e6 else f'{format_figures(percent)}'}%"
 
 
 def _spell_share(share: Share | None) -> tuple[str, str]:
@@ -215,7 +218,7 @@ def _spell_share(share: Share | None) -> tuple[str, str]:
 
 
 def _tabulate_impact(versions: Sequence[VersionVariances]) -> list[Part]:
-    level = f"{name_confidence(versions[0].estimate.confidence)} interval"
+    level = f"{format_level(versions[0].estimate.confidence)} interval"
     rows = [("version", "impact factor", level, "bootstrap", "variation by builds", level)]
     for item in versions:
         impact = item.impact
@@ -223,12 +226,19 @@ def _tabulate_impact(versions: Sequence[VersionVariances]) -> list[Part]:
         rows.append(
             (
                 item.nested.version,
-                *(("-", "-") if factor is None else (f"{factor.estimate:.2f}", _spell_range(factor, 2))),
+                *(
+                    ("-", "-")
+                    if factor is None
+                    else (format_fixed(factor.estimate, 2), _spell_range(factor, 2))
+                ),
                 "-" if bootstrap is None else _spell_range(bootstrap, 2),
                 *(
                     ("-", "-")
                     if percent is None
-                    else (f"{percent.estimate:.3g}%", f"{percent.low:.3g}% to {percent.high:.3g}%")
+                    else (
+                        f"{format_figures(percent.estimate)}%",
+                        f"{format_figures(percent.low)}% to {format_figures(percent.high)}%",
+                    )
                 ),
             )
         )
@@ -246,7 +256,7 @@ def _spell_range(value: Interval, decimals: int) -> str:
 
 def _tabulate_methods(versions: Sequence[VersionVariances], scale: Scale) -> Table:
     levels = tuple(versions[0].estimate.components)
-    level = name_confidence(versions[0].estimate.confidence)
+    level = format_level(versions[0].estimate.confidence)
     rows = [("version", "method", "mean", f"{level} interval", *(f"SD {name}" for name in levels))]
     for item in versions:
         if item.other is None:

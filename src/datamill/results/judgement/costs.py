@@ -9,6 +9,7 @@ from statistics import fmean
 from datamill.design.design import Design, PlannedTrial
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
+from datamill.experiment.messages.numbers import format_figures, format_fixed, format_given
 from datamill.experiment.quantities import format_duration
 from datamill.protocol.trial import PhaseFacts, TrialRecord
 
@@ -115,7 +116,7 @@ def _measure_builds(records: Sequence[TrialRecord], package: str) -> tuple[float
     text = f"a build took {format_duration(alone_s)} (mean of {len(own)})"
     if together > 1.05:
         counted = format_duration(alone_s / together)
-        text += f", of which {together:.1f} ran at once, so that one counts as {counted}"
+        text += f", of which {format_fixed(together, 1)} ran at once, so that one counts as {counted}"
     return alone_s / together, text
 
 
@@ -142,7 +143,8 @@ def _measure_measurement(
             if slope_s > 0:
                 return slope_s, (
                     f"a measurement took {_format_short(slope_s)}, by the line from {len(short)} calibration "
-                    f"trials of {least:g} to executions of {taken:g}, warm-up included"
+                    f"trials of {format_given(least)} to executions of {format_given(taken)}, warm-up "
+                    "included"
                 )
             return 0.0, (
                 f"a measurement took no time that can be seen: {len(short)} calibration trials took as long "
@@ -178,5 +180,5 @@ def _format_short(seconds: float) -> str:
     """A duration that may be far below a millisecond."""
     for size, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
         if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds / 1e-9:.3g} ns"
+            return f"{format_figures(seconds / size)} {unit}"
+    return f"{format_figures(seconds / 1e-9)} ns"

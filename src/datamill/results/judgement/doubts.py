@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import NamedTuple
 
+from datamill.experiment.messages.numbers import format_fixed
 from datamill.protocol.trial import DisturbanceFacts, PhaseFacts, TrialRecord
 
 #: The kernel counts processor time in ticks of this length: a difference of one tick proves nothing.
@@ -69,7 +70,7 @@ def _see_steal(trial: _Trial) -> str:
     stolen = trial.facts.steal_time_ns or 0
     if stolen <= max(0.01 * trial.run.wall_time_ns, _TICK_NS):
         return ""
-    return f"the hypervisor took {stolen / 1e6:.0f} ms of processor time"
+    return f"the hypervisor took {format_fixed(stolen / 1e6, 0)} ms of processor time"
 
 
 def _see_others(trial: _Trial) -> str:
@@ -77,7 +78,7 @@ def _see_others(trial: _Trial) -> str:
     other = (trial.facts.other_time_ns or 0) - (trial.facts.interrupt_time_ns or 0)
     if other <= max(0.05 * trial.run.wall_time_ns, 3 * _TICK_NS):
         return ""
-    return f"other processes and the kernel used {other / 1e6:.0f} ms of processor time"
+    return f"other processes and the kernel used {format_fixed(other / 1e6, 0)} ms of processor time"
 
 
 def _see_interrupts(trial: _Trial) -> str:
@@ -87,7 +88,8 @@ def _see_interrupts(trial: _Trial) -> str:
         return ""
     usual = trial.most_usual("interrupts")
     return (
-        f"{(served or 0) / 1e6:.0f} ms of processor time in interrupts, where {usual / 1e6:.0f} ms are usual"
+        f"{format_fixed((served or 0) / 1e6, 0)} ms of processor time in interrupts, where "
+        f"{format_fixed(usual / 1e6, 0)} ms are usual"
     )
 
 
@@ -95,7 +97,10 @@ def _see_switches(trial: _Trial) -> str:
     switches = trial.run.involuntary_switches
     if not trial.exceeds_usual("switches", switches, factor=3, least=20):
         return ""
-    return f"{switches} involuntary context switches, where {trial.most_usual('switches'):.0f} are usual"
+    return (
+        f"{switches} involuntary context switches, where {format_fixed(trial.most_usual('switches'), 0)} "
+        "are usual"
+    )
 
 
 def _see_stall(name: str, words: str) -> Callable[[_Trial], str]:
@@ -103,7 +108,7 @@ def _see_stall(name: str, words: str) -> Callable[[_Trial], str]:
         stall: int | None = getattr(trial.facts, f"{name}_stall_ns")
         if not trial.exceeds_usual(name, stall, factor=2, least=0.02 * trial.run.wall_time_ns):
             return ""
-        return f"{(stall or 0) / 1e6:.0f} ms of waiting for {words}"
+        return f"{format_fixed((stall or 0) / 1e6, 0)} ms of waiting for {words}"
 
     return see
 
@@ -126,7 +131,10 @@ def _see_frequency(trial: _Trial) -> str:
     usual = min(medians, key=lambda median: abs(frequency - median))
     if abs(frequency - usual) <= 0.05 * usual:
         return ""
-    return f"the processors ran at {frequency / 1e6:.2f} GHz, where {usual / 1e6:.2f} GHz is usual"
+    return (
+        f"the processors ran at {format_fixed(frequency / 1e6, 2)} GHz, where "
+        f"{format_fixed(usual / 1e6, 2)} GHz is usual"
+    )
 
 
 def _see_clock(trial: _Trial) -> str:
@@ -134,12 +142,14 @@ def _see_clock(trial: _Trial) -> str:
     # Adjusting a clock slowly changes its rate by up to 500 parts in a million.
     if abs(jump) <= 1_000_000 + 0.0005 * trial.facts.span_ns:
         return ""
-    return f"the wall clock jumped by {jump / 1e6:.1f} ms"
+    return f"the wall clock jumped by {format_fixed(jump / 1e6, 1)} ms"
 
 
 def _see_suspension(trial: _Trial) -> str:
     suspended = trial.facts.suspended_ns or 0
-    return f"the machine was suspended for {suspended / 1e9:.1f} s" if suspended > 1_000_000 else ""
+    return (
+        f"the machine was suspended for {format_fixed(suspended / 1e9, 1)} s" if suspended > 1_000_000 else ""
+    )
 
 
 def _see_kernel_lines(trial: _Trial) -> str:

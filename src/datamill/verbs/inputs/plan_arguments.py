@@ -13,6 +13,7 @@ from datamill.analysis.repetition.repetition_plan import GoalKind, PlanBounds, P
 from datamill.analysis.repetition.search import Bounds
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
+from datamill.experiment.messages.numbers import format_given, format_level
 
 #: Seconds of the units of time that a response or an option may have.
 TIME_UNITS = {
@@ -43,7 +44,8 @@ class AskedSize:
             return self.value
         if not mean:
             raise InputError(
-                f"{100 * self.value:g}% is a share of the mean, which is {'0' if mean == 0 else 'not known'}",
+                f"{format_level(self.value)} is a share of the mean, which is "
+                f"{'0' if mean == 0 else 'not known'}",
                 where=argument(name),
                 remedy=f"Give the mean by {argument('mean')}, or a size in the unit of the response.",
             )
@@ -257,7 +259,8 @@ def take_goal(
         )
     if not alpha < float(power):
         raise InputError(
-            f"a power of {float(power):g} is no more than chance gives at alpha {alpha:g}",
+            f"a power of {format_given(float(power))} is no more than chance gives at alpha "
+            f"{format_given(alpha)}",
             where=argument("power"),
             remedy="Give a larger one, such as 0.9.",
         )

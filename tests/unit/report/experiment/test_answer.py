@@ -9,8 +9,8 @@ from answered_study import render_page, write_answer
 from planted_study import Point, plan_study
 
 from datamill.design.design import DesignFactor
+from datamill.experiment.messages.numbers import format_ceiling
 from datamill.report.words.answer import Answer
-from datamill.report.words.numbers import format_ceiling
 
 TWO = {"package": ("a", "b"), "opt": ("-O0", "-O2", "-O3"), "aslr": ("on", "off")}
 THREE = {**TWO, "package": ("a", "b", "c")}

@@ -16,13 +16,14 @@ from page_study import LEVELS, make_study
 from datamill.analysis.answer.response import analyze_response
 from datamill.analysis.interval import Interval
 from datamill.experiment.experiment import Package
+from datamill.experiment.messages.numbers import format_p
 from datamill.report.figures.charts import choose_mark
 from datamill.report.figures.figure import Figure
 from datamill.report.figures.vega_runtime import load_vega_runtime
 from datamill.report.page.analysis_page import Section, render_analysis_page
 from datamill.report.tables.statement import Code
 from datamill.report.tables.table import build_table
-from datamill.report.words.numbers import Scale, choose_scale, format_interval, format_p, format_percent
+from datamill.report.words.scales import Scale, choose_scale, format_interval, format_percent
 
 
 def test_the_answer_names_the_better_package_the_ratio_its_interval_and_n() -> None:

@@ -14,7 +14,7 @@ from datamill.experiment.factors.catalogue import FACTORS
 from datamill.report.figures.figure import render_svg
 from datamill.report.screening.figure import draw_screening
 from datamill.report.screening.section import phrase_decision, phrase_screening
-from datamill.report.words.numbers import Scale
+from datamill.report.words.scales import Scale
 
 SIGNS = build_folded_plackett_burman(6)
 SECONDS = Scale(1.0, "s")

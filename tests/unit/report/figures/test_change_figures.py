@@ -9,7 +9,7 @@ from datamill.analysis.levels.level_changes import find_largest_changes
 from datamill.analysis.levels.level_means import estimate_level_means
 from datamill.analysis.model_data.cells import ModelFactor, gather_cells
 from datamill.report.changes.figure import draw_change
-from datamill.report.words.numbers import choose_scale
+from datamill.report.words.scales import choose_scale
 
 
 def test_points_are_the_observations_that_the_means_are_of_where_a_design_point_has_no_data() -> None:

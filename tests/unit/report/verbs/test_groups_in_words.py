@@ -26,7 +26,7 @@ from datamill.report.tests.json import format_tests_json
 from datamill.report.tests.statement import ResponseNotes, collect_warnings, phrase_answer, state_tests
 from datamill.report.variability.json import format_variability_json
 from datamill.report.variability.statement import phrase_variability, state_variability
-from datamill.report.words.numbers import Scale
+from datamill.report.words.scales import Scale
 
 NOTES = ResponseNotes("latency", "s", excluded=3, averaged=2, partly_valid=1)
 RNG = np.random.default_rng(1)

@@ -15,6 +15,7 @@ from datamill.analysis.interval import Interval
 from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.ordered.ranks import rank_values
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.numbers import format_figures
 
 #: Groups below this size are compared by the exact distribution of their ranks, as in R.
 EXACT_BELOW = 50
@@ -55,8 +56,9 @@ def compare_mann_whitney(first: Group, second: Group, confidence: float) -> Grou
     smallest = 2 / math.comb(m + n, n) if exact or few else 0.0
     if smallest > 1 - confidence:
         warnings.append(
-            f"with {m} against {n} observations no rank test can give a p below {smallest:.2g}, "
-            f"so that none can detect anything at alpha {1 - confidence:.2g}"
+            f"with {m} against {n} observations no rank test can give a p below "
+            f"{format_figures(smallest, 2)}, "
+            f"so that none can detect anything at alpha {format_figures(1 - confidence, 2)}"
         )
     if ties and p is not None:
         warnings.append(INTERVAL_WITH_TIES)

@@ -14,6 +14,7 @@ from datamill.analysis.groups.ranks.rank_tests import INTERVAL_WITH_TIES
 from datamill.analysis.interval import Interval
 from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.ordered.ranks import rank_values
+from datamill.experiment.messages.numbers import format_figures
 
 #: So many differences are listed; with more, the shift is found by bisection.
 _MOST_LISTED = 200_000
@@ -67,7 +68,8 @@ def compare_van_elteren(pairs: Sequence[tuple[Group, Group]], confidence: float)
     if attained < confidence * (1 - 1e-12):
         warnings = (
             "there are too few observations over all strata for any p below "
-            f"{1 - attained:.2g}, so that none can detect anything at alpha {1 - confidence:.2g}",
+            f"{format_figures(1 - attained, 2)}, so that none can detect anything at alpha "
+            f"{format_figures(1 - confidence, 2)}",
             *warnings,
         )
     method = f"van Elteren's test: Mann-Whitney within strata, {how_p}"

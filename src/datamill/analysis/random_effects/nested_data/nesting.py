@@ -17,6 +17,7 @@ from datamill.analysis.model_data.observations import list_tidy_factors
 from datamill.analysis.random_effects.nested_data.nested_values import NestedValues
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument, tell
+from datamill.experiment.messages.numbers import format_figures, format_given
 from datamill.experiment.messages.suggestions import suggest_name
 from datamill.results.tables.row_validity import is_tidy, read_validity
 from datamill.results.tables.table import count_put_aside, leave_out_put_aside
@@ -361,7 +362,7 @@ def _refuse_repeated(
         # Of builds that pass for one, measurements of the same number meet.
         missing = "".join(f" {note[:1].upper()}{note[1:]}." for note in notes) or missing
         raise InputError(
-            f"measurement {when[row]:g} of the same execution stands there twice",
+            f"measurement {format_given(when[row])} of the same execution stands there twice",
             where=lines.locate(row),
             remedy=f"Remove one of the two, or number them apart.{missing}",
         )
@@ -385,7 +386,8 @@ def _nest(
     largest = float(np.max(np.abs(values)))
     if largest != 0 and not _SMALLEST < largest < _LARGEST:
         raise InputError(
-            f"values of {response} are up to {largest:.2g}: their squares are beyond what can be counted",
+            f"values of {response} are up to {format_figures(largest, 2)}: their squares are beyond what "
+            "can be counted",
             remedy="Give them in another unit.",
         )
     keys = (executions, builds, versions) if when is None else (when, executions, builds, versions)

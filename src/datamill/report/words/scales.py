@@ -1,4 +1,4 @@
-"""Numbers and sentences as people read them: scaled units, sensible digits, tails of p."""
+"""Values with their units as people read them: the prefix, the power of ten, the interval."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from datamill.analysis.interval import Interval
-from datamill.experiment.messages.phrases import spell_p
+from datamill.experiment.messages.numbers import format_level, format_to_error
 from datamill.experiment.units import spell_unit
 
-#: Narrow no-break space between groups of three digits.
-_GROUP = "\u202f"
 _SI_LARGE = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _SI_SMALL = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 #: Units that SI prefixes may scale, and their size in the unit that takes the prefix.
@@ -24,8 +22,6 @@ _SCALABLE = {
 }  # fmt: skip
 #: What takes the place of a prefix where the unit has none.
 _WORDS = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
-#: Decimals that a number has at most.
-_MOST_DECIMALS = 12
 #: Share of the middle below which effects choose the scale of a model.
 _TINY_EFFECT = 1e-5
 #: What is below this in its scale gets a power of ten.
@@ -62,13 +58,6 @@ def choose_scale(unit: str, magnitude: float) -> Scale:
     return Scale(size / step, f"{prefix}{base}{slash}{below}")
 
 
-def count_decimals(uncertainty: float, digits: int = 2) -> int:
-    """Decimals that show `digits` figures of an uncertainty; 3 when it is zero."""
-    if uncertainty <= 0 or not math.isfinite(uncertainty):
-        return 3
-    return max(0, min(_MOST_DECIMALS, digits - 1 - math.floor(math.log10(uncertainty))))
-
-
 def scale_by_power(unit: str, magnitude: float) -> Scale:
     """Scale with a power of ten before the unit, for positive magnitudes that no prefix or word suits."""
     power = math.floor(math.log10(magnitude))
@@ -87,48 +76,6 @@ def choose_effect_scale(unit: str, middle: float, effects: Sequence[float]) -> S
     return scale_by_power(unit, told) if 0 < told * scale.factor < _SMALLEST_SHOWN else scale
 
 
-def format_fixed(value: float, decimals: int) -> str:
-    """Plain decimal number with a true minus sign; never "-0.0"."""
-    text = f"{value:,.{decimals}f}".replace(",", _GROUP)
-    if text.startswith("-"):
-        magnitude = text[1:]
-        text = f"−{magnitude}" if magnitude.strip(f"0.{_GROUP}") else magnitude
-    return text
-
-
-def format_signed(value: float, decimals: int) -> str:
-    """As `format_fixed`, with a plus sign before what shows as more than zero."""
-    text = format_fixed(value, decimals)
-    return f"+{text}" if value > 0 and text.strip(f"0.{_GROUP}") else text
-
-
-def is_beyond_decimals(error: float) -> bool:
-    """Whether an error is so small that decimals would round it to nothing."""
-    return math.isfinite(error) and 0 < error < 10.0**-_MOST_DECIMALS
-
-
-def count_mantissa_decimals(value: float, error: float) -> int:
-    """Decimals of a number with an exponent that show two figures of its error, at most what doubles hold."""
-    if value == 0:
-        return 1
-    return max(1, min(16, math.floor(math.log10(abs(value))) - math.floor(math.log10(error)) + 1))
-
-
-def format_to_error(value: float, error: float, *, signed: bool = False) -> str:
-    """A number with two figures of its error; with an exponent where the error is tiny."""
-    if is_beyond_decimals(error):
-        text = f"{value:{'+' if signed and value else ''}.{count_mantissa_decimals(value, error)}e}"
-        return text.replace("-", "−")
-    return (format_signed if signed else format_fixed)(value, count_decimals(error))
-
-
-def format_ceiling(value: float, decimals: int) -> str:
-    """A bound that is not negative, rounded up, so that it still holds as printed."""
-    step = 10**decimals
-    # What a decimal is short of itself in binary must not raise it by a whole unit.
-    return format_fixed(math.ceil(value * step * (1 - 1e-12)) / step, decimals)
-
-
 def format_interval(value: Interval, scale: Scale, confidence: float, *, signed: bool = False) -> str:
     """An estimate with unit and interval, such as `12.34 MB/s (95% interval 12.20 to 12.48)`."""
     error = (value.high - value.low) / 2 * scale.factor
@@ -137,7 +84,7 @@ def format_interval(value: Interval, scale: Scale, confidence: float, *, signed:
         for number in (value.estimate, value.low, value.high)
     )
     unit = f" {scale.unit}" if scale.unit else ""
-    return f"{estimate}{unit} ({name_confidence(confidence)} interval {low} to {high})"
+    return f"{estimate}{unit} ({format_level(confidence)} interval {low} to {high})"
 
 
 def format_percent(value: Interval, confidence: float, *, signed: bool = False) -> str:
@@ -147,39 +94,4 @@ def format_percent(value: Interval, confidence: float, *, signed: bool = False) 
         f"{format_to_error(number, error, signed=signed)}%"
         for number in (value.estimate, value.low, value.high)
     )
-    return f"{estimate} ({name_confidence(confidence)} interval {low} to {high})"
-
-
-def name_confidence(confidence: float) -> str:
-    """`95%` for 0.95, `99.9%` for 0.999."""
-    return f"{100 * confidence:.10g}%"
-
-
-def name_quantile(quantile: float) -> str:
-    """`median` for 0.5, `0.99 quantile` for another."""
-    return "median" if quantile == 0.5 else f"{quantile:g} quantile"
-
-
-def format_p(p: float | None, missing: str = "no test") -> str:
-    """A p-value as `spell_p` writes it; `missing` where nothing was tested."""
-    return missing if p is None else spell_p(p)
-
-
-def format_mean_count(number: float, otherwise: str) -> str:
-    """A mean of counts that is whole up to rounding, as a count; else what `otherwise` says."""
-    return format_count(round(number)) if abs(number - round(number)) < 1e-9 else otherwise
-
-
-def format_count(number: int) -> str:
-    """A count with thin groups of three: `12 600`."""
-    return f"{number:,}".replace(",", _GROUP)
-
-
-def format_share(share: float) -> str:
-    """A share of the variation in percent, `< 0.1%` when it is tiny."""
-    return "< 0.1%" if share < 0.001 else f"{100 * share:.1f}%"
-
-
-def finish_sentence(text: str) -> str:
-    """A sentence with a capital and a full stop."""
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+    return f"{estimate} ({format_level(confidence)} interval {low} to {high})"

@@ -1,0 +1,31 @@
+"""Numbers that people read are rounded in one place, so that the same number looks the same everywhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[3] / "src" / "datamill"
+#: A number rounded in place, inside a formatted string.
+ROUNDED = re.compile(r"\{[^{}:!\n]+:[+,]*(?:\.\d+)?[gfe%]\}|\{[^{}:!\n]+:,\}")
+#: Rooms whose texts go on pages, on terminals and into Markdown.
+ROOMS = ("report", "analysis", "verbs", "conduct", "design")
+#: Files that round in place, how often, and why.
+ALLOWED = {
+    "report/plan/json.py": (1, "a figure of JSON, without the error of its last bits"),
+    "report/plan/statement.py": (5, "what is typed again: options and lines of an experiment file"),
+    "report/tests/statement.py": (1, "a level is rounded before it is spelled"),
+    "verbs/inputs/arguments.py": (2, "what is typed again: a fraction for an option"),
+}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_texts_round_numbers_by_the_formatter_alone(room: str) -> None:
+    found = {}
+    for file in sorted((SOURCE / room).rglob("*.py")):
+        if count := len(ROUNDED.findall(file.read_text(encoding="utf-8"))):
+            found[str(file.relative_to(SOURCE))] = count
+    allowed = {name: count for name, (count, _) in ALLOWED.items() if name.startswith(f"{room}/")}
+    assert found == allowed, "use datamill.experiment.messages.numbers"
