@@ -2,13 +2,17 @@
 
 Everything is planned before data, as if the experiment went on to its bound. A batch holds every design point
 equally often, in random order; a round is one independent replicate of every design point. The first batch
-holds the rounds that `[replication]` states, each later one a single round more.
+holds the rounds that `[replication]` states, each later one a single round more, or the share of those before it
+that `grow` states.
 """
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from datamill.design.design import Design, PlannedTrial
 from datamill.design.order import order_trials
@@ -82,8 +86,10 @@ def phrase_batches(experiment: Experiment, points: int) -> str:
     one = "build" if repeats_builds(experiment) else "execution"
     executions = grown.replicates // grown.replication.builds if grown.replication else 1
     of = f" of {executions} executions" if one == "build" and executions > 1 else ""
+    grow = experiment.until.grow if experiment.until is not None else 0.0
+    more = f"{format_figures(100 * grow)}% of them, and 1 {one} at least," if grow else f"1 {one} more"
     return (
-        f"{count_first_rounds(experiment)} {one}s{of} in the first batch, then 1 {one} more in each, at most "
+        f"{count_first_rounds(experiment)} {one}s{of} in the first batch, then {more} in each, at most "
         f"{format_count(grown.replicates)} replicates"
     )
 
@@ -114,7 +120,20 @@ def number_batch(experiment: Experiment, trial: PlannedTrial) -> int:
     """Return the batch that a trial belongs to, from 1; what is not for the question comes in the first."""
     if trial.purpose != "question":
         return 1
-    return max(1, number_round(experiment, trial) - count_first_rounds(experiment) + 1)
+    number, grow = number_round(experiment, trial), experiment.until.grow if experiment.until else 0.0
+    first = count_first_rounds(experiment)
+    if not grow:
+        return max(1, number - first + 1)
+    return 1 + bisect_left(_list_ends(first, grow), number)
+
+
+@lru_cache(maxsize=8)
+def _list_ends(first: int, grow: float) -> tuple[int, ...]:
+    """Return the last round of each batch, up to more rounds than an experiment can have."""
+    ends = [first]
+    while ends[-1] < MOST_TIMED_TRIALS:
+        ends.append(ends[-1] + max(1, math.floor(ends[-1] * grow)))
+    return tuple(ends)
 
 
 def order_batches(experiment: Experiment, trials: Sequence[PlannedTrial]) -> tuple[PlannedTrial, ...]:

@@ -34,12 +34,30 @@ class PackageNeeds:
 
 
 @dataclass(frozen=True, slots=True)
+class CommandSource:
+    """A command line that is a package by itself: datamill writes the folder with its `run.sh`.
+
+    `directory` is where it runs: as the file gives it, relative to the experiment file; absolute once that
+    was read from its place; empty for a command that needs no files of this machine. `shell` says whether
+    `/bin/sh` runs it; None leaves that to the text.
+    """
+
+    text: str
+    directory: str = "."
+    shell: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Package:
-    """What is measured: its name in this experiment, the path as the file gives it, and its needs."""
+    """What is measured: its name in this experiment, where it comes from, and its needs.
+
+    It comes from `path`, as the file gives it, or from `command`.
+    """
 
     name: str
     path: str
     needs: PackageNeeds = PackageNeeds()
+    command: CommandSource | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +167,9 @@ class StoppingRule:
     """When a sequential experiment has measured enough.
 
     Exactly one of `half_width` (of every mean's interval, relative to the mean) and `detect` (the relative
-    difference between packages that must not go unnoticed) is set. It ends at the latest after `max_trials`
-    or `max_time_s`, whichever is set (0: none).
+    difference between packages that must not go unnoticed) is set. Each batch but the first adds the share
+    `grow` of the rounds before it, and one at least. It ends at the latest after `max_trials` or `max_time_s`,
+    whichever is set (0: none).
     """
 
     half_width: float | None = None
@@ -160,6 +179,7 @@ class StoppingRule:
     power: float = 0.9
     max_trials: int = 0
     max_time_s: float = 0.0
+    grow: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,11 +141,11 @@ def parse_stopping_rule(
             "until must be a table", where=where, remedy='Write, say, until = { half_width = "1%" }.'
         )
     for key in rule:
-        if key not in ("half_width", "detect", "confidence", "alpha", "power"):
+        if key not in ("half_width", "detect", "confidence", "alpha", "power", "grow"):
             raise InputError(
                 f'until has no key "{key}"',
                 where=where,
-                remedy="It has half_width and confidence, or detect, alpha and power.",
+                remedy="It has half_width and confidence, or detect, alpha and power; and grow.",
             )
     if ("half_width" in rule) == ("detect" in rule):
         raise InputError(
@@ -193,6 +193,7 @@ def parse_stopping_rule(
         power=number("power", 0.9, 0.0, 1.0),
         max_trials=most,
         max_time_s=longest,
+        grow=parse_share(rule["grow"], where=where) if "grow" in rule else 0.0,
     )
 
 

@@ -17,8 +17,8 @@ from datamill.results.trials.log import append_lines
 
 DECISION_SCHEMA = 1
 #: Why an experiment goes on or stops: "changed" and "no difference" answer `detect`, "precise" answers
-#: `half_width`, the others are bounds.
-Cause = Literal["not yet", "changed", "no difference", "precise", "max_trials", "max_time"]
+#: `half_width`, the others are bounds, or the user who ended it.
+Cause = Literal["not yet", "changed", "no difference", "precise", "max_trials", "max_time", "interrupted"]
 
 _DAMAGED = (
     f"Keep a copy and remove the line and all behind it: {argument('resume', verb='run')} decides again from "
@@ -53,7 +53,8 @@ class Decision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What was decided after a batch, and on what grounds.
 
     `look` counts batches; `trials` and `elapsed_s` are what the experiment has taken so far, without
-    interruptions. `rule` is the rule in words, `reason` the decision. `warnings` limit it.
+    interruptions. `rule` is the rule in words, `reason` the decision. `warnings` limit it. `means` are the
+    packages' and `pairs` their ratios, less 1, where `intervals` hold others.
     """
 
     schema: int
@@ -67,6 +68,8 @@ class Decision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cause: Cause
     reason: str
     warnings: tuple[str, ...] = ()
+    means: tuple[LookInterval, ...] = ()
+    pairs: tuple[LookInterval, ...] = ()
 
 
 def read_decisions(path: Path) -> tuple[Decision, ...]:

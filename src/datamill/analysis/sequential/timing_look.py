@@ -1,0 +1,115 @@
+"""One look at commands that are timed in turns: are they told apart, known well enough, or out of time?"""
+
+from __future__ import annotations
+
+from datamill.analysis.sequential.doubts import list_doubts
+from datamill.analysis.sequential.intervals import bound_stopped_mean
+from datamill.analysis.sequential.pairs import Pair, compare_pairs, list_undecided
+from datamill.analysis.sequential.rounds import Rounds
+from datamill.design.batches import FEWEST_ROUNDS
+from datamill.experiment.errors import InputError
+from datamill.experiment.experiment import Experiment, StoppingRule
+from datamill.experiment.messages.numbers import format_figures
+from datamill.experiment.quantities import format_duration
+from datamill.results.bundles.decisions import DECISION_SCHEMA, Cause, Decision, LookInterval
+
+#: Width of a single command's interval, as a share of its mean, and difference that does not matter.
+DEFAULT_LIMIT = 0.01
+
+
+def find_limit(rule: StoppingRule) -> float:
+    """Return the difference, or half the width, from which on more rounds would change nothing."""
+    return rule.detect or rule.half_width or DEFAULT_LIMIT
+
+
+def decide_timing(
+    experiment: Experiment,
+    rounds: Rounds,
+    *,
+    look: int,
+    trials: int,
+    elapsed_s: float,
+    ended: Cause = "not yet",
+) -> tuple[Decision, tuple[Pair, ...]]:
+    """Decide after a batch whether timing goes on, and return what is known of each pair.
+
+    Several commands are timed until every pair is settled (`compare_pairs`), a single one until its mean is
+    known to the limit. `ended` says which bound ended it before that, if one did. What looking at the data
+    again and again does to error rates, the intervals allow for.
+
+    Raises:
+        InputError: the experiment has no rule.
+    """
+    rule = experiment.until
+    if rule is None:
+        raise InputError("the experiment has no rule to stop by", remedy="Write until in [replication].")
+    limit = find_limit(rule)
+    means = tuple(
+        bound_stopped_mean(values, package, rule.confidence, step=rounds.find_step(package))
+        for package in rounds.packages
+        if (values := rounds.of_package(package)).size >= 2
+    )
+    pairs = compare_pairs(rounds, alpha=rule.alpha, limit=limit) if len(rounds.packages) > 1 else ()
+    cause = _find_cause(rounds, means, pairs, limit)
+    if cause == "not yet":
+        cause = ended
+    intervals = (pairs[0].interval, pairs[0].interval) if rule.detect is not None else means
+    decision = Decision(
+        schema=DECISION_SCHEMA,
+        look=look,
+        trials=trials,
+        elapsed_s=elapsed_s,
+        response=experiment.responses[0].name,
+        rule=phrase_timing_rule(rule, len(rounds.packages)),
+        intervals=intervals,
+        decision="go on" if cause == "not yet" else "stop",
+        cause=cause,
+        reason=_phrase_reason(cause, pairs, elapsed_s, limit),
+        warnings=() if cause == "not yet" else list_doubts(experiment, rounds, cause, intervals),
+        means=means,
+        pairs=tuple(pair.interval for pair in pairs),
+    )
+    return decision, pairs
+
+
+def phrase_timing_rule(rule: StoppingRule, commands: int) -> str:
+    """Return in words when timing stops."""
+    limit = f"{format_figures(100 * find_limit(rule))}%"
+    goal = (
+        f"until the mean is known to ±{limit}"
+        if commands == 1
+        else f"until each difference is known to ±{limit} or to a tenth of it, or is below {limit}"
+    )
+    bounds = [format_duration(rule.max_time_s)] if rule.max_time_s else []
+    bounds += [f"{rule.max_trials} executions"] if rule.max_trials else []
+    return f"{goal}; at most {' or '.join(bounds)}"
+
+
+def _find_cause(
+    rounds: Rounds, means: tuple[LookInterval, ...], pairs: tuple[Pair, ...], limit: float
+) -> Cause:
+    if pairs:
+        if list_undecided(pairs):
+            return "not yet"
+        return "no difference" if all(pair.verdict == "unchanged" for pair in pairs) else "changed"
+    known = all(mean.half_width is not None and mean.half_width <= limit for mean in means)
+    enough = all(rounds.of_package(package).size >= FEWEST_ROUNDS for package in rounds.packages)
+    return "precise" if means and known and enough else "not yet"
+
+
+def _phrase_reason(cause: Cause, pairs: tuple[Pair, ...], elapsed_s: float, limit: float) -> str:
+    share = f"{format_figures(100 * limit)}%"
+    if cause == "precise":
+        return f"the mean is known to ±{share}"
+    if cause in ("changed", "no difference"):
+        one = len(pairs) == 1
+        return f"{'the difference is' if one else 'all differences are'} known well enough"
+    if cause == "not yet":
+        return "not yet"
+    left = len(list_undecided(pairs))
+    of = f", with {left} of {len(pairs)} pairs not settled" if pairs else ""
+    if cause == "interrupted":
+        return f"it was interrupted after {format_duration(elapsed_s)}{of}"
+    if cause == "max_trials":
+        return f"the executions allowed have ended{of}"
+    return f"the time allowed is over after {format_duration(elapsed_s)}{of}"

@@ -1,0 +1,1 @@
+"""`datamill time`."""

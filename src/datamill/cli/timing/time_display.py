@@ -1,0 +1,93 @@
+"""What the terminal shows while commands are timed: the interval that shrinks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from datamill.analysis.sequential.pairs import Pair
+from datamill.cli.console import tell_waiting
+from datamill.conduct.timing.listener import TimingProgress
+from datamill.experiment.command_lines import CommandLine
+from datamill.experiment.messages.numbers import format_figures
+from datamill.experiment.messages.phrases import finish_sentence
+from datamill.experiment.quantities import format_duration
+from datamill.results.bundles.decisions import Decision, LookInterval
+
+#: Pairs that are shown at most.
+_MOST_PAIRS = 8
+
+
+class TimeDisplay:
+    """A `TimingListener` on a terminal; silent where there is none, but for what must be known at once.
+
+    Args:
+        console: standard error: what is answered goes to standard output alone.
+        labels: what people call each command, by its name.
+    """
+
+    def __init__(self, console: Console, labels: dict[str, str]) -> None:
+        self._console, self._labels = console, labels
+        self._live = Live(console=console, auto_refresh=False, transient=True)
+        self.warned: list[str] = []
+
+    def __enter__(self) -> TimeDisplay:
+        """Start the display."""
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Take the display away."""
+        if self._console.is_terminal:
+            self._live.stop()
+
+    def tell_waiting(self, sentence: str) -> None:
+        """Say that something else is measured here."""
+        tell_waiting(sentence)
+
+    def warn(self, sentence: str) -> None:
+        """Say at once what limits what will be measured."""
+        self.warned.append(sentence)
+        text = finish_sentence(f"Warning: {sentence}")
+        self._console.print(text, style="yellow", markup=False, highlight=False)
+
+    def begin_warm_up(self, command: CommandLine, number: int) -> None:
+        """Show that a command warms up."""
+        again = f" ({number})" if number > 1 else ""
+        self._show([f"warming up{again}: {command.label}"])
+
+    def tell_look(self, decision: Decision, pairs: Sequence[Pair], progress: TimingProgress) -> None:
+        """Show how wide the intervals are by now."""
+        left_s = max(0.0, progress.longest_s - progress.elapsed_s)
+        lines = [f"{progress.rounds} executions each, at most {format_duration(left_s)} to go"]
+        if pairs:
+            lines += [
+                f"  {self._labels[pair.other]} against {self._labels[pair.baseline]}: {_spell(pair.interval)}"
+                for pair in pairs[:_MOST_PAIRS]
+            ]
+        else:
+            lines += [f"  {self._labels[mean.name]}: {_spell_width(mean)}" for mean in decision.means]
+        self._show(lines)
+
+    def _show(self, lines: Sequence[str]) -> None:
+        if self._console.is_terminal:
+            self._live.update(Text("\n".join(lines), style="dim", overflow="ellipsis", no_wrap=True), refresh=True)
+
+
+def _spell(interval: LookInterval) -> str:
+    if interval.estimate is None:
+        return "nothing is known yet"
+    value = format_figures(100 * interval.estimate, signed=True)
+    if interval.low is None or interval.high is None:
+        return f"{value}%, not bounded yet"
+    low, high = (format_figures(100 * bound, signed=True) for bound in (interval.low, interval.high))
+    return f"{value}% ({low} to {high}%)"
+
+
+def _spell_width(mean: LookInterval) -> str:
+    width = mean.half_width
+    return "nothing is known yet" if width is None else f"±{format_figures(100 * width, 2)}%"

@@ -1,0 +1,99 @@
+"""Values of the options of `datamill time`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from datamill.experiment.command_lines import list_steps
+from datamill.experiment.errors import InputError
+from datamill.experiment.experiment import Response
+from datamill.experiment.messages.arguments import argument
+from datamill.experiment.messages.suggestions import suggest_name
+from datamill.experiment.quantities import parse_duration
+from datamill.experiment.responses import BUILT_IN_UNITS, DEFAULT_RESPONSE
+
+#: What people call responses, and the built-in values that they are.
+_RESPONSES = {
+    "user_time": "user_time_s",
+    "system_time": "system_time_s",
+    "peak_memory": "peak_memory_bytes",
+}
+_WHERE = ("capture", "null", "inherit")
+
+
+def choose_response(name: str) -> Response:
+    """Return the response that a user names.
+
+    Raises:
+        InputError: when there is none of that name.
+    """
+    if name in ("time", "wall_time"):
+        return DEFAULT_RESPONSE
+    formula = _RESPONSES.get(name, name)
+    if formula not in BUILT_IN_UNITS:
+        known = ["time", *_RESPONSES, *BUILT_IN_UNITS]
+        raise InputError(
+            f'there is no response "{name}"', where=argument("response"), remedy=suggest_name(name, known)
+        )
+    shown = name if name in _RESPONSES else formula
+    # A response may not have the name of a built-in value that is not its formula.
+    unit = BUILT_IN_UNITS[formula]
+    known_unit = unit if unit in ("s", "B", "ns") else f"{{{unit}}}"
+    return Response(name=f"{shown}_used" if shown in BUILT_IN_UNITS else shown, unit=known_unit, formula=formula, direction="lower")
+
+
+def parse_seconds(text: str | None, option: str) -> float:
+    """Return a duration in seconds, 0 where none is given.
+
+    Raises:
+        InputError: when the text is not a duration.
+    """
+    if text is None:
+        return 0.0
+    value: object = float(text) if text.replace(".", "", 1).isdigit() else text
+    return parse_duration(value, where=argument(option))
+
+
+def parse_statuses(text: str | None) -> frozenset[int]:
+    """Return the exit statuses that are no failure.
+
+    Raises:
+        InputError: when the text is not a list of them.
+    """
+    if text is None:
+        return frozenset({0})
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdigit() and int(part) <= 255 for part in parts):
+        raise InputError(
+            f"{text!r} is not a list of exit statuses",
+            where=argument("allow_status"),
+            remedy="Write numbers from 0 to 255 with commas between them, such as 0,1.",
+        )
+    return frozenset(map(int, parts))
+
+
+def parse_scans(
+    scans: Sequence[tuple[str, str, str]], step: str, lists: Sequence[tuple[str, str]]
+) -> dict[str, tuple[str, ...]]:
+    """Return the values of each parameter that is scanned.
+
+    Raises:
+        InputError: when bounds and step make no scan, or a parameter is scanned twice.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    given = [(name, list_steps(low, high, step)) for name, low, high in scans]
+    given += [(name, tuple(values.split(","))) for name, values in lists]
+    for name, values in given:
+        if name in found:
+            raise InputError(f'the parameter "{name}" is scanned twice', remedy="Name each once.")
+        found[name] = values
+    return found
+
+
+def choose_output(where: str) -> dict[str, Any]:
+    """Return what becomes of standard output, as fields of a `TimingQuestion`."""
+    if where in _WHERE:
+        return {"output": where}
+    return {"output": "file", "output_file": Path(where).absolute()}

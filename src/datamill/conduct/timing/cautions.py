@@ -1,0 +1,126 @@
+"""What limits an answer about timed commands, found before anything counts and when all is done."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from datamill.conduct.timing.question import TimingQuestion
+from datamill.conduct.timing.warm_up import SHORT_S, WarmUp
+from datamill.experiment.messages.arguments import argument
+from datamill.experiment.messages.numbers import format_figures, format_share
+from datamill.experiment.quantities import format_duration
+from datamill.protocol.trial import TrialRecord
+
+#: Other programs per processor that wait or run, from which times are those of a busy machine.
+_BUSY = 0.5
+#: A round this long leaves few of them.
+_LONG_S = 60.0
+#: Share of the processors' time that others took while commands were measured, from which that is told.
+_TAKEN = 0.05
+
+
+def list_cautions(question: TimingQuestion, warm: WarmUp) -> tuple[str, ...]:
+    """Return what is known before anything counts, a sentence each without its full stop."""
+    return (*_look_at_machine(), *_compare_outputs(question, warm), *_look_at_times(question, warm))
+
+
+def list_limits(question: TimingQuestion, records: Sequence[TrialRecord]) -> tuple[str, ...]:
+    """Return what the executions themselves showed, a sentence each without its full stop."""
+    return (*_list_failures(question, records), *_look_at_disturbance(records), *_look_at_clock(records))
+
+
+def _look_at_machine() -> list[str]:
+    cautions = []
+    processors = len(os.sched_getaffinity(0))
+    load = os.getloadavg()[0]
+    if load > _BUSY * processors:
+        cautions.append(
+            f"this machine is busy: a load of {format_figures(load, 2)} on {processors} processors before timing began"
+        )
+    supplies = list(Path("/sys/class/power_supply").glob("*/online"))
+    if supplies and not any(_read(supply) == "1" for supply in supplies):
+        cautions.append("this machine runs on its battery, which may slow its processors: plug it in")
+    return cautions
+
+
+def _compare_outputs(question: TimingQuestion, warm: WarmUp) -> list[str]:
+    if len(question.commands) < 2 or len(warm.outputs) < len(question.commands):
+        return []
+    if any(len(digests) > 1 for digests in warm.outputs.values()):
+        # What differs from one execution to the next cannot be compared.
+        return []
+    if len(set.union(*warm.outputs.values())) == 1:
+        return []
+    sizes = ", ".join(
+        f"{command.label}: {warm.executions[command.name][-1].answer.run.stdout_bytes:,} B"  # type: ignore[union-attr]
+        for command in question.commands
+    )
+    return [f"the commands do not write the same output ({sizes}): make sure that they do the same work"]
+
+
+def _look_at_times(question: TimingQuestion, warm: WarmUp) -> list[str]:
+    cautions = []
+    for command in question.commands:
+        time_s = warm.find_time_s(command)
+        if time_s < SHORT_S and warm.start_s:
+            shell = " and its shell" if command.in_shell else ""
+            cautions.append(
+                f"{command.label} takes {_spell_ms(time_s)}, of which starting its process{shell} takes about "
+                f"{_spell_ms(warm.start_s)}: differences of what it does are larger shares than those told here"
+            )
+    if warm.round_s and warm.round_s[-1] > _LONG_S:
+        cautions.append(
+            f"one round takes {format_duration(warm.round_s[-1])}: Ctrl-C ends it with an answer from what was measured"
+        )
+    return cautions
+
+
+def _list_failures(question: TimingQuestion, records: Sequence[TrialRecord]) -> list[str]:
+    limits = []
+    for command in question.commands:
+        own = [record for record in records if record.package == command.name]
+        failed = [record for record in own if record.outcome != "completed"]
+        if failed:
+            told = failed[0].failure.message if failed[0].failure is not None else ""
+            limits.append(
+                f"{command.label} failed in {len(failed)} of {len(own)} executions, which take no part "
+                f"(first: {told.rstrip('.')}); {argument('ignore_failure')} counts them"
+            )
+    return limits
+
+
+def _look_at_disturbance(records: Sequence[TrialRecord]) -> list[str]:
+    facts = [record.disturbance for record in records if record.disturbance is not None]
+    span = sum(item.span_ns for item in facts) * max(1, os.cpu_count() or 1)
+    if not span:
+        return []
+    limits = []
+    steal = sum(item.steal_time_ns or 0 for item in facts) / span
+    other = sum(item.other_time_ns or 0 for item in facts) / span
+    if steal > _TAKEN:
+        limits.append(f"the host of this virtual machine took {format_share(steal)} of its processors' time away")
+    if other > _TAKEN:
+        limits.append(f"other programs used {format_share(other)} of the processors' time while commands were measured")
+    if any(item.suspended_ns for item in facts):
+        limits.append("the machine was suspended in between")
+    return limits
+
+
+def _look_at_clock(records: Sequence[TrialRecord]) -> list[str]:
+    throttled = sum(
+        bool(record.disturbance is not None and record.disturbance.throttle_events) for record in records
+    )
+    return [f"processors were throttled for heat in {throttled} of {len(records)} executions"] if throttled else []
+
+
+def _spell_ms(time_s: float) -> str:
+    return f"{format_figures(1e3 * time_s, 2)} ms"
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""

@@ -1,0 +1,123 @@
+"""What is asked of `datamill time`, and the experiment that it amounts to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from datamill.analysis.sequential.timing_look import DEFAULT_LIMIT
+from datamill.experiment.command_lines import CommandLine
+from datamill.experiment.experiment import Response
+from datamill.experiment.file.toml_text import format_toml
+from datamill.experiment.quantities import format_duration
+from datamill.experiment.responses import DEFAULT_RESPONSE
+
+#: What becomes of a command's standard output.
+Output = Literal["capture", "null", "inherit", "file"]
+#: Time for all that is measured where nobody names one, and rounds that it makes room for however long they take.
+DEFAULT_WITHIN_S = 30.0
+FEWEST_DEFAULT_ROUNDS = 6
+#: Rounds at most: from so many on, chance in single executions is no longer what an answer lacks.
+MOST_ROUNDS = 1000
+#: Share of the rounds before it that a batch adds: looks take no time that matters.
+GROWTH = "10%"
+#: Bytes that are added to the environment of an execution, drawn anew for each.
+PADDING = "env_padding"
+PADDING_RANGE = "0..4096"
+EXPERIMENT_NAME = "time"
+
+
+@dataclass(frozen=True, slots=True)
+class TimingQuestion:
+    """What is timed and how.
+
+    `within_s` bounds the time of all executions (0: none is named, and the default leaves room for
+    `FEWEST_DEFAULT_ROUNDS`). `most_rounds` and `warmup_rounds` are None where they are to be found.
+    `allowed_statuses` are exit statuses that are no failure; None allows all. `setup` runs once before each
+    command's first execution, `prepare` before and `conclude` after each, `cleanup` when all is done; none of
+    them is measured.
+    """
+
+    commands: tuple[CommandLine, ...]
+    directory: Path
+    response: Response = DEFAULT_RESPONSE
+    within_s: float = 0.0
+    limit: float = DEFAULT_LIMIT
+    alpha: float = 0.05
+    seed: int = 1
+    most_rounds: int | None = None
+    warmup_rounds: int | None = None
+    timeout_s: float = 0.0
+    allowed_statuses: frozenset[int] | None = frozenset({0})
+    input_file: Path | None = None
+    output: Output = "capture"
+    output_file: Path | None = None
+    shell: bool | None = None
+    setup: tuple[str, ...] = ()
+    prepare: tuple[str, ...] = ()
+    conclude: tuple[str, ...] = ()
+    cleanup: tuple[str, ...] = ()
+
+    @property
+    def longest_s(self) -> float:
+        """The time that executions may take, where it does not leave too few rounds."""
+        return self.within_s or DEFAULT_WITHIN_S
+
+
+def write_experiment_text(question: TimingQuestion) -> str:
+    """Return the experiment file that a question amounts to."""
+    count = len(question.commands)
+    goal = (
+        {"detect": question.limit, "alpha": question.alpha, "power": 1 - question.alpha / 2}
+        if count == 2
+        else {"half_width": question.limit, "confidence": 1 - question.alpha}
+    )
+    response = question.response
+    tables = {
+        "experiment": {
+            "name": EXPERIMENT_NAME,
+            "question": _phrase_question(question),
+            "seed": question.seed,
+            "order": "interleaved",
+            "build": "shared",
+            "isolation": "plain",
+            "confidence": 1 - question.alpha,
+        },
+        "package": [
+            {
+                "name": command.name,
+                "command": command.text,
+                "shell": command.in_shell,
+                "directory": str(question.directory),
+            }
+            for command in question.commands
+        ],
+        "replication": {
+            "executions": 2,
+            "until": goal | {"grow": GROWTH},
+            "max_trials": count * (question.most_rounds or MOST_ROUNDS),
+            "max_time": f"{max(question.longest_s, 0.001):.3f} s",
+        },
+        "nuisance": {PADDING: {"randomise": PADDING_RANGE}},
+        "responses": {
+            response.name: {
+                "unit": response.unit,
+                "formula": response.formula,
+                "direction": response.direction,
+            }
+        },
+    }
+    note = (
+        "# Written by `datamill time`, which executed these commands in turns on this machine, in the folder and\n"
+        "# environment of the user. `datamill run` on this file repeats them as trials.\n\n"
+    )
+    return note + format_toml(tables)
+
+
+def _phrase_question(question: TimingQuestion) -> str:
+    if len(question.commands) == 1:
+        return "How long does the command take?" if question.response == DEFAULT_RESPONSE else "How much is it?"
+    within = f" (within {format_duration(question.within_s)})" if question.within_s else ""
+    what = "take longer" if question.response == DEFAULT_RESPONSE else f"have more {question.response.name}"
+    return f"Which of the commands {what}?{within}"

@@ -1,0 +1,83 @@
+"""Commands executed in turns until they are told apart, into a bundle."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+
+from datamill.analysis.sequential.pairs import Pair
+from datamill.conduct.timing.cautions import list_cautions, list_limits
+from datamill.conduct.timing.executions import run_beside
+from datamill.conduct.timing.listener import TimingListener
+from datamill.conduct.timing.question import TimingQuestion
+from datamill.conduct.timing.warm_up import warm_up_commands
+from datamill.execution.command_session import CommandSession
+from datamill.execution.host_lock import lock_host
+from datamill.results.bundles.bundle import Bundle
+from datamill.results.bundles.decisions import Decision
+
+
+@dataclass(frozen=True, slots=True)
+class TimedCommands:
+    """What timing came to: where it is kept, the last decision, and what limits the answer.
+
+    `measured_s` is the time from the first execution to the last; `interrupted` says that the user ended it.
+    """
+
+    question: TimingQuestion
+    bundle: Bundle
+    decision: Decision
+    pairs: tuple[Pair, ...]
+    warnings: tuple[str, ...]
+    measured_s: float
+    interrupted: bool = False
+
+
+def time_commands(
+    question: TimingQuestion, binary: Path, folder: Path, listener: TimingListener
+) -> TimedCommands:
+    """Time commands: warm up, execute them in turns in random order, look, stop, and keep everything.
+
+    An interruption (Ctrl-C) ends the rounds and not the answer: intervals hold whenever one stops.
+
+    Args:
+        question: what is timed.
+        binary: the worker.
+        folder: where the bundle is made.
+        listener: hears of each step.
+
+    Raises:
+        InputError: when a command fails before anything counted, or too often afterwards.
+        WorkerError: when the worker ended.
+        KeyboardInterrupt: when it was interrupted before there was anything to tell.
+    """
+    with ExitStack() as held:
+        held.enter_context(lock_host(tell=listener.tell_waiting))
+        session = held.enter_context(CommandSession(binary))
+        began_s = monotonic()
+        held.callback(run_beside, session, question, None, question.cleanup, "cleanup")
+        warm = warm_up_commands(session, question, listener)
+        # Imported late: statistics take a fifth of a second to load, which the first execution need not wait for.
+        from datamill.conduct.timing.timing_bundle import make_timing_bundle
+        from datamill.conduct.timing.timing_run import TimingRun
+
+        for caution in list_cautions(question, warm):
+            listener.warn(caution)
+        bundle = make_timing_bundle(question, binary, folder)
+        run = TimingRun(session, question, bundle, listener, began_s)
+        interrupted = False
+        try:
+            run.run()
+        except KeyboardInterrupt:
+            if run.decision is None:
+                raise
+            interrupted = True
+        assert run.decision is not None, "the first batch always runs, and is looked at"
+        warnings = (
+            *list_cautions(question, warm),
+            *list_limits(question, run.records),
+            *run.decision.warnings,
+        )
+    return TimedCommands(question, bundle, run.decision, run.pairs, warnings, monotonic() - began_s, interrupted)

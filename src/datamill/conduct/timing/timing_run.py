@@ -1,0 +1,175 @@
+"""The rounds that count: each command once a round, in random order, until the rule or a bound ends them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from time import monotonic
+
+from datamill.analysis.sequential.pairs import Pair
+from datamill.analysis.sequential.timing_look import decide_timing
+from datamill.conduct.timing.executions import execute_command, make_record
+from datamill.conduct.timing.listener import TimingListener, TimingProgress
+from datamill.conduct.timing.question import FEWEST_DEFAULT_ROUNDS, TimingQuestion
+from datamill.conduct.timing.rounds_so_far import RoundsSoFar
+from datamill.design.batches import list_batches
+from datamill.design.design import PlannedTrial
+from datamill.execution.command_session import CommandSession
+from datamill.experiment.command_lines import CommandLine
+from datamill.experiment.errors import InputError
+from datamill.protocol.trial import TrialRecord
+from datamill.results.bundles.bundle import Bundle
+from datamill.results.bundles.decisions import Cause, Decision
+
+#: Time after which what was measured goes to disk; more often would disturb what is measured.
+_FLUSH_S = 30.0
+#: Failed executions of one command from which on going on would only waste time, where they are so many of all.
+_MOST_FAILURES, _MOST_FAILED_SHARE = 5, 0.5
+
+
+class TimingRun:
+    """Runs the rounds of a bundle, looks at them, and keeps what happened.
+
+    Args:
+        session: executes commands.
+        question: what is timed.
+        bundle: where records and decisions go.
+        listener: hears of rounds and looks.
+        began_s: when timing began, on the monotonic clock: warming up takes of the time allowed.
+    """
+
+    def __init__(
+        self,
+        session: CommandSession,
+        question: TimingQuestion,
+        bundle: Bundle,
+        listener: TimingListener,
+        began_s: float,
+    ) -> None:
+        self._session, self._question, self._bundle, self._listener = session, question, bundle, listener
+        self._commands: Mapping[str, CommandLine] = {item.name: item for item in question.commands}
+        self._archives = {item.name: item.sha256 for item in bundle.head.packages}
+        self._rounds = RoundsSoFar(bundle.experiment)
+        self._began_s, self._counting_s, self._flushed_s = began_s, monotonic(), monotonic()
+        self._failures: Counter[str] = Counter()
+        self._unwritten: list[TrialRecord] = []
+        self._unwritten_decisions: list[Decision] = []
+        self._complete = self._trials = 0
+        self.records: list[TrialRecord] = []
+        self.decision: Decision | None = None
+        self.pairs: tuple[Pair, ...] = ()
+
+    def run(self) -> None:
+        """Execute batch after batch until a look or a bound says stop; what happened is on disk afterwards.
+
+        Raises:
+            InputError: when a command fails too often.
+            KeyboardInterrupt: after what was known at the last look has been kept.
+        """
+        try:
+            for number, batch in enumerate(list_batches(self._bundle.experiment, self._bundle.design), 1):
+                if bound := self._find_bound(batch):
+                    self._stop(bound)
+                    return
+                for trial in batch:
+                    self._execute(trial)
+                self._complete, self._trials = max(trial.replicate for trial in batch), self._trials + len(batch)
+                self._look(number)
+                if self.decision is not None and self.decision.decision == "stop":
+                    return
+            self._stop("max_trials")
+        except KeyboardInterrupt:
+            self._stop("interrupted")
+            raise
+        finally:
+            self._write(final=True)
+
+    def _execute(self, trial: PlannedTrial) -> None:
+        command = self._commands[trial.package]
+        levels = {name: level for name, level in trial.levels.items() if name != "package"}
+        execution = execute_command(self._session, self._question, command, levels)
+        record = make_record(
+            self._question,
+            self._bundle.experiment.name,
+            trial,
+            execution,
+            self._session.greeting,
+            self._archives[trial.package],
+        )
+        self.records.append(record)
+        self._unwritten.append(record)
+        self._rounds.add(trial, record)
+        if record.outcome != "completed":
+            self._note_failure(command, record)
+
+    def _note_failure(self, command: CommandLine, record: TrialRecord) -> None:
+        self._failures[command.name] += 1
+        executions = sum(item.package == command.name for item in self.records)
+        failed = self._failures[command.name]
+        if failed >= _MOST_FAILURES and failed > _MOST_FAILED_SHARE * executions:
+            told = record.failure.message if record.failure is not None else ""
+            raise InputError(
+                f"{command.label} failed in {failed} of {executions} executions: {told}",
+                remedy="Run it alone to see why. If it changes its input, put that back with --prepare.",
+            )
+
+    def _look(self, number: int) -> None:
+        experiment = self._bundle.experiment
+        self.decision, self.pairs = decide_timing(
+            experiment,
+            self._rounds.gather(self._complete),
+            look=number,
+            trials=self._trials,
+            elapsed_s=monotonic() - self._counting_s,
+        )
+        self._unwritten_decisions.append(self.decision)
+        self._listener.tell_look(self.decision, self.pairs, self._tell_progress())
+        if monotonic() - self._flushed_s > _FLUSH_S:
+            self._write(final=False)
+
+    def _find_bound(self, batch: tuple[PlannedTrial, ...]) -> Cause | None:
+        """The bound that the next batch would break; the first one always runs: without it there is nothing."""
+        if not self._complete:
+            return None
+        most, last = self._question.most_rounds, max(trial.replicate for trial in batch)
+        if most is not None and last > most:
+            return "max_trials"
+        foreseen_s = self._tell_progress().round_s * (last - self._complete)
+        if not self._question.within_s and self._complete < FEWEST_DEFAULT_ROUNDS:
+            return None
+        over = monotonic() - self._began_s + foreseen_s > self._question.longest_s
+        return "max_time" if over else None
+
+    def _stop(self, cause: Cause) -> None:
+        """Make the last look one that ends timing."""
+        if self.decision is None or self.decision.decision == "stop":
+            return
+        self.decision, self.pairs = decide_timing(
+            self._bundle.experiment,
+            self._rounds.gather(self._complete),
+            look=self.decision.look,
+            trials=self.decision.trials,
+            elapsed_s=self.decision.elapsed_s,
+            ended=cause,
+        )
+        self._unwritten_decisions[-1] = self.decision
+
+    def _tell_progress(self) -> TimingProgress:
+        now = monotonic()
+        return TimingProgress(
+            rounds=self._complete,
+            elapsed_s=now - self._began_s,
+            round_s=(now - self._counting_s) / max(1, self._complete),
+            longest_s=self._question.longest_s,
+        )
+
+    def _write(self, *, final: bool) -> None:
+        """Put on disk what is not there yet; the last decision may still become another one."""
+        self._flushed_s = monotonic()
+        if self._unwritten:
+            self._bundle.append_records(self._unwritten)
+            self._unwritten = []
+        kept = [] if final else self._unwritten_decisions[-1:]
+        for decision in self._unwritten_decisions[: len(self._unwritten_decisions) - len(kept)]:
+            self._bundle.append_decision(decision)
+        self._unwritten_decisions = kept

@@ -1,0 +1,122 @@
+"""Executions before those that count: as many as it takes until they are no longer slower than the next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import inf
+from statistics import median
+from time import monotonic
+
+from datamill.conduct.timing.executions import (
+    Execution,
+    describe_failure,
+    execute_command,
+    request_command,
+    run_beside,
+)
+from datamill.conduct.timing.listener import TimingListener
+from datamill.conduct.timing.question import PADDING, TimingQuestion
+from datamill.execution.command_session import CommandSession
+from datamill.experiment.command_lines import CommandLine, read_commands
+from datamill.experiment.errors import InputError
+
+#: A round this much faster than the one before shows that there was something to warm up.
+_STILL_FALLING = 0.03
+#: Rounds at most, and the share of the time allowed that another one may take.
+_MOST_ROUNDS = 5
+_MOST_SHARE = 0.05
+#: Times below which starting a process is a good part of a command.
+SHORT_S = 0.005
+#: Executions of a program that does nothing, whose median says what starting a process takes.
+_STARTS = 15
+
+
+@dataclass(slots=True)
+class WarmUp:
+    """What was seen before anything counted: rounds, their times, and what each command wrote."""
+
+    rounds: int = 0
+    round_s: list[float] = field(default_factory=list)
+    outputs: dict[str, set[str]] = field(default_factory=dict)
+    executions: dict[str, list[Execution]] = field(default_factory=dict)
+    #: Time that a process takes which does nothing; 0 where all commands are so long that it does not matter.
+    start_s: float = 0.0
+
+    def find_time_s(self, command: CommandLine) -> float:
+        """Time of the last execution of a command that did not count; infinite where there was none."""
+        executions = self.executions.get(command.name, [])
+        run = executions[-1].answer.run if executions else None
+        return inf if run is None else run.wall_time_ns / 1e9
+
+
+def warm_up_commands(
+    session: CommandSession, question: TimingQuestion, listener: TimingListener
+) -> WarmUp:
+    """Execute each command without counting it, once and then as long as it gets faster.
+
+    What is decided here is decided before anything counts, so that no answer depends on it. The first
+    execution also shows whether a command works at all.
+
+    Raises:
+        InputError: when a command fails.
+    """
+    seen = WarmUp()
+    wanted = question.warmup_rounds
+    for command in question.commands:
+        run_beside(session, question, command, question.setup, "setup")
+    while True:
+        enough = not _goes_on(seen, question.longest_s) if wanted is None else seen.rounds >= wanted
+        if enough:
+            break
+        began = monotonic()
+        for command in question.commands:
+            listener.begin_warm_up(command, seen.rounds + 1)
+            _warm_up(session, question, command, seen)
+        seen.rounds += 1
+        seen.round_s.append(monotonic() - began)
+    if any(seen.find_time_s(command) < SHORT_S for command in question.commands):
+        seen.start_s = _measure_start(session, question)
+    return seen
+
+
+def _measure_start(session: CommandSession, question: TimingQuestion) -> float:
+    """Return the median time of a program that does nothing, started as the commands are."""
+    nothing = read_commands(["true"], shell=question.commands[0].in_shell)[0]
+    times = []
+    for _ in range(_STARTS):
+        run = session.measure(request_command(question, nothing, {PADDING: "0"})).run
+        if run is not None and run.exit_code == 0:
+            times.append(run.wall_time_ns / 1e9)
+    return median(times) if times else 0.0
+
+
+def _goes_on(seen: WarmUp, longest_s: float) -> bool:
+    if not seen.rounds:
+        return True
+    if seen.rounds >= _MOST_ROUNDS or seen.round_s[-1] > _MOST_SHARE * longest_s:
+        return False
+    return seen.rounds == 1 or seen.round_s[-1] < (1 - _STILL_FALLING) * seen.round_s[-2]
+
+
+def _warm_up(
+    session: CommandSession, question: TimingQuestion, command: CommandLine, seen: WarmUp
+) -> None:
+    execution = execute_command(session, question, command, {PADDING: "0"}, warm_up=True)
+    problem = describe_failure(execution.answer, question.allowed_statuses)
+    if problem:
+        raise InputError(
+            f"{command.label} {problem}",
+            remedy=_advise(question, seen.rounds),
+        )
+    seen.executions.setdefault(command.name, []).append(execution)
+    if execution.answer.stdout_sha256 is not None:
+        seen.outputs.setdefault(command.name, set()).add(execution.answer.stdout_sha256)
+
+
+def _advise(question: TimingQuestion, earlier: int) -> str:
+    if earlier and not question.prepare:
+        return (
+            "It worked the first time: if it consumes its input, put that back before each execution "
+            "with --prepare."
+        )
+    return "Run it alone to see why. A status that is no failure is allowed with --allow-status."

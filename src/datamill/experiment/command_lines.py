@@ -1,0 +1,148 @@
+"""Commands that are timed together, as people type them: their words, their names, parameters in their places."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from math import prod
+
+from datamill.experiment.command_words import split_command
+from datamill.experiment.errors import InputError
+from datamill.experiment.experiment import CommandSource
+from datamill.experiment.messages.arguments import argument
+
+SHELL = "/bin/sh"
+_NAME = re.compile(r"[^A-Za-z0-9._]+")
+_LONGEST_NAME = 40
+#: Most commands that can be timed together, and most values of a scan.
+_MOST_COMMANDS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """A command to be timed: what people call it, as it was typed, and the words that are executed.
+
+    `name` is unique among those timed together and made of letters, digits, dots, underscores and dashes;
+    `label` is what people read. `parameters` are the values of a scan that it has.
+    """
+
+    name: str
+    label: str
+    text: str
+    words: tuple[str, ...]
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def in_shell(self) -> bool:
+        """Whether a shell reads it."""
+        return self.words[:2] == (SHELL, "-c")
+
+
+def list_words(text: str, *, shell: bool | None) -> tuple[str, ...]:
+    """Return the words that are executed; `shell` None leaves it to the command whether it has one around it.
+
+    Raises:
+        InputError: when the command is empty, or its quotes do not match.
+    """
+    remedy = "Type what you would type in a terminal, and put it in quotes."
+    if not text.strip() or "\0" in text:
+        raise InputError("a command is empty or has a NUL character", remedy=remedy)
+    try:
+        words = split_command(CommandSource(text, shell=shell))
+    except ValueError:
+        raise InputError(f"the quotes of the command do not match: {text}", remedy=remedy) from None
+    return (SHELL, "-c", text) if words is None else words
+
+
+def read_commands(
+    texts: Sequence[str],
+    *,
+    labels: Sequence[str] = (),
+    shell: bool | None = None,
+    parameters: Mapping[str, Sequence[str]] | None = None,
+) -> tuple[CommandLine, ...]:
+    """Return the commands that were typed, one for each combination of the values of its parameters.
+
+    `{NAME}` in a command, and in a label, is replaced by a value of that parameter. Where one of the commands
+    needs a shell all get one: what it costs is then in all of them.
+
+    Raises:
+        InputError: when a command or the labels cannot be used, or no command has a parameter.
+    """
+    scanned = parameters or {}
+    _check_parameters(texts, scanned)
+    expanded = [(text, index, values) for index, text in enumerate(texts) for values in _combine(text, scanned)]
+    if len(expanded) > _MOST_COMMANDS:
+        raise InputError(
+            f"these are {len(expanded)} commands, and {_MOST_COMMANDS} can be timed together",
+            remedy="Scan fewer values.",
+        )
+    if labels and len(labels) not in (len(texts), len(expanded)):
+        raise InputError(
+            f"there are {len(labels)} names for {len(texts)} commands",
+            where=argument("name"),
+            remedy="Give one for each command, or none.",
+        )
+    filled = [fill(text, values) for text, _, values in expanded]
+    words = [list_words(text, shell=shell) for text in filled]
+    if shell is None and any(item[:2] == (SHELL, "-c") for item in words):
+        words = [list_words(text, shell=True) for text in filled]
+    commands: list[CommandLine] = []
+    for number, (_, index, values) in enumerate(expanded):
+        given = labels or texts
+        label = fill(given[number if len(given) == len(expanded) else index], values)
+        name = _choose_name(label, [command.name for command in commands])
+        commands.append(CommandLine(name, label, filled[number], words[number], values))
+    return tuple(commands)
+
+
+def fill(text: str, values: Mapping[str, str]) -> str:
+    """Return a text with the values of parameters in their places."""
+    for name, value in values.items():
+        text = text.replace(f"{{{name}}}", value)
+    return text
+
+
+def list_steps(low: str, high: str, step: str) -> tuple[str, ...]:
+    """Return the values of a scan from low to high, as they are typed into commands.
+
+    Raises:
+        InputError: when a bound is not a number, or the step does not lead from one to the other.
+    """
+    where = argument("parameter_scan")
+    try:
+        first, last, width = float(low), float(high), float(step)
+    except ValueError:
+        raise InputError(f"{low}, {high} and {step} must be numbers", where=where) from None
+    if width == 0 or (last - first) / width < 0:
+        raise InputError(f"a step of {step} does not lead from {low} to {high}", where=where)
+    count = int((last - first) / width + 1e-9) + 1
+    if count > _MOST_COMMANDS:
+        raise InputError(f"{low} to {high} by {step} are {count} values", where=where, remedy="Take larger steps.")
+    decimals = max(len(text.partition(".")[2]) for text in (low, step))
+    return tuple(f"{first + index * width:.{decimals}f}" for index in range(count))
+
+
+def _check_parameters(texts: Sequence[str], scanned: Mapping[str, Sequence[str]]) -> None:
+    for name in scanned:
+        if not any(f"{{{name}}}" in text for text in texts):
+            raise InputError(
+                f'no command has the parameter "{name}"', remedy=f"Write {{{name}}} where its values are to stand."
+            )
+    if prod(len(values) for values in scanned.values()) > _MOST_COMMANDS:
+        raise InputError(f"a scan has at most {_MOST_COMMANDS} combinations", remedy="Scan fewer values.")
+
+
+def _combine(text: str, scanned: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
+    used = [name for name in scanned if f"{{{name}}}" in text]
+    return [dict(zip(used, values, strict=True)) for values in product(*(scanned[name] for name in used))]
+
+
+def _choose_name(label: str, taken: Sequence[str]) -> str:
+    name = _NAME.sub("-", label).strip("-.")[:_LONGEST_NAME].strip("-.") or "command"
+    number, unique = 2, name
+    while unique in taken:
+        unique, number = f"{name}-{number}", number + 1
+    return unique

@@ -1,0 +1,168 @@
+"""What `datamill time` says, in sentences: the verdict first."""
+
+from __future__ import annotations
+
+from datamill.analysis.interval import Interval
+from datamill.experiment.messages.numbers import format_count, format_figures, format_level, format_to_error
+from datamill.experiment.messages.phrases import finish_sentence
+from datamill.experiment.quantities import format_duration
+from datamill.experiment.responses import DEFAULT_RESPONSE
+from datamill.report.timing.timing_answer import CommandComparison, CommandMean, TimingAnswer
+from datamill.report.words.scales import choose_scale, format_interval
+
+#: Ratios from which people speak of times rather than percent.
+_TIMES = 2.0
+
+
+def phrase_answer(answer: TimingAnswer) -> str:
+    """Return the answer in a sentence or two."""
+    if len(answer.means) == 1:
+        return _phrase_mean(answer, answer.means[0])
+    if len(answer.comparisons) == 1:
+        return phrase_comparison(answer, answer.comparisons[0])
+    return _phrase_best(answer)
+
+
+def phrase_comparison(answer: TimingAnswer, pair: CommandComparison) -> str:
+    """Return what is known of two commands in a sentence."""
+    a, b = pair.a.label, pair.b.label
+    is_time = answer.response == DEFAULT_RESPONSE
+    limit = f"±{format_figures(100 * answer.limit)}%"
+    if pair.ratio is None:
+        return f"It cannot be told yet which of {a} and {b} is better: too few executions have ended."
+    if pair.verdict == "unchanged":
+        what = "take equally long" if is_time else f"have equal {answer.response.name}"
+        return f"{a} and {b} {what}, within {limit}: {b} departs by {_spell_share(pair)}."
+    if pair.verdict == "cannot tell":
+        what = "is faster" if is_time else f"has the better {answer.response.name}"
+        return f"It cannot be told yet whether {a} or {b} {what}: {b} departs by {_spell_share(pair)}."
+    less = pair.ratio < 1
+    if not is_time:
+        word = "less" if less else "more"
+        return f"{b} has {word} {answer.response.name} than {a}: {_spell_size(pair)}."
+    if _is_large(pair):
+        if less:
+            return f"{b} is {_spell_times(pair, invert=True)} as fast as {a}."
+        return f"{b} takes {_spell_times(pair, invert=False)} as long as {a}."
+    return f"{b} is {'faster' if less else 'slower'} than {a} by {_spell_size(pair)}."
+
+
+def phrase_needed(answer: TimingAnswer) -> str:
+    """Return what it would take to know more; empty where enough is known."""
+    open_pairs = [pair for pair in answer.comparisons if pair.verdict == "cannot tell"]
+    needed = max((pair.needed_rounds for pair in open_pairs), default=0)
+    if not needed:
+        return ""
+    left_s = answer.measured_s + (needed - answer.rounds) * answer.round_s
+    if left_s <= 1.1 * answer.measured_s:
+        return "A little more time would probably tell."
+    return (
+        f"If it is as it seems, about {format_count(needed)} executions of each would tell, "
+        f"which takes {format_duration(left_s)} (--within)."
+    )
+
+
+def list_sentences(answer: TimingAnswer) -> list[str]:
+    """Return what stands below the picture: how it was measured, what it would take, and what limits it."""
+    how = (
+        f"{format_count(answer.rounds)} executions of each in turns, in random order, each with another size of the "
+        f"environment, in {format_duration(answer.measured_s)}"
+    )
+    if len(answer.means) == 1:
+        how = how.replace("of each in turns, in random order, each with", "with each time")
+    if answer.interrupted:
+        how += "; interrupted"
+    sentences = [f"{how}."]
+    if needed := phrase_needed(answer):
+        sentences.append(needed)
+    return sentences + [f"Warning: {finish_sentence(warning)}" for warning in answer.warnings]
+
+
+def spell_mean(answer: TimingAnswer, mean: CommandMean) -> str:
+    """Return a mean with its interval and its unit, or that too little is known."""
+    if mean.mean is None or mean.low is None or mean.high is None:
+        return "too few executions"
+    scale = choose_scale(answer.response.unit, mean.mean)
+    return format_interval(Interval(mean.mean, mean.low, mean.high), scale, answer.confidence)
+
+
+def _phrase_mean(answer: TimingAnswer, mean: CommandMean) -> str:
+    label = mean.command.label
+    if mean.mean is None:
+        return f"It cannot be told yet how long {label} takes: too few executions have ended."
+    if answer.response == DEFAULT_RESPONSE:
+        return f"{label} takes {spell_mean(answer, mean)}."
+    return f"The {answer.response.name} of {label} is {spell_mean(answer, mean)}."
+
+
+def _phrase_best(answer: TimingAnswer) -> str:
+    """The best of several commands, and how the others compare with it."""
+    known = [mean for mean in answer.means if mean.mean is not None]
+    if len(known) < 2:
+        return "It cannot be told yet which is best: too few executions have ended."
+    lower = answer.response.direction == "lower"
+    best = (min if lower else max)(known, key=lambda mean: mean.mean or 0.0)
+    beside = [pair for pair in answer.comparisons if best.command in (pair.a, pair.b)]
+    unsure = [
+        (pair.a if pair.b == best.command else pair.b).label
+        for pair in beside
+        if pair.verdict in ("cannot tell", "unchanged")
+    ]
+    word = "the fastest" if answer.response == DEFAULT_RESPONSE else f"best in {answer.response.name}"
+    if not unsure:
+        return f"{best.command.label} is {word} of {len(answer.means)}."
+    if len(unsure) == len(answer.means) - 1:
+        return f"It cannot be told which of the {len(answer.means)} commands is {word}."
+    return f"{best.command.label} is {word} or as good as that: {', '.join(unsure)} cannot be told from it."
+
+
+def _is_large(pair: CommandComparison) -> bool:
+    return pair.ratio is not None and pair.ratio > 0 and not 1 / _TIMES < pair.ratio < _TIMES
+
+
+def _spell_times(pair: CommandComparison, *, invert: bool) -> str:
+    assert pair.ratio is not None
+    numbers = [pair.ratio, pair.low, pair.high]
+    if invert:
+        numbers = [1 / pair.ratio, _invert(pair.high), _invert(pair.low)]
+    value, low, high = numbers
+    assert value is not None
+    if low is None or high is None:
+        return f"{format_figures(value)} times (not bounded yet)"
+    error = (high - low) / 2
+    told = [format_to_error(number, error) for number in (value, low, high)]
+    return f"{told[0]} times ({told[1]} to {told[2]})"
+
+
+def _invert(number: float | None) -> float | None:
+    return 1 / number if number else None
+
+
+def _spell_size(pair: CommandComparison) -> str:
+    """The size of a difference in percent, without a sign: `12% (10 to 14%)`."""
+    assert pair.ratio is not None
+    low, high = pair.low, pair.high
+    value = 100 * abs(pair.ratio - 1)
+    if low is None or high is None:
+        return f"{format_figures(value, 2)}%, not bounded yet"
+    bounds = sorted((100 * abs(low - 1), 100 * abs(high - 1)))
+    error = (bounds[1] - bounds[0]) / 2
+    told = [format_to_error(number, error) for number in (value, *bounds)]
+    return f"{told[0]}% ({told[1]} to {told[2]}%)"
+
+
+def _spell_share(pair: CommandComparison) -> str:
+    """A difference with its sign: `+0.2% (95% interval −0.5 to +0.9%)`."""
+    assert pair.ratio is not None
+    value = 100 * (pair.ratio - 1)
+    if pair.low is None or pair.high is None:
+        return f"{format_figures(value, 2, signed=True)}%, not bounded yet"
+    low, high = 100 * (pair.low - 1), 100 * (pair.high - 1)
+    error = (high - low) / 2
+    told = [format_to_error(number, error, signed=True) for number in (value, low, high)]
+    return f"{told[0]}% ({told[1]} to {told[2]}%)"
+
+
+def name_level(answer: TimingAnswer) -> str:
+    """Return the level of all intervals, such as `95%`."""
+    return format_level(answer.confidence)

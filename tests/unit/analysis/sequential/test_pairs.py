@@ -1,0 +1,78 @@
+"""Every package against every other, looked at again and again."""
+
+import numpy as np
+import pytest
+
+from datamill.analysis.sequential.pairs import compare_pairs, list_undecided
+from datamill.analysis.sequential.rounds import Rounds
+
+NAMES = ("a", "b", "c")
+
+
+def make_rounds(*columns: np.ndarray) -> Rounds:
+    return Rounds(NAMES[: len(columns)], tuple(range(1, len(columns[0]) + 1)), np.stack(columns, axis=1))
+
+
+def draw(mean: float, spread: float, rounds: int, seed: int) -> np.ndarray:
+    return mean * (1 + spread * np.random.default_rng(seed).standard_normal(rounds))
+
+
+def test_packages_far_apart_are_settled_after_six_rounds_and_no_sooner() -> None:
+    values = draw(1.0, 0.01, 6, 1), draw(3.0, 0.01, 6, 2)
+    (early,) = compare_pairs(make_rounds(*(column[:5] for column in values)), alpha=0.05, limit=0.01)
+    (pair,) = compare_pairs(make_rounds(*values), alpha=0.05, limit=0.01)
+    assert (early.verdict, early.settled) == ("cannot tell", False)
+    assert (pair.verdict, pair.settled) == ("more", True)
+
+
+def test_a_difference_is_settled_when_it_is_known_to_a_tenth_of_it() -> None:
+    few, many = (
+        compare_pairs(
+            make_rounds(draw(1.0, 0.05, n, 1), draw(0.8, 0.05, n, 2)), alpha=0.05, limit=0.01
+        )[0]
+        for n in (15, 150)
+    )
+    assert few.verdict == many.verdict == "less"
+    assert (few.settled, many.settled) == (False, True)
+
+
+def test_equal_packages_are_unchanged_once_the_interval_lies_within_the_limit() -> None:
+    rounds = make_rounds(draw(1.0, 0.01, 200, 1), draw(1.0, 0.01, 200, 2))
+    (pair,) = compare_pairs(rounds, alpha=0.05, limit=0.01)
+    assert (pair.verdict, pair.settled) == ("unchanged", True)
+    assert -0.01 < pair.interval.low < 0 < pair.interval.high < 0.01
+
+
+def test_noise_that_both_share_in_a_round_does_not_widen_the_interval() -> None:
+    drift = np.linspace(1.0, 2.0, 40)
+    rounds = make_rounds(drift * draw(1.0, 0.002, 40, 1), drift * draw(1.05, 0.002, 40, 2))
+    (pair,) = compare_pairs(rounds, alpha=0.05, limit=0.01)
+    assert pair.verdict == "more"
+    assert pair.interval.high - pair.interval.low < 0.01
+
+
+def test_each_of_many_pairs_gets_its_share_of_alpha() -> None:
+    columns = [draw(1.0, 0.05, 30, seed) for seed in (1, 2, 3)]
+    (alone,) = compare_pairs(make_rounds(*columns[:2]), alpha=0.05, limit=0.01)
+    three = compare_pairs(make_rounds(*columns), alpha=0.05, limit=0.01)
+    assert [pair.interval.name for pair in three] == ["b against a", "c against a", "c against b"]
+    assert three[0].interval.confidence == pytest.approx(1 - 0.05 / 3)
+    assert three[0].interval.low < alone.interval.low and three[0].interval.high > alone.interval.high
+
+
+def test_a_command_without_two_complete_rounds_leaves_its_pairs_open() -> None:
+    missing = np.array([1.0, np.nan, np.nan, np.nan])
+    pairs = compare_pairs(make_rounds(draw(1.0, 0.01, 4, 1), missing), alpha=0.05, limit=0.01)
+    assert list_undecided(pairs) == pairs
+    assert pairs[0].interval.estimate is None
+
+
+@pytest.mark.parametrize(("difference", "least", "most"), [(0.03, 20, 300), (0.0, 100, 2000)])
+def test_the_rounds_that_it_would_take_are_about_those_that_it_takes(
+    difference: float, least: int, most: int
+) -> None:
+    columns = [draw(1.0, 0.05, 20, seed) for seed in (5, 6)]
+    first, second = (column / column.mean() for column in columns)
+    rounds = make_rounds(first, (1 + difference) * second)
+    (pair,) = compare_pairs(rounds, alpha=0.05, limit=0.01)
+    assert least <= pair.needed_rounds <= most
