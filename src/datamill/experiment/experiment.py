@@ -34,12 +34,30 @@ class PackageNeeds:
 
 
 @dataclass(frozen=True, slots=True)
+class CommandSource:
+    """A command line that is a package by itself: datamill writes the folder with its `run.sh`.
+
+    `directory` is where it runs: as the file gives it, relative to the experiment file; absolute once that
+    was read from its place; empty for a command that needs no files of this machine. `shell` says whether
+    `/bin/sh` runs it; None leaves that to the text.
+    """
+
+    text: str
+    directory: str = "."
+    shell: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Package:
-    """What is measured: its name in this experiment, the path as the file gives it, and its needs."""
+    """What is measured: its name in this experiment, where it comes from, and its needs.
+
+    It comes from `path`, as the file gives it, or from `command`.
+    """
 
     name: str
     path: str
     needs: PackageNeeds = PackageNeeds()
+    command: CommandSource | None = None
 
 
 @dataclass(frozen=True, slots=True)
