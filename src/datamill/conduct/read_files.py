@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from datamill.conduct.made_packages import MadePackages, WrittenFolder, make_packages
 from datamill.conduct.needed_metrics import check_metrics_can_come
 from datamill.design.design import DesignFactor
 from datamill.design.fleet.eligibility import find_unmet_constraint
@@ -25,7 +26,7 @@ from datamill.experiment.factors.offers import (
     list_asked_levels,
     withdraw_build_policy,
 )
-from datamill.experiment.file.fields import list_named_paths
+from datamill.experiment.file.packages.parse_packages import list_named_paths
 from datamill.experiment.file.parse import parse_experiment
 from datamill.experiment.file.source import Source
 from datamill.experiment.messages.arguments import argument
@@ -47,7 +48,8 @@ MOST_UNCONFIRMED_TRIALS = 100_000
 class ExperimentFile:
     """An experiment file as found on disk: its path, its text, what it says, and what it brings along.
 
-    `offers` are what this host has of its factors; without any, nobody has asked it.
+    `offers` are what this host has of its factors; without any, nobody has asked it. `written` holds the
+    packages that the file describes and no folder has.
     """
 
     path: Path
@@ -57,6 +59,7 @@ class ExperimentFile:
     loads: tuple[PackageFacts, ...] = ()
     user_factors: tuple[UserFactor, ...] = ()
     offers: Offers = field(default_factory=dict)
+    written: WrittenFolder | None = None
 
 
 def read_experiment_file(given: Path) -> ExperimentFile:
@@ -82,18 +85,22 @@ def read_experiment_file(given: Path) -> ExperimentFile:
     mistakes = Mistakes()
     experiment = mistakes.attempt(lambda: parse_experiment(text, name=str(path)), None)
 
-    def find(given_path: str, what: str, section: str, index: int) -> Path:
+    def find(given_path: str, what: str, section: str, index: int, key: str = "path") -> Path:
         found = path.parent / Path(given_path).expanduser()
         if not found.exists():
             raise InputError(
                 f"{what} is not there: {found}",
-                where=source.locate(section, "path", occurrence=index),
+                where=source.locate(section, key, occurrence=index),
                 remedy="Correct the path; it is relative to the experiment file.",
             )
         return found
 
-    def inspect(kind: str, limits: Limits, index: int, package: Package) -> PackageFacts:
-        folder = find(package.path, f'{kind} "{package.name}"', kind, index)
+    def inspect(kind: str, limits: Limits, index: int, package: Package) -> PackageFacts | None:
+        folder = made.folders.get((kind, index))
+        if folder is None and package.command is not None:
+            return None
+        if folder is None:
+            folder = find(package.path, f'{kind} "{package.name}"', kind, index)
         return inspect_package(package.name, folder, limits, kind=kind)
 
     def inspect_all(kind: str, packages: tuple[Package, ...], limits: Limits) -> tuple[PackageFacts, ...]:
@@ -105,11 +112,16 @@ def read_experiment_file(given: Path) -> ExperimentFile:
 
     if experiment is None:
         # Which files are missing does not depend on what else is wrong.
-        for section, name, index, given_path in list_named_paths(source):
+        for section, name, index, key, given_path in list_named_paths(source):
             what = "the factor" if section == "factor" else f'{section} "{name}"'
-            mistakes.attempt(partial(find, given_path, what, section, index), None)
+            what = what if key == "path" else f"the {key} of {what}"
+            mistakes.attempt(partial(find, given_path, what, section, index, key), None)
         mistakes.refuse()
     assert experiment is not None
+    question = experiment
+    unmade = MadePackages(question, text)
+    made = mistakes.attempt(lambda: make_packages(question, source, path.parent), unmade)
+    experiment, text = made.experiment, made.text
     packages = inspect_all("package", experiment.packages, experiment.limits)
     loads = inspect_all("load", experiment.loads, experiment.limits)
     brought = [
@@ -126,7 +138,7 @@ def read_experiment_file(given: Path) -> ExperimentFile:
     silent = [package.name for package in packages if not package.has_collect]
     mistakes.attempt(lambda: check_metrics_can_come(experiment, silent, where=str(path)), None)
     mistakes.refuse()
-    return ExperimentFile(path, text, experiment, packages, loads, factors)
+    return ExperimentFile(path, text, experiment, packages, loads, factors, written=made.written)
 
 
 def _read_bundled_experiment(folder: Path) -> ExperimentFile:

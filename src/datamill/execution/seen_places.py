@@ -1,4 +1,4 @@
-"""What trials see of this machine: folders that packages need, and paths in their `env`."""
+"""What trials see of this machine: folders that packages need, and paths in their `env` and commands."""
 
 from __future__ import annotations
 
@@ -67,22 +67,31 @@ def check_needed_folders(experiment: Experiment, binary: Path, *, where: str, bu
             elif bundle is not None and bundle.resolve().is_relative_to(Path(folder).resolve()):
                 problem = f"the folder {folder} holds the bundle {bundle}, which no trial sees"
             if problem:
-                raise InputError(
-                    f'{kind} "{item.name}" needs a folder that it cannot have: {problem}',
-                    where=f"{where}: [[{kind}]] folders",
-                    remedy="Name the folder with the files alone, by its whole path"
-                    + (
-                        f", or another bundle with {argument('out', verb='run')}."
-                        if bundle is not None
-                        else "."
-                    ),
-                )
+                raise _refuse_folder(item, kind, folder, problem, where, bundle)
+
+
+def _refuse_folder(
+    item: Package, kind: str, folder: str, problem: str, where: str, bundle: Path | None
+) -> InputError:
+    elsewhere = f", or another bundle with {argument('out', verb='run')}." if bundle is not None else "."
+    if item.command is not None and item.command.directory == folder:
+        return InputError(
+            f'{kind} "{item.name}" cannot run in its folder: {problem}',
+            where=f"{where}: [[{kind}]] directory",
+            remedy='Name a folder with the files that it needs as directory, or write directory = "" if it '
+            f"needs none{elsewhere}",
+        )
+    return InputError(
+        f'{kind} "{item.name}" needs a folder that it cannot have: {problem}',
+        where=f"{where}: [[{kind}]] folders",
+        remedy=f"Name the folder with the files alone, by its whole path{elsewhere}",
+    )
 
 
 def list_unseen_values(
     experiment: Experiment, packages: Iterable[PackageFacts], loads: Iterable[PackageFacts], binary: Path
 ) -> list[str]:
-    """Return which values in packages' `env` are places of this host that trials do not see, a sentence each.
+    """Return what packages name in `env` or their commands and trials do not see here, a sentence each.
 
     Raises:
         WorkerError: when the worker cannot tell.
@@ -93,13 +102,28 @@ def list_unseen_values(
     paths_of_loads = {facts.name: _read_paths(facts.path) for facts in loads}
     found = [("package", item, *pair) for item in experiment.packages for pair in paths[item.name]]
     found += [("load", item, *pair) for item in experiment.loads for pair in paths_of_loads[item.name]]
+    for kind, items in (("package", experiment.packages), ("load", experiment.loads)):
+        found += [(kind, item, "", word) for item in items for word in _list_command_paths(item)]
     seen = look_at_places(binary, (value for *_, value in found))
     return [
-        f'{name} in env of {kind} "{item.name}" is {value}, which trials do not see. '
+        (
+            f'{name} in env of {kind} "{item.name}" is {value}, which trials do not see. '
+            if name
+            else f'The command of {kind} "{item.name}" names {value}, which trials do not see. '
+        )
         + _advise(item, Path(value), kind)
         for kind, item, name, value in found
         if seen[value].exists and not seen[value].is_seen and not _is_shown(item, value)
     ]
+
+
+def _list_command_paths(item: Package) -> list[str]:
+    """Words of a package's command that are absolute paths, as far as they can be told from a shell's."""
+    try:
+        words = shlex.split(item.command.text) if item.command is not None else []
+    except ValueError:
+        return []
+    return [word for word in words if word.startswith("/") and "\0" not in word]
 
 
 def _is_shown(item: Package, value: str) -> bool:
@@ -108,7 +132,9 @@ def _is_shown(item: Package, value: str) -> bool:
 
 def _advise(item: Package, place: Path, kind: str) -> str:
     folder = place if place.is_dir() else place.parent
-    shown = ", ".join(f'"{name}"' for name in (*item.needs.folders, str(folder)))
+    own = item.command.directory if item.command is not None else ""
+    asked = [name for name in item.needs.folders if name != own]
+    shown = ", ".join(f'"{name}"' for name in (*asked, str(folder)))
     return f"Add folders = [{shown}] to its [[{kind}]]."
 
 

@@ -14,10 +14,9 @@ _MEANS_BARE = frozenset("|&;<>()$`*?[]#~!\n\r")
 _MEANS_OPEN = frozenset("$`\n")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 #: First words that only a shell knows, as far as anybody measures them.
-_OF_SHELLS = frozenset(
-    ". : alias bg break case cd command continue eval exec exit export fg for function getopts hash if jobs "
-    "local read readonly return set shift source times trap type ulimit umask unalias unset until wait while "
-    "{ [[".split()
+_OF_SHELLS = re.compile(
+    r"[.:{]|\[\[|alias|bg|break|case|cd|command|continue|eval|exec|exit|export|fg|for|function|getopts|hash|if|jobs"
+    r"|local|read|readonly|return|set|shift|source|times|trap|type|ulimit|umask|unalias|unset|until|wait|while"
 )
 
 
@@ -41,4 +40,4 @@ def _speaks_to_shell(text: str) -> bool:
         if part["escaped"] == "\n":
             return True
     first = next(iter(shlex.split(text)), "")
-    return first in _OF_SHELLS or _ASSIGNMENT.match(first) is not None
+    return bool(_OF_SHELLS.fullmatch(first) or _ASSIGNMENT.match(first))

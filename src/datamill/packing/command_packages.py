@@ -54,8 +54,8 @@ def write_script(path: Path, text: str) -> None:
 
 def _guard(place: str) -> str:
     message = (
-        f"datamill: this machine gives trials no private world, so the command could change files in {place}. "
-        'If it may, write isolation = "plain" under [experiment].'
+        f"datamill: this machine gives trials no private world, so the command could change files in {place}"
+        '. If it may, write isolation = "plain" under [experiment].'
     )
     return _GUARD.format(mark=_MARK, message=shlex.quote(message), status=_NOT_STARTED)
 

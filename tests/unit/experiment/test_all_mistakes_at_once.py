@@ -68,7 +68,7 @@ def test_what_follows_from_a_mistake_is_not_called_another_one() -> None:
     text = '[experiment]\nname = "m"\nbaseline = "b"\n[[package]]\nname = "b"\n'
     problem = refuse(text)
     assert not isinstance(problem, SeveralMistakesError)
-    assert problem.message == 'package "b" needs a path'
+    assert problem.message == 'package "b" needs a path or a command'
     assert problem.where == "e.toml:4: [package] path"
 
 

@@ -94,6 +94,7 @@ def submit(
     """
     console = make_console(stderr=as_json)
     found = read_experiment_file(file)
+    refuse_folders_of_here(found)
     options = SubmissionOptions(reboot, debug, redundancy, public, hold)
     with connect(url, key) as coordinator, tempfile.TemporaryDirectory(prefix="datamill-submit-") as folder:
         files, archives = pack_files(found, Path(folder))
@@ -120,6 +121,25 @@ def submit(
     console.print(Text(f"Submitted as experiment {number}.", style="green"))
     typed = click.get_current_context().get_parameter_source("url") is ParameterSource.COMMANDLINE
     console.print(f"{name_command()} watch {number}{f' --url {url}' if typed else ''}")
+
+
+def refuse_folders_of_here(found: ExperimentFile) -> None:
+    """Refuse commands that run in a folder of this machine, which the workers of a fleet do not have.
+
+    Raises:
+        InputError: with the package.
+    """
+    experiment = found.experiment
+    for kind, packages in (("package", experiment.packages), ("load", experiment.loads)):
+        for package in packages:
+            if package.command is not None and package.command.directory:
+                raise InputError(
+                    f'{kind} "{package.name}" runs in {package.command.directory}, and that is on this '
+                    "machine only",
+                    where=f"{found.path}: [[{kind}]] directory",
+                    remedy='Write directory = "" if the command needs no files of this machine; else make a '
+                    "folder with them and a run.sh, and name that as path.",
+                )
 
 
 @contextmanager

@@ -25,17 +25,17 @@ from datamill.experiment.file.fields import (
     check_between,
     check_one_of,
     check_within,
-    parse_packages,
     take_table,
     take_typed,
 )
+from datamill.experiment.file.packages.parse_needs import check_guests_needs
+from datamill.experiment.file.packages.parse_packages import parse_packages
 from datamill.experiment.file.parse_factors import parse_factor_sections
 from datamill.experiment.file.parse_fleet import (
     parse_constraints,
     parse_coverage,
     parse_fleet_choice,
 )
-from datamill.experiment.file.parse_needs import check_guests_needs
 from datamill.experiment.file.parse_replication import (
     add_build_chance,
     parse_design_choice,
@@ -209,7 +209,7 @@ def _parse_packages(tables: Mapping[str, Any], source: Source) -> tuple[Package,
         raise InputError(
             "the experiment names no package",
             where=source.locate("package"),
-            remedy='Add a table [[package]] with name = "..." and path = "...".',
+            remedy='Add a table [[package]] with name = "..." and path = "..." or command = "...".',
         )
     return packages
 

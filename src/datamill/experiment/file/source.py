@@ -52,6 +52,10 @@ class Source:
         number = lines.get(key, lines.get(""))
         return f"{self.name}: {label}" if number is None else f"{self.name}:{number}: {label}"
 
+    def find_line(self, section: str, key: str = "", *, occurrence: int = 0) -> int | None:
+        """Return the line of a section's header, or of a key in it; None where the text has none."""
+        return self._lines.get((section, occurrence), {}).get(key)
+
     @cached_property
     def _lines(self) -> dict[tuple[str, int], dict[str, int]]:
         """Line of each key of each section and occurrence; under the empty key that of its header."""

@@ -101,6 +101,13 @@ def check_guests_needs(experiment: Experiment, source: Source) -> None:
         return
     for section, items in (("package", experiment.packages), ("load", experiment.loads)):
         for index, item in enumerate(items):
+            if item.command is not None and item.command.directory:
+                raise InputError(
+                    f'{section} "{item.name}" runs in a folder of the host, and a guest sees none of them',
+                    where=source.locate(section, "command", occurrence=index),
+                    remedy='Write directory = "" if it needs no files of this machine; else put them into '
+                    "the folder of a package, or choose another isolation.",
+                )
             if item.needs.folders:
                 raise InputError(
                     f'{section} "{item.name}" needs folders of the host, and a guest sees none of them',

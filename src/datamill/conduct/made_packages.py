@@ -1,0 +1,125 @@
+"""Packages that an experiment file describes in a few words: their folders are written when it is read."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+from datamill.experiment.command_words import split_command
+from datamill.experiment.errors import InputError
+from datamill.experiment.experiment import CommandSource, Experiment, Package
+from datamill.experiment.file.packages.parse_command import add_directory
+from datamill.experiment.file.packages.pin_text import Pin, pin_values
+from datamill.experiment.file.source import Source
+from datamill.experiment.messages.mistakes import Mistakes
+from datamill.packing.command_packages import write_command_package
+
+#: Where trials look for programs.
+SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+class WrittenFolder:
+    """A temporary folder that is there as long as this object is."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="datamill-packages-"))
+        self._remove = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
+@dataclass(frozen=True, slots=True)
+class MadePackages:
+    """An experiment whose packages all have a place on this machine.
+
+    `text` is that of its file, with what was found out. `folders` has those that were written, by kind and
+    number; they are there as long as `written` is.
+    """
+
+    experiment: Experiment
+    text: str
+    folders: Mapping[tuple[str, int], Path] = field(default_factory=dict)
+    written: WrittenFolder | None = None
+
+
+def make_packages(experiment: Experiment, source: Source, folder: Path) -> MadePackages:
+    """Write the packages that are commands, as they are found from the folder of the experiment file.
+
+    Raises:
+        InputError: when a command's folder or program is not there, each with its line.
+    """
+    mistakes = Mistakes()
+    pins: list[Pin] = []
+    folders: dict[tuple[str, int], Path] = {}
+    made: dict[str, list[Package]] = {"package": [], "load": []}
+    written = None
+    for kind, index, package in _list_packages(experiment):
+        if package.command is not None:
+            written = written or WrittenFolder()
+            place = written.path / kind / package.name
+            package = mistakes.attempt(
+                partial(_make_package, package, place, experiment, folder, (source, kind, index)), package
+            )
+            assert package.command is not None
+            if package.command.directory:
+                pins.append(Pin(kind, index, "directory", package.command.directory))
+            folders[kind, index] = place
+        made[kind].append(package)
+    mistakes.refuse()
+    experiment = replace(experiment, packages=tuple(made["package"]), loads=tuple(made["load"]))
+    return MadePackages(experiment, pin_values(source, pins), folders, written)
+
+
+def _list_packages(experiment: Experiment) -> Iterator[tuple[str, int, Package]]:
+    for kind, packages in (("package", experiment.packages), ("load", experiment.loads)):
+        for index, package in enumerate(packages):
+            yield kind, index, package
+
+
+def _make_package(
+    package: Package, place: Path, experiment: Experiment, folder: Path, where: tuple[Source, str, int]
+) -> Package:
+    source, kind, index = where
+    assert package.command is not None
+    directory = None
+    command = package.command
+    if command.directory:
+        directory = (folder / Path(command.directory).expanduser()).resolve()
+        if not directory.is_dir():
+            raise InputError(
+                f'the directory of {kind} "{package.name}" is not there: {directory}',
+                where=source.locate(kind, "directory", occurrence=index),
+                remedy="Correct the path; it is relative to the experiment file.",
+            )
+        command = replace(command, directory=str(directory))
+        if experiment.isolation != "guest":
+            _check_program(package.name, command, source.locate(kind, "command", occurrence=index), kind)
+    write_command_package(place, command, directory, changes_allowed=experiment.isolation == "plain")
+    return replace(package, command=command, needs=add_directory(package.needs, command))
+
+
+def _check_program(name: str, command: CommandSource, where: str, kind: str) -> None:
+    """Refuse a command whose program is not where trials look for it; of a shell's nobody knows."""
+    words = split_command(command)
+    if words is None:
+        return
+    program = words[0]
+    if "/" not in program:
+        if shutil.which(program, path=SEARCH_PATH) is None:
+            found = shutil.which(program)
+            raise InputError(
+                f'{kind} "{name}" runs {program}, which is in none of the folders of programs',
+                where=where,
+                remedy=f"Write its whole path: {found}."
+                if found is not None
+                else f"Install it, or write its path; trials look in {SEARCH_PATH}.",
+            )
+    elif shutil.which(str(Path(command.directory) / program)) is None:
+        raise InputError(
+            f'{kind} "{name}" runs {program}, which is no program in {command.directory}',
+            where=where,
+            remedy="Correct the path; it is relative to directory, else to the experiment file.",
+        )

@@ -1,0 +1,1 @@
+"""The tables `[[package]]` and `[[load]]` of an experiment file."""
