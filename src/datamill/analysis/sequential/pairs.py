@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
+
+import msgspec
 
 from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.sequential.intervals import bound_relative_difference, excludes_zero, lies_within
 from datamill.analysis.sequential.rounds import Rounds
+from datamill.analysis.sequential.typical_ratio import bound_typical_ratio, tell_typical_apart
 from datamill.design.batches import FEWEST_ROUNDS
 from datamill.results.bundles.decisions import LookInterval
 
@@ -18,8 +21,8 @@ from datamill.results.bundles.decisions import LookInterval
 Verdict = Literal["less", "more", "unchanged", "cannot tell"]
 #: Half an interval's width, as a share of the difference, from which the difference is well known.
 _WELL_KNOWN = 0.1
-#: Rounds from which values that do not overlap at all may end the comparison. Alike packages give such values
-#: with probability 2 / C(12, 6) in 6 rounds each, and with 0.3% in 6 or more, however often one looks.
+#: Rounds from which means of values that do not overlap at all may be told apart. Alike packages give such
+#: values with probability 2 / C(12, 6) in 6 rounds each, and with 0.3% in 6 or more, however often one looks.
 FEWEST_SEPARATE_ROUNDS = 6
 #: The same share for packages that far apart: nobody waits for the third digit of "three times".
 _FAR_APART_KNOWN = 0.2
@@ -29,8 +32,8 @@ _FAR_APART_KNOWN = 0.2
 class Pair:
     """How far `other` departs from `baseline`, as a share of it, with an interval for all looks together.
 
-    `needed_rounds` is about how many rounds it takes to settle it, if it is as it seems; 0 where nothing can be
-    said of that.
+    `interval` is of means where they can be told apart or nothing can, else of typical values. `needed_rounds`
+    is about how many rounds it takes to settle it, if it is as it seems; 0 where nothing can be said of that.
     """
 
     baseline: str
@@ -49,23 +52,20 @@ def name_pair(baseline: str, other: str) -> str:
 def compare_pairs(rounds: Rounds, *, alpha: float, limit: float) -> tuple[Pair, ...]:
     """Compare every package with each before it.
 
-    The chance that any of the intervals ever misses its true ratio is `alpha` at most (Bonferroni over
-    pairs, each a confidence sequence). A difference counts as none where its interval lies within `limit`. A
-    pair is settled when more rounds would not change what a reader does: within the limit, or different and
-    known to the limit or to a tenth of the difference. Nothing is settled before `FEWEST_ROUNDS` rounds, but
-    packages whose values do not overlap at all.
+    The chance that any of the intervals ever misses its true ratio is `alpha` at most: Bonferroni over pairs,
+    and over the two ratios of each, that of means (`bound_relative_difference`) and that of typical values
+    (`bound_typical_ratio`). Means tell of rare slow values, too; typical values can be told apart where such
+    values, of a busy machine for example, hide what becomes of the mean. A pair counts as unchanged where the
+    interval of its means lies within `limit`. It is settled when more rounds would not change what a
+    reader does: unchanged, or different and known to the limit or to a tenth of the difference.
     """
     chosen = list(combinations(rounds.packages, 2))
+    share = alpha / len(chosen) / 2
+    pairs = (_compare(rounds, baseline, other, share, limit) for baseline, other in chosen)
+    # The level is that of all of them together, which is what a reader asks for.
     return tuple(
-        _compare(rounds, baseline, other, alpha / len(chosen), limit) for baseline, other in chosen
+        replace(pair, interval=msgspec.structs.replace(pair.interval, confidence=1 - alpha)) for pair in pairs
     )
-
-
-def judge_pair(interval: LookInterval, limit: float) -> Verdict:
-    """Return what an interval of a relative difference comes to."""
-    if excludes_zero(interval):
-        return "less" if (interval.high or 0.0) < 0 else "more"
-    return "unchanged" if lies_within(interval, limit) else "cannot tell"
 
 
 def count_needed_rounds(interval: LookInterval, limit: float) -> int:
@@ -82,6 +82,11 @@ def count_needed_rounds(interval: LookInterval, limit: float) -> int:
     return max(interval.rounds, round(interval.rounds * (half / wanted) ** 2))
 
 
+def list_undecided(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
+    """Return the pairs that more rounds may still settle."""
+    return tuple(pair for pair in pairs if not pair.settled)
+
+
 def _compare(rounds: Rounds, baseline: str, other: str, alpha: float, limit: float) -> Pair:
     first, second = rounds.of_pair(baseline, other)
     name = name_pair(baseline, other)
@@ -89,38 +94,34 @@ def _compare(rounds: Rounds, baseline: str, other: str, alpha: float, limit: flo
         unknown = LookInterval(name, int(first.size), None, None, None, 1 - alpha)
         return Pair(baseline, other, unknown, "cannot tell", settled=False, needed_rounds=0)
     steps = rounds.find_step(baseline), rounds.find_step(other)
-    interval = bound_relative_difference(first, second, name, alpha, steps=steps)
-    return Pair(
-        baseline,
-        other,
-        interval,
-        judge_pair(interval, limit) if _may_judge(first, second) else "cannot tell",
-        settled=_is_settled(first, second, interval, limit),
-        needed_rounds=count_needed_rounds(interval, limit),
-    )
+    means = bound_relative_difference(first, second, name, alpha, steps=steps)
+    if _may_judge_means(first, second):
+        if excludes_zero(means):
+            known = _WELL_KNOWN if first.size >= FEWEST_ROUNDS else _FAR_APART_KNOWN
+            return _differ(baseline, other, means, known, limit)
+        if lies_within(means, limit):
+            return Pair(baseline, other, means, "unchanged", settled=True, needed_rounds=means.rounds)
+    # Values that come in steps cannot be told apart below a step, whatever their ranks are.
+    if not any(steps) and tell_typical_apart(first, second, alpha):
+        typical = bound_typical_ratio(first, second, name, alpha)
+        if excludes_zero(typical):
+            return _differ(baseline, other, typical, _WELL_KNOWN, limit)
+    needed = count_needed_rounds(means, limit)
+    return Pair(baseline, other, means, "cannot tell", settled=False, needed_rounds=needed)
 
 
-def _may_judge(first: FloatArray, second: FloatArray) -> bool:
-    """Whether there are rounds enough: skewed noise makes the rule err where there are very few."""
-    return first.size >= FEWEST_ROUNDS or (first.size >= FEWEST_SEPARATE_ROUNDS and _are_apart(first, second))
+def _differ(baseline: str, other: str, interval: LookInterval, known: float, limit: float) -> Pair:
+    verdict: Verdict = "less" if (interval.high or 0.0) < 0 else "more"
+    settled = False
+    if interval.low is not None and interval.high is not None and interval.estimate is not None:
+        half = (interval.high - interval.low) / 2
+        settled = half <= max(limit, known * abs(interval.estimate))
+    return Pair(baseline, other, interval, verdict, settled, count_needed_rounds(interval, limit))
 
 
-def _are_apart(first: FloatArray, second: FloatArray) -> bool:
-    return bool(first.max() < second.min() or second.max() < first.min())
-
-
-def _is_settled(first: FloatArray, second: FloatArray, interval: LookInterval, limit: float) -> bool:
-    if interval.low is None or interval.high is None or interval.estimate is None:
-        return False
-    if not _may_judge(first, second):
-        return False
-    half, size = (interval.high - interval.low) / 2, abs(interval.estimate)
-    if first.size >= FEWEST_ROUNDS and lies_within(interval, limit):
+def _may_judge_means(first: FloatArray, second: FloatArray) -> bool:
+    """Whether there are rounds enough for means: skewed noise makes their rule err where there are very few."""
+    if first.size >= FEWEST_ROUNDS:
         return True
-    known = _WELL_KNOWN if first.size >= FEWEST_ROUNDS else _FAR_APART_KNOWN
-    return excludes_zero(interval) and half <= max(limit, known * size)
-
-
-def list_undecided(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
-    """Return the pairs that more rounds may still settle."""
-    return tuple(pair for pair in pairs if not pair.settled)
+    apart = first.max() < second.min() or second.max() < first.min()
+    return bool(first.size >= FEWEST_SEPARATE_ROUNDS and apart)

@@ -55,6 +55,7 @@ def list_timing_json(answer: TimingAnswer) -> dict[str, Any]:
                 "low": _finite(pair.low),
                 "high": _finite(pair.high),
                 "verdict": pair.verdict,
+                "of": "typical" if pair.typical else "mean",
                 "sentence": phrase_comparison(answer, pair),
             }
             for pair in answer.comparisons

@@ -37,14 +37,16 @@ def phrase_comparison(answer: TimingAnswer, pair: CommandComparison) -> str:
         what = "is faster" if is_time else f"has the better {answer.response.name}"
         return f"It cannot be told yet whether {a} or {b} {what}: {b} departs by {_spell_share(pair)}."
     less = pair.ratio < 1
+    # Rare slow executions may hide what becomes of the mean: then it is not the mean that is spoken of.
+    typical = ", in typical executions" if pair.typical else ""
     if not is_time:
         word = "less" if less else "more"
-        return f"{b} has {word} {answer.response.name} than {a}: {_spell_size(pair)}."
+        return f"{b} has {word} {answer.response.name} than {a}: {_spell_size(pair)}{typical}."
     if _is_large(pair):
         if less:
-            return f"{b} is {_spell_times(pair, invert=True)} as fast as {a}."
-        return f"{b} takes {_spell_times(pair, invert=False)} as long as {a}."
-    return f"{b} is {'faster' if less else 'slower'} than {a} by {_spell_size(pair)}."
+            return f"{b} is {_spell_times(pair, invert=True)} as fast as {a}{typical}."
+        return f"{b} takes {_spell_times(pair, invert=False)} as long as {a}{typical}."
+    return f"{b} is {'faster' if less else 'slower'} than {a} by {_spell_size(pair)}{typical}."
 
 
 def phrase_needed(answer: TimingAnswer) -> str:

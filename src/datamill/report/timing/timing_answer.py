@@ -29,7 +29,10 @@ class CommandMean:
 
 @dataclass(frozen=True, slots=True)
 class CommandComparison:
-    """How much of the response `b` takes for each unit that `a` takes, with an interval, and the verdict on `b`."""
+    """How much of the response `b` takes for each unit that `a` takes, with an interval, and the verdict on `b`.
+
+    `typical` says that the ratio is one of typical values rather than of means.
+    """
 
     a: CommandLine
     b: CommandLine
@@ -38,6 +41,7 @@ class CommandComparison:
     high: float | None
     verdict: Verdict
     needed_rounds: int
+    typical: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,4 +135,5 @@ def _take_comparison(
         to_ratio(interval.high),
         word,
         pair.needed_rounds,
+        interval.of == "typical",
     )

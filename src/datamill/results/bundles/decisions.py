@@ -31,7 +31,7 @@ class LookInterval(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Of `detect` it is the relative difference of a package from the baseline, of `half_width` the mean of a
     package in the response's unit. `rounds` are the independent replicates behind it. The `estimate`
-    is None where the baseline's mean is zero.
+    is None where the baseline's mean is zero. `of` tells a ratio of means from one of typical values.
     """
 
     name: str
@@ -40,6 +40,7 @@ class LookInterval(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     low: float | None
     high: float | None
     confidence: float
+    of: Literal["mean", "typical"] = "mean"
 
     @property
     def half_width(self) -> float | None:

@@ -1,0 +1,105 @@
+"""By what ratio typical values of two packages differ, whatever the tails of their noise are."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from datamill.analysis.model_data.cells import FloatArray
+from datamill.results.bundles.decisions import LookInterval
+
+#: Shares of what is owned that are bet on a sign, on either one: their mean is what is owned in the end.
+_STAKES = np.array([0.15, 0.3, 0.5, 0.7, 0.9])
+#: Halvings of the range in which a bound lies, and how much of what it is away from the estimate that leaves.
+_HALVINGS = 14
+#: Times the bound's distance is doubled before it is said to be without bound.
+_DOUBLINGS = 24
+#: Rounds of which all pairs are averaged for the estimate: more would take memory and change nothing.
+_MOST_AVERAGED = 1500
+
+
+def bound_typical_ratio(baseline: FloatArray, other: FloatArray, name: str, alpha: float) -> LookInterval:
+    """Bound by how much typical values of one package depart from those of the other, as a share.
+
+    Args:
+        baseline: one value a round (R ≥ 2).
+        other: those of the other package in the same rounds.
+        name: what the interval is called.
+        alpha: chance that the true ratio ever lies outside, at any number of rounds.
+
+    The ratio is that by which all values of the baseline would have to be multiplied for either package to be
+    the larger one equally often, also where they differ much. If the packages are alike up to that ratio, the
+    logarithm of the quotient in a round, less that of the ratio, is as often positive as negative whatever its
+    size is; then no bet on its sign wins in the mean. What is staked is larger where the quotient is large
+    beside those before it, so that it is a Wilcoxon signed-rank test made sequential; what is owned exceeds
+    1/alpha ever with probability alpha at most (Ville). The interval holds the ratios at which it never did. No
+    other assumption is made: tails may be heavy, and noise that both share in a round cancels. Quotients that
+    are not positive leave it without bounds.
+    """
+    n = int(baseline.size)
+    if n < 2 or (baseline <= 0).any() or (other <= 0).any():
+        return LookInterval(name, n, None, None, None, 1 - alpha, "typical")
+    logs = np.log(other / baseline)
+    estimate = _find_pseudomedian(logs)
+    threshold = math.log(1 / alpha)
+    low = _find_bound(logs, estimate, threshold, -1.0)
+    high = _find_bound(logs, estimate, threshold, 1.0)
+    return LookInterval(
+        name,
+        n,
+        math.expm1(estimate),
+        None if low is None else math.expm1(low),
+        None if high is None else math.expm1(high),
+        1 - alpha,
+        "typical",
+    )
+
+
+def tell_typical_apart(baseline: FloatArray, other: FloatArray, alpha: float) -> bool:
+    """Tell whether the interval of `bound_typical_ratio` excludes equality, without finding its bounds."""
+    if baseline.size < 2 or (baseline <= 0).any() or (other <= 0).any():
+        return False
+    return measure_evidence(np.log(other / baseline), 0.0) >= math.log(1 / alpha)
+
+
+def measure_evidence(logs: FloatArray, shift: float) -> float:
+    """Return the logarithm of the most that was ever owned by betting against a shift of `logs` (R)."""
+    departures = logs - shift
+    sizes = np.abs(departures)
+    # Rank of each among those up to it, as a share: known before its sign is.
+    ranks = np.tril(sizes[None, :] <= sizes[:, None]).sum(axis=1) / np.arange(1, sizes.size + 1)
+    bets = np.sign(departures) * ranks
+    owned = np.concatenate(
+        [np.cumsum(np.log1p(np.outer(side * _STAKES, bets)), axis=1) for side in (1.0, -1.0)]
+    )
+    most = owned.max(axis=0)
+    total = most + np.log(np.exp(owned - most).mean(axis=0))
+    return float(total.max())
+
+
+def _find_pseudomedian(logs: FloatArray) -> float:
+    """The median of the means of all pairs (Hodges and Lehmann 1963)."""
+    taken = logs[-_MOST_AVERAGED:]
+    rows, columns = np.triu_indices(taken.size)
+    return float(np.median((taken[rows] + taken[columns]) / 2))
+
+
+def _find_bound(logs: FloatArray, estimate: float, threshold: float, side: float) -> float | None:
+    """The shift farthest from the estimate, on one side, that the evidence does not exclude."""
+    step = float(np.median(np.abs(logs - estimate))) or 1e-9
+    inside = 0.0
+    for _ in range(_DOUBLINGS):
+        if measure_evidence(logs, estimate + side * step) >= threshold:
+            break
+        inside, step = step, 2 * step
+    else:
+        return None
+    outside = step
+    for _ in range(_HALVINGS):
+        middle = (inside + outside) / 2
+        if measure_evidence(logs, estimate + side * middle) >= threshold:
+            outside = middle
+        else:
+            inside = middle
+    return estimate + side * outside
