@@ -16,7 +16,7 @@ from synthetic import EXPERIMENT, make_bundle_folder
 
 from datamill.cli.experiment import run_display
 from datamill.cli.experiment.run_display import RunDisplay
-from datamill.conduct.run_bundle import make_builds
+from datamill.conduct.running.run_bundle import make_builds
 from datamill.execution.here import list_pending_trials
 from datamill.protocol.trial import TrialSpec
 

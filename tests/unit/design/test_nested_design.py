@@ -11,7 +11,7 @@ from datamill.cli.experiment.replication_text import (
     phrase_nested_builds,
     phrase_replicates,
 )
-from datamill.conduct.doubts import list_replication_doubts
+from datamill.conduct.question.doubts import list_replication_doubts
 from datamill.design.design import Design
 from datamill.design.nuisance import phrase_treatment
 from datamill.design.points.factorial import choose_factors, count_trials

@@ -10,17 +10,12 @@ from rich.console import Console
 
 from datamill.cli.console import name_command, tell_waiting
 from datamill.cli.experiment.design_text import describe_design
-from datamill.conduct.doubts import list_doubts, list_lost_factors
-from datamill.conduct.needed_metrics import list_unchecked_metrics
-from datamill.conduct.pilot import estimate_trial_time, run_pilot
-from datamill.conduct.read_files import (
-    ask_host,
-    check_constraints,
-    check_design_size,
-    list_fleet_notes,
-    read_experiment_file,
-    size_design,
-)
+from datamill.conduct.question.design_size import check_design_size, size_design
+from datamill.conduct.question.doubts import list_doubts, list_lost_factors
+from datamill.conduct.question.host import ask_host, check_constraints, list_fleet_notes
+from datamill.conduct.question.needed_metrics import list_unchecked_metrics
+from datamill.conduct.question.read_files import read_experiment_file
+from datamill.conduct.running.pilot import estimate_trial_time, run_pilot
 from datamill.execution.host_lock import lock_host
 from datamill.execution.seen_places import list_unseen_values
 from datamill.execution.worker import find_worker, read_host_facts

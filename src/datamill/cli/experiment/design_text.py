@@ -17,7 +17,7 @@ from datamill.cli.experiment.replication_text import (
     phrase_nested_builds,
     phrase_replicates,
 )
-from datamill.conduct.read_files import ExperimentFile
+from datamill.conduct.question.read_files import ExperimentFile
 from datamill.design.batches import grow_replication, phrase_batches, phrase_rule
 from datamill.design.design import DesignFactor
 from datamill.design.nesting import is_drawn_build

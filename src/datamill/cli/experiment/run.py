@@ -13,17 +13,12 @@ from rich.text import Text
 
 from datamill.cli.console import make_console, name_command, tell_waiting
 from datamill.cli.experiment.run_display import RunDisplay, print_unrestored
-from datamill.conduct.follow_up import read_follow_up
-from datamill.conduct.make_bundle import make_bundle
-from datamill.conduct.read_files import (
-    ExperimentFile,
-    ask_host,
-    check_constraints,
-    check_design_size,
-    list_fleet_notes,
-    read_experiment_file,
-)
-from datamill.conduct.run_bundle import BundleRun, run_bundle
+from datamill.conduct.question.design_size import check_design_size
+from datamill.conduct.question.follow_up import read_follow_up
+from datamill.conduct.question.host import ask_host, check_constraints, list_fleet_notes
+from datamill.conduct.question.read_files import ExperimentFile, read_experiment_file
+from datamill.conduct.running.make_bundle import make_bundle
+from datamill.conduct.running.run_bundle import BundleRun, run_bundle
 from datamill.design.trials import build_design
 from datamill.execution.here import list_pending_trials
 from datamill.execution.host_lock import lock_host

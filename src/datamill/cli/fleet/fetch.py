@@ -14,8 +14,8 @@ from rich.text import Text
 from datamill.cli.console import make_console
 from datamill.cli.coordinator.coordinator_client import connect
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
-from datamill.conduct.coordinator_records import read_record
-from datamill.conduct.take_home import take_home
+from datamill.conduct.fleet.coordinator_records import read_record
+from datamill.conduct.fleet.take_home import take_home
 from datamill.experiment.errors import InputError
 from datamill.protocol.api.bundles import FleetSummary
 from datamill.protocol.api.experiments import ExperimentStatus

@@ -12,7 +12,7 @@ from typing import TypeVar
 from django.conf import settings
 from django.contrib.auth.models import User
 
-from datamill.conduct.needed_metrics import check_metrics_can_come
+from datamill.conduct.question.needed_metrics import check_metrics_can_come
 from datamill.design.fleet.fleet_records import Candidate, FleetPlan, Ineligible
 from datamill.design.fleet.reboots import settle_reboots, varies_reboots
 from datamill.experiment.errors import InputError

@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 from typing import Protocol
 
-from datamill.conduct.make_bundle import make_bundle
-from datamill.conduct.read_files import ExperimentFile
+from datamill.conduct.question.read_files import ExperimentFile
+from datamill.conduct.running.make_bundle import make_bundle
 from datamill.execution.here import PendingTrial, clear_scratch, list_pending_trials, run_pending_trials
 from datamill.execution.trial_times import (
     TrialTime,
