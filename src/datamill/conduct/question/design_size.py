@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+
 from datamill.conduct.question.read_files import ExperimentFile
 from datamill.design.design import DesignFactor
+from datamill.design.nesting import count_calibration_trials
 from datamill.design.points.factorial import choose_factors, count_trials
-from datamill.design.points.points import count_points
+from datamill.design.points.points import ChosenPoints, choose_points, count_points
+from datamill.design.reference_trials import count_among
 from datamill.experiment.errors import InputError
+from datamill.experiment.experiment import Experiment
 from datamill.experiment.messages.arguments import argument
 from datamill.experiment.messages.numbers import format_count
 
@@ -14,7 +20,46 @@ from datamill.experiment.messages.numbers import format_count
 MOST_UNCONFIRMED_TRIALS = 100_000
 
 
-def size_design(file: ExperimentFile) -> tuple[tuple[DesignFactor, ...], int]:
+@dataclass(frozen=True, slots=True)
+class DesignSize:
+    """The factors of a design, its points out of all `combinations` of levels, and its trials.
+
+    With `until` there are so many trials at most. `calibrations` and `references` of them are not for the
+    question. `chosen` are the points where a design leaves some out.
+    """
+
+    factors: tuple[DesignFactor, ...]
+    points: int
+    combinations: int
+    trials: int
+    calibrations: int = 0
+    references: int = 0
+    chosen: ChosenPoints | None = None
+
+    @property
+    def crossed(self) -> tuple[DesignFactor, ...]:
+        """The factors that the question is about."""
+        return tuple(factor for factor in self.factors if factor.role == "factor")
+
+
+def size_design(experiment: Experiment, factors: tuple[DesignFactor, ...], trials: int) -> DesignSize:
+    """Return how large a design of so many trials is, and which points it chooses.
+
+    Raises:
+        InputError: when the design cannot be made of these factors.
+    """
+    return DesignSize(
+        factors=factors,
+        points=count_points(experiment, factors),
+        combinations=math.prod(len(factor.levels) for factor in factors if factor.role == "factor"),
+        trials=trials,
+        calibrations=count_calibration_trials(experiment),
+        references=count_among(experiment, trials) if experiment.reference is not None else 0,
+        chosen=None if experiment.design.kind == "full" else choose_points(experiment, factors),
+    )
+
+
+def count_design(file: ExperimentFile) -> tuple[tuple[DesignFactor, ...], int]:
     """Return the factors of an experiment's design and the number of its trials.
 
     Raises:
@@ -37,7 +82,7 @@ def check_design_size(file: ExperimentFile, allowed_trials: int) -> None:
     Raises:
         InputError: with the size and how it comes about.
     """
-    factors, count = size_design(file)
+    factors, count = count_design(file)
     if count <= max(MOST_UNCONFIRMED_TRIALS, allowed_trials):
         return
     product = " x ".join(
