@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from datamill.conduct.question.design_size import (
-    DesignSize,
+    SizedDesign,
     check_design_size,
     count_design,
     size_design,
@@ -34,7 +34,7 @@ class CheckedExperiment:
     """
 
     file: ExperimentFile
-    size: DesignSize
+    size: SizedDesign
     builds: NeededBuilds | None
     time: NeededTime | None
     notes: tuple[str, ...]

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from datamill.cli.experiment.replication_text import list_extra_trials, phrase_builds, phrase_replicates
 from datamill.conduct.check_experiment import CheckedExperiment
-from datamill.conduct.question.design_size import DesignSize
+from datamill.conduct.question.design_size import SizedDesign
 from datamill.conduct.question.needed_time import NeededTime
 from datamill.design.batches import phrase_batches, phrase_rule
 from datamill.design.design import DesignFactor
@@ -105,7 +105,7 @@ def _describe_hidden(factors: tuple[DesignFactor, ...], *, nested: bool) -> list
     return lines or ["none besides the factors above"]
 
 
-def _describe_points(size: DesignSize, chosen: ChosenPoints, product: str) -> str:
+def _describe_points(size: SizedDesign, chosen: ChosenPoints, product: str) -> str:
     """How many points were chosen out of how many, how, and what cannot be told apart for it."""
     # Imported late: it brings the analysis along, which takes a while to load.
     from datamill.report.words.term_names import spell_terms_of_design

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datamill.conduct.question.design_size import DesignSize
+from datamill.conduct.question.design_size import SizedDesign
 from datamill.conduct.question.needed_builds import NeededBuilds
 from datamill.experiment.experiment import Experiment
 from datamill.experiment.messages.numbers import format_count
@@ -22,7 +22,7 @@ def phrase_replicates(experiment: Experiment) -> str:
     return text
 
 
-def list_extra_trials(experiment: Experiment, size: DesignSize) -> list[str]:
+def list_extra_trials(experiment: Experiment, size: SizedDesign) -> list[str]:
     """Return which trials are not for the question, a line each."""
     lines = [f"{size.calibrations} of them show what a measurement costs"] if size.calibrations else []
     if experiment.reference is not None and size.references:

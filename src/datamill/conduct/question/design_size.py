@@ -21,8 +21,8 @@ MOST_UNCONFIRMED_TRIALS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class DesignSize:
-    """The factors of a design, its points out of all `combinations` of levels, and its trials.
+class SizedDesign:
+    """A design whose size is known: its factors, its points out of all `combinations` of levels, its trials.
 
     With `until` there are so many trials at most. `calibrations` and `references` of them are not for the
     question. `chosen` are the points where a design leaves some out.
@@ -42,13 +42,13 @@ class DesignSize:
         return tuple(factor for factor in self.factors if factor.role == "factor")
 
 
-def size_design(experiment: Experiment, factors: tuple[DesignFactor, ...], trials: int) -> DesignSize:
+def size_design(experiment: Experiment, factors: tuple[DesignFactor, ...], trials: int) -> SizedDesign:
     """Return how large a design of so many trials is, and which points it chooses.
 
     Raises:
         InputError: when the design cannot be made of these factors.
     """
-    return DesignSize(
+    return SizedDesign(
         factors=factors,
         points=count_points(experiment, factors),
         combinations=math.prod(len(factor.levels) for factor in factors if factor.role == "factor"),
