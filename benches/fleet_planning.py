@@ -28,7 +28,7 @@ from datamill.experiment.file.parse import parse_experiment
 from datamill.results.bundles.bundle_head import BUNDLE_FORMAT, BundleHead, BundlePackage
 from datamill.service.coordinator.experiments.submission import NewExperiment, create_experiment
 from datamill.service.coordinator.joining.hardware import describe_candidate
-from datamill.service.models import Trial, Worker
+from datamill.service.models import FleetWorker, Trial
 
 EXPERIMENT = """
 [experiment]
@@ -56,7 +56,7 @@ def plan_and_store(url: str, workers: int, trials: int) -> dict[str, Any]:
     enrol([f"m{number:05d}" for number in range(workers)])
     text = EXPERIMENT.format(replicates=trials // (4 * workers))
     experiment = parse_experiment(text, name="large.toml")
-    candidates = [describe_candidate(worker, 0.0) for worker in Worker.objects.all()]
+    candidates = [describe_candidate(worker, 0.0) for worker in FleetWorker.objects.all()]
     told: dict[str, Any] = {}
     start, began = time.perf_counter(), time.process_time()
     plan = plan_fleet(experiment, candidates, trial_s=10.0)
@@ -74,7 +74,7 @@ def plan_and_store(url: str, workers: int, trials: int) -> dict[str, Any]:
     )
     start, began = time.perf_counter(), time.process_time()
     number = create_experiment(
-        NewExperiment(Worker.objects.all()[0].owner, text, experiment, head, plan), time.time()
+        NewExperiment(FleetWorker.objects.all()[0].owner, text, experiment, head, plan), time.time()
     )
     told |= {"store": time.perf_counter() - start, "store cpu": time.process_time() - began}
     told["memory"] = read_peak_mib()

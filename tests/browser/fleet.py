@@ -108,7 +108,7 @@ def fill() -> None:
     from datamill.protocol.fleet import EnrolmentRequest, Policy
     from datamill.service.accounts import make_user
     from datamill.service.coordinator.joining.enrolment import enrol_worker, make_token
-    from datamill.service.models import Quarantine, Worker, WorkerState
+    from datamill.service.models import FleetWorker, Quarantine, WorkerState
 
     now = time.time()
     admin = make_user("admin", PASSWORD, admin=True)
@@ -120,10 +120,14 @@ def fill() -> None:
         key = "U" + digest[:55].translate(str.maketrans("0189", "ABCD"))
         inventory = make_inventory(machine, joined)
         enrol_worker(EnrolmentRequest(token, machine[0], key, inventory, Policy(reboot=machine[-1])), joined)
-    Worker.objects.update(heard_unix_s=now - 40, state=WorkerState.IDLE, left_unix_s=None)
-    Worker.objects.filter(name="pi-4").update(ended_attempts=40, failed_attempts=1, clock_offset_s=86_400.0)
-    Worker.objects.filter(name__in=["lab-1", "ryzen", "altra"]).update(ended_attempts=220, failed_attempts=2)
-    Worker.objects.filter(name="atom").update(
+    FleetWorker.objects.update(heard_unix_s=now - 40, state=WorkerState.IDLE, left_unix_s=None)
+    FleetWorker.objects.filter(name="pi-4").update(
+        ended_attempts=40, failed_attempts=1, clock_offset_s=86_400.0
+    )
+    FleetWorker.objects.filter(name__in=["lab-1", "ryzen", "altra"]).update(
+        ended_attempts=220, failed_attempts=2
+    )
+    FleetWorker.objects.filter(name="atom").update(
         ended_attempts=30,
         failed_attempts=9,
         state=WorkerState.DRAINED,

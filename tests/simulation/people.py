@@ -22,7 +22,7 @@ from datamill.service.coordinator.joining.enrolment import (
 from datamill.service.coordinator.joining.hardware import describe_candidate
 from datamill.service.coordinator.presence.health import lift_quarantine
 from datamill.service.coordinator.presence.members import drain_worker, remove_worker, resume_worker
-from datamill.service.models import ExperimentState, FleetExperiment, StoredFile, Worker, WorkerState
+from datamill.service.models import ExperimentState, FleetExperiment, FleetWorker, StoredFile, WorkerState
 from simulation.coordinator_process import CoordinatorProcess
 from simulation.database import Database
 from simulation.experiments import Brought, Submitted, draw_experiment
@@ -122,7 +122,7 @@ class People:
     def change_member(self, change: str) -> str:
         """Drain, resume or remove some worker; return its identity when that was done."""
         wanted = {"resume": (WorkerState.DRAINED,), "drain": (WorkerState.IDLE, WorkerState.BUSY)}
-        rows = Worker.objects.exclude(state=WorkerState.REMOVED).order_by("worker_id")
+        rows = FleetWorker.objects.exclude(state=WorkerState.REMOVED).order_by("worker_id")
         if change in wanted:
             rows = rows.filter(state__in=wanted[change])
         workers = list(rows)
@@ -155,7 +155,7 @@ class People:
     def submit(self, *, safe: bool = False) -> bool:
         """Submit the next experiment; return whether it was stored."""
         workers = list(
-            Worker.objects.filter(state__in=(WorkerState.IDLE, WorkerState.BUSY)).order_by("worker_id")
+            FleetWorker.objects.filter(state__in=(WorkerState.IDLE, WorkerState.BUSY)).order_by("worker_id")
         )
         if not workers:
             return False
@@ -283,7 +283,7 @@ class People:
 
     def resume_all(self) -> None:
         """Let drained workers work again, so that nothing waits for them."""
-        for worker in list(Worker.objects.filter(state=WorkerState.DRAINED).order_by("worker_id")):
+        for worker in list(FleetWorker.objects.filter(state=WorkerState.DRAINED).order_by("worker_id")):
             if self._random.random() < 0.3:
                 self._oracle.causes.asked("resume", worker.worker_id)
                 self._process.call(

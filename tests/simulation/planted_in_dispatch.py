@@ -166,7 +166,7 @@ def spares_are_nothing_special() -> None:
         class objects:  # noqa: N801
             @staticmethod
             def filter(**_wanted: Any) -> Any:
-                return moves.Worker.objects.none()
+                return moves.FleetWorker.objects.none()
 
     moves.Spare = Nobody  # type: ignore[misc, assignment]
 

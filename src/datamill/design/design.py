@@ -123,7 +123,7 @@ class Design:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanSize:
+class DesignSize:
     """How large a design over all machines is: points, replicates of each, and trials in all."""
 
     points: int

@@ -56,7 +56,7 @@ def insert_reference_trials(
     build_seed = derive_build_seed(experiment, factors, reference.package, levels, 1)
     nested = experiment.replication or Replication()
 
-    def plan(number: int, block: str) -> PlannedTrial:
+    def plan_reference(number: int, block: str) -> PlannedTrial:
         trial_id = f"{prefix}r{number:0{max(2, len(str(count)))}d}"
         return PlannedTrial(
             trial_id=trial_id,
@@ -74,11 +74,11 @@ def insert_reference_trials(
             purpose="reference",
         )
 
-    planned = [plan(1, trials[0].block)]
+    planned = [plan_reference(1, trials[0].block)]
     for number, trial in enumerate(trials, start=1):
         planned.append(trial)
         if number % reference.every == 0 or number == len(trials):
-            planned.append(plan(1 + len(planned) - number, trial.block))
+            planned.append(plan_reference(1 + len(planned) - number, trial.block))
     return tuple(trial.put(order, trial.block) for order, trial in enumerate(planned, start=1))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from datamill.design.batches import grow_replication, order_batches
-from datamill.design.design import Design, DesignFactor, PlannedTrial, PlanSize
+from datamill.design.design import Design, DesignFactor, DesignSize, PlannedTrial
 from datamill.design.garbage_pause import pause_garbage_collection
 from datamill.design.machines import MACHINE_FACTOR, add_machines, merge_machines
 from datamill.design.nesting import derive_build_seed, place_replicate, plan_calibration_trials
@@ -61,7 +61,7 @@ def build_design(
 
 def outline_design(
     experiment: Experiment, offers: Offers = NO_OFFERS, *, machines: Sequence[str] = ()
-) -> tuple[Design, PlanSize]:
+) -> tuple[Design, DesignSize]:
     """Return the design without its trials, and how large it is, without making them.
 
     Raises:
@@ -75,7 +75,7 @@ def outline_design(
     if machines:
         factors = add_machines(experiment, factors, machines)
     outline = Design(experiment.design.kind, experiment.seed, replicates, factors, ())
-    return outline, PlanSize(points * count, replicates, each * count)
+    return outline, DesignSize(points * count, replicates, each * count)
 
 
 def _plan_machines(

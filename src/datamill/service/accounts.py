@@ -13,7 +13,7 @@ from django.http import HttpRequest
 
 from datamill.experiment.errors import InputError
 from datamill.service.kept_secrets import hash_secret
-from datamill.service.models import ApiKey, Event, FleetExperiment, Worker
+from datamill.service.models import ApiKey, Event, FleetExperiment, FleetWorker
 
 #: What a key begins with, so that one that leaked into a text can be found.
 KEY_PREFIX = "dmk_"
@@ -157,13 +157,13 @@ def find_own_experiment(user: AbstractUser | AnonymousUser, experiment_id: int) 
     return found
 
 
-def find_worker_by_name(name: str) -> Worker:
+def find_worker_by_name(name: str) -> FleetWorker:
     """Return the worker of a name.
 
     Raises:
         NotFoundError: when there is none.
     """
-    found = Worker.objects.select_related("owner").filter(name=name).first()
+    found = FleetWorker.objects.select_related("owner").filter(name=name).first()
     if found is None:
         raise NotFoundError(
             f'there is no worker "{name}"', where="worker", remedy="datamill workers lists them."
@@ -171,7 +171,7 @@ def find_worker_by_name(name: str) -> Worker:
     return found
 
 
-def find_own_worker(user: AbstractUser | AnonymousUser, name: str) -> Worker:
+def find_own_worker(user: AbstractUser | AnonymousUser, name: str) -> FleetWorker:
     """Return a worker that a user may drain, resume and remove.
 
     Raises:

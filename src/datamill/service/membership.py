@@ -19,7 +19,7 @@ from datamill.service.broker.keys import is_signed
 from datamill.service.coordinator.joining.credentials import note_credential
 from datamill.service.coordinator.joining.enrolment import enrol_worker, make_token
 from datamill.service.coordinator.presence.members import remove_worker
-from datamill.service.models import Worker, WorkerState
+from datamill.service.models import FleetWorker, WorkerState
 from datamill.service.serving.storage.writer import run_as_writer
 
 
@@ -58,7 +58,7 @@ def enrol_machine(request: EnrolmentRequest, now_s: float) -> Enrolment:
     )
 
 
-def renew_credential(worker: Worker, request: CredentialRequest, now_s: float) -> Credential:
+def renew_credential(worker: FleetWorker, request: CredentialRequest, now_s: float) -> Credential:
     """Make a worker a new credential for the broker, for the public key with which it joined.
 
     Args:
@@ -88,7 +88,7 @@ def renew_credential(worker: Worker, request: CredentialRequest, now_s: float) -
     )
 
 
-def dismiss_machine(worker: Worker, user: User, now_s: float) -> None:
+def dismiss_machine(worker: FleetWorker, user: User, now_s: float) -> None:
     """Remove a worker for good, and have the broker refuse it from now on.
 
     Raises:

@@ -129,7 +129,7 @@ class ApiKey(models.Model):
     revoked_unix_s = models.FloatField(null=True)
 
 
-class Worker(models.Model):
+class FleetWorker(models.Model):
     """A machine that joined.
 
     A trial changes its row four times: no index is on what changes, and what is large comes last.
@@ -168,6 +168,8 @@ class Worker(models.Model):
     class Meta:
         """States are those of the lifecycle; names and credentials are one worker's."""
 
+        db_table = "datamill_worker"
+
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(state__in=WorkerState.values), name="worker_state"),
             models.CheckConstraint(
@@ -188,7 +190,7 @@ class EnrolmentToken(models.Model):
     made_unix_s = models.FloatField()
     expires_unix_s = models.FloatField()
     used_unix_s = models.FloatField(null=True)
-    worker = models.OneToOneField(Worker, null=True, on_delete=models.PROTECT)
+    worker = models.OneToOneField(FleetWorker, null=True, on_delete=models.PROTECT)
 
     class Meta:
         """A used token names whom it let in."""
@@ -239,7 +241,7 @@ class Spare(models.Model):
     """A worker that stands by for an experiment: gets trials of another that is lost."""
 
     experiment = models.ForeignKey(FleetExperiment, on_delete=models.CASCADE)
-    worker = models.ForeignKey(Worker, on_delete=models.PROTECT)
+    worker = models.ForeignKey(FleetWorker, on_delete=models.PROTECT)
 
     class Meta:
         """A worker stands by once."""
@@ -256,7 +258,7 @@ class Trial(models.Model):
     experiment = models.ForeignKey(FleetExperiment, on_delete=models.PROTECT, db_index=False)
     trial_id = models.CharField(max_length=24)
     purpose = models.CharField(max_length=8, choices=TrialPurpose.choices, default=TrialPurpose.DESIGN)
-    worker = models.ForeignKey(Worker, on_delete=models.PROTECT, db_index=False)
+    worker = models.ForeignKey(FleetWorker, on_delete=models.PROTECT, db_index=False)
     position = models.BigIntegerField()  # order among all trials of the experiment
     block = models.CharField(max_length=64, default="")
     package_sha256 = models.CharField(max_length=64)
@@ -293,7 +295,7 @@ class TrialCount(models.Model):
     """
 
     experiment = models.ForeignKey(FleetExperiment, on_delete=models.CASCADE, db_index=False)
-    worker = models.ForeignKey(Worker, on_delete=models.PROTECT)
+    worker = models.ForeignKey(FleetWorker, on_delete=models.PROTECT)
     purpose = models.CharField(max_length=8, choices=TrialPurpose.choices)
     state = models.CharField(max_length=9, choices=TrialState.choices)
     trials = models.IntegerField()
@@ -315,7 +317,7 @@ class Pace(models.Model):
     """
 
     experiment = models.ForeignKey(FleetExperiment, on_delete=models.CASCADE, db_index=False)
-    worker = models.ForeignKey(Worker, on_delete=models.PROTECT)
+    worker = models.ForeignKey(FleetWorker, on_delete=models.PROTECT)
     trials = models.IntegerField()
     first_leased_unix_s = models.FloatField()
     last_ended_unix_s = models.FloatField()
@@ -378,7 +380,7 @@ class Attempt(models.Model):
     trial = models.ForeignKey(Trial, on_delete=models.PROTECT, db_index=False)
     number = models.IntegerField()
     key = models.CharField(max_length=64)  # EXPERIMENT.TRIAL.ATTEMPT
-    worker = models.ForeignKey(Worker, on_delete=models.PROTECT, db_index=False)
+    worker = models.ForeignKey(FleetWorker, on_delete=models.PROTECT, db_index=False)
     state = models.CharField(max_length=9, choices=AttemptState.choices)
     reason = models.TextField(default="")
     leased_unix_s = models.FloatField()

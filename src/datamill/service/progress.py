@@ -12,11 +12,11 @@ from datamill.service.models import (
     ENDED_TRIALS,
     Event,
     FleetExperiment,
+    FleetWorker,
     Pace,
     TrialCount,
     TrialPurpose,
     TrialState,
-    Worker,
 )
 from datamill.service.submissions.trial_estimates import estimate_trial_times, list_packages, mean_time
 
@@ -94,7 +94,7 @@ def _read_paces(experiment: FleetExperiment, now_s: float) -> dict[str, float]:
 def name_workers(events: Iterable[Event]) -> dict[str, str]:
     """Return the names of the workers that events speak of, by identity."""
     ids = {event.worker_id for event in events} - {""}
-    return dict(Worker.objects.filter(pk__in=ids).values_list("pk", "name")) if ids else {}
+    return dict(FleetWorker.objects.filter(pk__in=ids).values_list("pk", "name")) if ids else {}
 
 
 def describe_event(event: Event, worker_name: str = "") -> EventLine:

@@ -14,7 +14,7 @@ from datamill.analysis.random_effects.variance import estimate_variances
 from datamill.analysis.random_effects.variance_estimate import LEVELS
 from datamill.analysis.repetition.notes import list_pilot_warnings
 from datamill.analysis.repetition.plan import plan_repetitions, take_basis, trace_widths
-from datamill.analysis.repetition.repetition_plan import Plan, PlanBasis, PlanBounds
+from datamill.analysis.repetition.repetition_plan import PlanBasis, PlanBounds, RepetitionPlan
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument, tell
 from datamill.experiment.messages.numbers import format_figures, format_given
@@ -48,11 +48,11 @@ _COST_OPTIONS = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RepetitionPlan(Analysis):
+class Repetitions(Analysis):
     """How often to repeat what, with its alternatives."""
 
     notes: PlanNotes
-    plan: Plan
+    plan: RepetitionPlan
     bounds: PlanBounds
 
     @property
@@ -130,7 +130,7 @@ def plan(
     measurements: Any = None,
     seed: int = 1,
     **asked: Unpack[AskedNested],
-) -> RepetitionPlan:
+) -> Repetitions:
     """Plan how many builds, executions and measurements a result takes (EPEW 2006, section 3.3).
 
     `data` is a pilot: a bundle, or a table with one row for each measurement and columns version, build,
@@ -185,7 +185,7 @@ def plan(
             doubts=pilot.doubts,
             seed=seed,
         )
-    return RepetitionPlan(_note_pilot(pilot, timed), planned, bounds)
+    return Repetitions(_note_pilot(pilot, timed), planned, bounds)
 
 
 def _take_costs(times: Mapping[str, str | float | None], paper: str | None) -> _AskedCosts:

@@ -24,7 +24,7 @@ from datamill.service.coordinator.joining.enrolment import MOST_POLICY_BYTES
 from datamill.service.coordinator.messages.chatter import MOST_TOLD
 from datamill.service.coordinator.messages.ingest import ReceivedReport, ingest_reports
 from datamill.service.coordinator.messages.refusals import MOST_TOLD as MOST_REFUSED
-from datamill.service.models import Event, Worker
+from datamill.service.models import Event, FleetWorker
 
 REPORTS = 3 * MOST_TOLD
 
@@ -82,7 +82,7 @@ def test_a_policy_without_end_is_refused() -> None:
     packages = tuple(f"{number:064x}" for number in range(MOST_POLICY_BYTES // 64))
     refused = say(worker.worker_id, hello(policy=Policy(packages=packages))).refused
     assert "its policy has" in refused[0]
-    assert len(bytes(Worker.objects.get().policy)) < 1000
+    assert len(bytes(FleetWorker.objects.get().policy)) < 1000
 
 
 @pytest.mark.usefixtures("memory_database")

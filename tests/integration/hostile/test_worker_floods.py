@@ -22,7 +22,7 @@ from datamill.service.broker.credentials import LIFE_S, sign_worker
 from datamill.service.broker.keys import sign
 from datamill.service.coordinator.presence.members import resume_worker
 from datamill.service.kept_secrets import hash_secret
-from datamill.service.models import Event, Trial, Worker
+from datamill.service.models import Event, FleetWorker, Trial
 
 KEY = "a key for files"
 
@@ -45,7 +45,7 @@ def ask(served: Coordinator, worker: WorkerIdentity, key: str = KEY, **changed: 
 
 
 def give_key(worker: WorkerIdentity) -> None:
-    Worker.objects.filter(pk=worker.worker_id).update(api_key_sha256=hash_secret(KEY))
+    FleetWorker.objects.filter(pk=worker.worker_id).update(api_key_sha256=hash_secret(KEY))
 
 
 def list_kinds(worker: WorkerIdentity) -> set[str]:
@@ -145,7 +145,7 @@ def test_a_credential_is_renewed_by_its_worker_alone_even_when_it_ended(coordina
         for changed in ({"worker_id": other.worker_id}, {"nonce": "other"}, {"signature": "00" * 64},
                         {"signature": "zz"}):  # fmt: skip
             assert (await asyncio.to_thread(ask, coordinator, mine, KEY, **changed))[0] == 403
-        await asyncio.to_thread(Worker.objects.filter(pk=mine.worker_id).update, state="removed")
+        await asyncio.to_thread(FleetWorker.objects.filter(pk=mine.worker_id).update, state="removed")
         assert (await asyncio.to_thread(ask, coordinator, mine))[0] == 401
         assert "credential made" in await asyncio.to_thread(list_kinds, mine)
         again, _ = await connect_worker(url, keys, other)

@@ -18,7 +18,7 @@ from nightly import choose_count
 from datamill.service.coordinator.messages.ingest import ReceivedReport, ingest_reports
 from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.coordinator.step import step
-from datamill.service.models import Event, Worker
+from datamill.service.models import Event, FleetWorker
 
 EXAMPLES = Path(__file__).parents[3] / "protocol" / "examples"
 KINDS = sorted(file.stem for file in EXAMPLES.glob("worker-report-*.json"))
@@ -68,7 +68,7 @@ def test_a_report_of_any_form_changes_nothing_of_others(memory_database: str, ki
         assert {event.worker_id for event in events} <= {bad}
         assert bool(refused) == events.exists()
         assert find_attempt(leases[good].attempt).state == "leased"
-        assert Worker.objects.get(pk=good).state == "busy"
+        assert FleetWorker.objects.get(pk=good).state == "busy"
         # Neither does what came stop the coordinator's turns, nor the honest worker's report.
         step(START_S + 1)
         ingest_reports([report(good, tell_record(leases[good]))], START_S + 1)

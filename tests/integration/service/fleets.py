@@ -54,7 +54,7 @@ from datamill.service.coordinator.joining.hardware import describe_candidate
 from datamill.service.coordinator.messages.ingest import Ingested, ReceivedReport, ingest_reports
 from datamill.service.coordinator.messages.orders import list_unsent_orders, mark_orders_sent
 from datamill.service.coordinator.step import step
-from datamill.service.models import Attempt, FileHolder, StoredFile, Worker, WorkerState
+from datamill.service.models import Attempt, FileHolder, FleetWorker, StoredFile, WorkerState
 
 #: When tests begin.
 START_S = 1_700_000_000.0
@@ -143,13 +143,13 @@ def join(
     )
     enrolled = enrol_worker(request, now_s)
     # As its first hello would, which some tests say themselves.
-    Worker.objects.filter(pk=enrolled.worker_id).update(state=WorkerState.IDLE, left_unix_s=None)
+    FleetWorker.objects.filter(pk=enrolled.worker_id).update(state=WorkerState.IDLE, left_unix_s=None)
     return enrolled
 
 
 def make_plan(experiment: Experiment, workers: Sequence[str], *, spares: Sequence[str] = ()) -> FleetPlan:
     """A full design: every package, level and machine, replicated."""
-    candidates = [describe_candidate(Worker.objects.get(pk=worker_id), 0.0) for worker_id in workers]
+    candidates = [describe_candidate(FleetWorker.objects.get(pk=worker_id), 0.0) for worker_id in workers]
     machines = tuple(candidate.name for candidate in candidates)
     packages = tuple(package.name for package in experiment.packages)
     points = [
@@ -181,7 +181,7 @@ def make_plan(experiment: Experiment, workers: Sequence[str], *, spares: Sequenc
 
 
 def _candidates(workers: Sequence[str]) -> list[Candidate]:
-    return [describe_candidate(Worker.objects.get(pk=worker_id), 0.0) for worker_id in workers]
+    return [describe_candidate(FleetWorker.objects.get(pk=worker_id), 0.0) for worker_id in workers]
 
 
 def make_head(experiment: Experiment, *, setup: bool = True) -> BundleHead:

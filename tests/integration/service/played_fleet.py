@@ -46,7 +46,7 @@ from datamill.results.bundles.bundle_head import BUNDLE_FORMAT, BundleHead, Bund
 from datamill.service.broker.keys import Keys
 from datamill.service.coordinator.experiments.submission import NewExperiment, create_experiment
 from datamill.service.coordinator.joining.enrolment import enrol_worker, make_token
-from datamill.service.models import Worker
+from datamill.service.models import FleetWorker
 
 PACKAGE = "ab" * 32
 
@@ -67,7 +67,7 @@ def enrol(names: Sequence[str]) -> list[WorkerIdentity]:
 
 def submit(trials: int, *, attempts: int = 6) -> int:
     """Enter an experiment over all workers into the database."""
-    workers = list(Worker.objects.order_by("name"))
+    workers = list(FleetWorker.objects.order_by("name"))
     chosen = tuple(
         Candidate(worker.worker_id, worker.name, worker.hardware, {}, 8 << 30, 2) for worker in workers
     )

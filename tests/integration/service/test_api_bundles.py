@@ -28,7 +28,7 @@ from integration.service.fleets import (
 )
 
 from datamill.cli.fleet.fetch import fetch
-from datamill.conduct.take_home import check_bundle, unpack_bundle
+from datamill.conduct.fleet.take_home import check_bundle, unpack_bundle
 from datamill.experiment.errors import InputError
 from datamill.protocol.fleet import ArtifactFile, Lease
 from datamill.protocol.trial import TrialRecord

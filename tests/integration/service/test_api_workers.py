@@ -16,7 +16,7 @@ from integration.service.fleets import make_inventory
 from datamill.protocol.fleet import Enrolment, EnrolmentRequest, Policy
 from datamill.service.broker.access import BrokerAccess, set_broker_access
 from datamill.service.broker.keys import make_seed, public_key
-from datamill.service.models import EnrolmentToken, Event, Worker
+from datamill.service.models import EnrolmentToken, Event, FleetWorker
 
 removals: list[str] = []
 
@@ -72,7 +72,7 @@ def test_a_machine_joins_with_a_token_and_learns_what_it_needs() -> None:
     assert worker["policy"]["reboot"] is True
     assert Event.objects.filter(kind="token made", user="ada").count() == 1
     # A credential is told once, and only its digest is kept.
-    assert enrolment.api_key not in str(Worker.objects.values())
+    assert enrolment.api_key not in str(FleetWorker.objects.values())
     assert token.rpartition(".")[0] not in str(EnrolmentToken.objects.values())
 
 
@@ -102,7 +102,7 @@ def test_two_machines_with_one_identity_are_refused() -> None:
     status, refused = enrol(msgspec.structs.replace(first, token=make_token(ada).rpartition(".")[0]))
     assert status == 400
     assert "identity is in the fleet already" in refused["message"]
-    assert Worker.objects.count() == 1
+    assert FleetWorker.objects.count() == 1
 
 
 @pytest.mark.usefixtures("database")
@@ -133,7 +133,7 @@ def test_what_is_no_enrolment_is_refused() -> None:
         assert refused["message"]
     status, refused = enrol(request_for(token, public_key="UNOKEY"))
     assert (status, refused["where"]) == (400, "public_key")
-    assert not Worker.objects.exists()
+    assert not FleetWorker.objects.exists()
 
 
 @pytest.mark.usefixtures("database")

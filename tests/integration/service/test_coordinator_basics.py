@@ -8,7 +8,7 @@ from integration.service.fleets import START_S, join, list_leases, say, send_ord
 from datamill.service.coordinator.experiments.dispatch import lease_trials
 from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.coordinator.step import step
-from datamill.service.models import FleetExperiment, Trial, Worker
+from datamill.service.models import FleetExperiment, FleetWorker, Trial
 
 
 @pytest.mark.usefixtures("database")
@@ -49,4 +49,4 @@ def test_orders_say_once_what_to_do_and_which_reports_arrived() -> None:
     orders = send_orders()[worker_id]
     assert orders.receipts == (lease.attempt,)
     assert orders.lease is None
-    assert Worker.objects.get().state == "idle"
+    assert FleetWorker.objects.get().state == "idle"

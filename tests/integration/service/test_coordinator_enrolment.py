@@ -30,7 +30,7 @@ from datamill.service.coordinator.joining.hardware import describe_candidate, li
 from datamill.service.coordinator.messages.floods import FLOOD, judge_crowds, judge_floods
 from datamill.service.coordinator.messages.ingest import ReceivedReport, ingest_reports
 from datamill.service.coordinator.presence.members import drain_worker, remove_worker, resume_worker
-from datamill.service.models import EnrolmentToken, Event, Worker
+from datamill.service.models import EnrolmentToken, Event, FleetWorker
 
 
 def ask(token: str, number: int = 1, name: str = "lab", **changes: Any) -> EnrolmentRequest:
@@ -42,7 +42,7 @@ def ask(token: str, number: int = 1, name: str = "lab", **changes: Any) -> Enrol
 def test_a_machine_that_joins_has_an_identity_and_a_level_in_each_dimension() -> None:
     token = make_token(make_user(), START_S, 60.0)
     enrolled = enrol_worker(ask(token), START_S + 59.0)
-    worker = Worker.objects.get()
+    worker = FleetWorker.objects.get()
     assert worker.worker_id == enrolled.worker_id
     assert enrolled.worker_id.startswith("w")
     assert len(enrolled.worker_id) == 13
@@ -54,10 +54,10 @@ def test_a_machine_that_joins_has_an_identity_and_a_level_in_each_dimension() ->
     }  # fmt: skip
     assert Event.objects.get().kind == "worker joined"
     say(enrolled.worker_id, hello(name="lab"), START_S + 60.0)
-    assert Worker.objects.get().state == "idle"
+    assert FleetWorker.objects.get().state == "idle"
     assert not Event.objects.filter(kind="worker heard again").exists()
     assert token not in str(EnrolmentToken.objects.values())
-    assert enrolled.api_key not in str(Worker.objects.values())
+    assert enrolled.api_key not in str(FleetWorker.objects.values())
 
 
 @pytest.mark.usefixtures("database")
@@ -66,7 +66,7 @@ def test_a_token_lets_one_machine_in_once() -> None:
     enrol_worker(ask(token), START_S)
     with pytest.raises(InputError, match="used already"):
         enrol_worker(ask(token, number=2), START_S)
-    assert Worker.objects.count() == 1
+    assert FleetWorker.objects.count() == 1
 
 
 @pytest.mark.usefixtures("memory_database")
@@ -118,12 +118,12 @@ def test_what_a_refused_worker_left_behind_does_not_void_its_next_credential() -
     note_credential(enrolled.worker_id, START_S)
     judge_floods({enrolled.worker_id: FLOOD}, START_S + 1.0)
     void = list_void_credentials()
-    judge_crowds({Worker.objects.get().public_key: 99}, START_S + 2.0)
+    judge_crowds({FleetWorker.objects.get().public_key: 99}, START_S + 2.0)
     assert list_void_credentials() == void
     resume_worker("lab", owner, START_S + 3.0)
     judge_floods({enrolled.worker_id: FLOOD}, START_S + 4.0)
     assert list_void_credentials() == void
-    assert Worker.objects.get().state != "drained"
+    assert FleetWorker.objects.get().state != "drained"
 
 
 @pytest.mark.usefixtures("memory_database")
@@ -136,9 +136,9 @@ def test_numbers_that_no_machine_has_are_refused(change: str) -> None:
     mark = (1 << 61) + 7
     sent = report(worker_id, hello(name="lab", **{change: mark}))
     told = sent.payload.replace(str(mark).encode(), b"1" + b"0" * 400)
-    kept = bytes(Worker.objects.get().inventory)
+    kept = bytes(FleetWorker.objects.get().inventory)
     assert ingest_reports([ReceivedReport(worker_id, told)], START_S + 1.0).refused
-    assert bytes(Worker.objects.get().inventory) == kept
+    assert bytes(FleetWorker.objects.get().inventory) == kept
 
 
 @pytest.mark.usefixtures("memory_database")
@@ -173,7 +173,7 @@ def test_an_expired_or_unknown_token_lets_nobody_in() -> None:
         enrol_worker(ask(token), START_S + 60.0)
     with pytest.raises(InputError, match="unknown"):
         enrol_worker(ask("guess"), START_S)
-    assert not Worker.objects.exists()
+    assert not FleetWorker.objects.exists()
 
 
 @pytest.mark.usefixtures("memory_database")
@@ -216,7 +216,7 @@ def test_a_clock_that_is_a_day_off_is_told_and_nothing_else() -> None:
     for _ in range(2):
         ingest_reports([report(enrolled.worker_id, hello(), clock_s=START_S - 86400)], START_S)
     assert Event.objects.filter(kind="clock off").count() == 1
-    assert Worker.objects.get().state == "idle"
+    assert FleetWorker.objects.get().state == "idle"
 
 
 def test_what_a_machine_cannot_tell_is_unknown() -> None:
@@ -245,8 +245,8 @@ def test_the_largest_cache_and_gcc_stand_for_their_kind() -> None:
 def test_a_candidate_offers_what_its_owner_does_not_forbid() -> None:
     free = join().worker_id
     bound = join(policy=Policy(forbidden_factors=("aslr",))).worker_id
-    assert "aslr" in describe_candidate(Worker.objects.get(pk=free), 0.0).offers
-    candidate = describe_candidate(Worker.objects.get(pk=bound), 12.0)
+    assert "aslr" in describe_candidate(FleetWorker.objects.get(pk=free), 0.0).offers
+    candidate = describe_candidate(FleetWorker.objects.get(pk=bound), 12.0)
     assert "aslr" not in candidate.offers
     assert (candidate.cores, candidate.clock_khz, candidate.free_s) == (2, 2_400_000, 12.0)
     assert not candidate.reboot
@@ -256,7 +256,7 @@ def test_a_candidate_offers_what_its_owner_does_not_forbid() -> None:
 def test_a_hello_tells_what_changed_of_the_machine() -> None:
     worker = join("lab")
     say(worker.worker_id, hello(hostname="lab", kernel="6.13"))
-    stored = Worker.objects.get()
+    stored = FleetWorker.objects.get()
     assert stored.hardware["kernel"] == "6.13"
     assert stored.hardware["machine"] == "lab"
     assert "kernel: 6.12.48-amd64 before, 6.13 now" in Event.objects.get(kind="worker changed").detail
@@ -266,7 +266,7 @@ def test_a_hello_tells_what_changed_of_the_machine() -> None:
 def test_a_worker_that_comes_back_with_a_newer_version_gets_no_trials() -> None:
     worker = join()
     say(worker.worker_id, hello(trial_schema=99))
-    stored = Worker.objects.get()
+    stored = FleetWorker.objects.get()
     assert stored.state == "drained"
     assert "version 99 of the trial records" in stored.state_reason
 
@@ -279,7 +279,7 @@ def test_only_owners_and_administrators_drain_resume_and_remove() -> None:
     drain_worker(worker.name, make_user("ada"), START_S)
     resume_worker(worker.name, make_user("root", staff=True), START_S)
     remove_worker(worker.name, make_user("ada"), START_S)
-    assert Worker.objects.get().state == "removed"
+    assert FleetWorker.objects.get().state == "removed"
     with pytest.raises(InputError, match="was removed"):
         resume_worker(worker.name, make_user("ada"), START_S)
     with pytest.raises(InputError, match="no worker"):
@@ -291,12 +291,12 @@ def test_only_owners_and_administrators_drain_resume_and_remove() -> None:
 @pytest.mark.usefixtures("memory_database")
 def test_a_removed_worker_has_no_credential_and_is_not_heard() -> None:
     worker = join()
-    before = Worker.objects.get().api_key_sha256
+    before = FleetWorker.objects.get().api_key_sha256
     remove_worker(worker.name, make_user("ada"), START_S)
-    assert Worker.objects.get().api_key_sha256 != before
+    assert FleetWorker.objects.get().api_key_sha256 != before
     result = say(worker.worker_id, hello())
     assert result.refused == (f"{worker.worker_id}: it was removed from the fleet",)
-    assert Worker.objects.get().state == "removed"
+    assert FleetWorker.objects.get().state == "removed"
 
 
 @pytest.mark.usefixtures("database")
@@ -306,4 +306,4 @@ def test_what_a_machine_says_of_itself_cannot_break_the_database() -> None:
     request = EnrolmentRequest(token, "\x00\x00", make_public_key(5), inventory, Policy())
     enrolled = enrol_worker(msgspec.json.decode(msgspec.json.encode(request), type=EnrolmentRequest), START_S)
     assert enrolled.name == "worker"
-    assert Worker.objects.get().hardware["kernel"].startswith("6\N{REPLACEMENT CHARACTER}")
+    assert FleetWorker.objects.get().hardware["kernel"].startswith("6\N{REPLACEMENT CHARACTER}")

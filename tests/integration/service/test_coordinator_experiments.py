@@ -38,7 +38,7 @@ from datamill.service.coordinator.experiments.experiments import (
 from datamill.service.coordinator.experiments.submission import Entry, NewExperiment, create_experiment
 from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.coordinator.step import step
-from datamill.service.models import Event, FleetExperiment, OutputPiece, Quarantine, Trial, Worker
+from datamill.service.models import Event, FleetExperiment, FleetWorker, OutputPiece, Quarantine, Trial
 
 ADA = "ada"
 
@@ -171,13 +171,13 @@ def test_cancelling_ends_what_was_not_begun_and_keeps_what_comes_late() -> None:
     assert FleetExperiment.objects.get().state == "cancelled"
     assert count_states(experiment) == {"cancelled": 16}
     assert find_attempt(leases[workers[1]].attempt).state == "cancelled"
-    assert Worker.objects.get(pk=workers[1]).state == "idle"
-    assert Worker.objects.get(pk=workers[0]).state == "busy"
+    assert FleetWorker.objects.get(pk=workers[1]).state == "idle"
+    assert FleetWorker.objects.get(pk=workers[0]).state == "busy"
     assert find_violations() == []
     for worker_id in workers:
         say(worker_id, tell_record(leases[worker_id]))
     assert {find_attempt(lease.attempt).state for lease in leases.values()} == {"late"}
-    assert {worker.state for worker in Worker.objects.all()} == {"idle"}
+    assert {worker.state for worker in FleetWorker.objects.all()} == {"idle"}
     assert lease_round() == {}
     assert find_violations() == []
 

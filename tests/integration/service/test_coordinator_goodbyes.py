@@ -20,7 +20,7 @@ from datamill.service.coordinator.presence.deadlines import expire_leases
 from datamill.service.coordinator.presence.members import drain_worker, move_trials, resume_worker
 from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.coordinator.step import step
-from datamill.service.models import Event, Trial, Worker
+from datamill.service.models import Event, FleetWorker, Trial
 
 NUMBERS = {"first": 1, "second": 2, "third": 3}
 
@@ -42,7 +42,7 @@ def join_and_greet(session: str = "first") -> str:
 
 def find_state() -> str:
     assert find_violations() == []
-    return Worker.objects.get().state
+    return FleetWorker.objects.get().state
 
 
 def lease_one(now_s: float = START_S) -> Lease:
@@ -144,7 +144,7 @@ def test_what_was_ordered_and_not_taken_goes_back_when_its_worker_leaves() -> No
     attempt = find_attempt(lease.attempt)
     assert (attempt.state, attempt.trial.state) == ("cancelled", "planned")
     # Leaving in order says nothing against a machine.
-    worker = Worker.objects.get()
+    worker = FleetWorker.objects.get()
     assert (worker.ended_attempts, worker.failed_attempts) == (0, 0)
     greet(worker_id, "second", START_S + 1)
     again = lease_one(START_S + 2)

@@ -31,7 +31,7 @@ from datamill.service.coordinator.presence.members import (
 )
 from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.coordinator.step import step
-from datamill.service.models import Event, FleetExperiment, Quarantine, Trial, Worker
+from datamill.service.models import Event, FleetExperiment, FleetWorker, Quarantine, Trial
 
 
 def lease_round(now_s: float = START_S) -> dict[str, Lease]:
@@ -68,7 +68,7 @@ def test_trials_of_a_removed_worker_without_its_like_are_given_up() -> None:
     assert set(Trial.objects.values_list("state", flat=True)) == {"given_up"}
     assert FleetExperiment.objects.get().state == "completed"
     assert list_places() == {gone.worker_id: 8}
-    assert Worker.objects.get(pk=other.worker_id).state == "idle"
+    assert FleetWorker.objects.get(pk=other.worker_id).state == "idle"
     assert find_violations() == []
 
 
@@ -79,14 +79,14 @@ def test_a_spare_is_asked_before_other_equivalent_workers() -> None:
     remove_worker("gone", make_user(), START_S)
     step(START_S)
     assert list_places() == {spare.worker_id: 8}
-    assert Worker.objects.get(pk=equal.worker_id).state == "idle"
+    assert FleetWorker.objects.get(pk=equal.worker_id).state == "idle"
 
 
 @pytest.mark.usefixtures("memory_database")
 def test_trials_are_divided_among_equivalent_workers() -> None:
     gone, *equal = (join().worker_id for _ in range(3))
     submit([gone])
-    remove_worker(Worker.objects.get(pk=gone).name, make_user(), START_S)
+    remove_worker(FleetWorker.objects.get(pk=gone).name, make_user(), START_S)
     step(START_S)
     assert list_places() == dict.fromkeys(equal, 4)
 
@@ -121,7 +121,7 @@ def test_a_silent_workers_trials_wait_an_hour_and_then_go() -> None:
     lease = lease_round()[first]
     overdue_s = START_S + lease.expected_s
     step(overdue_s)
-    heard_s = Worker.objects.get(pk=first).heard_unix_s
+    heard_s = FleetWorker.objects.get(pk=first).heard_unix_s
     if overdue_s < heard_s + MOVE_AFTER_S:
         assert list_places() == {first: 3}
     step(heard_s + MOVE_AFTER_S)
@@ -135,7 +135,7 @@ def test_a_silent_worker_without_its_like_has_a_week_to_come_back() -> None:
     submit([worker_id])
     lease_round()
     step(START_S + MOVE_AFTER_S)
-    assert Worker.objects.get().state == "silent"
+    assert FleetWorker.objects.get().state == "silent"
     assert 0.0 < step(START_S + GIVE_UP_AFTER_S - 30.0) <= 30.0
     assert set(Trial.objects.values_list("state", flat=True)) == {"planned"}
     step(START_S + GIVE_UP_AFTER_S)
@@ -149,12 +149,12 @@ def test_a_drained_worker_ends_its_trial_and_gets_no_other() -> None:
     submit([worker.worker_id])
     lease = lease_round()[worker.worker_id]
     drain_worker(worker.name, make_user(), START_S)
-    assert Worker.objects.get().state == "drained"
+    assert FleetWorker.objects.get().state == "drained"
     say(worker.worker_id, tell_record(lease))
     assert find_attempt(lease.attempt).state == "counted"
     assert lease_round() == {}
     resume_worker(worker.name, make_user(), START_S)
-    assert Worker.objects.get().state == "idle"
+    assert FleetWorker.objects.get().state == "idle"
     assert len(lease_round()) == 1
     assert find_violations() == []
 
@@ -166,7 +166,7 @@ def test_a_worker_that_is_resumed_in_its_last_trial_is_busy() -> None:
     lease_round()
     drain_worker(worker.name, make_user(), START_S)
     resume_worker(worker.name, make_user(), START_S)
-    assert Worker.objects.get().state == "busy"
+    assert FleetWorker.objects.get().state == "busy"
     assert find_violations() == []
 
 
@@ -181,11 +181,11 @@ def test_a_worker_that_fails_far_more_than_its_peers_is_drained_and_shown() -> N
             record = fail_record(lease, "internal") if failing else None
             say(worker_id, tell_record(lease, record))
     step(START_S)
-    stored = Worker.objects.get(pk=broken)
+    stored = FleetWorker.objects.get(pk=broken)
     assert stored.state == "drained"
     assert "attempts failed, of its peers' 0 of" in stored.state_reason
     assert Event.objects.filter(kind="worker drained", worker_id=broken).count() == 1
-    assert Worker.objects.filter(state="drained").count() == 1
+    assert FleetWorker.objects.filter(state="drained").count() == 1
     assert judge_workers(START_S) == []
     assert find_violations() == []
 
@@ -198,7 +198,7 @@ def test_workers_that_all_fail_alike_are_not_drained() -> None:
         for worker_id, lease in lease_round().items():
             say(worker_id, tell_record(lease, fail_record(lease, "internal")))
     step(START_S)
-    assert not Worker.objects.filter(state="drained").exists()
+    assert not FleetWorker.objects.filter(state="drained").exists()
 
 
 def lose_attempts(workers: list[str], times: int) -> None:

@@ -40,7 +40,7 @@ from datamill.service.coordinator.presence.members import (
 )
 from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.coordinator.step import step
-from datamill.service.models import Attempt, Event, FleetExperiment, Quarantine, Trial, Worker
+from datamill.service.models import Attempt, Event, FleetExperiment, FleetWorker, Quarantine, Trial
 
 BUILD = ArtifactFile("build.tar.gz", digest("a build"), 9)
 
@@ -59,8 +59,8 @@ class Play:
             MOVES[name](self)
         assert find_violations() == [], name
 
-    def pick_worker(self) -> Worker:
-        return self.chance.choice(list(Worker.objects.order_by("joined_unix_s", "name")))
+    def pick_worker(self) -> FleetWorker:
+        return self.chance.choice(list(FleetWorker.objects.order_by("joined_unix_s", "name")))
 
     def pick_experiment(self) -> int:
         return self.chance.choice(
@@ -72,7 +72,9 @@ class Play:
         bring(joined.worker_id, BUILD.sha256, BUILD.bytes)
 
     def submit(self) -> None:
-        workers = list(Worker.objects.exclude(state="removed").order_by("name").values_list("pk", flat=True))
+        workers = list(
+            FleetWorker.objects.exclude(state="removed").order_by("name").values_list("pk", flat=True)
+        )
         submit(
             self.chance.sample(workers, min(len(workers), 2)),
             self.now_s,

@@ -11,7 +11,7 @@ from django.db import IntegrityError, connection, transaction
 from integration.service.fleets import START_S, join, submit
 
 from datamill.service.coordinator.experiments.dispatch import lease_trials
-from datamill.service.models import Attempt, Event, Worker
+from datamill.service.models import Attempt, Event, FleetWorker
 
 
 def test_the_schema_equals_its_migrations(database: str) -> None:
@@ -19,6 +19,15 @@ def test_the_schema_equals_its_migrations(database: str) -> None:
     call_command("makemigrations", "--check", "--dry-run", stdout=output)
     assert "No changes detected" in output.getvalue()
     assert connection.vendor == database
+
+
+@pytest.mark.usefixtures("database")
+@pytest.mark.parametrize("migration", ["0007_fleet_experiments", "0008_fleet_workers"])
+def test_a_model_with_another_name_keeps_its_table(migration: str) -> None:
+    output = StringIO()
+    call_command("sqlmigrate", "datamill", migration, no_color=True, stdout=output)
+    statements = [line for line in output.getvalue().splitlines() if line and not line.startswith("--")]
+    assert set(statements) <= {"BEGIN;", "COMMIT;"}
 
 
 @pytest.mark.usefixtures("database")
@@ -34,16 +43,16 @@ def test_a_database_of_before_the_goodbyes_keeps_its_workers_and_its_guards() ->
     worker_id = join().worker_id
     submit([worker_id])
     lease_trials(START_S)
-    before = Worker.objects.values("worker_id", "name", "state", "hardware", "receipts").get()
+    before = FleetWorker.objects.values("worker_id", "name", "state", "hardware", "receipts").get()
     try:
         call_command("migrate", "datamill", "0002_guards", verbosity=0)
         with pytest.raises(IntegrityError), transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("UPDATE datamill_worker SET state = 'away'")
     finally:
         call_command("migrate", "datamill", verbosity=0)
-    assert Worker.objects.values("worker_id", "name", "state", "hardware", "receipts").get() == before
-    assert (Worker.objects.get().sessions, Worker.objects.get().left_unix_s) == (None, None)
+    assert FleetWorker.objects.values("worker_id", "name", "state", "hardware", "receipts").get() == before
+    assert (FleetWorker.objects.get().sessions, FleetWorker.objects.get().left_unix_s) == (None, None)
     assert Attempt.objects.get().worker_id == worker_id
-    Worker.objects.update(state="away")
+    FleetWorker.objects.update(state="away")
     with pytest.raises(IntegrityError), transaction.atomic():
-        Worker.objects.update(state="busy")
+        FleetWorker.objects.update(state="busy")

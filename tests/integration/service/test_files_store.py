@@ -19,7 +19,7 @@ from datamill.service.accounts import make_api_key, make_user
 from datamill.service.files.store import name_stored_file
 from datamill.service.files.transfer import FileStore
 from datamill.service.kept_secrets import hash_secret
-from datamill.service.models import StoredFile, Worker
+from datamill.service.models import FleetWorker, StoredFile
 
 WORKER_KEY = "key of a worker"
 CONTENT = os.urandom(3_000_000)
@@ -63,7 +63,7 @@ def store(tmp_path: Path, database_file: Path) -> Iterator[Store]:
         keys = {name: make_api_key(make_user(name, "password"), "key") for name in ("ada", "bob")}
         keys |= {"root": make_api_key(make_user("root", "password", admin=True), "key")}
         owner = StoredFile._meta.get_field("owner").related_model.objects.get(username="ada")
-        Worker.objects.create(
+        FleetWorker.objects.create(
             worker_id="wone",
             name="one",
             owner=owner,
@@ -262,5 +262,5 @@ def test_a_worker_stores_artifacts_until_it_is_removed(store: Store) -> None:
     assert store.ask("worker", "PUT", content=CONTENT).status_code == 201
     stored = StoredFile.objects.get(sha256=SHA256)
     assert (stored.kind, stored.owner) == ("artifact", None)
-    Worker.objects.update(state="removed")
+    FleetWorker.objects.update(state="removed")
     assert store.ask("worker", "HEAD").status_code == 401

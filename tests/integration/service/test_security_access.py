@@ -19,7 +19,7 @@ from datamill.protocol.fleet import ArtifactFile
 from datamill.service.accounts import make_user
 from datamill.service.coordinator.step import step
 from datamill.service.front_door.visitors import guesses
-from datamill.service.models import Artifact, Event, Quarantine, Worker
+from datamill.service.models import Artifact, Event, FleetWorker, Quarantine
 from datamill.service.pages.accounts import login
 
 PASSWORD = "correct horse battery staple"
@@ -141,7 +141,7 @@ def test_machines_are_changed_by_their_owners_alone() -> None:
     for change in ("drain", "resume", "remove"):
         assert bob.post(f"/workers/one/{change}")[0] == 403
         assert session.post(f"/workers/one/{change}").status_code == 403
-    assert Worker.objects.get().state == "idle"
+    assert FleetWorker.objects.get().state == "idle"
 
 
 def test_a_browser_is_not_made_to_act_by_another_site() -> None:
@@ -152,7 +152,7 @@ def test_a_browser_is_not_made_to_act_by_another_site() -> None:
     assert strict.post("/api/workers/one/remove").status_code in (401, 403)
     assert strict.post("/api/tokens", "{}", content_type="application/json").status_code in (401, 403)
     assert strict.post("/login", {"username": "ada", "password": PASSWORD}).status_code == 403
-    assert Worker.objects.get().state == "idle"
+    assert FleetWorker.objects.get().state == "idle"
 
 
 def test_pages_are_not_framed_and_load_nothing_from_elsewhere() -> None:
@@ -270,13 +270,13 @@ def test_keys_and_tokens_are_in_no_event_and_no_table_as_they_are(monkeypatch: p
         assert ada.key not in event.detail
         assert token not in event.detail
     worker = join("one")
-    assert Worker.objects.filter(api_key_sha256=worker.api_key).count() == 0
+    assert FleetWorker.objects.filter(api_key_sha256=worker.api_key).count() == 0
 
 
 def test_what_workers_and_users_call_themselves_is_no_markup() -> None:
     ada = ApiUser("ada")
     join(MARKUP, cpu_model=MARKUP, kernel=MARKUP, owner="ada", distribution=MARKUP)
-    name = Worker.objects.get().name
+    name = FleetWorker.objects.get().name
     assert "<" not in name
     text = make_submission(ada.user)["text"].replace("Which is faster?", MARKUP)
     number = ada.post("/experiments", make_submission(ada.user, text, public=True))[1]["id"]

@@ -26,7 +26,7 @@ from datamill.protocol.fleet import ArtifactFile, CompilerVersion, GaveUp, Lease
 from datamill.service.coordinator.messages.ingest import ReceivedReport, ingest_reports
 from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.coordinator.step import step
-from datamill.service.models import Artifact, Attempt, Event, FleetExperiment, Trial, Worker
+from datamill.service.models import Artifact, Attempt, Event, FleetExperiment, FleetWorker, Trial
 
 
 def lease_two() -> tuple[str, Lease, str, Lease]:
@@ -152,7 +152,7 @@ def test_two_machines_with_one_identity_count_nothing_twice_and_are_stopped() ->
     assert Attempt.objects.filter(trial=find_attempt(own.attempt).trial, state="counted").count() == 1
     kept = msgspec.json.decode(bytes(find_attempt(own.attempt).record or b""))
     assert kept["run"]["wall_time_ns"] == 1000
-    worker = Worker.objects.get(pk=twin)
+    worker = FleetWorker.objects.get(pk=twin)
     assert worker.state == "drained"
     assert "its own state folder" in worker.state_reason
     assert Event.objects.filter(kind="worker is two machines", worker_id=twin).count() == 1
@@ -165,7 +165,7 @@ def test_a_report_repeated_byte_by_byte_is_one_machine() -> None:
     message = report(worker_id, tell_record(own))
     for _ in range(3):
         ingest_reports([message], START_S + 1)
-    assert Worker.objects.get(pk=worker_id).state == "idle"
+    assert FleetWorker.objects.get(pk=worker_id).state == "idle"
 
 
 @pytest.mark.usefixtures("memory_database")
@@ -185,7 +185,7 @@ def test_a_wrong_clock_is_told_and_changes_no_result(clock_s: float) -> None:
 def test_a_worker_of_another_version_is_stopped_with_a_sentence(changes: dict[str, int]) -> None:
     worker_id = join().worker_id
     say(worker_id, hello(**changes))
-    worker = Worker.objects.get(pk=worker_id)
+    worker = FleetWorker.objects.get(pk=worker_id)
     assert worker.state == "drained"
     assert "speaks version" in worker.state_reason
 
@@ -195,7 +195,7 @@ def test_a_huge_inventory_is_kept_in_bounds() -> None:
     worker_id = join().worker_id
     compilers = tuple(CompilerVersion("c" * 1000, str(n)) for n in range(5000))
     say(worker_id, hello(cpu_model="x" * 1_000_000, compilers=compilers))
-    worker = Worker.objects.get(pk=worker_id)
+    worker = FleetWorker.objects.get(pk=worker_id)
     assert all(len(level) <= 200 for level in worker.hardware.values())
     assert len(bytes(worker.inventory)) < 1 << 20
     assert Event.objects.filter(kind="report refused", worker_id=worker_id).count() == 1

@@ -8,7 +8,7 @@ from integration.service.played_fleet import enrol
 
 from datamill.service.coordinator.messages.ingest import Ingested, ReceivedReport, ingest_reports
 from datamill.service.coordinator.messages.orders import list_unsent_orders, mark_orders_sent
-from datamill.service.models import Event, Worker
+from datamill.service.models import Event, FleetWorker
 from datamill.service.serving import coordinator_loop
 from datamill.service.serving.coordinator_loop import (
     CoordinatorLoop,
@@ -28,7 +28,7 @@ def test_orders_after_a_return_from_backup_are_newer_than_any_before() -> None:
     before = list_unsent_orders(10, NOW_S)
     mark_orders_sent(before, NOW_S)
     # The backup was made before all that.
-    Worker.objects.update(orders_sequence=1, orders_sent_sequence=1)
+    FleetWorker.objects.update(orders_sequence=1, orders_sent_sequence=1)
     raise_sequences(NOW_S + 1)
     (after,) = list_unsent_orders(10, NOW_S)
     assert after.sequence > before[0].sequence
@@ -81,7 +81,7 @@ def test_what_is_written_elsewhere_goes_through_the_writer_and_wakes_the_loop() 
     writer = Writer(lambda: woken.append(1))
     set_writer(writer)
     try:
-        assert run_as_writer(Worker.objects.count) == 0
+        assert run_as_writer(FleetWorker.objects.count) == 0
         assert woken == [1]
         # The writer has the lock of the database: no other connection gets it.
         with pytest.raises(DatabaseTakenError):

@@ -20,7 +20,7 @@ from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.coordinator.state.lifecycles import TRIAL
 from datamill.service.coordinator.state.rows import insert_rows, select_rows, update_rows
 from datamill.service.coordinator.step import step
-from datamill.service.models import FleetExperiment, Pace, Trial, TrialCount, Worker
+from datamill.service.models import FleetExperiment, FleetWorker, Pace, Trial, TrialCount
 from datamill.service.pages.experiments.trial_table import list_trials
 from datamill.service.progress import count_progress
 
@@ -181,7 +181,7 @@ def test_pages_of_trials_forth_and_back_show_each_once_and_in_order() -> None:
     submit(workers[:1], trials=4, debug="never")
     ids = make_many(number, workers)
     stored = FleetExperiment.objects.get(pk=number)
-    name = Worker.objects.get(pk=workers[1]).name
+    name = FleetWorker.objects.get(pk=workers[1]).name
     for states, worker in (([], ""), (["cancelled"], ""), ([], name), (["planned"], name), (["counted"], "")):
         wanted = Trial.objects.filter(experiment=number, pk__in=ids)
         wanted = wanted.filter(state__in=states) if states else wanted

@@ -14,9 +14,9 @@ import pytest
 from rich.console import Console
 from synthetic import EXPERIMENT, make_bundle_folder
 
-from datamill.cli.experiment import run_display
+from datamill.cli.experiment import trial_progress
 from datamill.cli.experiment.run_display import RunDisplay
-from datamill.conduct.run_bundle import make_builds
+from datamill.conduct.running.run_bundle import make_builds
 from datamill.execution.here import list_pending_trials
 from datamill.protocol.trial import TrialSpec
 
@@ -53,12 +53,13 @@ class SlowBuilder:
 def test_building_says_how_many_builds_are_left_and_how_long_they_take(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_display, "_LINE_INTERVAL_S", 0.0)
+    monkeypatch.setattr(trial_progress, "_LINE_INTERVAL_S", 0.0)
     bundle = make_bundle_folder(tmp_path / "bundle", EXPERIMENT.replace("seed =", 'build = "shared"\nseed ='))
     pending = list_pending_trials(bundle, [])
     printed = io.StringIO()
     console = Console(file=printed, width=200)
-    display = RunDisplay(console, bundle)
+    display = RunDisplay(console)
+    display.begin_run(bundle)
     with display.show_trials(planned=len(pending), done=0, failed=0, at_most=False):
         make_builds(bundle, pending, SlowBuilder(), display)  # type: ignore[arg-type]
     stages = re.findall(r"\[building: (\d+) of (\d+)(?:, about ([^\]]+) to go)?\]", printed.getvalue())

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from synthetic import answer_spec, make_bundle_folder, make_failed_record, make_phase, make_record
 
-from datamill.conduct.batches import Monitor
+from datamill.conduct.running.batches import Monitor
 from datamill.design.batches import FEWEST_ROUNDS
 from datamill.execution.here import (
     list_pending_trials,

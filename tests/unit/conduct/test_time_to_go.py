@@ -7,7 +7,8 @@ import io
 from rich.console import Console
 
 from datamill.cli.experiment.design_text import describe_time
-from datamill.cli.experiment.run_display import TrialProgress
+from datamill.cli.experiment.trial_progress import TrialProgress
+from datamill.conduct.question.needed_time import add_up_time
 from datamill.execution.trial_times import TrialTime, find_trial_time
 from datamill.experiment.experiment import StoppingRule
 
@@ -23,13 +24,17 @@ def test_time_to_go_never_exceeds_what_the_experiment_allows() -> None:
     assert progress.describe_counts().endswith("at most 0 ms to go")
 
 
+def describe(time: TrialTime, trials: int, rule: StoppingRule | None) -> str:
+    return describe_time(add_up_time(time, trials, rule), bounded=rule is not None)
+
+
 def test_the_estimate_of_a_bounded_experiment_is_no_longer_than_its_bound() -> None:
-    assert describe_time(SECOND, 600, None).startswith("10 min (1.0 s a trial")
+    assert describe(SECOND, 600, None).startswith("10 min (1.0 s a trial")
     bounded = StoppingRule(half_width=0.01, max_time_s=40.0)
-    assert describe_time(SECOND, 600, bounded).startswith("at most 40 s (1.0 s a trial")
-    assert describe_time(SECOND, 20, bounded).startswith("at most 20 s")
+    assert describe(SECOND, 600, bounded).startswith("at most 40 s (1.0 s a trial")
+    assert describe(SECOND, 20, bounded).startswith("at most 20 s")
     unbounded = StoppingRule(half_width=0.01, max_trials=600)
-    assert describe_time(SECOND, 600, unbounded).startswith("at most 10 min")
+    assert describe(SECOND, 600, unbounded).startswith("at most 10 min")
 
 
 def test_earlier_trials_with_another_number_of_measurements_are_said_to_be_such() -> None:
@@ -37,8 +42,7 @@ def test_earlier_trials_with_another_number_of_measurements_are_said_to_be_such(
     assert find_trial_time(known, "a" * 64, 120) == TrialTime(12.0, alike=True)
     other = find_trial_time(known, "a" * 64, 10)
     assert other == TrialTime(12.0, alike=False)
-    assert "12 s a trial, from earlier trials here with another number of measurements" in describe_time(
-        other, 10, None
-    )
+    told = describe(other, 10, None)
+    assert "12 s a trial, from earlier trials here with another number of measurements" in told
     assert find_trial_time(known, "b" * 64, 0) == TrialTime(1.0, alike=True)
     assert find_trial_time(known, "c" * 64, 0) is None

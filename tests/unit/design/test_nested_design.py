@@ -6,12 +6,10 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from datamill.cli.experiment.replication_text import (
-    list_extra_trials,
-    phrase_nested_builds,
-    phrase_replicates,
-)
-from datamill.conduct.doubts import list_replication_doubts
+from datamill.cli.experiment.replication_text import list_extra_trials, phrase_builds, phrase_replicates
+from datamill.conduct.question.design_size import size_design
+from datamill.conduct.question.doubts import list_replication_doubts
+from datamill.conduct.question.needed_builds import count_nested_builds
 from datamill.design.design import Design
 from datamill.design.nuisance import phrase_treatment
 from datamill.design.points.factorial import choose_factors, count_trials
@@ -187,8 +185,9 @@ def test_replication_in_words() -> None:
     assert phrase_replicates(experiment) == (
         "12 = 4 builds x 3 executions of each, 100 measurements in each execution after 20 to warm up"
     )
-    assert list_extra_trials(experiment, 100) == ["4 of them show what a measurement costs"]
-    builds = phrase_nested_builds(experiment, factors, 2)
+    extra = list_extra_trials(experiment, size_design(experiment, factors, 100))
+    assert extra == ["4 of them show what a measurement costs"]
+    builds = phrase_builds(count_nested_builds(experiment, factors, 2))
     assert builds.startswith("16, 4 for each package and optimization"), builds
     assert "symbol_seed and link_order" in builds
     assert not list_replication_doubts(experiment, factors)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from datamill.conduct.read_files import read_experiment_file
+from datamill.conduct.question.read_files import read_experiment_file
 from datamill.experiment.errors import InputError
 from datamill.experiment.file.parse import parse_experiment
 from datamill.experiment.messages.mistakes import SeveralMistakesError

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from datamill.conduct.made_packages import make_packages
-from datamill.conduct.read_files import read_experiment_file
+from datamill.conduct.question.made_packages import make_packages
+from datamill.conduct.question.read_files import read_experiment_file
 from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import CommandSource
 from datamill.experiment.file.packages.pin_text import Pin, pin_values

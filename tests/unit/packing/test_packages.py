@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from datamill.conduct.needed_metrics import check_metrics_can_come, list_needed_metrics
+from datamill.conduct.question.needed_metrics import check_metrics_can_come, list_needed_metrics
 from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Limits
 from datamill.experiment.file.parse import parse_experiment

@@ -10,7 +10,7 @@ import pytest
 
 #: What people type most, by the module that their command loads.
 COMMANDS = {
-    "report": "datamill.cli.experiment.reporting",
+    "report": "datamill.conduct.report_bundle",
     "compare": "datamill.verbs.compare",
     "tests": "datamill.verbs.tests",
 }

@@ -21,7 +21,7 @@ _ALLOWED = {
     "experiment/file/": (27, "reads and writes TOML"),
     "experiment/formula.py": (1, "holds the names that a formula is computed with"),
     "packing/shipped_packages.py": (1, "reads TOML"),
-    "conduct/follow_up.py": (2, "changes the TOML of an experiment file"),
+    "conduct/question/follow_up.py": (2, "changes the TOML of an experiment file"),
     "cli/analyze/plan.py": (1, "passes options of click on"),
     "cli/experiment/packages.py": (1, "writes the JSON of `datamill packages`"),
     "cli/machine/factors.py": (1, "writes the JSON of `datamill factors`"),

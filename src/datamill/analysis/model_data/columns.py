@@ -15,7 +15,7 @@ from datamill.analysis.model_data.formula import Variable
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.numbers import format_given
 from datamill.results.tables.level_orders import list_categories
-from datamill.results.tables.lost_digits import may_lose_digits, report_lost_digits
+from datamill.results.tables.lost_digits import describe_lost_digits, may_lose_digits
 
 #: Column that numbers rows before some are chosen; no file has a column of this name.
 ROW = "\0row"
@@ -94,7 +94,7 @@ def _number_few_texts(column: pl.Series, lines: Lines) -> tuple[list[str], CellA
     codes, first_rows = numbered
     texts = column.gather(first_rows).str.strip_chars().to_list()
     if "" in texts:
-        raise _report_no_level(column.name, int(first_rows[texts.index("")]), lines)
+        raise _describe_no_level(column.name, int(first_rows[texts.index("")]), lines)
     labels = list(dict.fromkeys(texts))
     return labels, np.array([labels.index(text) for text in texts], dtype=np.uint32), codes
 
@@ -140,10 +140,10 @@ def _encode_labels(column: pl.Series, lines: Lines) -> tuple[list[str], CellArra
 
 def _refuse_empty(missing: pl.Series, name: str, lines: Lines) -> None:
     if missing.any():
-        raise _report_no_level(name, missing.arg_max() or 0, lines)
+        raise _describe_no_level(name, missing.arg_max() or 0, lines)
 
 
-def _report_no_level(name: str, row: int, lines: Lines) -> InputError:
+def _describe_no_level(name: str, row: int, lines: Lines) -> InputError:
     return InputError(
         f"factor {name} has no level here",
         where=lines.locate(row),
@@ -189,7 +189,7 @@ def _refuse_lost_digits(column: pl.Series, numbers: FloatArray, lines: Lines) ->
         whole.null_count() == 0
         and (whole != pl.Series(numbers).cast(pl.Int128, strict=False)).fill_null(True).any()
     ):
-        raise report_lost_digits(column.name, int(whole[0]), min(whole.to_list()), lines.source)
+        raise describe_lost_digits(column.name, int(whole[0]), min(whole.to_list()), lines.source)
 
 
 def read_numbers(column: pl.Series, name: str, lines: Lines) -> FloatArray:

@@ -30,7 +30,7 @@ def refuse_identifiers(cells: Cells, other: Collection[str], source: str) -> Non
     """
     for factor in cells.factors:
         if factor.name not in other and _is_identifier(len(factor.levels), cells.n):
-            raise _report_identifier(factor.name, len(factor.levels), cells.n, source)
+            raise _describe_identifier(factor.name, len(factor.levels), cells.n, source)
 
 
 def refuse_identifier_columns(table: pl.DataFrame, factors: Sequence[str], source: str) -> None:
@@ -50,7 +50,7 @@ def refuse_identifier_columns(table: pl.DataFrame, factors: Sequence[str], sourc
             continue
         count = table[name].n_unique()
         if _is_identifier(count, table.height):
-            raise _report_identifier(name, count, table.height, source)
+            raise _describe_identifier(name, count, table.height, source)
 
 
 def ask_about_identifiers(cells: Cells, terms: Sequence[Term], other: Collection[str], source: str) -> None:
@@ -85,7 +85,7 @@ def _is_identifier(levels: int, observations: int) -> bool:
     return levels > _MOST_SINGLE_LEVELS and 2 * levels > observations
 
 
-def _report_identifier(name: str, levels: int, observations: int, source: str) -> InputError:
+def _describe_identifier(name: str, levels: int, observations: int, source: str) -> InputError:
     return InputError(
         f"{name} has {levels} levels in {observations} observations: it tells observations apart, and is no "
         "factor whose levels could be described or compared",

@@ -29,12 +29,12 @@ from datamill.analysis.repetition.planner import Planner
 from datamill.analysis.repetition.repetition_plan import (
     SURER,
     Alternative,
-    Plan,
     PlanBasis,
     PlanBounds,
     PlanGoal,
     PlannedRepetition,
     RealOptimum,
+    RepetitionPlan,
     SquareDraw,
     WidthCurve,
 )
@@ -108,7 +108,7 @@ def plan_repetitions(
     compared: int = 2,
     doubts: Sequence[str] = (),
     seed: int = 1,
-) -> Plan:
+) -> RepetitionPlan:
     """Plan how often to repeat what: the cheapest that reaches the goal, or the most precise in a time.
 
     So many `versions` are measured, each as planned; a difference to see is between two, with equal
@@ -140,7 +140,7 @@ def plan_repetitions(
         if sure < SURER and (more := count_assured(planner, goal, drawn, SURER)) is not None:
             surer = planner.describe((more, *counts[1:]), goal)
     optimum = compute_optimum(basis, costs, operation_s)
-    return Plan(
+    return RepetitionPlan(
         basis=basis,
         goal=asked,
         costs=costs,
@@ -225,7 +225,7 @@ def _list_alternatives(
 
 
 def trace_widths(
-    plan: Plan,
+    plan: RepetitionPlan,
     bounds: PlanBounds = PlanBounds(),  # noqa: B008 - frozen
     points: int = 40,
 ) -> tuple[WidthCurve, ...]:
@@ -269,7 +269,7 @@ def _trace(label: str, repetitions: Sequence[PlannedRepetition]) -> WidthCurve:
     )
 
 
-def _describe_one_build(planner: Planner, plan: Plan, times: FloatArray) -> list[PlannedRepetition]:
+def _describe_one_build(planner: Planner, plan: RepetitionPlan, times: FloatArray) -> list[PlannedRepetition]:
     levels, inner = planner.levels, plan.best.measurements
     each = levels.middle_cost + inner * levels.inner_cost
     quantile = float(ndtri((1 + plan.goal.confidence) / 2))

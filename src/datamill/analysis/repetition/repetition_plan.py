@@ -118,7 +118,7 @@ class RealOptimum:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RepetitionPlan:
     """The plan: how often to repeat what.
 
     `low` and `high` bound, at `goal.confidence`, what the pilot's uncertain variances leave open: the number

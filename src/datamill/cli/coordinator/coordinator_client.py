@@ -20,7 +20,7 @@ from datamill.cli.coordinator.coordinator_settings import (
     read_settings,
 )
 from datamill.client_settings import ClientSettings, name_settings_file
-from datamill.conduct.coordinator_records import UnknownAnswerError, read_record
+from datamill.conduct.fleet.coordinator_records import UnknownAnswerError, read_record
 from datamill.experiment.errors import InputError
 from datamill.protocol.api.accounts import KeyOwner
 from datamill.protocol.api.plans import RefusedSubmission, SubmissionPlan

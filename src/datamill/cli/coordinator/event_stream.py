@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from datamill.cli.coordinator.coordinator_client import CoordinatorClient, UnreachableError
-from datamill.conduct.coordinator_records import read_record
+from datamill.conduct.fleet.coordinator_records import read_record
 from datamill.protocol.api.events import NEWS, News
 
 #: Time between two attempts to reach a coordinator that went away, and for how long in all.

@@ -10,20 +10,7 @@ from rich.console import Console
 
 from datamill.cli.console import name_command, tell_waiting
 from datamill.cli.experiment.design_text import describe_design
-from datamill.conduct.doubts import list_doubts, list_lost_factors
-from datamill.conduct.needed_metrics import list_unchecked_metrics
-from datamill.conduct.pilot import estimate_trial_time, run_pilot
-from datamill.conduct.read_files import (
-    ask_host,
-    check_constraints,
-    check_design_size,
-    list_fleet_notes,
-    read_experiment_file,
-    size_design,
-)
-from datamill.execution.host_lock import lock_host
-from datamill.execution.seen_places import list_unseen_values
-from datamill.execution.worker import find_worker, read_host_facts
+from datamill.conduct.check_experiment import check_experiment
 from datamill.experiment.messages.numbers import format_figures
 
 #: What shows whether packages report the metrics that formulas need.
@@ -43,31 +30,18 @@ def check(file: Path, pilot: bool, allow_trials: int) -> None:
     --pilot. The estimated time comes from earlier trials of the same packages on this machine.
     """
     console = Console(width=max(80, min(Console().width, 120)) if sys.stdout.isatty() else 120)
-    binary = find_worker()
-    read = read_experiment_file(file)
-    found = ask_host(read, binary)
-    check_design_size(found, allow_trials)
-    experiment = found.experiment
-    host = read_host_facts(binary)
-    if pilot:
-        check_constraints(experiment.constraints, host, where=str(found.path))
-        with lock_host(tell=tell_waiting) as lock:
-            run_pilot(found, binary, lock, _PilotDisplay(console))
-    factors, trials = size_design(found)
-    console.print(describe_design(found, factors, trials, estimate_trial_time(found)))
-    notes = [*list_fleet_notes(experiment), *([] if pilot else list_unchecked_metrics(experiment, _SHOWN_BY))]
-    for note in notes:
-        console.print(f"Note: {note}", style="dim", highlight=False, markup=False)
-    unbuilt = [package.name for package in found.packages if not package.has_setup]
-    doubts = (
-        *list_lost_factors(read, found),
-        *list_doubts(experiment, factors, trials, unbuilt),
-        *list_unseen_values(experiment, found.packages, found.loads, binary),
+    checked = check_experiment(
+        file, pilot=_PilotDisplay(console) if pilot else None, allow_trials=allow_trials, shown_by=_SHOWN_BY
     )
-    for warning in doubts:
+    console.print(describe_design(checked))
+    for note in checked.notes:
+        console.print(f"Note: {note}", style="dim", highlight=False, markup=False)
+    for warning in checked.doubts:
         console.print(f"Warning: {warning}", style="yellow", highlight=False, markup=False)
-    check_constraints(experiment.constraints, host, where=str(found.path))
-    console.print(f"[green]{found.path} is sound.[/green]  {name_command()} run {file}", highlight=False)
+    if checked.refusal is not None:
+        raise checked.refusal
+    path = checked.file.path
+    console.print(f"[green]{path} is sound.[/green]  {name_command()} run {file}", highlight=False)
 
 
 class _PilotDisplay:
@@ -75,6 +49,10 @@ class _PilotDisplay:
 
     def __init__(self, console: Console) -> None:
         self._console = console
+
+    def tell_waiting(self, sentence: str) -> None:
+        """Say what is waited for."""
+        tell_waiting(sentence)
 
     def begin_trial(self, package: str) -> None:
         """Name the package whose trial begins."""

@@ -1,13 +1,9 @@
-"""Nested replication in words: builds, executions, measurements, and the trials that show what they cost."""
+"""Repetition in words: builds, executions, measurements, and the trials that show what they cost."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-
-from datamill.design.design import DesignFactor
-from datamill.design.nesting import count_calibration_trials, is_drawn_build
-from datamill.design.reference_trials import count_among
+from datamill.conduct.question.design_size import SizedDesign
+from datamill.conduct.question.needed_builds import NeededBuilds
 from datamill.experiment.experiment import Experiment
 from datamill.experiment.messages.numbers import format_count
 from datamill.experiment.messages.phrases import count_nouns
@@ -26,32 +22,31 @@ def phrase_replicates(experiment: Experiment) -> str:
     return text
 
 
-def list_extra_trials(experiment: Experiment, trials: int) -> list[str]:
-    """Return which of so many trials are not for the question, a line each."""
-    extra = count_calibration_trials(experiment)
-    lines = [f"{extra} of them show what a measurement costs"] if extra else []
-    references = count_among(experiment, trials)
-    if experiment.reference is not None and references:
-        lines.append(f"{references} of them show drift (package {experiment.reference.package})")
+def list_extra_trials(experiment: Experiment, size: SizedDesign) -> list[str]:
+    """Return which trials are not for the question, a line each."""
+    lines = [f"{size.calibrations} of them show what a measurement costs"] if size.calibrations else []
+    if experiment.reference is not None and size.references:
+        lines.append(f"{size.references} of them show drift (package {experiment.reference.package})")
     return lines
 
 
-def phrase_nested_builds(experiment: Experiment, factors: Sequence[DesignFactor], packages: int) -> str:
-    """Return how many builds there are and what chance has to do with them.
-
-    Args:
-        experiment: with `[replication]`.
-        factors: of the design.
-        packages: how many of the packages have a `setup.sh`.
-    """
-    nested = experiment.replication
-    assert nested is not None
-    crossed = [
-        factor for factor in factors if factor.build and factor.role == "factor" and factor.name != "package"
-    ]
-    count = packages * nested.builds * math.prod(len(factor.levels) for factor in crossed)
-    drawn = [factor.name for factor in factors if is_drawn_build(factor)]
-    chance = f"each with its own {' and '.join(drawn)}" if drawn else "all made in the same way"
-    names = " and ".join(["package", *(factor.name for factor in crossed)])
-    where = f", {format_count(nested.builds)} for each {names}" if count > nested.builds else ""
-    return f"{format_count(count)}{where}, {chance}"
+def phrase_builds(builds: NeededBuilds | None) -> str:
+    """Return how many builds there are, how many trials share one, and what chance has to do with them."""
+    if builds is None:
+        return "none: no package has a setup.sh"
+    count = format_count(builds.count)
+    if builds.kind == "nested":
+        chance = (
+            f"each with its own {' and '.join(builds.drawn)}" if builds.drawn else "all made in the same way"
+        )
+        names = " and ".join(builds.factors)
+        where = f", {format_count(builds.each)} for each {names}" if builds.count > builds.each else ""
+        return f"{count}{where}, {chance}"
+    if builds.kind == "fresh":
+        return f"{count}, a fresh one in each trial"
+    if builds.most == 1:
+        return f"{count}, one for each trial"
+    shared = format_count(builds.fewest)
+    if builds.fewest < builds.most:
+        shared += f" to {format_count(builds.most)}"
+    return f"{count}, each shared by {shared} trials (variation between builds is not measured)"

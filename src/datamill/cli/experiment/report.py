@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from datamill.cli.console import make_console
+from datamill.cli.experiment.reporting import print_report
 from datamill.report.figures.views import start_drawing
 
 
@@ -21,12 +22,12 @@ def report(folder: Path, always_csv: bool, as_json: bool) -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     start_drawing()
     # What takes a second to load comes after the process that draws was started, not before.
-    from datamill.cli.experiment.reporting import report_bundle
-    from datamill.conduct.report_bundle import write_report
+    from datamill.conduct.report_bundle import report_bundle
     from datamill.results.bundles.opening import open_bundle
 
     bundle = open_bundle(folder)
+    reported = report_bundle(bundle, bundle.read_records(), always_csv=always_csv)
     if as_json:
-        click.echo(write_report(bundle, bundle.read_records(), always_csv=always_csv).json())
+        click.echo(reported.answered.json())
         return
-    report_bundle(bundle, bundle.read_records(), make_console(), always_csv=always_csv)
+    print_report(reported, make_console())

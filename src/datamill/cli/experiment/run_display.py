@@ -1,19 +1,18 @@
-"""What the terminal shows of a run: sentences, and a display that stands still while a trial runs."""
+"""What the terminal says of an experiment that is run, from its question to its report."""
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.live import Live
-from rich.progress_bar import ProgressBar
-from rich.table import Table
 from rich.text import Text
 
-from datamill.cli.console import name_command
+from datamill.cli.console import name_command, tell_waiting
+from datamill.cli.experiment.reporting import print_report
+from datamill.cli.experiment.trial_progress import TrialProgress
 from datamill.execution.here import PendingTrial
 from datamill.experiment.quantities import format_duration
 from datamill.protocol.trial import TrialRecord
@@ -21,104 +20,16 @@ from datamill.results.bundles.bundle import Bundle
 from datamill.results.bundles.decisions import Decision
 from datamill.results.judgement.failing_packages import StoppedPackage
 
-#: Without a terminal a line is printed at most this often.
-_LINE_INTERVAL_S = 10.0
-
-
-class TrialProgress:
-    """Counts of done, failed and left trials, time left, and the levels of the current trial."""
-
-    def __init__(
-        self, console: Console, *, planned: int, done: int, failed: int, at_most: bool = False
-    ) -> None:
-        self._console = console
-        self._most = "at most " if at_most else ""
-        self._planned = planned
-        self._done = done
-        self._failed = failed
-        self._started_s = time.monotonic()
-        self._done_before = done
-        self._current = ""
-        self._last_line_s = 0.0
-        self._ends_s = math.inf
-        self._live = Live(console=console, auto_refresh=False, transient=True)
-
-    def __enter__(self) -> TrialProgress:
-        """Start the display."""
-        if self._console.is_terminal:
-            self._live.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """End the display."""
-        if self._console.is_terminal:
-            self._live.stop()
-
-    def show_stage(self, text: str) -> None:
-        """Say what is being done before any trial starts."""
-        self._current = text
-        self._draw(force=False)
-
-    def start_trial(self, package: str, levels: Mapping[str, str]) -> None:
-        """Show the levels of the trial that starts now."""
-        others = "  ".join(f"{name}={level}" for name, level in levels.items() if name != "package")
-        self._current = f"{package}  {others}"
-        self._draw(force=False)
-
-    def end_trial(self, *, completed: bool) -> None:
-        """Count a trial that ended."""
-        self._done += 1
-        self._failed += not completed
-        if not self._console.is_terminal:
-            self._draw(force=self._done == self._planned)
-
-    def describe_counts(self) -> str:
-        """Return done, failed, left and time left in words."""
-        left = self._planned - self._done
-        counted = self._done - self._done_before
-        text = f"{self._done} done ({self._failed} failed), {self._most}{left} left"
-        if counted and left:
-            per_trial_s = (time.monotonic() - self._started_s) / counted
-            left_s = min(per_trial_s * left, max(0.0, self._ends_s - time.monotonic()))
-            text += f", {self._most or 'about '}{format_duration(left_s)} to go"
-        return text
-
-    def limit_time(self, left_s: float) -> None:
-        """Note that the experiment ends in so many seconds, however many trials are left."""
-        self._ends_s = time.monotonic() + left_s
-
-    def reset_clock(self) -> None:
-        """Start counting time from here: what came before was not trials."""
-        self._started_s = time.monotonic()
-
-    def _draw(self, *, force: bool) -> None:
-        if self._console.is_terminal:
-            table = Table.grid(padding=(0, 1))
-            table.add_row(
-                ProgressBar(total=self._planned, completed=self._done, width=30), self.describe_counts()
-            )
-            grid = Table.grid()
-            grid.add_row(table)
-            grid.add_row(Text(self._current, style="dim", overflow="ellipsis", no_wrap=True))
-            self._live.update(grid, refresh=True)
-            return
-        now_s = time.monotonic()
-        if force or now_s - self._last_line_s >= _LINE_INTERVAL_S:
-            self._last_line_s = now_s
-            self._console.print(f"{self.describe_counts()}  [{self._current}]", markup=False, highlight=False)
+if TYPE_CHECKING:
+    from datamill.conduct.report_bundle import BundleReport
 
 
 class RunDisplay:
-    """What `datamill run` says while it runs a bundle: a `RunListener` on a terminal.
+    """What `datamill run` says: an `ExperimentListener` on a terminal, the given console."""
 
-    Args:
-        console: where it is said.
-        bundle: what is run.
-    """
-
-    def __init__(self, console: Console, bundle: Bundle) -> None:
+    def __init__(self, console: Console) -> None:
         self._console = console
-        self._bundle = bundle
+        self._running: Bundle | None = None
         self._progress: TrialProgress | None = None
         self._builds = self._built = 0
         self._builds_since_s = 0.0
@@ -128,9 +39,41 @@ class RunDisplay:
         assert self._progress is not None, "there is a display while trials run"
         return self._progress
 
+    @property
+    def _bundle(self) -> Bundle:
+        assert self._running is not None, "there is a bundle before its trials"
+        return self._running
+
+    def tell_follow_up(self, decisions: Sequence[str]) -> None:
+        """Say what became of the factors of a screening."""
+        for line in decisions:
+            self._console.print(Text(line))
+
+    def tell_notes(self, notes: Sequence[str]) -> None:
+        """Say what is not followed here."""
+        for note in notes:
+            self._console.print(f"Note: {note}", style="dim", highlight=False, markup=False)
+
+    def tell_doubts(self, doubts: Sequence[str]) -> None:
+        """Warn of what may disappoint."""
+        for doubt in doubts:
+            self._console.print(f"Warning: {doubt}", style="yellow", highlight=False, markup=False)
+
+    def tell_waiting(self, sentence: str) -> None:
+        """Say what is waited for."""
+        tell_waiting(sentence)
+
+    def begin_run(self, bundle: Bundle) -> None:
+        """Remember what is run."""
+        self._running = bundle
+
     def tell_unrestored(self, sentences: Sequence[str]) -> None:
         """Say what of the host could not be put back as it was, if there is anything."""
-        print_unrestored(sentences, self._console)
+        if sentences:
+            self._console.print(Text("This host is not as it was before:", style="bold red"))
+            for sentence in sentences:
+                self._console.print(Text(f"  {sentence}", style="red"))
+            self._console.print(f"Put it right, then type {name_command()} worker restore.")
 
     def tell_pending(self, pending: int) -> None:
         """Say how many trials are to run, and where they go."""
@@ -198,12 +141,24 @@ class RunDisplay:
             f"look {decision.look}, {decision.trials} trials: {text}", markup=False, highlight=False
         )
 
+    def tell_unsound(self) -> None:
+        """Say that the bundle is of no use."""
+        self._console.print(
+            f"Stopped. Correct the question and begin anew; {self._bundle.folder} can be removed."
+        )
 
-def print_unrestored(sentences: Sequence[str], console: Console) -> bool:
-    """Say what of the host could not be put back as it was; tell whether there is anything."""
-    if sentences:
-        console.print(Text("This host is not as it was before:", style="bold red"))
-        for sentence in sentences:
-            console.print(Text(f"  {sentence}", style="red"))
-        console.print(f"Put it right, then type {name_command()} worker restore.")
-    return bool(sentences)
+    def tell_stopped(self) -> None:
+        """Say how to go on."""
+        command = f"{name_command()} run --resume {self._bundle.folder}"
+        self._console.print(f"Stopped. What was measured is kept; continue with: {command}")
+
+    def tell_ended(self, stopped: Sequence[StoppedPackage]) -> None:
+        """Say that all trials ended, but those that were left out."""
+        told = "All trials that are needed have ended"
+        if stopped:
+            told = f"All trials have ended but those of {', '.join(item.package for item in stopped)}"
+        self._console.print(f"{told}; analysing …", highlight=False, markup=False)
+
+    def tell_report(self, report: BundleReport) -> None:
+        """Print the answer and where the report is."""
+        print_report(report, self._console)

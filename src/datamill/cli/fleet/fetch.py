@@ -14,8 +14,9 @@ from rich.text import Text
 from datamill.cli.console import make_console
 from datamill.cli.coordinator.coordinator_client import connect
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
-from datamill.conduct.coordinator_records import read_record
-from datamill.conduct.take_home import take_home
+from datamill.cli.experiment.reporting import print_report
+from datamill.conduct.fleet.coordinator_records import read_record
+from datamill.conduct.fleet.take_home import take_home
 from datamill.experiment.errors import InputError
 from datamill.protocol.api.bundles import FleetSummary
 from datamill.protocol.api.experiments import ExperimentStatus
@@ -70,9 +71,11 @@ def fetch(number: int, out: Path | None, url: str | None, key: str | None) -> No
         raise SystemExit(EXIT_ATTENTION)
     start_drawing()
     # Imported late: figures and statistics take a second to load.
-    from datamill.cli.experiment.reporting import report_bundle
+    from datamill.conduct.report_bundle import report_bundle
 
-    raise SystemExit(EXIT_ATTENTION if report_bundle(bundle, taken.records, console) else 0)
+    reported = report_bundle(bundle, taken.records)
+    print_report(reported, console)
+    raise SystemExit(EXIT_ATTENTION if reported.problems else 0)
 
 
 def describe_counts(fleet: FleetSummary) -> str:

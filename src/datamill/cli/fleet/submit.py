@@ -24,7 +24,8 @@ from datamill.cli.coordinator.coordinator_client import (
     connect,
 )
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
-from datamill.conduct.read_files import MOST_UNCONFIRMED_TRIALS, ExperimentFile, read_experiment_file
+from datamill.conduct.question.design_size import MOST_UNCONFIRMED_TRIALS
+from datamill.conduct.question.read_files import ExperimentFile, read_experiment_file
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.numbers import format_count
 from datamill.experiment.messages.phrases import count_nouns, list_first

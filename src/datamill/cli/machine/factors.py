@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from datamill.cli.console import make_console
-from datamill.conduct.read_files import read_experiment_file
+from datamill.conduct.question.read_files import read_experiment_file
 from datamill.execution.worker import find_worker, read_offers
 from datamill.experiment.factors.catalogue import FACTORS
 from datamill.experiment.factors.factor_record import Factor

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from datamill.design.design import Design, PlanSize
+from datamill.design.design import Design, DesignSize
 from datamill.design.machines import MACHINE_FACTOR
 from datamill.experiment.factors.offers import Offers
 
@@ -63,10 +63,10 @@ class FleetPlan:
     coverage: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
     finish_s: float | None = None
     warnings: tuple[str, ...] = ()
-    counted: PlanSize | None = None
+    counted: DesignSize | None = None
 
     @property
-    def size(self) -> PlanSize:
+    def size(self) -> DesignSize:
         """How large the design is."""
         design = self.design
-        return self.counted or PlanSize(design.points, design.replicates, len(design.trials))
+        return self.counted or DesignSize(design.points, design.replicates, len(design.trials))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from datamill.analysis.repetition.repetition_plan import Plan, WidthCurve
+from datamill.analysis.repetition.repetition_plan import RepetitionPlan, WidthCurve
 from datamill.analysis.versions.false_alarms import FalseAlarms
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.numbers import format_level
@@ -19,7 +19,7 @@ from datamill.report.words.scales import Scale, choose_scale
 _TIMES = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"), (1e-3, "milliseconds"))
 
 
-def draw_widths(notes: PlanNotes, plan: Plan, curves: Sequence[WidthCurve]) -> Figure:
+def draw_widths(notes: PlanNotes, plan: RepetitionPlan, curves: Sequence[WidthCurve]) -> Figure:
     """Draw the half-width of the interval against the time spent, on logarithmic axes, with the plan.
 
     Raises:
@@ -108,7 +108,7 @@ def draw_widths(notes: PlanNotes, plan: Plan, curves: Sequence[WidthCurve]) -> F
     return Figure("plan-widths", f"Interval width of {notes.response} against time", text, chart.to_dict())
 
 
-def _choose_width_scale(notes: PlanNotes, plan: Plan) -> Scale:
+def _choose_width_scale(notes: PlanNotes, plan: RepetitionPlan) -> Scale:
     if plan.basis.mean:
         return Scale(100 / abs(plan.basis.mean), "% of the mean")
     scale = choose_scale(notes.unit, plan.best.half_width or 1.0)

@@ -7,11 +7,11 @@ import math
 from typing import Any
 
 from datamill.analysis.random_effects.variance_estimate import LEVELS
-from datamill.analysis.repetition.repetition_plan import Plan, PlannedRepetition
+from datamill.analysis.repetition.repetition_plan import PlannedRepetition, RepetitionPlan
 from datamill.report.plan.statement import PlanNotes, list_replication
 
 
-def format_plan_json(notes: PlanNotes, plan: Plan) -> str:
+def format_plan_json(notes: PlanNotes, plan: RepetitionPlan) -> str:
     """Write a plan as a JSON object; times in seconds if `timed`, else in measured operations."""
     basis, goal, costs, optimum = plan.basis, plan.goal, plan.costs, plan.optimum
     content: dict[str, Any] = {

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from datamill.analysis.random_effects.variance_estimate import LEVELS, PLURALS
-from datamill.analysis.repetition.repetition_plan import SURER, Plan, PlannedRepetition
+from datamill.analysis.repetition.repetition_plan import SURER, PlannedRepetition, RepetitionPlan
 from datamill.design.batches import FEWEST_ROUNDS
 from datamill.experiment.messages.arguments import argument, tell
 from datamill.experiment.messages.numbers import (
@@ -46,7 +46,7 @@ class PlanNotes:
     put_aside: tuple[tuple[str, int], ...] = ()
 
 
-def state_plan(notes: PlanNotes, plan: Plan, *, verbose: bool = False) -> tuple[Part, ...]:
+def state_plan(notes: PlanNotes, plan: RepetitionPlan, *, verbose: bool = False) -> tuple[Part, ...]:
     """State a plan; it begins with the answer.
 
     `verbose` adds variances by the paper's symbols and its optimum over real numbers.
@@ -77,7 +77,7 @@ def state_plan(notes: PlanNotes, plan: Plan, *, verbose: bool = False) -> tuple[
     return tuple(parts)
 
 
-def phrase_plan(notes: PlanNotes, plan: Plan) -> str:
+def phrase_plan(notes: PlanNotes, plan: RepetitionPlan) -> str:
     """One sentence: how often to repeat what, what that brings and takes, and how sure that is."""
     text = {"time": _phrase_time, "half_width": _phrase_half_width, "detect": _phrase_detection}[
         plan.goal.kind
@@ -90,7 +90,7 @@ def phrase_plan(notes: PlanNotes, plan: Plan) -> str:
     return f"For this one {one} alone: {text}"
 
 
-def _phrase_time(notes: PlanNotes, plan: Plan) -> str:
+def _phrase_time(notes: PlanNotes, plan: RepetitionPlan) -> str:
     text = (
         f"within {spell_time(notes, plan.goal.value)}{_name_versions(plan)}, {spell_counts(plan.best)}"
         f"{' of each' if plan.versions > 1 else ''} give the narrowest "
@@ -105,7 +105,7 @@ def _phrase_time(notes: PlanNotes, plan: Plan) -> str:
     return finish_sentence(text)
 
 
-def _phrase_half_width(notes: PlanNotes, plan: Plan) -> str:
+def _phrase_half_width(notes: PlanNotes, plan: RepetitionPlan) -> str:
     return (
         f"{spell_counts(plan.best)} make the {format_level(plan.goal.confidence)} interval of the mean of "
         f"{_name(notes)} {spell_width(notes, plan, plan.best.half_width)} in "
@@ -113,14 +113,14 @@ def _phrase_half_width(notes: PlanNotes, plan: Plan) -> str:
     )
 
 
-def _name_versions(plan: Plan) -> str:
+def _name_versions(plan: RepetitionPlan) -> str:
     """Which versions a time is for."""
     if plan.versions == 1:
         return ""
     return " for both versions" if plan.versions == 2 else f" for all {plan.versions} versions"
 
 
-def _phrase_assurance(plan: Plan, sure: float) -> str:
+def _phrase_assurance(plan: RepetitionPlan, sure: float) -> str:
     """How sure the plan is to suffice, and what would be surer."""
     text = f"It is {format_fixed(100 * sure, 0)}% sure to suffice, judging by the pilot"
     if plan.surer is None:
@@ -133,7 +133,7 @@ def _phrase_assurance(plan: Plan, sure: float) -> str:
     )
 
 
-def _phrase_detection(notes: PlanNotes, plan: Plan) -> str:
+def _phrase_detection(notes: PlanNotes, plan: RepetitionPlan) -> str:
     goal = plan.goal
     return (
         f"To see a difference of {spell_size(notes, plan, goal.value)} in the mean of {_name(notes)} with "
@@ -148,7 +148,7 @@ def _name(notes: PlanNotes) -> str:
     return f"{notes.response} of {notes.version}" if notes.version else notes.response
 
 
-def _phrase_range(plan: Plan) -> str:
+def _phrase_range(plan: RepetitionPlan) -> str:
     if plan.low is None or plan.high is None:
         return ""
     low, high = (
@@ -175,19 +175,19 @@ def spell_time(notes: PlanNotes, time: float) -> str:
     return format_duration(time) if notes.timed else f"{format_count(round(time))} operations"
 
 
-def spell_width(notes: PlanNotes, plan: Plan, half_width: float) -> str:
+def spell_width(notes: PlanNotes, plan: RepetitionPlan, half_width: float) -> str:
     """A half-width as `spell_size`, such as `±1% (0.1 ms)`."""
     return f"±{spell_size(notes, plan, half_width)}"
 
 
-def _spell_short(notes: PlanNotes, plan: Plan, half_width: float) -> str:
+def _spell_short(notes: PlanNotes, plan: RepetitionPlan, half_width: float) -> str:
     """A half-width in percent of the mean, in the unit where that is not known; rows differ by little."""
     if not plan.basis.mean or not math.isfinite(half_width):
         return spell_width(notes, plan, half_width)
     return f"±{format_figures(100 * half_width / abs(plan.basis.mean), 4)}%"
 
 
-def spell_size(notes: PlanNotes, plan: Plan, size: float) -> str:
+def spell_size(notes: PlanNotes, plan: RepetitionPlan, size: float) -> str:
     """A half-width or difference in percent of the mean and in the unit, as far as known."""
     if not math.isfinite(size):
         return "unbounded"
@@ -198,7 +198,7 @@ def spell_size(notes: PlanNotes, plan: Plan, size: float) -> str:
     return f"{format_figures(100 * size / abs(plan.basis.mean))}% ({absolute})"
 
 
-def _tabulate(notes: PlanNotes, plan: Plan) -> Table:
+def _tabulate(notes: PlanNotes, plan: RepetitionPlan) -> Table:
     detect = plan.goal.kind == "detect"
     heads = ("", "builds", "executions", "measurements", "time", "half-width")
     rows: list[tuple[str, ...]] = []
@@ -221,7 +221,7 @@ def _tabulate(notes: PlanNotes, plan: Plan) -> Table:
     return build_table((*heads, *(("power",) if detect else ())), rows)
 
 
-def _phrase_variances(notes: PlanNotes, plan: Plan, *, verbose: bool) -> str:
+def _phrase_variances(notes: PlanNotes, plan: RepetitionPlan, *, verbose: bool) -> str:
     """Variances of the levels with the paper's symbols, or what is read of them: standard deviations."""
     parts = []
     for level, symbol in zip(LEVELS, ("σ²_V", "σ²_B", "σ²_E"), strict=True):
@@ -244,7 +244,7 @@ def _spell_sd(notes: PlanNotes, variance: float) -> str:
     return f"{format_figures(math.sqrt(variance) * scale.factor)} {scale.unit}".strip()
 
 
-def _phrase_optimum(plan: Plan) -> str:
+def _phrase_optimum(plan: RepetitionPlan) -> str:
     """m₀ and n₀ of the paper, and its units of cost."""
     optimum = plan.optimum
     parts = [
@@ -272,7 +272,7 @@ def _spell_cost(cost: float) -> str:
     return format_count(round(cost)) if cost >= 100 else format_figures(cost)
 
 
-def _phrase_method(plan: Plan) -> str:
+def _phrase_method(plan: RepetitionPlan) -> str:
     """How the range was found."""
     if plan.low is None:
         return ""
@@ -284,7 +284,7 @@ def _phrase_method(plan: Plan) -> str:
     return f" The range ({held}) is that of chi-square draws of the pilot's mean squares."
 
 
-def _phrase_costs(notes: PlanNotes, plan: Plan) -> str:
+def _phrase_costs(notes: PlanNotes, plan: RepetitionPlan) -> str:
     costs = plan.costs
     spelled = (
         [_spell_seconds(cost) for cost in (costs.build_s, costs.execution_s, costs.measurement_s)]
@@ -305,7 +305,7 @@ def _spell_seconds(seconds: float) -> str:
     return f"{format_figures(seconds * scale.factor)} {scale.unit}"
 
 
-def list_replication(notes: PlanNotes, plan: Plan) -> list[str]:
+def list_replication(notes: PlanNotes, plan: RepetitionPlan) -> list[str]:
     """Lines of `[replication]` for an experiment file."""
     best = plan.best
     lines = ["[replication]", f"builds = {best.builds}", f"executions = {best.executions}"]

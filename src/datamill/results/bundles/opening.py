@@ -94,17 +94,17 @@ def _decode(content: bytes, kind: type[_T], file: Path) -> _T:
     try:
         return msgspec.json.decode(content, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise _report_damage(file, str(error)) from None
+        raise _describe_damage(file, str(error)) from None
 
 
 def _read(file: Path) -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
-        raise _report_damage(file, error.strerror or str(error)) from None
+        raise _describe_damage(file, error.strerror or str(error)) from None
 
 
-def _report_damage(file: Path, reason: str) -> InputError:
+def _describe_damage(file: Path, reason: str) -> InputError:
     return InputError(
         f"the bundle is damaged: {reason[:1].lower()}{reason[1:]}",
         where=str(file),

@@ -16,7 +16,7 @@ def may_lose_digits(low: float, high: float) -> bool:
     return step > 1 and high - low < _FEWEST_STEPS * step
 
 
-def report_lost_digits(name: str, example: int, least: int, source: str) -> InputError:
+def describe_lost_digits(name: str, example: int, least: int, source: str) -> InputError:
     """Return the error about a column of such numbers, of which one and the least are given."""
     return InputError(
         f"the whole numbers of {name} are so large ({example}) that their differences would be rounded away",

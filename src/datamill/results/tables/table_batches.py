@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from datamill.experiment.errors import InputError
 from datamill.results.tables.level_orders import is_ordered, list_categories, merge_orders, spell_dictionary
-from datamill.results.tables.lost_digits import may_lose_digits, report_lost_digits
+from datamill.results.tables.lost_digits import describe_lost_digits, may_lose_digits
 
 #: Rows of a batch.
 _ROWS = 1 << 18
@@ -73,7 +73,7 @@ def count_combinations(file: Path, factors: Sequence[str], response: str) -> Com
             low, high = min(low, float(values.min())), max(high, float(values.max()))
         row += values.size
     if rounded and may_lose_digits(low, high):
-        raise report_lost_digits(response, rounded[0], min(rounded), str(file))
+        raise describe_lost_digits(response, rounded[0], min(rounded), str(file))
     if not found:
         raise InputError("the table has no rows", where=str(file), remedy="Add one row an observation.")
     present = {labels: count for labels, count in found.items() if count}

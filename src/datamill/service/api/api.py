@@ -108,7 +108,7 @@ def refuse_request(request: HttpRequest, problem: HttpError) -> HttpResponse:
 
 
 @api.exception_handler(BundleError)
-def report_unsound(request: HttpRequest, problem: BundleError) -> HttpResponse:
+def answer_unsound(request: HttpRequest, problem: BundleError) -> HttpResponse:
     """Answer 500 with what is amiss: a bundle that would be wrong is not sent."""
     _log.error("unsound bundle: %s", problem)
     return _refuse(

@@ -26,7 +26,7 @@ from datamill.service.coordinator.joining.enrolment import is_token, refuse_unkn
 from datamill.service.coordinator.presence.members import drain_worker, resume_worker
 from datamill.service.files.rights import find_worker_of_key
 from datamill.service.membership import dismiss_machine, enrol_machine, renew_credential
-from datamill.service.models import Attempt, Worker, WorkerState
+from datamill.service.models import Attempt, FleetWorker, WorkerState
 from datamill.service.progress import name_state
 from datamill.service.serving.storage.writer import run_as_writer
 
@@ -92,7 +92,7 @@ def renew(request: HttpRequest) -> HttpResponse:
 @router.get("", response=describe_record(list[WorkerLine]))
 def list_workers(request: HttpRequest, state: WorkerState | None = None) -> list[WorkerLine]:  # noqa: ARG001
     """List the machines of the fleet, those that were removed only when asked for."""
-    workers = Worker.objects.select_related("owner").defer("inventory", "policy").order_by("name")
+    workers = FleetWorker.objects.select_related("owner").defer("inventory", "policy").order_by("name")
     workers = workers.filter(state=state) if state else workers.exclude(state=WorkerState.REMOVED)
     return [describe_worker(worker) for worker in workers]
 
@@ -138,7 +138,7 @@ def _change(request: HttpRequest, name: str, change: Callable[[str, User, float]
     return describe_worker(find_worker_by_name(name))
 
 
-def describe_worker(worker: Worker) -> WorkerLine:
+def describe_worker(worker: FleetWorker) -> WorkerLine:
     """Return a machine as a list shows it."""
     return WorkerLine(
         name=worker.name,

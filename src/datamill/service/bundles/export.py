@@ -40,11 +40,11 @@ from datamill.service.models import (
     AttemptState,
     Event,
     FleetExperiment,
+    FleetWorker,
     Spare,
     Trial,
     TrialPurpose,
     TrialState,
-    Worker,
 )
 from datamill.service.progress import describe_event
 from datamill.service.watching.reading import Rests
@@ -136,7 +136,7 @@ def _describe_fleet(experiment: FleetExperiment, planned: int, counted: int, now
     ids |= set(
         Attempt.objects.filter(trial__experiment=experiment).order_by().values_list("worker_id").distinct()
     )
-    members = Worker.objects.filter(pk__in=[worker_id for (worker_id,) in ids])
+    members = FleetWorker.objects.filter(pk__in=[worker_id for (worker_id,) in ids])
     debug = Trial.objects.filter(experiment=experiment, purpose=TrialPurpose.DEBUG)
     spares = list(Spare.objects.filter(experiment=experiment).values_list("worker__name", flat=True))
     workers = [
@@ -177,7 +177,7 @@ def _describe_fleet(experiment: FleetExperiment, planned: int, counted: int, now
 
 
 def _write_events(experiment: FleetExperiment, file: IO[bytes]) -> None:
-    names = dict(Worker.objects.values_list("pk", "name"))
+    names = dict(FleetWorker.objects.values_list("pk", "name"))
     events = Event.objects.filter(experiment_id=experiment.pk).order_by("pk")
     rests = Rests()
     for event in events.iterator(chunk_size=ROWS):

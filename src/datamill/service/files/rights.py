@@ -18,7 +18,7 @@ from datamill.service.accounts import find_user_of_key, is_admin, list_visible_e
 from datamill.service.coordinator.messages.orders import list_lease_files
 from datamill.service.files.store import name_holder, name_stored_file
 from datamill.service.kept_secrets import hash_secret
-from datamill.service.models import Artifact, FileHolder, StoredFile, Trial, Worker, WorkerState
+from datamill.service.models import Artifact, FileHolder, FleetWorker, StoredFile, Trial, WorkerState
 
 _HEAD = msgspec.json.Decoder(BundleHead)
 
@@ -51,9 +51,11 @@ def find_file_user(key: str) -> FileUser | None:
     return FileUser(worker.worker_id, worker_id=worker.worker_id) if worker is not None else None
 
 
-def find_worker_of_key(key: str) -> Worker | None:
+def find_worker_of_key(key: str) -> FleetWorker | None:
     """Return the worker whose key this is, None when it is nobody's or void."""
-    return Worker.objects.filter(api_key_sha256=hash_secret(key)).exclude(state=WorkerState.REMOVED).first()
+    return (
+        FleetWorker.objects.filter(api_key_sha256=hash_secret(key)).exclude(state=WorkerState.REMOVED).first()
+    )
 
 
 def may_read(asking: FileUser, sha256: str) -> bool:

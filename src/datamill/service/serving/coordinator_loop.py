@@ -25,7 +25,7 @@ from datamill.service.coordinator.messages.orders import (
 from datamill.service.coordinator.messages.repeats import OrderRepeats
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
 from datamill.service.coordinator.step import step
-from datamill.service.models import Worker, WorkerState
+from datamill.service.models import FleetWorker, WorkerState
 from datamill.service.serving.storage.database_lock import DatabaseTakenError
 from datamill.service.serving.storage.writer import Writer
 
@@ -280,7 +280,7 @@ def raise_sequences(now_s: float) -> None:
     Workers heed no orders older than those they know, and a database from a backup went back in its count.
     """
     floor = int(now_s * 1000)
-    below = Worker.objects.filter(orders_sequence__lt=floor).exclude(state=WorkerState.REMOVED)
+    below = FleetWorker.objects.filter(orders_sequence__lt=floor).exclude(state=WorkerState.REMOVED)
     below.update(orders_sequence=floor)
 
 

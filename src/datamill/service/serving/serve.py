@@ -29,7 +29,7 @@ from datamill.service.coordinator.joining.credentials import list_void_credentia
 from datamill.service.front_door.visitors.addresses import name_origin
 from datamill.service.front_door.visitors.bounds import DoorBounds, choose_bounds, raise_file_limit
 from datamill.service.front_door.web_server import WebServer
-from datamill.service.models import Worker, WorkerState
+from datamill.service.models import FleetWorker, WorkerState
 from datamill.service.serving.asgi import CoordinatorApplication, HealthFacts
 from datamill.service.serving.coordinator_loop import CoordinatorLoop
 from datamill.service.serving.first_use import make_first_user, migrate_database, write_client_settings
@@ -252,7 +252,7 @@ def _prepare_tls(options: ServeOptions, data: Path) -> TlsFiles | None:
         return None
     names = [*options.public_names, *([] if options.host in ("0.0.0.0", "::") else [options.host])]
     # As long as nobody joined, nobody knows the authority.
-    is_unknown = not Worker.objects.exclude(state=WorkerState.REMOVED).exists()
+    is_unknown = not FleetWorker.objects.exclude(state=WorkerState.REMOVED).exists()
     connection.close()
     return make_tls_files(data / "tls", names, datetime.datetime.now(datetime.UTC), may_replace=is_unknown)
 

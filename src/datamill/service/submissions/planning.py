@@ -12,7 +12,7 @@ from typing import TypeVar
 from django.conf import settings
 from django.contrib.auth.models import User
 
-from datamill.conduct.needed_metrics import check_metrics_can_come
+from datamill.conduct.question.needed_metrics import check_metrics_can_come
 from datamill.design.fleet.fleet_records import Candidate, FleetPlan, Ineligible
 from datamill.design.fleet.reboots import settle_reboots, varies_reboots
 from datamill.experiment.errors import InputError
@@ -40,7 +40,7 @@ from datamill.service.coordinator.joining.policies import (
 )
 from datamill.service.files.rights import list_unusable_files
 from datamill.service.files.store import is_sha256
-from datamill.service.models import Quarantine, Worker, WorkerState
+from datamill.service.models import FleetWorker, Quarantine, WorkerState
 from datamill.service.submissions.planned_apart import WHOLE, plan_apart
 from datamill.service.submissions.stored_trials import StoredTrials, name_trials_file
 from datamill.service.submissions.trial_estimates import estimate_trial_times, list_busy_times, mean_time
@@ -247,7 +247,7 @@ def list_candidates(
     builds = any(item.has_setup for item in _list_packages(submission))
     shipped = [ShippedFile(item.kind, item.name, item.sha256, item.bytes) for item in submission.files]
     needs = list_all_needs(experiment)
-    for worker in Worker.objects.exclude(state=WorkerState.REMOVED).order_by("worker_id"):
+    for worker in FleetWorker.objects.exclude(state=WorkerState.REMOVED).order_by("worker_id"):
         policy = read_policy(worker)
         reason = (
             _find_state_objection(worker)
@@ -266,7 +266,7 @@ def list_candidates(
     return candidates, excluded
 
 
-def _find_state_objection(worker: Worker) -> str:
+def _find_state_objection(worker: FleetWorker) -> str:
     if worker.state == WorkerState.DRAINED:
         return f"it is drained: {worker.state_reason or 'its owner wants it'}"
     if worker.state == WorkerState.AWAY:

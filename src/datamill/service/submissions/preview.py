@@ -10,8 +10,8 @@ import msgspec
 from django.contrib.auth.models import User
 from msgspec.structs import replace
 
-from datamill.conduct.doubts import list_doubts
-from datamill.conduct.needed_metrics import list_unchecked_metrics
+from datamill.conduct.question.doubts import list_doubts
+from datamill.conduct.question.needed_metrics import list_unchecked_metrics
 from datamill.design.design import DesignFactor
 from datamill.design.fleet.fleet_records import Candidate, FleetPlan, find_level
 from datamill.design.machines import MACHINE_FACTOR

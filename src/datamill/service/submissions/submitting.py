@@ -7,7 +7,7 @@ import time
 from django.contrib.auth.models import User
 
 from datamill import __version__
-from datamill.conduct.needed_metrics import check_metrics_can_come
+from datamill.conduct.question.needed_metrics import check_metrics_can_come
 from datamill.experiment.errors import InputError
 from datamill.packing.user_factors import UserFactor
 from datamill.protocol.api.submissions import SubmittedFile

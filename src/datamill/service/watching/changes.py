@@ -9,7 +9,7 @@ import msgspec
 from django.db.models import Max
 
 from datamill.protocol.api.events import News, OutputNews
-from datamill.service.models import Event, OutputPiece, Trial, TrialPurpose, Worker
+from datamill.service.models import Event, FleetWorker, OutputPiece, Trial, TrialPurpose
 from datamill.service.progress import describe_event
 
 #: Most events, and most pieces of output, that are read at once.
@@ -143,4 +143,4 @@ def _read_output(
 def _add_names(worker_ids: set[str], names: dict[str, str]) -> None:
     missing = worker_ids - names.keys() - {""}
     if missing:
-        names |= dict(Worker.objects.filter(pk__in=missing).values_list("pk", "name"))
+        names |= dict(FleetWorker.objects.filter(pk__in=missing).values_list("pk", "name"))

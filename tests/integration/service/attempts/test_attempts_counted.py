@@ -35,7 +35,7 @@ from datamill.service.coordinator.messages.ingest import ReceivedReport, ingest_
 from datamill.service.coordinator.presence.deadlines import expire_leases
 from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.coordinator.step import step
-from datamill.service.models import Attempt, Event, Trial, Worker
+from datamill.service.models import Attempt, Event, FleetWorker, Trial
 
 
 @pytest.mark.usefixtures("database")
@@ -87,7 +87,7 @@ def test_a_failure_of_the_host_is_tried_again(kind: str) -> None:
 @pytest.mark.usefixtures("database")
 def test_later_attempts_go_to_an_equivalent_worker_and_end_somewhere() -> None:
     first, lease = lease_one(workers=2, most_attempts=4)
-    other = Worker.objects.exclude(pk=first).get().worker_id
+    other = FleetWorker.objects.exclude(pk=first).get().worker_id
     made_by = []
     for _ in range(4):
         worker_id = find_attempt(lease.attempt).worker_id
@@ -139,7 +139,7 @@ def test_an_attempt_elsewhere_is_late_when_the_lost_one_was_counted_first() -> N
     states = dict(Attempt.objects.values_list("number", "state"))
     assert states == {1: "counted", 2: "late"}
     assert find_attempt(second.attempt).record is not None
-    assert Worker.objects.get().state == "idle"
+    assert FleetWorker.objects.get().state == "idle"
     assert find_violations() == []
 
 
@@ -185,7 +185,7 @@ def test_a_refusal_for_good_asks_another_worker_at_once() -> None:
     attempt = find_attempt(lease.attempt)
     assert (attempt.state, attempt.reason) == ("refused", "policy: not on my machine")
     assert attempt.trial.worker_id != first
-    assert Worker.objects.get(pk=first).failed_attempts == 0
+    assert FleetWorker.objects.get(pk=first).failed_attempts == 0
     say(first, Refused(lease.attempt, "policy", "again"))
     assert find_violations() == []
 
@@ -195,7 +195,7 @@ def test_a_refusal_that_may_pass_is_tried_again_on_the_same_worker() -> None:
     first, lease = lease_one(workers=2)
     say(first, Refused(lease.attempt, "file", "not found"))
     assert find_attempt(lease.attempt).trial.worker_id == first
-    assert Worker.objects.get(pk=first).failed_attempts == 1
+    assert FleetWorker.objects.get(pk=first).failed_attempts == 1
 
 
 @pytest.mark.usefixtures("database")

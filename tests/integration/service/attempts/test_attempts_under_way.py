@@ -25,7 +25,7 @@ from datamill.service.coordinator.experiments.dispatch import lease_trials
 from datamill.service.coordinator.messages.ingest import ingest_reports
 from datamill.service.coordinator.presence.deadlines import expire_leases
 from datamill.service.coordinator.state.invariants import find_violations
-from datamill.service.models import Worker
+from datamill.service.models import FleetWorker
 
 
 @pytest.mark.usefixtures("database")
@@ -37,11 +37,11 @@ def test_an_overdue_attempt_is_lost_and_its_worker_silent_until_it_is_heard() ->
     assert expire_leases(deadline_s) == 1
     assert expire_leases(deadline_s) == 0
     assert find_attempt(lease.attempt).state == "lost"
-    assert Worker.objects.get().state == "silent"
+    assert FleetWorker.objects.get().state == "silent"
     assert lease_trials(deadline_s) == 0
     assert send_orders(deadline_s)[worker_id].lease is None
     say(worker_id, hello(), deadline_s + 5.0)
-    assert Worker.objects.get().state == "idle"
+    assert FleetWorker.objects.get().state == "idle"
     assert lease_again(worker_id, deadline_s + 5.0).spec.attempt == 2
     assert find_violations() == []
 

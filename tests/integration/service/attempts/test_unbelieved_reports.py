@@ -27,7 +27,7 @@ from datamill.protocol.fleet import (
 from datamill.service.coordinator.experiments.dispatch import lease_trials
 from datamill.service.coordinator.messages.ingest import ReceivedReport, ingest_reports
 from datamill.service.coordinator.state.invariants import find_violations
-from datamill.service.models import Artifact, Attempt, Event, Worker
+from datamill.service.models import Artifact, Attempt, Event, FleetWorker
 
 
 @pytest.mark.usefixtures("memory_database")
@@ -94,7 +94,7 @@ def test_noise_is_refused_with_an_event(payload: bytes) -> None:
 @pytest.mark.usefixtures("database")
 def test_a_worker_cannot_speak_for_another() -> None:
     worker_id, lease = lease_one(workers=2)
-    other = Worker.objects.exclude(pk=worker_id).get().worker_id
+    other = FleetWorker.objects.exclude(pk=worker_id).get().worker_id
     forged = report(other, tell_record(lease))
     borrowed = ReceivedReport(other, report(worker_id, tell_record(lease)).payload)
     result = ingest_reports([forged, borrowed], START_S)

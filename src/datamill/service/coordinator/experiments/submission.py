@@ -25,12 +25,12 @@ from datamill.service.coordinator.state.rows import execute, insert_rows, select
 from datamill.service.models import (
     ExperimentState,
     FleetExperiment,
+    FleetWorker,
     Quarantine,
     Spare,
     Trial,
     TrialPurpose,
     TrialState,
-    Worker,
     WorkerState,
 )
 
@@ -227,7 +227,7 @@ def _check_packages(new: NewExperiment) -> None:
 
 def _check_workers(plan: FleetPlan) -> None:
     wanted = {candidate.worker_id for candidate in (*plan.chosen, *plan.spares)}
-    gone = Worker.objects.filter(worker_id__in=wanted).exclude(state=WorkerState.REMOVED)
+    gone = FleetWorker.objects.filter(worker_id__in=wanted).exclude(state=WorkerState.REMOVED)
     missing = wanted - set(gone.values_list("worker_id", flat=True))
     if missing:
         names = [item.name for item in (*plan.chosen, *plan.spares) if item.worker_id in missing]

@@ -19,7 +19,7 @@ from datamill.protocol.trial import READ_VERSIONS
 from datamill.service.coordinator.joining.hardware import check_numbers, digest_hardware, list_hardware_levels
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events, clean_text
 from datamill.service.kept_secrets import hash_secret
-from datamill.service.models import EnrolmentToken, Worker, WorkerState
+from datamill.service.models import EnrolmentToken, FleetWorker, WorkerState
 
 #: Difference of clocks that is told, in seconds.
 CLOCK_OFF_S = 60.0
@@ -123,14 +123,14 @@ def enrol_worker(request: EnrolmentRequest, now_s: float) -> EnrolledWorker:
         api_key = secrets.token_urlsafe(32)
         if token.worker is not None:
             return _repeat_answer(token.worker, request, api_key)
-        if Worker.objects.filter(public_key=request.public_key).exists():
+        if FleetWorker.objects.filter(public_key=request.public_key).exists():
             raise InputError(
                 "a worker with this identity is in the fleet already",
                 where="public_key",
                 remedy="Join without a token from its own state folder, or use a new state folder: copies of "
                 "one machine's disk need one each.",
             )
-        machines = Worker.objects.filter(owner=token.owner).exclude(state=WorkerState.REMOVED)
+        machines = FleetWorker.objects.filter(owner=token.owner).exclude(state=WorkerState.REMOVED)
         if machines.count() >= MOST_MACHINES:
             raise InputError(
                 f"{token.owner.username} has {MOST_MACHINES} machines in the fleet",
@@ -148,7 +148,7 @@ def refuse_unknown_token() -> InputError:
     return InputError("this enrolment token is unknown", where="--token", remedy=_NEW_TOKEN)
 
 
-def _repeat_answer(worker: Worker, request: EnrolmentRequest, api_key: str) -> EnrolledWorker:
+def _repeat_answer(worker: FleetWorker, request: EnrolmentRequest, api_key: str) -> EnrolledWorker:
     if worker.public_key != request.public_key or worker.state == WorkerState.REMOVED:
         raise InputError(
             "this enrolment token was used already",
@@ -167,12 +167,12 @@ def _repeat_answer(worker: Worker, request: EnrolmentRequest, api_key: str) -> E
     return EnrolledWorker(worker.worker_id, worker.name, api_key)
 
 
-def _insert_worker(request: EnrolmentRequest, owner: User, api_key: str, now_s: float) -> Worker:
+def _insert_worker(request: EnrolmentRequest, owner: User, api_key: str, now_s: float) -> FleetWorker:
     inventory = request.inventory
     name = _find_free_name(request.name or inventory.hostname)
     hardware = list_hardware_levels(inventory) | {"machine": name}
     offset_s = inventory.clock_unix_ns / 1e9 - now_s
-    worker = Worker.objects.create(
+    worker = FleetWorker.objects.create(
         worker_id=name_worker(request.public_key),
         name=name,
         owner=owner,
@@ -221,7 +221,7 @@ def _find_free_name(wanted: str) -> str:
     """Return the wanted name as far as it can be one, with a number behind it where it is taken."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", wanted)[:_MOST_NAME].strip("-.") or "worker"
     number, free = 1, name
-    while Worker.objects.filter(name=free).exists():
+    while FleetWorker.objects.filter(name=free).exists():
         number += 1
         free = f"{name}-{number}"
     return free

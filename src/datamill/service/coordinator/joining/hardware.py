@@ -13,7 +13,7 @@ from datamill.experiment.experiment import HardwareDimension
 from datamill.protocol.fleet import Inventory, Policy
 from datamill.protocol.offers import FactorOffer
 from datamill.service.coordinator.state.events import clean_text
-from datamill.service.models import Worker
+from datamill.service.models import FleetWorker
 
 _MIB = 1 << 20
 _UNKNOWN = "unknown"
@@ -90,29 +90,29 @@ def digest_hardware(hardware: Mapping[HardwareDimension, str]) -> str:
     return hashlib.sha256(msgspec.json.encode(levels)).hexdigest()
 
 
-def read_inventory(worker: Worker) -> Inventory:
+def read_inventory(worker: FleetWorker) -> Inventory:
     """Return what a worker last told of its machine."""
     return _INVENTORY.decode(bytes(worker.inventory))
 
 
-def read_policy(worker: Worker) -> Policy:
+def read_policy(worker: FleetWorker) -> Policy:
     """Return what the owner of a machine allows."""
     return _POLICY.decode(bytes(worker.policy))
 
 
-def find_guest_objection(worker: Worker, isolation: str) -> str:
+def find_guest_objection(worker: FleetWorker, isolation: str) -> str:
     """Return why a worker cannot isolate trials as wanted, empty when it can: not each has guests."""
     guest = read_inventory(worker).guest
     return f"it has no guests: {guest.reason}" if isolation == "guest" and guest.accelerator is None else ""
 
 
-def list_worker_offers(worker: Worker, isolation: str) -> tuple[FactorOffer, ...]:
+def list_worker_offers(worker: FleetWorker, isolation: str) -> tuple[FactorOffer, ...]:
     """Return what a worker offers of each factor: its machine, or a guest on it."""
     inventory = read_inventory(worker)
     return inventory.guest.factors if isolation == "guest" else inventory.factors
 
 
-def describe_candidate(worker: Worker, free_s: float, isolation: str = "auto") -> Candidate:
+def describe_candidate(worker: FleetWorker, free_s: float, isolation: str = "auto") -> Candidate:
     """Return a worker as the choice of workers sees it; it is free in `free_s` seconds."""
     inventory, policy = read_inventory(worker), read_policy(worker)
     offers = list_worker_offers(worker, isolation)

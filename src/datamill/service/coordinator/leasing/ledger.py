@@ -26,10 +26,10 @@ from datamill.service.models import (
     Attempt,
     AttemptState,
     ExperimentState,
+    FleetWorker,
     Trial,
     TrialPurpose,
     TrialState,
-    Worker,
     WorkerState,
 )
 
@@ -424,8 +424,8 @@ class Ledger:
                     json.dumps(worker.sessions), worker.left_s,
                 )  # fmt: skip
                 (ordered if worker.new_orders else plain).append(row)
-        update_rows(Worker, columns, plain)
-        update_rows(Worker, columns, ordered, also="orders_sequence = orders_sequence + 1")
+        update_rows(FleetWorker, columns, plain)
+        update_rows(FleetWorker, columns, ordered, also="orders_sequence = orders_sequence + 1")
 
 
 def _may_go_back(trial: TrialEntry) -> bool:

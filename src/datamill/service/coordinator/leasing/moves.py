@@ -22,7 +22,7 @@ from datamill.service.coordinator.joining.policies import (
 )
 from datamill.service.coordinator.leasing.leases import load_stored_experiments
 from datamill.service.coordinator.state.events import EventKind, NewEvent
-from datamill.service.models import FleetExperiment, Spare, Worker, WorkerState
+from datamill.service.models import FleetExperiment, FleetWorker, Spare, WorkerState
 
 #: Equivalent workers among which the trials of one are divided.
 MOST_TARGETS = 8
@@ -64,7 +64,7 @@ def list_equivalent_workers(experiment_id: int, worker_id: str, package_sha256: 
     """
     question = load_stored_experiments([experiment_id])[experiment_id]
     stored = FleetExperiment.objects.only("design", "reboot").get(pk=experiment_id)
-    origin = Worker.objects.get(pk=worker_id)
+    origin = FleetWorker.objects.get(pk=worker_id)
     factors = msgspec.json.decode(bytes(stored.design), type=_StoredFactors).factors
     names = [factor.name for factor in factors]
     isolation = question.experiment.isolation
@@ -85,7 +85,7 @@ def list_equivalent_workers(experiment_id: int, worker_id: str, package_sha256: 
 
     needs = list_all_needs(question.experiment)
 
-    def is_fit(worker: Worker) -> bool:
+    def is_fit(worker: FleetWorker) -> bool:
         policy = read_policy(worker)
         inventory = read_inventory(worker)
         offers = {offer.name: set(offer.levels) for offer in list_worker_offers(worker, isolation)}
@@ -100,7 +100,7 @@ def list_equivalent_workers(experiment_id: int, worker_id: str, package_sha256: 
             and all(levels & designed[name] <= offers.get(name, set()) for name, levels in needed.items())
         )
 
-    same = Worker.objects.filter(hardware_key=origin.hardware_key, state__in=_ABLE).exclude(pk=worker_id)
+    same = FleetWorker.objects.filter(hardware_key=origin.hardware_key, state__in=_ABLE).exclude(pk=worker_id)
     found: list[str] = []
     for worker in sorted(same.order_by("worker_id"), key=lambda item: item.worker_id not in spares):
         if is_fit(worker):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from datamill.service.coordinator.leasing.ledger import Ledger
 from datamill.service.coordinator.messages.refusals import RefusalBook
-from datamill.service.models import Worker
+from datamill.service.models import FleetWorker
 
 #: Reports of a worker without room, at once, that are a flood: nobody waits so impatiently.
 FLOOD = 1000
@@ -48,7 +48,7 @@ def judge_crowds(crowds: Mapping[str, int], now_s: float) -> list[str]:
     Returns:
         A sentence for each worker.
     """
-    found = Worker.objects.filter(public_key__in=list(crowds)).values_list("pk", "public_key")
+    found = FleetWorker.objects.filter(public_key__in=list(crowds)).values_list("pk", "public_key")
     counts = {worker_id: crowds[key] for worker_id, key in found}
     if not counts:
         return []

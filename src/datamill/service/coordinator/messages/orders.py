@@ -21,7 +21,7 @@ from datamill.service.coordinator.leasing.leases import (
 )
 from datamill.service.coordinator.messages.artifacts import BUILD_FILE
 from datamill.service.coordinator.state.rows import execute, execute_for, select_rows, update_rows
-from datamill.service.models import AttemptState, Worker, WorkerState
+from datamill.service.models import AttemptState, FleetWorker, WorkerState
 
 _ENCODER = msgspec.json.Encoder()
 #: What is awaited of a worker that is silent.
@@ -136,7 +136,9 @@ def mark_orders_sent(sent: Sequence[UnsentOrders], now_s: float) -> None:
     """
     sent = [item for item in sent if not item.is_again]
     with transaction.atomic():
-        update_rows(Worker, ("orders_sent_sequence",), [(item.worker_id, item.sequence) for item in sent])
+        update_rows(
+            FleetWorker, ("orders_sent_sequence",), [(item.worker_id, item.sequence) for item in sent]
+        )
         execute_for(
             "UPDATE datamill_attempt "
             "SET deadline_unix_s = deadline_unix_s + %s - leased_unix_s, leased_unix_s = %s "

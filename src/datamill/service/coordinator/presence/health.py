@@ -18,7 +18,7 @@ from datamill.service.coordinator.presence.health_rules import (
 )
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
 from datamill.service.coordinator.state.rows import select_rows, update_rows
-from datamill.service.models import ExperimentState, FleetExperiment, Quarantine, Worker, WorkerState
+from datamill.service.models import ExperimentState, FleetExperiment, FleetWorker, Quarantine, WorkerState
 
 #: Time for which a lost attempt speaks against a package, in seconds.
 REMEMBERED_S = 30 * 86400.0
@@ -61,7 +61,9 @@ def judge_workers(now_s: float) -> list[str]:
     if not able:
         return []
     with transaction.atomic():
-        update_rows(Worker, ("state", "state_reason"), [(row[0], "drained", failing[row[0]]) for row in able])
+        update_rows(
+            FleetWorker, ("state", "state_reason"), [(row[0], "drained", failing[row[0]]) for row in able]
+        )
         add_events(
             [
                 NewEvent(EventKind.DRAINED, worker_id=row[0], detail=f"{row[1]}: {failing[row[0]]}.")

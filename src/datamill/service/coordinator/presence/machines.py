@@ -17,7 +17,7 @@ from datamill.service.coordinator.leasing.entries import WorkerEntry
 from datamill.service.coordinator.leasing.ledger import Ledger
 from datamill.service.coordinator.state.events import EventKind, NewEvent
 from datamill.service.coordinator.state.rows import select_rows, update_rows
-from datamill.service.models import Worker
+from datamill.service.models import FleetWorker
 
 _INVENTORY = msgspec.json.Decoder(Inventory)
 _MACHINES = """
@@ -89,4 +89,4 @@ class MachineBook:
             machine = self._known[worker_id]
             key, hardware = digest_hardware(machine.hardware), json.dumps(machine.hardware)
             rows.append((worker_id, machine.inventory, machine.policy, hardware, key))
-        update_rows(Worker, ("inventory", "policy", "hardware", "hardware_key"), rows)
+        update_rows(FleetWorker, ("inventory", "policy", "hardware", "hardware_key"), rows)

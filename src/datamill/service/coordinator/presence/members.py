@@ -14,8 +14,8 @@ from datamill.service.models import (
     OPEN_ATTEMPTS,
     Attempt,
     AttemptState,
+    FleetWorker,
     Trial,
-    Worker,
     WorkerState,
 )
 
@@ -93,8 +93,8 @@ def remove_worker(name: str, user: User, now_s: float) -> None:
         ledger.write()
 
 
-def _find_own_worker(name: str, user: User) -> Worker:
-    worker = Worker.objects.select_for_update().filter(name=name).first()
+def _find_own_worker(name: str, user: User) -> FleetWorker:
+    worker = FleetWorker.objects.select_for_update().filter(name=name).first()
     if worker is None:
         raise InputError(f'there is no worker "{name}"', remedy="datamill workers lists them.")
     if not user.is_staff and worker.owner_id != user.pk:
@@ -105,7 +105,7 @@ def _find_own_worker(name: str, user: User) -> Worker:
 
 
 def _change(
-    worker: Worker, state: WorkerState, reason: str, kind: EventKind, user: User, now_s: float
+    worker: FleetWorker, state: WorkerState, reason: str, kind: EventKind, user: User, now_s: float
 ) -> None:
     worker.state, worker.state_reason = state, reason
     worker.orders_sequence += 1

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET
 
 from datamill.service.accounts import AccountEventKind, check_admin, find_user
 from datamill.service.coordinator.state.events import EventKind
-from datamill.service.models import Event, Worker
+from datamill.service.models import Event, FleetWorker
 from datamill.service.pages.access import member_page, show_page
 from datamill.service.pages.experiments.events import tell_events
 
@@ -30,7 +30,7 @@ def show_audit(request: HttpRequest) -> HttpResponse:
     if wanted["user"]:
         events = events.filter(user=wanted["user"])
     if wanted["worker"]:
-        ids = Worker.objects.filter(name=wanted["worker"]).values_list("worker_id", flat=True)
+        ids = FleetWorker.objects.filter(name=wanted["worker"]).values_list("worker_id", flat=True)
         events = events.filter(worker_id__in=[*ids, wanted["worker"]])
     if wanted["experiment"].isascii() and wanted["experiment"].isdigit():
         events = events.filter(experiment_id=min(int(wanted["experiment"]), 2**63 - 1))

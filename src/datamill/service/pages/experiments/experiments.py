@@ -35,9 +35,9 @@ from datamill.service.models import (
     Event,
     ExperimentState,
     FleetExperiment,
+    FleetWorker,
     Trial,
     TrialState,
-    Worker,
 )
 from datamill.service.pages.access import member_page, refuse, show_page
 from datamill.service.pages.experiments.events import tell_events
@@ -212,7 +212,7 @@ def _describe(request: HttpRequest, experiment: FleetExperiment) -> dict[str, An
     """Return what the head of an experiment's page and its progress show."""
     is_open = experiment.state not in ENDED_EXPERIMENTS
     progress = count_progress(experiment, time.time())
-    states = dict(Worker.objects.filter(name__in=progress.workers).values_list("name", "state"))
+    states = dict(FleetWorker.objects.filter(name__in=progress.workers).values_list("name", "state"))
     mine = experiment.owner_id == request.user.pk or is_admin(find_user(request))
     events = Event.objects.filter(experiment_id=experiment.pk).order_by("-id")[:_FEW_EVENTS]
     return {

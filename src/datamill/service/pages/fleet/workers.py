@@ -34,8 +34,8 @@ from datamill.service.models import (
     Attempt,
     EnrolmentToken,
     Event,
+    FleetWorker,
     TrialCount,
-    Worker,
     WorkerState,
 )
 from datamill.service.pages.access import member_page, show_page
@@ -141,7 +141,7 @@ def change_worker(request: HttpRequest, name: str, change: str) -> HttpResponse:
 
 def _show_workers(request: HttpRequest, extra: dict[str, Any]) -> HttpResponse:
     state = request.GET.get("state", "")
-    workers = Worker.objects.select_related("owner").defer("inventory", "policy").order_by("name")
+    workers = FleetWorker.objects.select_related("owner").defer("inventory", "policy").order_by("name")
     workers = (
         workers.filter(state=state)
         if state in WorkerState.values
@@ -170,11 +170,11 @@ def _describe_clock(offset_s: float) -> str:
     return f"{format_duration(abs(offset_s))} {'ahead of' if offset_s > 0 else 'behind'} ours"
 
 
-def _is_mine(request: HttpRequest, worker: Worker) -> bool:
+def _is_mine(request: HttpRequest, worker: FleetWorker) -> bool:
     return worker.owner_id == request.user.pk or is_admin(find_user(request))
 
 
-def _count_load(workers: list[Worker]) -> dict[str, int]:
+def _count_load(workers: list[FleetWorker]) -> dict[str, int]:
     """Return how many trials each machine still has to make."""
     rows = (
         TrialCount.objects.filter(worker__in=workers, trials__gt=0)
@@ -186,9 +186,9 @@ def _count_load(workers: list[Worker]) -> dict[str, int]:
     return defaultdict(int, dict(rows))
 
 
-def _count_failures(workers: list[Worker]) -> dict[str, FailureRate]:
+def _count_failures(workers: list[FleetWorker]) -> dict[str, FailureRate]:
     """Return how many of each machine's latest attempts failed by its fault, beside those of all others."""
-    everyone = Worker.objects.exclude(state=WorkerState.REMOVED).aggregate(
+    everyone = FleetWorker.objects.exclude(state=WorkerState.REMOVED).aggregate(
         ended=Sum("ended_attempts", default=0), failed=Sum("failed_attempts", default=0)
     )
     told = {}

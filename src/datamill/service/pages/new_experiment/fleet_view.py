@@ -14,7 +14,7 @@ from datamill.design.fleet.fleet_records import Candidate
 from datamill.experiment.experiment import Constraints
 from datamill.experiment.factors.catalogue import BACKGROUND_LOAD, FACTORS
 from datamill.service.coordinator.joining.hardware import describe_candidate, read_policy
-from datamill.service.models import Worker, WorkerState
+from datamill.service.models import FleetWorker, WorkerState
 
 #: Title of each hardware dimension, and what it distinguishes.
 HARDWARE_WORDS: dict[str, tuple[str, str]] = {
@@ -72,7 +72,7 @@ def list_fleet(user: User) -> list[Candidate]:
     """Return the machines that may take part in something: there, and open to this user."""
     states = [WorkerState.IDLE, WorkerState.BUSY]
     candidates = []
-    for worker in Worker.objects.filter(state__in=states).order_by("name"):
+    for worker in FleetWorker.objects.filter(state__in=states).order_by("name"):
         users = read_policy(worker).users
         if not users or user.username in users:
             candidates.append(describe_candidate(worker, 0.0))

@@ -174,7 +174,7 @@ def run_trials(
         trials: Iterable[PendingTrial] = pending
         if decides:
             # Imported late: statistics take a moment to load, which other experiments need not wait for.
-            from datamill.conduct.batches import Monitor
+            from datamill.conduct.running.batches import Monitor
 
             monitor = Monitor(bundle, before)
             decisions = bundle.read_decisions()

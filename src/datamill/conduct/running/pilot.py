@@ -1,4 +1,4 @@
-"""What is known of trials before an experiment runs: one of each package, and how long they took before."""
+"""A trial of each package before an experiment runs: whether it works, and how long it takes."""
 
 from __future__ import annotations
 
@@ -7,23 +7,19 @@ import tempfile
 from pathlib import Path
 from typing import Protocol
 
-from datamill.conduct.make_bundle import make_bundle
-from datamill.conduct.read_files import ExperimentFile
+from datamill.conduct.question.read_files import ExperimentFile
+from datamill.conduct.running.make_bundle import make_bundle
 from datamill.execution.here import PendingTrial, clear_scratch, list_pending_trials, run_pending_trials
-from datamill.execution.trial_times import (
-    TrialTime,
-    find_trial_time,
-    list_trial_times,
-    read_trial_times,
-    remember_trial_times,
-)
+from datamill.execution.trial_times import list_trial_times, remember_trial_times
 from datamill.execution.worker import WorkerProgram
 from datamill.experiment.errors import InputError
-from datamill.packing.packages import pack_package
 
 
 class PilotListener(Protocol):
     """Who hears of each trial of a pilot."""
+
+    def tell_waiting(self, sentence: str) -> None:
+        """Hear what is waited for before the first trial."""
 
     def begin_trial(self, package: str) -> None:
         """Hear that the trial of a package begins."""
@@ -65,20 +61,3 @@ def run_pilot(file: ExperimentFile, binary: Path, lock: tuple[int, ...], listene
         )
     remember_trial_times(list_trial_times(bundle.read_records(), bundle.design.trials))
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def estimate_trial_time(file: ExperimentFile) -> TrialTime | None:
-    """Return the mean time of a trial over the experiment's packages, None when one was never timed here."""
-    known = read_trial_times()
-    nested = file.experiment.replication
-    measurements = 0 if nested is None else nested.measurements + nested.warmup
-    times = []
-    for facts in file.packages:
-        with tempfile.TemporaryDirectory(prefix="datamill-check-") as folder:
-            packed = pack_package(facts, Path(folder) / "package.tar.gz")
-        found = find_trial_time(known, packed.sha256, measurements)
-        if found is None:
-            return None
-        times.append(found)
-    seconds = sum(time.seconds for time in times) / len(times)
-    return TrialTime(seconds, all(time.alike for time in times))

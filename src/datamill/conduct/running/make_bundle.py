@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from datamill import __version__
-from datamill.conduct.read_files import ExperimentFile
+from datamill.conduct.question.read_files import ExperimentFile
 from datamill.design.trials import build_design
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from datamill.conduct.needed_metrics import list_near_names
-from datamill.conduct.read_files import ExperimentFile
+from datamill.conduct.question.needed_metrics import list_near_names
+from datamill.conduct.question.read_files import ExperimentFile
 from datamill.design.design import DesignFactor
 from datamill.design.machines import MACHINE_FACTOR
 from datamill.design.nesting import is_drawn_build

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from datamill.conduct.read_files import ExperimentFile, read_experiment_file
+from datamill.conduct.question.read_files import ExperimentFile, read_experiment_file
 from datamill.execution.here import list_pending_trials
 from datamill.experiment.errors import InputError
 from datamill.experiment.factors.catalogue import BACKGROUND_LOAD, NO_LOAD

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
-from datamill.conduct.coordinator_records import read_record
+from datamill.conduct.fleet.coordinator_records import read_record
 from datamill.experiment.errors import InputError
 from datamill.protocol.api.bundles import BundleEnd
 from datamill.protocol.trial import TrialRecord

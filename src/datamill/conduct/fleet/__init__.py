@@ -1,0 +1,1 @@
+"""What a coordinator wrote: its records, and the bundle that it streams."""

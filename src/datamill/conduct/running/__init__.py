@@ -1,0 +1,1 @@
+"""An experiment on this machine: its bundle, its trials, a pilot before them."""
