@@ -5,14 +5,14 @@ use std::os::fd::{BorrowedFd, RawFd};
 
 use datamill_protocol::ReportContent;
 
-use crate::folder::FleetFolder;
-use crate::host_lock::HostLock;
-use crate::identity::Identity;
-use crate::journal::{OpenAttempt, Stage};
+use super::recovery::give_up;
+use crate::disk::{
+    FleetFolder, Identity, OpenAttempt, Stage, clear_work, is_spooled, list_artifacts,
+    spool_report, work_output,
+};
+use crate::locks::HostLock;
 use crate::machine::TrialEnd;
-use crate::recovery::give_up;
 use crate::reports::boot_id;
-use crate::spool::{clear_work, is_spooled, list_artifacts, spool_report, work_output};
 
 /// How the runner was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -10,9 +10,9 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::timeout;
 
-use crate::credential::CurrentCredential;
-use crate::delays::connection_delay_of;
-use crate::identity::Identity;
+use super::credential::CurrentCredential;
+use super::delays::connection_delay_of;
+use crate::disk::Identity;
 
 /// Time between signs of life: a quiet worker has no timer.
 const PING_INTERVAL: Duration = Duration::from_secs(24 * 3600);

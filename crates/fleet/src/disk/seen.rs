@@ -4,8 +4,8 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use crate::durable::{read_if_there, write_durably};
-use crate::folder::FleetFolder;
+use super::durable::{read_if_there, write_durably};
+use super::folder::FleetFolder;
 
 /// How far the orders have come.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,7 +9,7 @@ use datamill_host::STATE_VARIABLE;
 
 use datamill_protocol::digest::hash_bytes;
 
-use crate::machine_lock::{MachineLock, adopt_machine, set_inherited, try_take_machine};
+use super::machine_lock::{MachineLock, adopt_machine, set_inherited, try_take_machine};
 
 /// The lock: a listening socket under an abstract name, the one that `datamill run` takes. It needs no folder
 /// that all users may write, and the kernel takes it away with its last holder.

@@ -11,20 +11,15 @@ use futures_util::StreamExt;
 use tokio::net::UnixStream;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use crate::broker::{Broker, ConnectFailure, connect, is_about_credential};
-use crate::credential::CurrentCredential;
-use crate::delays::Delays;
-use crate::files::FileClient;
-use crate::folder::FleetFolder;
-use crate::host_lock::HostLock;
-use crate::identity::Identity;
+use super::rest::{release_code, watch_connections};
+use super::serve::ServeOptions;
+use crate::disk::{FleetFolder, Identity, Seen, begin_session, list_spooled};
+use crate::locks::HostLock;
 use crate::machine::Machine;
+use crate::network::{
+    Broker, ConnectFailure, CurrentCredential, Delays, FileClient, connect, is_about_credential,
+};
 use crate::reports::clock_unix_ns;
-use crate::rest::{release_code, watch_connections};
-use crate::seen::Seen;
-use crate::serve::ServeOptions;
-use crate::session::begin_session;
-use crate::spool::list_spooled;
 use crate::termination::Termination;
 
 /// Time for last words when the process is told to end.

@@ -8,13 +8,11 @@ use datamill_protocol::{
 };
 use rustix::fs::statvfs;
 
-use crate::files::{FileClient, TransferError};
-use crate::folder::FleetFolder;
-use crate::identity::Identity;
+use super::policy::{check_isolation, check_needs, check_policy};
+use super::restart::check_reboot;
+use crate::disk::{FleetFolder, Identity, work_folder, work_output};
 use crate::machine::{Machine, Refusal};
-use crate::policy::{check_isolation, check_needs, check_policy};
-use crate::restart::check_reboot;
-use crate::spool::{work_folder, work_output};
+use crate::network::{FileClient, TransferError};
 use crate::termination::Termination;
 
 /// Space that is left free for journals and reports, in bytes.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::identity::Identity;
+use crate::disk::Identity;
 
 /// Whether this worker is able to reboot its machine; the error is one sentence.
 pub fn check_reboot(identity: &Identity) -> Result<(), String> {

@@ -5,11 +5,10 @@ use std::io;
 use datamill_protocol::{Orders, ReportContent};
 use tokio::time::Instant;
 
-use crate::agent::Agent;
-use crate::lease::{Understood, is_attempt, read_orders, refuse_version};
+use super::agent::Agent;
+use crate::disk::{Seen, is_spooled, remove_spooled};
+use crate::leasing::{Understood, is_attempt, read_orders, refuse_version};
 use crate::machine::Refusal;
-use crate::seen::Seen;
-use crate::spool::{is_spooled, remove_spooled};
 
 impl Agent<'_> {
     pub(crate) fn take_orders(&mut self, payload: &[u8]) {

@@ -5,12 +5,10 @@ use std::os::fd::AsFd;
 
 use datamill_protocol::ReportContent;
 
-use crate::folder::FleetFolder;
-use crate::host_lock::HostLock;
-use crate::journal::{OpenAttempt, Stage};
+use crate::disk::{FleetFolder, OpenAttempt, Stage, clear_work, is_spooled, spool_report};
+use crate::locks::HostLock;
 use crate::machine::Machine;
 use crate::reports::boot_id;
-use crate::spool::{clear_work, is_spooled, spool_report};
 use crate::termination::Termination;
 
 /// How often a worker sets out to start one attempt, reboots included.

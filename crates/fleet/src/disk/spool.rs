@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use datamill_protocol::digest::hash_file;
 use datamill_protocol::{ArtifactFile, ReportContent};
 
-use crate::durable::{read_if_there, sync_parent, write_durably};
-use crate::folder::FleetFolder;
+use super::durable::{read_if_there, sync_parent, write_durably};
+use super::folder::FleetFolder;
 
 /// File of a spooled attempt with what its report tells.
 const CONTENT: &str = "content.json";

@@ -3,15 +3,14 @@
 use std::ffi::OsString;
 use std::io;
 
-use crate::agent::{Agent, Parting};
-use crate::delays::Delays;
+use super::agent::{Agent, Parting};
+use crate::disk::{FleetFolder, Identity};
 use crate::exec::become_worker;
-use crate::folder::FleetFolder;
-use crate::identity::Identity;
+use crate::leasing::reboot_machine;
 use crate::machine::Machine;
-use crate::recovery::{Found, recover};
+use crate::measuring::{Found, recover};
+use crate::network::Delays;
 use crate::reports::clock_unix_ns;
-use crate::restart::reboot_machine;
 use crate::termination::Termination;
 
 /// How the agent serves.

@@ -4,8 +4,8 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use crate::durable::{read_if_there, write_durably};
-use crate::folder::FleetFolder;
+use super::durable::{read_if_there, write_durably};
+use super::folder::FleetFolder;
 
 /// What enrolment gave, and the secrets that belong to it.
 #[derive(Clone, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use datamill_protocol::{
     IsolationKind, IsolationWanted, Lease, Needs, Policy, RefusalReason, TrialSpec,
 };
 
-use crate::durable::read_if_there;
+use crate::disk::read_if_there;
 use crate::machine::{Machine, Refusal};
 
 /// Reads a policy file; a missing one allows all users, packages and factors, and neither reboots nor

@@ -7,13 +7,11 @@ use datamill_protocol::digest::hash_bytes;
 use datamill_protocol::{Enrolment, EnrolmentRequest};
 use ureq::tls::Certificate;
 
-use crate::durable::write_durably;
-use crate::files::{describe_refusal, make_agent, make_credulous_agent, read_answer};
-use crate::folder::FleetFolder;
-use crate::identity::Identity;
+use super::token::{CoordinatorUrl, Trust, parse_token, parse_url};
+use crate::disk::{FleetFolder, Identity, write_durably};
+use crate::leasing::read_policy;
 use crate::machine::Machine;
-use crate::policy::read_policy;
-use crate::token::{CoordinatorUrl, Trust, parse_token, parse_url};
+use crate::network::{describe_refusal, make_agent, make_credulous_agent, read_answer};
 
 /// How a machine is to join.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

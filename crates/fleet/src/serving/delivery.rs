@@ -3,12 +3,11 @@
 use async_nats::Client;
 use datamill_protocol::{ReportContent, WorkerReport};
 
-use crate::agent::Agent;
-use crate::broker::publish;
-use crate::files::TransferError;
-use crate::policy::read_policy;
+use super::agent::Agent;
+use crate::disk::{list_spooled, read_spooled};
+use crate::leasing::read_policy;
+use crate::network::{TransferError, publish};
 use crate::reports::make_report;
-use crate::spool::{list_spooled, read_spooled};
 
 impl Agent<'_> {
     /// Says hello if that is due, and hands in what is on the disk.

@@ -8,8 +8,8 @@ use std::io;
 use datamill_protocol::Lease;
 use serde::{Deserialize, Serialize};
 
-use crate::durable::{read_if_there, remove_durably, write_durably};
-use crate::folder::FleetFolder;
+use super::durable::{read_if_there, remove_durably, write_durably};
+use super::folder::FleetFolder;
 
 /// How far an attempt has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

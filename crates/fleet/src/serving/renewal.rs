@@ -1,36 +1,12 @@
-//! The credential for the broker: it ends, and the coordinator makes a new one.
+//! A new credential for the broker, from the coordinator: each ends.
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use datamill_protocol::{Credential, CredentialRequest};
 
-use crate::agent::Agent;
-use crate::identity::Identity;
-
-/// The user JWT that the next connection uses.
-#[derive(Clone)]
-pub struct CurrentCredential(Arc<Mutex<String>>);
-
-impl CurrentCredential {
-    /// That of an identity.
-    pub fn of(identity: &Identity) -> Self {
-        Self(Arc::new(Mutex::new(identity.nats_jwt.clone())))
-    }
-
-    /// The JWT.
-    pub fn read(&self) -> String {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
-    }
-
-    fn replace(&self, jwt: String) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = jwt;
-    }
-}
+use super::agent::Agent;
+use crate::disk::Identity;
 
 /// A request for a new credential, signed with the key with which the worker joined.
 fn sign_request(identity: &Identity) -> Result<CredentialRequest, String> {

@@ -10,18 +10,15 @@ use futures_util::StreamExt;
 use tokio::net::UnixStream;
 use tokio::time::{Instant, timeout};
 
-use crate::agent::{Agent, Parting};
-use crate::broker::Broker;
-use crate::files::TransferError;
-use crate::host_lock::{HostLock, TRY_AGAIN_MS, holder};
-use crate::journal::{OpenAttempt, Stage};
-use crate::lease::{check_lease, fetch_files, place_lease};
-use crate::live_output::run_with_live_output;
+use super::agent::{Agent, Parting};
+use super::live_output::run_with_live_output;
+use crate::disk::{OpenAttempt, Stage, is_spooled, list_spooled};
+use crate::leasing::{check_lease, fetch_files, keep_apart, place_lease, read_policy};
+use crate::locks::{HostLock, TRY_AGAIN_MS, holder};
 use crate::machine::Refusal;
-use crate::policy::{keep_apart, read_policy};
-use crate::recovery::give_up;
+use crate::measuring::give_up;
+use crate::network::{Broker, TransferError};
 use crate::reports::{boot_id, make_report};
-use crate::spool::{is_spooled, list_spooled};
 
 /// How often the files of one lease are tried before it is refused: about five minutes.
 const MOST_FETCHES: u32 = 8;

@@ -5,8 +5,8 @@ use std::io::{self, Read};
 
 use datamill_protocol::Session;
 
-use crate::folder::FleetFolder;
-use crate::seen::Seen;
+use super::folder::FleetFolder;
+use super::seen::Seen;
 
 /// Counts one more session, durably, and draws its identity.
 pub fn begin_session(folder: &FleetFolder, seen: &mut Seen) -> io::Result<Session> {

@@ -12,13 +12,10 @@ use async_nats::Client;
 use datamill_protocol::ReportContent;
 use tokio::time::sleep;
 
+use crate::disk::{FleetFolder, Identity, OpenAttempt, is_spooled, work_output};
 use crate::exec::own_program;
-use crate::folder::FleetFolder;
-use crate::host_lock::HostLock;
-use crate::identity::Identity;
-use crate::journal::OpenAttempt;
+use crate::locks::HostLock;
 use crate::reports::make_report;
-use crate::spool::{is_spooled, work_output};
 use crate::termination::Termination;
 
 /// Time between two looks at the output.

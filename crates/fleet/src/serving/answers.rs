@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::agent::Agent;
-use crate::session::begin_session;
-use crate::spool::list_spooled;
+use super::agent::Agent;
+use crate::disk::{begin_session, list_spooled};
 
 /// Longest time until what is not answered is sent again.
 const LONGEST: Duration = Duration::from_secs(300);
