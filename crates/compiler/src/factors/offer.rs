@@ -6,10 +6,10 @@ use std::process::{Command, Stdio};
 
 use datamill_protocol::{FactorOffer, FactorStage, MissingLevel};
 
-use crate::flags::NO_FLAGS;
-use crate::install::find_wrapped_programs;
-use crate::levels::{LINK_ORDERS, OPTIMIZATION_LEVELS, PIE_LEVELS, SYMBOL_SEEDS};
+use super::flags::NO_FLAGS;
+use super::levels::{LINK_ORDERS, OPTIMIZATION_LEVELS, PIE_LEVELS, SYMBOL_SEEDS};
 use crate::program::{DEFAULT_PATH, ProgramKind, identify_program};
+use crate::wrapping::find_wrapped_programs;
 
 const NO_COMPILER: &str = "no compiler is installed here";
 const NO_LINKER: &str = "no linker is installed here";

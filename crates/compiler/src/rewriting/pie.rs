@@ -3,9 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use crate::arguments::{Argument, Role};
-use crate::driver_arguments::{DriverCall, Stage};
-use crate::linker_arguments::makes_no_executable;
+use crate::arguments::{Argument, DriverCall, Role, Stage, makes_no_executable};
 
 /// What is wanted of the executables of a build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,9 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::arguments::Role;
-use crate::draws::Draws;
-use crate::driver_arguments::DriverCall;
+use super::draws::Draws;
+use crate::arguments::{DriverCall, Role};
 
 /// Whether the option sets the seed, or leaves it to chance.
 pub(crate) fn is_symbol_seed(option: &OsStr) -> bool {

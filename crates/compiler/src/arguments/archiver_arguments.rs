@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-use crate::arguments::{Argument, Role, classify_linker_input};
+use super::argument::{Argument, Role, classify_linker_input};
 
 /// An archiver call, read.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use datamill_protocol::{CompilerFacts, FactorFacts};
 
-use crate::flags::NO_FLAGS;
+use super::flags::NO_FLAGS;
 use crate::settings::WrapperSettings;
 
 /// An observed level and its evidence.

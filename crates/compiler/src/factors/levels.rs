@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 
-use crate::flags::{NO_FLAGS, parse_flags};
-use crate::link_order::LinkOrder;
+use super::flags::{NO_FLAGS, parse_flags};
+use crate::rewriting::LinkOrder;
 use crate::settings::WrapperSettings;
 
 pub(crate) const OPTIMIZATION_LEVELS: [&str; 5] = ["-O0", "-O1", "-Os", "-O2", "-O3"];

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Dir, Mode, OFlags, ResolveFlags, open, openat2};
 use rustix::io::Errno;
 
-use crate::log::LOG_FILE;
+use crate::build_log::LOG_FILE;
 use crate::program::{FileIdentity, identify_program, is_executable};
 use crate::settings::{WrapperSettings, invalid_input};
 

@@ -9,13 +9,12 @@ use std::os::unix::process::CommandExt;
 use std::path::{self, Path};
 use std::process::{self, Command};
 
-use crate::chain::{CHAIN_VARIABLE, Chain};
-use crate::escape::is_called_by_compiler;
-use crate::log::{CallFacts, append_call};
-use crate::pie::{WantedPie, is_static};
+use super::chain::{CHAIN_VARIABLE, Chain};
+use super::escape::is_called_by_compiler;
+use crate::arguments::{expand_response_files, names_response_file, write_response_file};
+use crate::build_log::{CallFacts, append_call};
 use crate::program::{FileIdentity, ProgramKind, find_real_program, identify_program};
-use crate::response_file::{expand_response_files, names_response_file, write_response_file};
-use crate::rewrite::{Wanted, rewrite_call};
+use crate::rewriting::{Wanted, WantedPie, is_static, rewrite_call};
 use crate::settings::WrapperSettings;
 
 /// An archive that has a member is longer than this.

@@ -1,9 +1,9 @@
 //! The optimisation level of driver calls.
 
-use super::{AT_O3, assert_unchanged, at_o3, line_of, ordered, rewrite};
-use crate::link_order::LinkOrder;
 use crate::program::ProgramKind;
-use crate::rewrite::Wanted;
+use crate::rewriting::link_order::LinkOrder;
+use crate::rewriting::rewrite::Wanted;
+use crate::rewriting::rewrite_tests::{AT_O3, assert_unchanged, at_o3, line_of, ordered, rewrite};
 
 fn level_of(line: &str, optimization: Option<&str>) -> (Option<String>, bool) {
     let wanted = Wanted {

@@ -4,9 +4,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use super::draws::Draws;
 use crate::arguments::{Argument, Role};
-use crate::draws::Draws;
-use crate::log::LinkFacts;
+use crate::build_log::LinkFacts;
 
 /// Orders that can be asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

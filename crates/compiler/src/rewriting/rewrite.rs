@@ -2,16 +2,15 @@
 
 use std::ffi::OsString;
 
-use crate::archiver_arguments::parse_archiver_call;
-use crate::arguments::{Argument, Role};
-use crate::driver_arguments::{DriverCall, Stage, parse_driver_call};
-use crate::link_order::{LinkOrder, inspect_order, order_objects};
-use crate::linker_arguments::parse_linker_call;
-use crate::log::{CallFacts, LinkFacts};
-use crate::optimization::{effective_level, set_level};
-use crate::pie::{WantedPie, makes_executable, set_pie};
+use super::link_order::{LinkOrder, inspect_order, order_objects};
+use super::optimization::{effective_level, set_level};
+use super::pie::{WantedPie, makes_executable, set_pie};
+use super::symbol_seed::{is_symbol_seed, set_symbol_seed};
+use crate::arguments::{
+    Argument, DriverCall, Role, Stage, parse_archiver_call, parse_driver_call, parse_linker_call,
+};
+use crate::build_log::{CallFacts, LinkFacts};
 use crate::program::ProgramKind;
-use crate::symbol_seed::{is_symbol_seed, set_symbol_seed};
 
 /// What is wanted of a call.
 #[derive(Debug, Clone, Copy, Default)]

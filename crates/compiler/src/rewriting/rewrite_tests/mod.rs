@@ -8,9 +8,9 @@ mod properties;
 
 use std::ffi::{OsStr, OsString};
 
-use crate::link_order::LinkOrder;
+use super::link_order::LinkOrder;
+use super::rewrite::{Rewritten, Wanted, rewrite_call};
 use crate::program::ProgramKind;
-use crate::rewrite::{Rewritten, Wanted, rewrite_call};
 
 const AT_O3: Wanted = Wanted {
     optimization: Some("-O3"),

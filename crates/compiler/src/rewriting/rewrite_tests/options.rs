@@ -2,9 +2,9 @@
 
 use std::ffi::OsString;
 
-use super::{assert_unchanged, line_of, rewrite};
 use crate::program::ProgramKind;
-use crate::rewrite::{Rewritten, Wanted};
+use crate::rewriting::rewrite::{Rewritten, Wanted};
+use crate::rewriting::rewrite_tests::{assert_unchanged, line_of, rewrite};
 
 fn seeded(line: &str, seed: u64) -> Rewritten {
     let wanted = Wanted {

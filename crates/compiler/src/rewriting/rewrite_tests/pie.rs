@@ -1,9 +1,9 @@
 //! Position-independent executables.
 
-use super::{assert_unchanged, line_of, rewrite};
-use crate::pie::WantedPie;
 use crate::program::ProgramKind;
-use crate::rewrite::{Rewritten, Wanted};
+use crate::rewriting::pie::WantedPie;
+use crate::rewriting::rewrite::{Rewritten, Wanted};
+use crate::rewriting::rewrite_tests::{assert_unchanged, line_of, rewrite};
 
 fn with_pie(kind: ProgramKind, line: &str, on: bool, static_pie: bool) -> Rewritten {
     let pie = WantedPie {

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
-use crate::arguments::{Argument, Role, classify_linker_input, is_linker_bracket};
+use super::argument::{Argument, Role, classify_linker_input, is_linker_bracket};
 
 /// A linker call, read.
 #[derive(Debug)]

@@ -2,11 +2,11 @@
 
 use std::ffi::OsString;
 
-use super::{AT_O3, ordered};
-use crate::link_order::LinkOrder;
-use crate::pie::WantedPie;
 use crate::program::ProgramKind;
-use crate::rewrite::{Wanted, rewrite_call};
+use crate::rewriting::link_order::LinkOrder;
+use crate::rewriting::pie::WantedPie;
+use crate::rewriting::rewrite::{Wanted, rewrite_call};
+use crate::rewriting::rewrite_tests::{AT_O3, ordered};
 
 /// A small generator of command lines (xorshift), so that failures repeat.
 struct Lines(u64);

@@ -1,8 +1,8 @@
 //! The order of objects in links and archives.
 
-use super::{assert_unchanged, line_of, ordered, rewrite};
-use crate::link_order::LinkOrder;
 use crate::program::ProgramKind;
+use crate::rewriting::link_order::LinkOrder;
+use crate::rewriting::rewrite_tests::{assert_unchanged, line_of, ordered, rewrite};
 
 fn rewritten_line(kind: ProgramKind, line: &str, order: LinkOrder) -> String {
     line_of(&rewrite(kind, line, ordered(order)))

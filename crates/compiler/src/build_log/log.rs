@@ -9,8 +9,8 @@ use datamill_protocol::CompilerFacts;
 use datamill_protocol::digest::hash_file;
 use serde::{Deserialize, Serialize};
 
-use crate::digest::digest_all;
-use crate::executable::{ExecutableType, read_executable_type};
+use super::digest::digest_all;
+use super::executable::{ExecutableType, read_executable_type};
 
 /// File within the wrapper's folder that receives one line for each call.
 pub(crate) const LOG_FILE: &str = "compiler.log";

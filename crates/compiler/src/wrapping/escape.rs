@@ -11,10 +11,8 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::process::parent_id;
 use std::path::Path;
 
-use crate::arguments::Role;
-use crate::driver_arguments::parse_driver_call;
+use crate::arguments::{Role, expand_response_files, parse_driver_call};
 use crate::program::{ProgramKind, identify_program, is_named};
-use crate::response_file::expand_response_files;
 
 /// Parts of compilers that call the assembler, and drivers that the wrapper does not stand in for.
 const OTHER_CALLERS: [&str; 11] = [

@@ -2,10 +2,8 @@
 
 use std::ffi::OsString;
 
-use crate::arguments::Role;
-use crate::driver_arguments::{Stage, parse_driver_call};
-use crate::pie::is_pie_option;
-use crate::symbol_seed::is_symbol_seed;
+use crate::arguments::{Role, Stage, parse_driver_call};
+use crate::rewriting::{is_pie_option, is_symbol_seed};
 
 /// The level that adds nothing.
 pub(crate) const NO_FLAGS: &str = "none";

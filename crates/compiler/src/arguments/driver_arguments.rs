@@ -3,8 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-use crate::arguments::{Argument, Role, classify_linker_input, extension, is_linker_bracket};
-use crate::driver_options::{
+use super::argument::{Argument, Role, classify_linker_input, extension, is_linker_bracket};
+use super::driver_options::{
     ASSEMBLY_SUFFIXES, COMPILE_OPTIONS, PREPROCESS_OPTIONS, QUERY_OPTIONS, QUERY_PREFIXES,
     SOURCE_SUFFIXES, VALUE_OPTIONS, is_level,
 };

@@ -1,7 +1,6 @@
 //! The optimisation level of a driver call.
 
-use crate::arguments::{Argument, Role};
-use crate::driver_arguments::DriverCall;
+use crate::arguments::{Argument, DriverCall, Role};
 
 /// The level that these arguments lead to: the last one counts, and without any, compilers take `-O0`.
 pub(crate) fn effective_level(arguments: &[Argument]) -> String {
