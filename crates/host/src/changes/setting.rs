@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::change::Change;
-use crate::fault::fault_point;
+use super::change::Change;
+use super::fault::fault_point;
 
 /// What a setting is at: where a file lists choices, as in `always [madvise] never`, the marked one.
 pub fn read_setting(path: &Path) -> Result<String, String> {

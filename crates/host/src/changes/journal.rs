@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::change::Change;
-use crate::fault::fault_point;
+use super::change::Change;
+use super::fault::fault_point;
+use super::turn::{lock_for_family, lock_for_process, take_turn};
 use crate::state::Host;
-use crate::turn::{lock_for_family, lock_for_process, take_turn};
 
 /// Name of the journal in the state folder.
 const JOURNAL: &str = "journal";

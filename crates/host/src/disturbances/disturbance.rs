@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use datamill_protocol::DisturbanceFacts;
 
-use crate::kernel_log::KernelLog;
+use super::kernel_log::KernelLog;
 
 /// Most attempts at reading all clocks together, and the time that one may take.
 const CLOCK_READINGS: u32 = 20;

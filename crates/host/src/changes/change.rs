@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::fault::fault_point;
-use crate::setting::{read_setting, write_setting};
-use crate::swap_area::{make_swap_file, swap_areas_in_use, swap_off, swap_on};
+use super::fault::fault_point;
+use super::setting::{read_setting, write_setting};
+use super::swap_area::{make_swap_file, swap_areas_in_use, swap_off, swap_on};
 
 /// A change to the host. It is written to the journal before it is made; undoing it needs nothing else.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::fault::fault_point;
+use super::fault::fault_point;
 
 /// A swap area in use.
 #[derive(Debug, Clone, PartialEq, Eq)]

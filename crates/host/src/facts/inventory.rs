@@ -13,7 +13,7 @@ use datamill_protocol::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::{hostname, read_host_facts};
+use super::host_facts::{hostname, read_host_facts};
 
 /// Compilers that are looked for.
 const COMPILERS: [&str; 11] = [

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use datamill_protocol::{NoiseFacts, ProcessorNoise};
 
-use crate::disturbance::HostLook;
-use crate::kernel_log::KernelLog;
+use super::disturbance::HostLook;
+use super::kernel_log::KernelLog;
 
 /// A thread that computes sees time pass in steps of nanoseconds; a longer one means that it was held up.
 const GAP: Duration = Duration::from_micros(10);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::journal::{Journal, JournalError};
+use super::journal::{Journal, JournalError};
 use crate::state::Host;
 
 /// Time in which a dead worker's processes, killed by the kernel, are gone.

@@ -4,8 +4,8 @@ use std::io;
 
 use serde::Serialize;
 
-use crate::change::UserVerbs;
-use crate::journal::{Entry, Journal, JournalContent, PlannedChange};
+use super::change::UserVerbs;
+use super::journal::{Entry, Journal, JournalContent, PlannedChange};
 
 /// What became of changes that were in the journal, one sentence each.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
