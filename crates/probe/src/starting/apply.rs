@@ -1,7 +1,7 @@
-//! Applying settings in the child: system calls only, see [`crate::child`].
+//! Applying settings in the child: system calls only, see [`super::child`].
 
-use crate::child::Step;
-use crate::settings::{Limit, MemoryPolicy, ProcessSettings, SchedulingPolicy};
+use super::child::Step;
+use super::settings::{Limit, MemoryPolicy, ProcessSettings, SchedulingPolicy};
 
 /// Bit of `personality(2)` that turns address-space randomisation off.
 const ADDR_NO_RANDOMIZE: libc::c_ulong = 0x0040000;

@@ -5,12 +5,12 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::ptr;
 use std::time::Duration;
 
+use super::family::Family;
+use super::orphans::Orphans;
+use super::output::OutputStream;
 use crate::bounds::{Alarm, Bounds, MOST_ALARMS};
-use crate::child::clock_ns;
-use crate::family::Family;
 use crate::interruption::Interruption;
-use crate::orphans::Orphans;
-use crate::output::OutputStream;
+use crate::starting::clock_ns;
 
 /// Why a measured process ended.
 #[derive(Clone, Copy, PartialEq, Eq)]

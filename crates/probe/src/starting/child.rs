@@ -6,11 +6,11 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::os::fd::RawFd;
 
-use crate::apply::{apply_early, apply_late};
+use super::apply::{apply_early, apply_late};
+use super::confinement::Confinement;
+use super::settings::ProcessSettings;
 use crate::bounds::BoundsPlan;
-use crate::confinement::Confinement;
 use crate::counters::Counters;
-use crate::settings::ProcessSettings;
 
 /// Everything the child needs, prepared by the parent, and what it reports back.
 pub(crate) struct ChildPlan {

@@ -7,7 +7,7 @@ use std::ptr;
 
 use libc::pid_t;
 
-use crate::family::{Reaped, reap};
+use super::family::{Reaped, reap};
 
 /// Hears of ended children without waking up for anything else.
 ///
