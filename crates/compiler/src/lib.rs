@@ -16,38 +16,16 @@
 //! <dir>/compiler.log          one JSON line for each call
 //! ```
 
-mod archiver_arguments;
 mod arguments;
-mod chain;
-mod digest;
-mod draws;
-mod driver_arguments;
-mod driver_options;
-mod escape;
-mod executable;
-mod flags;
-mod install;
-mod levels;
-mod link_order;
-mod linker_arguments;
-mod log;
-mod observe;
-mod offer;
-mod optimization;
-mod pie;
+mod build_log;
+mod factors;
 mod program;
-mod response_file;
-mod rewrite;
-#[cfg(test)]
-mod rewrite_tests;
+mod rewriting;
 mod settings;
-mod symbol_seed;
-mod wrapper;
+mod wrapping;
 
-pub use install::install_wrappers;
-pub use log::{BuildLook, read_compiler_log};
-pub use observe::observe_build_factors;
-pub use offer::offer_factors;
+pub use build_log::{BuildLook, read_compiler_log};
+pub use factors::{observe_build_factors, offer_factors};
 pub use program::is_wrapped_program;
 pub use settings::WrapperSettings;
-pub use wrapper::run_wrapper;
+pub use wrapping::{install_wrappers, run_wrapper};

@@ -3,45 +3,23 @@
 //! The agent connects outward and waits. To measure, its process becomes the runner by `exec`, which has no
 //! connection, and the runner becomes the agent again when the report is on the disk.
 
-mod agent;
-mod answers;
-mod attempt;
-mod broker;
-mod credential;
-mod delays;
-mod delivery;
-mod durable;
-mod enrol;
+mod disk;
 mod exec;
-mod files;
-mod folder;
-mod following;
-mod host_lock;
-mod identity;
-mod journal;
-mod lease;
-mod live_output;
+mod joining;
+mod leasing;
+mod locks;
 mod machine;
-mod machine_lock;
-mod policy;
-mod recovery;
+mod measuring;
+mod network;
 mod reports;
-mod rest;
-mod restart;
-mod run_leased;
-mod seen;
-mod serve;
-mod session;
-mod spool;
+mod serving;
 mod termination;
-mod token;
 
-pub use enrol::{JoinRequest, join};
+pub use disk::{FleetFolder, OpenAttempt, Stage};
 pub use exec::{become_worker, own_program};
-pub use folder::FleetFolder;
-pub use host_lock::HostLock;
-pub use journal::{OpenAttempt, Stage};
-pub use lease::free_bytes;
+pub use joining::{JoinRequest, join};
+pub use leasing::free_bytes;
+pub use locks::HostLock;
 pub use machine::{Machine, Refusal, TrialEnd};
-pub use run_leased::{RunOptions, run_leased};
-pub use serve::{ServeOptions, agent_arguments, serve};
+pub use measuring::{RunOptions, run_leased};
+pub use serving::{ServeOptions, agent_arguments, serve};

@@ -13,16 +13,11 @@ use std::time::Duration;
 use datamill_protocol::PhaseFacts;
 
 use crate::bounds::{Bounds, BoundsPlan};
-use crate::child::{ChildPlan, Step, child_main};
-use crate::confinement::Confinement;
 use crate::counters::Counters;
-use crate::family::Family;
 use crate::interruption::Interruption;
-use crate::orphans::Orphans;
-use crate::output::OutputStream;
 use crate::own_priority::OwnPriority;
-use crate::settings::ProcessSettings;
-use crate::watch::{EndCause, Watch, await_end};
+use crate::starting::{ChildPlan, Confinement, ProcessSettings, Step, child_main};
+use crate::watching::{EndCause, Family, Orphans, OutputStream, Watch, await_end};
 
 const CHILD_STACK_BYTES: usize = 64 * 1024;
 const READ_BUFFER_BYTES: usize = 64 * 1024;

@@ -6,28 +6,21 @@
 //! child itself takes the start time as its last act, and the worker takes the end time as its
 //! first act after the kernel reports the end. While the process is silent the worker sleeps.
 
-mod apply;
 mod bounds;
-mod child;
-mod confinement;
 mod counters;
-mod family;
 mod interruption;
 mod launch;
-mod orphans;
-mod output;
 mod own_priority;
-mod settings;
-mod watch;
+mod starting;
+mod watching;
 
 pub use bounds::{Alarm, Bounds, Ceiling, MOST_ALARMS};
-pub use child::Step as ChildStep;
-pub use confinement::Confinement;
 pub use counters::counters_can_be_read;
-pub use family::{Family, end_orphans};
 pub use interruption::Interruption;
 pub use launch::{Launch, LaunchError, Measured, launch};
-pub use settings::{
-    BitSet, Limit, MemoryPolicy, ProcessSettings, ProcessorSet, REAL_TIME_PRIORITY,
+pub use starting::Step as ChildStep;
+pub use starting::{
+    BitSet, Confinement, Limit, MemoryPolicy, ProcessSettings, ProcessorSet, REAL_TIME_PRIORITY,
     SchedulingPolicy,
 };
+pub use watching::{Family, end_orphans};

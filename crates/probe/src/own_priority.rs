@@ -1,6 +1,6 @@
 //! The launcher's own priority while a program could keep it from every processor.
 
-use crate::settings::{REAL_TIME_PRIORITY, SchedulingPolicy};
+use crate::starting::{REAL_TIME_PRIORITY, SchedulingPolicy};
 
 /// Keeps this thread above what it measures, so that it acts in time although a real-time program, or
 /// thousands of ordinary processes, leave no processor to anyone else; put back when dropped.

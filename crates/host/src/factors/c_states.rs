@@ -7,8 +7,7 @@ use std::path::PathBuf;
 use datamill_protocol::{FactorOffer, FactorStage};
 
 use super::HostFactor;
-use crate::change::Change;
-use crate::setting::check_writable;
+use crate::changes::{Change, check_writable};
 use crate::state::Host;
 
 /// Sleep states of idle processors: `all`, or `none` deeper than waiting in a loop.

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use datamill_protocol::{FactorOffer, FactorStage};
 
 use super::HostFactor;
-use crate::change::Change;
-use crate::setting::{plan_setting, read_setting};
+use crate::changes::{Change, plan_setting, read_setting};
 
 /// A factor whose every level is a text that is written to the same files.
 pub struct FileSetting {

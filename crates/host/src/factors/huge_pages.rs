@@ -6,8 +6,7 @@ use datamill_protocol::FactorOffer;
 
 use super::HostFactor;
 use super::file_setting::FileSetting;
-use crate::change::Change;
-use crate::setting::{check_writable, read_setting};
+use crate::changes::{Change, check_writable, read_setting};
 use crate::state::Host;
 
 /// When the kernel uses huge pages for ordinary memory.

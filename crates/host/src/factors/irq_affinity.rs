@@ -7,8 +7,7 @@ use std::path::PathBuf;
 use datamill_protocol::{FactorOffer, FactorStage};
 
 use super::HostFactor;
-use crate::change::Change;
-use crate::setting::{check_writable, read_setting, write_setting};
+use crate::changes::{Change, check_writable, read_setting, write_setting};
 use crate::state::Host;
 
 /// Processors that serve interrupts: `default` leaves them, `first` and `last` are one processor

@@ -16,8 +16,7 @@ use std::fs::File;
 
 use datamill_protocol::{FactorFacts, FactorOffer};
 
-use crate::change::Change;
-use crate::journal::PlannedChange;
+use crate::changes::{Change, PlannedChange};
 use crate::state::Host;
 
 pub use file_setting::FileSetting;

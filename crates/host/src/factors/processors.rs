@@ -7,8 +7,7 @@ use datamill_protocol::{FactorOffer, FactorStage};
 
 use super::HostFactor;
 use super::file_setting::FileSetting;
-use crate::change::Change;
-use crate::setting::{check_writable, read_setting};
+use crate::changes::{Change, check_writable, read_setting};
 use crate::state::Host;
 
 const NO_CPUFREQ: &str =

@@ -10,9 +10,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use datamill_protocol::{FactorOffer, FactorStage, MissingLevel};
 
 use super::HostFactor;
-use crate::change::Change;
+use crate::changes::{Change, SwapArea, page_bytes, swap_areas_in_use};
 use crate::state::Host;
-use crate::swap_area::{SwapArea, page_bytes, swap_areas_in_use};
 
 /// Start of the names of swap files in the state folder.
 const FILE_NAME: &str = "swap-";

@@ -6,11 +6,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use super::{Bench, FileVerbs, planned, user_change};
-use crate::change::{Change, NoUserVerbs};
-use crate::journal::{Journal, JournalError};
-use crate::restore::{foresee_restore, make_changes, restore_host};
+use crate::changes::{
+    Change, Journal, JournalError, NoUserVerbs, abandoned_states, foresee_restore, make_changes,
+    restore_host,
+};
 use crate::state::Host;
-use crate::turn::abandoned_states;
 
 const SETTINGS: [(&str, &str); 2] = [("/sys/a", "1"), ("/sys/b", "1")];
 

@@ -3,12 +3,10 @@
 use std::fs;
 
 use super::Bench;
-use crate::change::{Change, NoUserVerbs};
+use crate::changes::{Change, NoUserVerbs, make_changes, restore_host, swap_areas_in_use};
 use crate::factors::{HostLevels, host_factors};
 use crate::machine_lock::wait_for_machine;
-use crate::restore::{make_changes, restore_host};
 use crate::state::Host;
-use crate::swap_area::swap_areas_in_use;
 
 /// This host with a state folder of the test's own; none, with a printed reason, without root.
 fn kernel() -> Option<(Bench, Host)> {
@@ -39,7 +37,7 @@ fn set_and_restore(name: &str) {
         let mut levels = HostLevels::default();
         levels.parse_level(name, level).unwrap().unwrap();
         let changes = levels.plan(&host).unwrap();
-        let mut journal = crate::journal::Journal::open(&host).unwrap();
+        let mut journal = crate::changes::Journal::open(&host).unwrap();
         make_changes(&mut journal, &changes, &NoUserVerbs).unwrap();
         let read = levels.read_back(&host);
         let restored = restore_host(&mut journal, &NoUserVerbs);
@@ -93,7 +91,7 @@ fn a_swap_file_whose_folder_was_moved_is_gone_afterwards() {
         return;
     };
     let before = swap_areas_in_use().unwrap();
-    let mut journal = crate::journal::Journal::open(&host).unwrap();
+    let mut journal = crate::changes::Journal::open(&host).unwrap();
     if let Err(error) = make_changes(&mut journal, &changes, &NoUserVerbs) {
         eprintln!("skipped: {}", error.cause);
         return;
@@ -128,7 +126,7 @@ fn use_swap_file(host: &Host) {
     let Some(Change::SwapFile { path, .. }) = changes.last().map(|last| last.change.clone()) else {
         panic!("{changes:?}");
     };
-    let mut journal = crate::journal::Journal::open(host).unwrap();
+    let mut journal = crate::changes::Journal::open(host).unwrap();
     if let Err(error) = make_changes(&mut journal, &changes, &NoUserVerbs) {
         // Containers forbid it.
         assert!(error.cause.contains("Operation not permitted"), "{error:?}");

@@ -5,10 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::{Bench, FileVerbs, planned, user_change};
-use crate::change::Change;
-use crate::fault::die_at_step;
-use crate::journal::Journal;
-use crate::restore::{make_changes, restore_host};
+use crate::changes::{Change, Journal, die_at_step, make_changes, restore_host};
 
 const SETTINGS: [(&str, &str); 4] = [
     ("/proc/sys/kernel/a", "1"),

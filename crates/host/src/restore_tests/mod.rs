@@ -11,10 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::change::{Change, UserVerbs};
-use crate::fault::fault_point;
-use crate::journal::{Journal, PlannedChange};
-use crate::setting::plan_setting;
+use crate::changes::{Change, Journal, PlannedChange, UserVerbs, fault_point, plan_setting};
 use crate::state::Host;
 
 /// A host whose settings are plain files.

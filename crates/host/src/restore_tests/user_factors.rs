@@ -1,8 +1,7 @@
 //! Factors of an experiment: half-way failures, and those that do not restore.
 
 use super::{Bench, FileVerbs, user_change};
-use crate::journal::Journal;
-use crate::restore::{make_changes, restore_host};
+use crate::changes::{Journal, make_changes, restore_host};
 
 fn bench() -> Bench {
     Bench::new(&[("/user/level", "red"), ("/sys/a", "1")])

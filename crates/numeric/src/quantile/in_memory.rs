@@ -1,8 +1,8 @@
 //! Quantiles and fits of data in memory, without sorting where passes over them are faster.
 
-use super::cell_fit::{CellFit, FitError};
 use super::sorted::SortedCells;
-use super::stream::{CellStream, Found, Goal, StreamError};
+use crate::quantile::cell_walk::{CellFit, FitError};
+use crate::quantile::streaming::{CellStream, Found, Goal, StreamError};
 
 /// Fewer rows, or fewer to a cell, are sorted at once.
 const WORTH_SELECTING: usize = 1 << 15;

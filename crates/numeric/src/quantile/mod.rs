@@ -13,22 +13,14 @@
 //! one whose fitted values are lexicographically smallest in the order of the cells. Nothing in this
 //! depends on the coding of the design, on labels or on the order of the rows.
 
-mod bands;
-mod bucket_sort;
-pub mod cell_fit;
+mod cell_walk;
 pub mod general;
 pub mod in_memory;
-mod leaves;
-mod line_search;
-mod lists;
-mod model;
-pub mod order;
-mod passes;
 pub mod retargeted;
-mod scale;
 pub mod sorted;
-mod start;
-pub mod stream;
-mod sums;
-mod ties;
-mod vertex;
+mod sorting;
+mod streaming;
+
+pub use cell_walk::cell_fit;
+pub use sorting::order;
+pub use streaming::stream;

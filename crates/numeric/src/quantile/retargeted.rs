@@ -5,11 +5,10 @@
 
 use rayon::prelude::*;
 
-use super::cell_fit::{FitError, build_shape, solve_quantile};
-use super::model::Model;
 use super::sorted::SortedCells;
-use super::start::guess_fitted;
-use super::vertex::{End, Walk, add_scaled};
+use crate::quantile::cell_walk::{
+    End, FitError, Model, Walk, add_scaled, build_shape, guess_fitted, solve_quantile,
+};
 
 impl SortedCells {
     /// Coefficients (R × p) for which `targets` (R × K) values of each cell lie below the fit, as near as the

@@ -4,11 +4,8 @@ use std::sync::OnceLock;
 
 use rayon::prelude::*;
 
-use super::bucket_sort::sort_cells;
-use super::cell_fit::{CellFit, FitError, fit_lists};
-use super::lists::Lists;
-use super::order::target_below;
-use super::sums::BlockSums;
+use crate::quantile::cell_walk::{CellFit, FitError, fit_lists};
+use crate::quantile::sorting::{BlockSums, Lists, sort_cells, target_below};
 
 /// The values of each cell in ascending order, with weights if there are any.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use datamill_compiler::WrapperSettings;
 use datamill_host::{Host, HostLevels, lacks_level};
 use datamill_protocol::{FactorFacts, FactorOffer, MissingLevel, TrialSpec};
 
-pub use fact::fact;
+use fact::fact;
 pub use host::{HostTurn, KEPT_FACTORS, host_verbs, undo_abandoned};
 pub use process::{
     ProcessLevels, RunConditions, launch_witness, observe_witness, prepare_run,
@@ -22,7 +22,9 @@ pub use user::{
     EnvironmentFactor, UserFactors, UserLevels, add_unlisted_level, find_host_factor,
     offer_user_factors, prepare_user_factors, set_environment_factors, show_factor_folders,
 };
-pub use world::{WorldLevels, drop_caches, observe_world, preload_package};
+pub use world::{
+    BACKGROUND_LOAD, BeforeRun, BesideRun, LoadLook, Moment, WorldLevels, time_between,
+};
 
 /// Levels of one trial, understood.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

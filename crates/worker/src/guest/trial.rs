@@ -138,7 +138,7 @@ fn perform(
     let run = Run {
         guests: &guests,
         spec,
-        executions: 1 + u64::from(levels.world.warmups.unwrap_or(0)),
+        executions: 1 + u64::from(levels.world.executions()),
         output,
     };
     let Handed {

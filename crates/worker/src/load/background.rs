@@ -5,18 +5,17 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
-use datamill_protocol::{FactorFacts, FailureKind, Phase, PhaseFacts};
+use datamill_protocol::{FailureKind, Phase};
 use rustix::event::{PollFd, PollFlags, poll};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::keeper::keep;
-use super::line::{LOOK, Look, START, STOP, SetUp};
+use super::line::{LOOK, START, STOP, SetUp};
 use crate::assignment::Assignment;
-use crate::factors::{WorldLevels, fact};
+use crate::factors::LoadLook;
 use crate::interrupt::Interrupt;
 use crate::package::Package;
-use crate::process::Witness;
 use crate::trouble::{Step, failure, interrupted};
 use crate::world::{Companion, EncloseError, World, enclose_within};
 
@@ -42,7 +41,11 @@ pub fn perform_beside<T: Serialize + DeserializeOwned>(
     }
     let (control, keepers) =
         UnixStream::pair().map_err(|error| impossible("making a socket", error))?;
-    let name = assignment.levels.world.load().unwrap_or_default();
+    let name = assignment
+        .spec
+        .background
+        .as_ref()
+        .map_or("", |package| package.name.as_str());
     let body = |control: UnixStream| {
         let load = Load {
             control,
@@ -88,13 +91,13 @@ impl Load<'_> {
     }
 
     /// Looks at it while it runs.
-    pub fn look(&self) -> Step<Look> {
+    pub fn look(&self) -> Step<LoadLook> {
         self.ask(LOOK)
     }
 
     /// Ends it; nothing of it is left afterwards.
     pub fn stop(&self) -> Step<()> {
-        self.ask::<Look>(STOP).map(drop)
+        self.ask::<LoadLook>(STOP).map(drop)
     }
 
     fn ask<T: DeserializeOwned>(&self, question: u8) -> Step<T> {
@@ -131,114 +134,4 @@ impl Load<'_> {
         }
         serde_json::from_slice(&answer).map_err(|error| lost(error.to_string()))
     }
-}
-
-/// The factors `background_load` and `session`, as far as they are asked for; `looks` are from just
-/// before and just after `run.sh`.
-pub fn observe_load(
-    levels: &WorldLevels,
-    witness: Option<&Result<Witness, String>>,
-    looks: Option<(&Look, &Look)>,
-    run: Option<&PhaseFacts>,
-) -> Vec<FactorFacts> {
-    let mut facts = Vec::new();
-    if let Some(asked) = &levels.background_load {
-        let (observed, evidence) = match looks {
-            None => (
-                "none".to_owned(),
-                "Nothing was started beside run.sh.".to_owned(),
-            ),
-            Some((before, after)) => describe_load(asked, before, after, run),
-        };
-        facts.push(fact("background_load", asked, Some(observed), evidence));
-    }
-    if let Some(same) = levels.shares_session {
-        let asked = session_name(same);
-        let (observed, evidence) = match (looks, witness) {
-            (Some((look, _)), Some(witness)) => compare_sessions(look, witness),
-            _ => (
-                Some(asked),
-                "No background load runs, whose session could be shared or not.".to_owned(),
-            ),
-        };
-        facts.push(fact(
-            "session",
-            asked,
-            observed.map(str::to_owned),
-            evidence,
-        ));
-    }
-    facts
-}
-
-/// Processor time of the background package between two looks.
-pub fn time_between(before: &Look, after: &Look) -> u64 {
-    after
-        .processor_time_ns
-        .saturating_sub(before.processor_time_ns)
-}
-
-fn describe_load(
-    name: &str,
-    before: &Look,
-    after: &Look,
-    run: Option<&PhaseFacts>,
-) -> (String, String) {
-    let used = time_between(before, after) as f64 / 1e9;
-    let ran = run.map_or(0.0, |run| run.wall_time_ns as f64 / 1e9);
-    let times = format!("{name} used {used:.2} s of processor time while run.sh ran {ran:.2} s");
-    match &after.end {
-        None => (name.to_owned(), format!("{times}.")),
-        Some(end) => (
-            "ended early".to_owned(),
-            format!("{times}, and ended before it: {end}."),
-        ),
-    }
-}
-
-fn compare_sessions(
-    look: &Look,
-    witness: &Result<Witness, String>,
-) -> (Option<&'static str>, String) {
-    let witness = match witness {
-        Ok(witness) => witness,
-        Err(cause) => return (None, cause.clone()),
-    };
-    if look.end.is_some() {
-        return (None, "The background load had ended already.".to_owned());
-    }
-    match (&look.autogroup, &witness.autogroup) {
-        (Some(load), Some(run)) => (
-            Some(session_name(load == run)),
-            format!(
-                "The scheduler has the background load in {load} and a witness process launched like run.sh in {run}."
-            ),
-        ),
-        _ => {
-            let said = |leads: bool| {
-                if leads {
-                    "leads its own session"
-                } else {
-                    "leads none"
-                }
-            };
-            let observed = match (look.leads_session, witness.leads_session) {
-                (false, false) => Some("same"),
-                (true, true) => Some("different"),
-                _ => None,
-            };
-            (
-                observed,
-                format!(
-                    "The background load {}, a witness process launched like run.sh {}; this kernel has no autogroup.",
-                    said(look.leads_session),
-                    said(witness.leads_session)
-                ),
-            )
-        }
-    }
-}
-
-fn session_name(same: bool) -> &'static str {
-    if same { "same" } else { "different" }
 }

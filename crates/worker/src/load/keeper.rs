@@ -12,8 +12,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
 use super::descendants::{Descendants, ended_time_ns};
-use super::line::{LOOK, Look, START, SetUp};
+use super::line::{LOOK, START, SetUp};
 use crate::assignment::Assignment;
+use crate::factors::LoadLook;
 use crate::package::{Package, RUN, SETUP};
 use crate::process::{autogroup_of, output_file, phase_environment};
 use crate::resources::Members;
@@ -148,12 +149,12 @@ impl Line {
         (&self.control).write_all(&text).ok();
     }
 
-    fn look(&self, end: Option<String>) -> Look {
+    fn look(&self, end: Option<String>) -> LoadLook {
         let ended = ended_time_ns();
         let living = Descendants::find();
         let time_ns = ended + living.processor_time_ns();
         let leader = living.oldest_child();
-        Look {
+        LoadLook {
             end,
             processor_time_ns: time_ns.saturating_sub(self.time_before_ns.get()),
             autogroup: leader.and_then(|leader| autogroup_of(&leader.pid.to_string())),

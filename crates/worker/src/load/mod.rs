@@ -5,4 +5,4 @@ mod descendants;
 mod keeper;
 mod line;
 
-pub use background::{Load, observe_load, perform_beside, time_between};
+pub use background::{Load, perform_beside};

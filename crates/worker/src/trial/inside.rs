@@ -10,15 +10,15 @@ use datamill_protocol::{
 use serde::{Deserialize, Serialize};
 
 use super::collect::collect_archive;
-use super::preparation::{measured_script, prepare_caches, warm_up};
+use super::preparation::{measured_script, prepare_world};
 use crate::assignment::Assignment;
 use crate::build::{build_package, check_still_there, fresh_id, keep_wrappers_passive};
 use crate::factors::{
-    RunConditions, launch_witness, observe_world, prepare_run, read_back_process_factors,
-    set_environment_factors, show_factor_folders,
+    BACKGROUND_LOAD, BesideRun, RunConditions, launch_witness, prepare_run,
+    read_back_process_factors, set_environment_factors, show_factor_folders, time_between,
 };
-use crate::load::{Load, observe_load, perform_beside, time_between};
-use crate::package::{COLLECT, RUN};
+use crate::load::{Load, perform_beside};
+use crate::package::COLLECT;
 use crate::process::{
     Script, announce_measurements, inherited_notices, is_full, phase_environment, run_script,
 };
@@ -87,7 +87,7 @@ fn perform(
     });
     carried.unwrap_or_else(|error| {
         let (failure, interrupted) = match error {
-            EncloseError::Impossible(cause) => (factor_failure("background_load", cause), false),
+            EncloseError::Impossible(cause) => (factor_failure(BACKGROUND_LOAD, cause), false),
             EncloseError::Died(how) => (lost_carrier(&how), true),
         };
         TrialParts {
@@ -234,11 +234,14 @@ fn run_package(
         .then(|| launch_witness(world, conditions, assignment.interrupt));
     parts
         .factors
-        .extend(observe_world(levels, world, witness.as_ref()));
-    let warmed = warm_up(levels, &stage, conditions, &mut parts.warmups)?;
-    parts.factors.extend(warmed);
-    check_still_there(world, Phase::Run, RUN)?;
-    parts.factors.extend(prepare_caches(levels, world)?);
+        .extend(levels.observe(world, witness.as_ref()));
+    prepare_world(
+        levels,
+        &stage,
+        conditions,
+        &mut parts.warmups,
+        &mut parts.factors,
+    )?;
     let load_before = load.map(Load::look).transpose()?;
     let before = HostLook::take(assignment.kernel_log);
     let ended = run_script(&stage, &measured_script(conditions, None));
@@ -247,8 +250,12 @@ fn run_package(
     load.map_or(Ok(()), Load::stop)?;
     let looks = load_before.as_ref().zip(load_after.as_ref());
     let run = ended.facts.as_ref();
-    let observed = observe_load(levels, witness.as_ref(), looks, run);
-    parts.factors.extend(observed);
+    let beside = BesideRun {
+        looks,
+        witness: witness.as_ref(),
+        run,
+    };
+    parts.factors.extend(levels.observe_beside(&beside));
     parts.disturbance = run.map(|run| {
         let load_time_ns = looks.map_or(0, |(before, after)| time_between(before, after));
         let trial_time_ns = run.user_time_ns + run.system_time_ns + load_time_ns;

@@ -147,7 +147,8 @@ fn perform_with_build(
     build: Option<SharedBuild>,
 ) -> Result<TrialParts, String> {
     let background = assignment.background.map(|package| package.root.as_path());
-    let world_bytes = match assignment.levels.world.root_filesystem {
+    let settings = assignment.levels.world.settings(background);
+    let world_bytes = match settings.root_filesystem {
         // On a disk the bound comes from the disk unless one is asked for.
         Some(RootFilesystem::Image(_)) => assignment.spec.limits.world_bytes,
         _ => assignment.resources.world_bytes(),
@@ -159,7 +160,7 @@ fn perform_with_build(
         changes: Changes::Memory(world_bytes),
         scratch: Path::new(&assignment.spec.scratch_dir),
         worker,
-        settings: assignment.levels.world.settings(background),
+        settings,
         confines: keeping.confines(&assignment.spec.needs),
     };
     let facts = build.as_ref().map(|build| build.facts.clone());

@@ -5,18 +5,13 @@ use std::borrow::Cow;
 use rayon::prelude::*;
 
 use super::arrays::dot;
-use super::band_limits::Spread;
-use super::cell_order::CellOrder;
-use super::centring::Shifts;
-use super::frame::{Frame, solve_exactly};
 use super::goal::{BAND_WIDTH, Goal, Solution, Start};
-use super::independent_rows::choose_independent;
 use super::input::{GeneralError, check_quantiles, check_values};
-use super::levels::{Level, build_levels, choose_lasting};
-use super::matrix::CellMatrix;
-use super::passes::sum_losses;
 use super::refine::{Search, refine, refine_together};
 use crate::draws::scramble;
+use crate::quantile::general::bands::{Level, Spread, build_levels, choose_lasting, sum_losses};
+use crate::quantile::general::matrix::{CellMatrix, CellOrder, Frame, Shifts, solve_exactly};
+use crate::quantile::general::vertices::choose_independent;
 
 /// The fit of one quantile.
 #[derive(Clone, Debug)]
@@ -148,7 +143,8 @@ impl<'a> Prepared<'a> {
     /// Names the basic rows as the data do.
     fn restore_rows(&self, fits: &mut [GeneralFit]) {
         if let Some(order) = &self.order {
-            order.restore_rows(fits);
+            let mut bases: Vec<_> = fits.iter_mut().map(|fit| &mut fit.basis).collect();
+            order.restore_rows(&mut bases);
         }
         if !self.kept.is_empty() {
             for row in fits.iter_mut().flat_map(|fit| &mut fit.basis) {

@@ -1,7 +1,7 @@
 //! What is to be solved over a level of rows, from where, and what comes of it.
 
-use super::band_limits::Limits;
-use super::walk::Stop;
+use crate::quantile::general::bands::Limits;
+use crate::quantile::general::vertices::Stop;
 
 /// First width of the band in standard errors; what it misses is found and put right.
 pub(super) const BAND_WIDTH: f64 = 3.0;

@@ -1,9 +1,8 @@
 //! What can be fitted, and why something cannot.
 
 use super::arrays::all_finite;
-use super::frame::DependentColumn;
-use super::matrix::CellMatrix;
 use super::refine::BELOW;
+use crate::quantile::general::matrix::{CellMatrix, DependentColumn};
 
 /// Why no fit was made.
 #[derive(Clone, Debug, PartialEq)]

@@ -26,54 +26,37 @@
 //!
 //! # How
 //! 1. *Levels*: subsets of the rows by a hash of their number, each an eighth of the next, all with some hundred
-//!    rows that together determine the coefficients (`levels`, `frame`). Each level starts from the one before.
+//!    rows that together determine the coefficients (`bands::levels`, `matrix::frame`). Each level starts from the one before.
 //! 2. *Band*: rows that are farther from the smaller level's fit than three standard errors keep their side and
-//!    become one sum (Portnoy and Koenker 1997, preprocessing); 1 to 4% of the rows are left (`passes`).
+//!    become one sum (Portnoy and Koenker 1997, preprocessing); 1 to 4% of the rows are left (`bands::passes`).
 //! 3. *Newton steps* on the sum of signs, which are exact, with the density estimated in the band, come within
 //!    some hundred rows of the optimum; the band is narrowed around it (`refine`).
 //! 4. *Vertex walk* in the narrow band: Barrodale and Roberts' (1973) long steps, priced by steepest edge in
 //!    coordinates in which the columns are orthonormal. Ties are broken by an infinitesimal change of the tied rows
-//!    alone (Wolfe 1963), so that the walk cannot cycle (`walk`).
+//!    alone (Wolfe 1963), so that the walk cannot cycle (`vertices::walk`).
 //! 5. All rows are checked against the result, those of a block at once where the covariates' extremes show that none
-//!    can have changed its side (`check`); rows on the wrong side join the band, and 4 is repeated.
+//!    can have changed its side (`bands::check`); rows on the wrong side join the band, and 4 is repeated.
 //!
 //! Steps 3 and 4 take the place of the interior point and cross-over of Portnoy and Koenker: from a start so
 //! near they need fewer passes, and they end in a vertex.
 //!
 //! Rows are put in the order of their cells first, where these are large: what a pass takes from tables of cells is
-//! then the same for many rows, and several rows are computed at once (`passes`, `line`).
+//! then the same for many rows, and several rows are computed at once (`bands::passes`, `bands::line`).
 //!
 //! Everything is in terms of a matrix by cells and covariates ([`CellMatrix`]), which needs one
 //! multiplication a row and covariate however many columns there are.
 
 mod arrays;
-mod band_limits;
-mod bootstrap;
-mod cell_order;
-mod centring;
-mod check;
-mod cross_products;
-mod crossings;
-mod edge;
+mod bands;
 mod fit;
-mod frame;
 mod goal;
-mod independent_rows;
+mod inference;
 mod input;
-mod levels;
-mod line;
 mod matrix;
-mod matrix_sums;
-mod optimum;
-mod passes;
-mod rank_tests;
 mod refine;
-mod walk;
+mod vertices;
 
-pub use bootstrap::{Scheme, bootstrap_general};
-pub use cross_products::weighted_cross_products;
 pub use fit::{GeneralFit, fit_general};
-pub use frame::DependentColumn;
+pub use inference::{Scheme, bootstrap_general, invert_rank_tests};
 pub use input::GeneralError;
-pub use matrix::CellMatrix;
-pub use rank_tests::invert_rank_tests;
+pub use matrix::{CellMatrix, DependentColumn, weighted_cross_products};

@@ -9,15 +9,10 @@ use std::borrow::Cow;
 use rayon::prelude::*;
 
 use super::arrays::dot;
-use super::band_limits::Limits;
-use super::check::{NewFit, find_wrong};
-use super::cross_products::weighted_cross_products;
-use super::frame::{Frame, solve_exactly};
 use super::goal::{Goal, Solution, Start};
-use super::independent_rows::choose_independent;
-use super::levels::Level;
-use super::passes::{cut_bands, sum_above};
-use super::walk::{Stop, Walk};
+use crate::quantile::general::bands::{Level, Limits, NewFit, cut_bands, find_wrong, sum_above};
+use crate::quantile::general::matrix::{Frame, solve_exactly, weighted_cross_products};
+use crate::quantile::general::vertices::{Stop, Walk, choose_independent};
 
 /// How far below tau the problem is solved first: so the solution is the limit from below where tau has many.
 ///

@@ -1,114 +1,110 @@
 //! What is asked for of the world factors.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use datamill_protocol::{FactorFacts, IsolationWanted, TrialSpec};
+use datamill_protocol::{FactorFacts, TrialSpec};
 
 use super::WORLD_FACTORS;
-use super::before_run::DroppedCaches;
+use super::factor::{BeforeRun, BesideRun, Moment, WorldFactor};
 use crate::process::Witness;
-use crate::world::{RootFilesystem, World, WorldSettings};
+use crate::trouble::Step;
+use crate::world::{World, WorldSettings};
 
-/// Levels of the world factors, understood.
+/// Levels of the world factors, all understood; an absent one leaves its factor as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorldLevels {
-    /// Characters asked for in the path of the working directory of `run.sh`.
-    pub directory_length: Option<usize>,
-    /// File system asked for.
-    pub root_filesystem: Option<RootFilesystem>,
-    /// Caches that are to be dropped just before `run.sh`.
-    pub drop_caches: Option<DroppedCaches>,
-    /// Whether the package's files are to be read just before `run.sh`.
-    pub cache_preload: Option<bool>,
-    /// Executions of `run.sh` before the measured one.
-    pub warmups: Option<u32>,
-    /// Name of the package that runs beside `run.sh`, or `none`.
-    pub background_load: Option<String>,
-    /// Whether that package's `run.sh` shares the session of the measured one, as it does when this is
-    /// not asked for: both are started from one terminal, so to speak.
-    pub shares_session: Option<bool>,
-    /// Whether the factor `reboot` is asked for, at its only level here.
-    pub without_reboot: bool,
+    /// Levels as they were asked for, by factor name.
+    asked: BTreeMap<&'static str, String>,
 }
 
 impl WorldLevels {
     /// Understands a level of one of these factors; the error says what it can be.
     pub fn parse_level(&mut self, name: &str, level: &str) -> Option<Result<(), String>> {
-        let mut factors = WORLD_FACTORS.iter();
-        let factor = factors.find(|factor| factor.name() == name)?;
-        Some(factor.parse(level, self))
+        let factor = WORLD_FACTORS.iter().find(|it| it.name() == name)?;
+        let parsed = factor.parse(level);
+        if parsed.is_ok() {
+            self.asked.insert(factor.name(), level.to_owned());
+        }
+        Some(parsed)
+    }
+
+    /// The factors that are asked for, with their levels, in the order of the registry.
+    fn asked(&self) -> impl Iterator<Item = (&'static dyn WorldFactor, &str)> {
+        WORLD_FACTORS.iter().filter_map(|factor| {
+            let level = self.asked.get(factor.name())?;
+            Some((*factor, level.as_str()))
+        })
     }
 
     /// Checks what depends on more than one field of a specification; the error names the fields.
     pub fn check_against(&self, spec: &TrialSpec) -> Result<(), String> {
-        let load = self.load();
-        let given = spec
-            .background
-            .as_ref()
-            .map(|package| package.name.as_str());
-        if load != given {
-            return Err(match (load, given) {
-                (Some(load), given) => format!(
-                    "background: levels.background_load is `{load}`, but the package given is {}",
-                    given.map_or("none".to_owned(), |given| format!("`{given}`"))
-                ),
-                (None, _) => format!(
-                    "background: `{}` is given, but levels.background_load does not ask for it",
-                    given.unwrap_or_default()
-                ),
-            });
-        }
-        let refused = |name: &str, isolation: &str| {
-            Err(format!(
-                "levels.{name}: not available with isolation = {isolation}, which makes no world that could have it"
-            ))
-        };
-        match (spec.isolation, self.root_filesystem) {
-            (IsolationWanted::Plain, Some(_)) => refused("root_filesystem", "plain"),
-            (IsolationWanted::Plain, None) if self.directory_length.is_some() => {
-                refused("working_directory_length", "plain")
-            }
-            (IsolationWanted::UserNamespace, Some(RootFilesystem::Image(_))) => {
-                refused("root_filesystem", "user_namespace")
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Name of the package that is to run beside `run.sh`.
-    pub fn load(&self) -> Option<&str> {
-        self.background_load
-            .as_deref()
-            .filter(|name| *name != "none")
+        // Of several mistakes the last factor's is told: what runs beside run.sh before where it runs.
+        WORLD_FACTORS.iter().rev().try_for_each(|factor| {
+            let level = self.asked.get(factor.name()).map(String::as_str);
+            factor.check_spec(level, spec)
+        })
     }
 
     /// Whether a witness process is needed to read these levels back.
     pub fn wants_witness(&self) -> bool {
-        self.directory_length.is_some() || self.shares_session.is_some()
+        self.asked().any(|(factor, _)| factor.wants_witness())
     }
 
-    /// What these levels want of the world that is made for the trial.
+    /// Executions of `run.sh` before the measured one.
+    pub fn executions(&self) -> u32 {
+        self.asked()
+            .map(|(factor, level)| factor.executions(level))
+            .sum()
+    }
+
+    /// What these levels want of the world that is made for the trial; `background` is the root of the
+    /// package that runs beside `run.sh`.
     pub fn settings<'a>(&self, background: Option<&'a Path>) -> WorldSettings<'a> {
-        WorldSettings {
-            directory_length: self.directory_length,
-            root_filesystem: self.root_filesystem,
-            drops_caches: !matches!(self.drop_caches, None | Some(DroppedCaches::None)),
+        let mut settings = WorldSettings {
             background,
-            shares_session: background.is_some() && self.shares_session != Some(false),
+            // Both are started from one terminal, so to speak, unless a factor says otherwise.
+            shares_session: background.is_some(),
+            ..WorldSettings::default()
+        };
+        for (factor, level) in self.asked() {
+            factor.shape_world(level, &mut settings);
         }
+        settings
     }
-}
 
-/// Reads back what holds of the world while `run.sh` runs; `witness` was launched as `run.sh` will be.
-pub fn observe_world(
-    levels: &WorldLevels,
-    world: &World,
-    witness: Option<&Result<Witness, String>>,
-) -> Vec<FactorFacts> {
-    WORLD_FACTORS
-        .iter()
-        .filter_map(|factor| factor.observe(levels, world, witness))
-        .collect()
+    /// Reads back what holds of the world while `run.sh` runs; `witness` was launched as `run.sh` will be.
+    pub fn observe(
+        &self,
+        world: &World,
+        witness: Option<&Result<Witness, String>>,
+    ) -> Vec<FactorFacts> {
+        self.asked()
+            .filter_map(|(factor, level)| factor.observe(level, world, witness))
+            .collect()
+    }
+
+    /// Has the factors of a moment act, and adds what they tell to `seen`, also when a later one fails.
+    pub fn prepare(
+        &self,
+        moment: Moment,
+        before: &mut BeforeRun<'_>,
+        seen: &mut Vec<FactorFacts>,
+    ) -> Step<()> {
+        for (factor, level) in self.asked() {
+            if factor.moment() == moment {
+                seen.extend(factor.prepare(level, before)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads back what was seen while `run.sh` ran.
+    pub fn observe_beside(&self, beside: &BesideRun<'_>) -> Vec<FactorFacts> {
+        self.asked()
+            .filter_map(|(factor, level)| factor.observe_beside(level, beside))
+            .collect()
+    }
 }
 
 #[cfg(test)]
@@ -155,5 +151,38 @@ mod tests {
                 assert_ne!(levels, WorldLevels::default(), "{} {level}", offer.name);
             }
         }
+    }
+
+    #[test]
+    fn nothing_is_executed_once_the_last_acts_before_run_sh_began() {
+        for factor in WORLD_FACTORS {
+            for level in factor.offer().levels {
+                assert!(
+                    factor.executions(&level) == 0 || factor.moment() == Moment::WarmUp,
+                    "{} {level}",
+                    factor.name()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn levels_add_up_to_what_is_wanted_of_the_world() {
+        let background = Path::new("/load");
+        let mut levels = WorldLevels::default();
+        assert_eq!(levels.executions(), 0);
+        assert!(!levels.wants_witness() && !levels.settings(None).shares_session);
+        assert!(levels.settings(Some(background)).shares_session);
+        for (name, level) in [
+            ("warmups", "3"),
+            ("session", "different"),
+            ("drop_caches", "none"),
+        ] {
+            assert_eq!(levels.parse_level(name, level), Some(Ok(())), "{name}");
+        }
+        assert_eq!(levels.executions(), 3);
+        assert!(levels.wants_witness());
+        let settings = levels.settings(Some(background));
+        assert!(!settings.shares_session && !settings.drops_caches);
     }
 }

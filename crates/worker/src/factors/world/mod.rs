@@ -5,16 +5,19 @@ mod before_run;
 mod beside;
 mod factor;
 mod levels;
+mod load_look;
 mod place;
 mod private_world;
 
 use datamill_protocol::FactorOffer;
 
-pub use before_run::{drop_caches, preload_package};
+pub use beside::BACKGROUND_LOAD;
 use factor::WorldFactor;
-pub use levels::{WorldLevels, observe_world};
+pub use factor::{BeforeRun, BesideRun, Moment};
+pub use levels::WorldLevels;
+pub use load_look::{LoadLook, time_between};
 
-/// All world factors, in the order in which they are offered.
+/// All world factors, in the order in which they are offered, read back and, within one moment, act.
 static WORLD_FACTORS: [&dyn WorldFactor; 8] = [
     &place::WorkingDirectoryLength,
     &place::RootFilesystemFactor,

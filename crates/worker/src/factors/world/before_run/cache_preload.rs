@@ -1,9 +1,15 @@
 //! `cache_preload`: whether the package's files are read just before `run.sh`.
 
-use datamill_protocol::FactorOffer;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
 
-use crate::factors::world::factor::{WorldFactor, offer_all};
-use crate::factors::world::levels::WorldLevels;
+use datamill_protocol::{FactorFacts, FactorOffer};
+
+use super::page_cache::{Pages, fill, resident_pages};
+use crate::factors::fact::fact;
+use crate::factors::world::factor::{BeforeRun, WorldFactor, offer_all};
+use crate::trouble::Step;
+use crate::world::World;
 
 /// The factor.
 pub struct CachePreload;
@@ -17,12 +23,83 @@ impl WorldFactor for CachePreload {
         offer_all(self.name(), &["off", "on"])
     }
 
-    fn parse(&self, level: &str, levels: &mut WorldLevels) -> Result<(), String> {
-        levels.cache_preload = Some(match level {
-            "off" => false,
-            "on" => true,
-            _ => return Err("off, on".to_owned()),
-        });
-        Ok(())
+    fn parse(&self, level: &str) -> Result<(), String> {
+        match level {
+            "off" | "on" => Ok(()),
+            _ => Err("off, on".to_owned()),
+        }
     }
+
+    fn prepare(&self, level: &str, before: &mut BeforeRun<'_>) -> Step<Option<FactorFacts>> {
+        Ok(Some(preload_package(
+            self.name(),
+            before.world,
+            level == "on",
+        )))
+    }
+}
+
+/// Reads all files of the package, so that `run.sh` finds them in memory.
+fn preload_package(name: &str, world: &World, on: bool) -> FactorFacts {
+    let level = if on { "on" } else { "off" };
+    let told = |observed: Option<&str>, evidence: String| {
+        fact(name, level, observed.map(str::to_owned), evidence)
+    };
+    if !on {
+        return told(Some(level), "Nothing was read before run.sh.".to_owned());
+    }
+    let files = package_files(world);
+    for path in &files {
+        let read = File::open(path).and_then(|file| fill(&file));
+        if let Err(error) = read {
+            return told(None, format!("Reading {}: {error}.", path.display()));
+        }
+    }
+    let pages = package_pages(world);
+    let observed = (pages.all > 0 && pages.resident == pages.all).then_some(level);
+    told(
+        observed,
+        format!(
+            "{} of {} pages of the package's {} files were in memory afterwards.",
+            pages.resident,
+            pages.all,
+            files.len()
+        ),
+    )
+}
+
+fn package_pages(world: &World) -> Pages {
+    package_files(world)
+        .iter()
+        .filter_map(|path| resident_pages(&File::open(path).ok()?).ok())
+        .fold(Pages::default(), Pages::and)
+}
+
+/// Regular files of the package, and what its `setup.sh` has put into folders of its own.
+fn package_files(world: &World) -> Vec<PathBuf> {
+    let mut pending: Vec<PathBuf> = world.places.iter().map(|it| world.root.join(it)).collect();
+    for entry in fs::read_dir(&world.root).into_iter().flatten().flatten() {
+        if !world.foreign.contains(&entry.file_name()) {
+            pending.push(entry.path());
+        }
+    }
+    pending.sort();
+    pending.dedup();
+    let mut files = Vec::new();
+    while let Some(path) = pending.pop() {
+        let Ok(data) = fs::symlink_metadata(&path) else {
+            continue;
+        };
+        if data.is_file() {
+            files.push(path);
+        } else if data.is_dir() {
+            pending.extend(names_below(&path));
+        }
+    }
+    files
+}
+
+fn names_below(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    entries.flatten().map(|entry| entry.path())
 }

@@ -8,6 +8,5 @@ mod warmups;
 
 pub use cache_preload::CachePreload;
 pub use drop_caches::DropCaches;
-pub use page_cache::{DroppedCaches, drop_caches, preload_package};
 pub use reboot::Reboot;
 pub use warmups::Warmups;

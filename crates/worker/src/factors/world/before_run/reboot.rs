@@ -4,7 +4,6 @@ use datamill_protocol::{FactorFacts, FactorOffer};
 
 use crate::factors::fact::fact;
 use crate::factors::world::factor::{WorldFactor, missing, offer_all};
-use crate::factors::world::levels::WorldLevels;
 use crate::process::Witness;
 use crate::world::World;
 
@@ -25,12 +24,9 @@ impl WorldFactor for Reboot {
         offer
     }
 
-    fn parse(&self, level: &str, levels: &mut WorldLevels) -> Result<(), String> {
+    fn parse(&self, level: &str) -> Result<(), String> {
         match level {
-            "none" => {
-                levels.without_reboot = true;
-                Ok(())
-            }
+            "none" => Ok(()),
             "before_trial" => Err(format!(
                 "none; before_trial is not available here: {REASON}"
             )),
@@ -40,13 +36,11 @@ impl WorldFactor for Reboot {
 
     fn observe(
         &self,
-        levels: &WorldLevels,
+        level: &str,
         _world: &World,
         _witness: Option<&Result<Witness, String>>,
     ) -> Option<FactorFacts> {
-        levels.without_reboot.then(|| {
-            let evidence = "Nothing rebooted the host for this trial.".to_owned();
-            fact(self.name(), "none", Some("none".to_owned()), evidence)
-        })
+        let evidence = "Nothing rebooted the host for this trial.".to_owned();
+        Some(fact(self.name(), level, Some(level.to_owned()), evidence))
     }
 }

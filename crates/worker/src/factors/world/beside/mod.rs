@@ -3,5 +3,5 @@
 mod background_load;
 mod session;
 
-pub use background_load::BackgroundLoad;
+pub use background_load::{BACKGROUND_LOAD, BackgroundLoad};
 pub use session::Session;

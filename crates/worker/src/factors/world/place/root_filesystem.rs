@@ -2,16 +2,15 @@
 
 use std::os::unix::fs::MetadataExt;
 
-use datamill_protocol::{FactorFacts, FactorOffer};
+use datamill_protocol::{FactorFacts, FactorOffer, IsolationWanted, TrialSpec};
 
 use crate::factors::fact::fact;
 use crate::factors::world::factor::{
-    WorldFactor, choices, missing, offer_all, offer_in_private_world,
+    WorldFactor, choices, missing, offer_all, offer_in_private_world, refuse_isolation,
 };
-use crate::factors::world::levels::WorldLevels;
 use crate::factors::world::private_world::missing_world;
 use crate::process::Witness;
-use crate::world::{RootFilesystem, World, filesystem_of};
+use crate::world::{RootFilesystem, World, WorldSettings, filesystem_of};
 
 /// The factor.
 pub struct RootFilesystemFactor;
@@ -32,39 +31,50 @@ impl WorldFactor for RootFilesystemFactor {
         offer_in_private_world(offer)
     }
 
-    fn parse(&self, level: &str, levels: &mut WorldLevels) -> Result<(), String> {
-        levels.root_filesystem = Some(parse_filesystem(level)?);
-        Ok(())
+    fn parse(&self, level: &str) -> Result<(), String> {
+        let Some(filesystem) = named(level) else {
+            let names = RootFilesystem::ALL.map(RootFilesystem::name);
+            return Err(names.join(", "));
+        };
+        match missing_filesystem(filesystem) {
+            None => Ok(()),
+            Some(reason) => {
+                let offered = RootFilesystem::ALL
+                    .into_iter()
+                    .filter(|other| missing_filesystem(*other).is_none())
+                    .map(RootFilesystem::name);
+                Err(choices(offered, level, &reason))
+            }
+        }
+    }
+
+    fn check_spec(&self, level: Option<&str>, spec: &TrialSpec) -> Result<(), String> {
+        match (spec.isolation, level.and_then(named)) {
+            (IsolationWanted::Plain, Some(_)) => refuse_isolation(self.name(), "plain"),
+            (IsolationWanted::UserNamespace, Some(RootFilesystem::Image(_))) => {
+                refuse_isolation(self.name(), "user_namespace")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn shape_world(&self, level: &str, settings: &mut WorldSettings<'_>) {
+        settings.root_filesystem = named(level);
     }
 
     fn observe(
         &self,
-        levels: &WorldLevels,
+        level: &str,
         world: &World,
         _witness: Option<&Result<Witness, String>>,
     ) -> Option<FactorFacts> {
-        Some(observe_filesystem(levels.root_filesystem?, world))
+        Some(observe_filesystem(self.name(), level, world))
     }
 }
 
-fn parse_filesystem(level: &str) -> Result<RootFilesystem, String> {
-    let Some(filesystem) = RootFilesystem::ALL
-        .into_iter()
-        .find(|it| it.name() == level)
-    else {
-        let names = RootFilesystem::ALL.map(RootFilesystem::name);
-        return Err(names.join(", "));
-    };
-    match missing_filesystem(filesystem) {
-        None => Ok(filesystem),
-        Some(reason) => {
-            let offered = RootFilesystem::ALL
-                .into_iter()
-                .filter(|other| missing_filesystem(*other).is_none())
-                .map(RootFilesystem::name);
-            Err(choices(offered, level, &reason))
-        }
-    }
+fn named(level: &str) -> Option<RootFilesystem> {
+    let mut all = RootFilesystem::ALL.into_iter();
+    all.find(|it| it.name() == level)
 }
 
 /// Why this host cannot have a trial's root on such a file system.
@@ -72,7 +82,7 @@ fn missing_filesystem(filesystem: RootFilesystem) -> Option<String> {
     missing_world().or_else(|| filesystem.missing_reason())
 }
 
-fn observe_filesystem(asked: RootFilesystem, world: &World) -> FactorFacts {
+fn observe_filesystem(name: &str, asked: &str, world: &World) -> FactorFacts {
     let look = || {
         let package = world.run_script.metadata()?.dev();
         let changes = world.space.metadata()?.dev();
@@ -103,5 +113,5 @@ fn observe_filesystem(asked: RootFilesystem, world: &World) -> FactorFacts {
             format!("The layers of the world could not be looked at: {error}."),
         ),
     };
-    fact("root_filesystem", asked.name(), observed, evidence)
+    fact(name, asked, observed, evidence)
 }

@@ -1,0 +1,6 @@
+//! Joining a fleet: the token, and what follows from it.
+
+mod enrol;
+mod token;
+
+pub use enrol::{JoinRequest, join};

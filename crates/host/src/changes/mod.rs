@@ -1,0 +1,20 @@
+//! Changes to this machine: planned, written to the journal, made and undone.
+
+mod change;
+mod fault;
+mod journal;
+mod restore;
+mod setting;
+mod swap_area;
+mod turn;
+
+pub use change::{Change, NoUserVerbs, UserVerbs};
+#[cfg(test)]
+pub(crate) use fault::{die_at_step, fault_point};
+pub use journal::{Entry, Journal, JournalContent, JournalError, PlannedChange};
+pub use restore::{ChangeError, Restored, foresee_restore, make_changes, restore_host};
+pub(crate) use setting::write_setting;
+pub use setting::{check_writable, plan_setting, read_setting};
+pub(crate) use swap_area::page_bytes;
+pub use swap_area::{SwapArea, swap_areas_in_use, unescape_kernel_path};
+pub use turn::abandoned_states;
