@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from datamill.cli.console import make_console, tell_waiting
+from datamill.cli.json_answer import spell_answer
 from datamill.cli.machine.worker_fleet import join, token
 from datamill.cli.machine.worker_guest import guest_image
 from datamill.cli.machine.worker_image import image
@@ -26,6 +27,7 @@ from datamill.results.judgement.noise import NoiseJudgement, judge_noise
 
 #: A noisy host is no error of the command.
 EXIT_NOISY = 1
+NOTHING_AGAINST = "Nothing speaks against this host."
 
 
 @click.group()
@@ -88,7 +90,7 @@ def inventory(as_json: bool) -> None:
 
 @worker.command()
 @click.option("--seconds", type=click.FloatRange(0.1, 3600), help="How long to measure, over all processors.")
-@click.option("--json", "as_json", is_flag=True, help="Print what was measured as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print figures and judgement as JSON.")
 def noise(seconds: float | None, as_json: bool) -> None:
     """Measure how quiet this host is, before you trust it with an experiment.
 
@@ -99,13 +101,23 @@ def noise(seconds: float | None, as_json: bool) -> None:
     # It would disturb an experiment as much as be disturbed by it.
     with lock_host(tell=tell_waiting):
         told = ask_worker(find_worker(), "noise", *arguments)
-    if as_json:
-        click.echo(told.decode(), nl=False)
-        return
     facts = msgspec.json.decode(told, type=NoiseFacts)
     judgement = judge_noise(facts)
-    print_noise(facts, judgement, Console(width=None if sys.stdout.isatty() else 110, highlight=False))
+    if as_json:
+        click.echo(spell_noise(facts, judgement))
+    else:
+        print_noise(facts, judgement, Console(width=None if sys.stdout.isatty() else 110, highlight=False))
     raise SystemExit(EXIT_NOISY if judgement.objections else 0)
+
+
+def spell_noise(facts: NoiseFacts, judgement: NoiseJudgement) -> str:
+    """Return the figures of each processor, what was measured and what speaks against this host, as JSON."""
+    return spell_answer(
+        "This host is noisy." if judgement.objections else NOTHING_AGAINST,
+        scores=judgement.scores,
+        measured=facts,
+        warnings=judgement.objections,
+    )
 
 
 def print_noise(facts: NoiseFacts, judgement: NoiseJudgement, console: Console) -> None:
@@ -138,7 +150,7 @@ def print_noise(facts: NoiseFacts, judgement: NoiseJudgement, console: Console) 
     for objection in judgement.objections:
         console.print(Text(objection, style="yellow"))
     if not judgement.objections:
-        console.print(Text("Nothing speaks against this host.", style="green"))
+        console.print(Text(NOTHING_AGAINST, style="green"))
 
 
 def _format_time(seconds: float) -> str:
