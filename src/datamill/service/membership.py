@@ -43,7 +43,7 @@ def enrol_machine(request: EnrolmentRequest, now_s: float) -> Enrolment:
     # Before there is a worker: its token works once.
     if not is_user_key(request.public_key):
         raise InputError(
-            "this is no public key of a worker", where="public_key", remedy="It is an NKEY, U...."
+            "this is not the public key of a worker", where="public_key", remedy="It is an NKEY, U...."
         )
     enrolled = run_as_writer(enrol_worker, request, now_s)
     made_s = run_as_writer(note_credential, enrolled.worker_id, now_s)

@@ -70,7 +70,7 @@ TEXTS = {
     "an infinite size": (add("[constraints]\nmin_memory = inf"), "a size is"),
     "an infinite time": (add("[limits]\nrun_timeout = inf"), "thirty years"),
     "no number": (add("[limits]\nrun_timeout = nan"), "is not a duration"),
-    "a huge coverage": (add(f'[coverage]\nmachine = "{"9" * 1_000_000}%"'), "is no coverage"),
+    "a huge coverage": (add(f'[coverage]\nmachine = "{"9" * 1_000_000}%"'), "is not a coverage"),
     "a share that is tried again and again": (
         add(f'[replication]\nmax_trials = 9\nuntil = {{ half_width = "{"1" * 900_000}x" }}'),
         "is not a share",

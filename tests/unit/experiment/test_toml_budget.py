@@ -112,7 +112,7 @@ def test_deep_brackets_side_by_side_do_not_add_up() -> None:
             HEAD + PACKAGE + f'[replication]\nmax_trials = 9\nuntil = {{ half_width = "{"1" * 50_000}x" }}',
             "is not a share",
         ),
-        (HEAD + PACKAGE + f'[coverage]\nmachine = "{"9" * 1_000_000}%"', "is no coverage"),
+        (HEAD + PACKAGE + f'[coverage]\nmachine = "{"9" * 1_000_000}%"', "is not a coverage"),
         (HEAD + PACKAGE + f'[nuisance]\nenv_padding = {{ randomise = "0..{"9" * 5000}" }}', "is not a range"),
         (HEAD + PACKAGE + f'[constraints]\ncpu_model = "{"*a" * 50_000}"', "200 characters at most"),
         (

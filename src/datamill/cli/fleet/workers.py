@@ -118,7 +118,7 @@ def resume(context: click.Context, name: str, url: str | None, key: str | None) 
 @coordinator_options
 @click.pass_context
 def remove(context: click.Context, name: str, yes: bool, url: str | None, key: str | None) -> None:
-    """Let worker NAME go for good: its credentials are void; its trials stay."""
+    """Remove worker NAME for good: its credentials become void, its trials stay."""
     if not yes:
         click.confirm(f"Remove {name} for good?", abort=True, err=True)
     _change(context, "remove", name, url, key)

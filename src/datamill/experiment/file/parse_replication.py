@@ -183,7 +183,7 @@ def parse_stopping_rule(
         raise InputError(
             "nothing bounds the experiment: noise may be too large for the rule ever to be met",
             where=where,
-            remedy='Write max_trials = 500 or max_time = "2 h" beside it.',
+            remedy='Also write max_trials = 500 or max_time = "2 h".',
         )
     return StoppingRule(
         half_width=parse_share(rule["half_width"], where=where) if "half_width" in rule else None,

@@ -49,8 +49,8 @@ impl WorldLevels {
         if load != given {
             return Err(match (load, given) {
                 (Some(load), given) => format!(
-                    "background: levels.background_load is `{load}`, but the package given is {}",
-                    given.map_or("none".to_owned(), |given| format!("`{given}`"))
+                    "background: levels.background_load is `{load}`, but {} is given",
+                    given.map_or("no package".to_owned(), |given| format!("`{given}`"))
                 ),
                 (None, _) => format!(
                     "background: `{}` is given, but levels.background_load does not ask for it",

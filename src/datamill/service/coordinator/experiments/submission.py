@@ -221,7 +221,7 @@ def _check_packages(new: NewExperiment) -> None:
         raise InputError(
             f"package {packed[held.sha256]} is in quarantine: {held.reason}",
             where=new.experiment.name,
-            remedy="Find out why on a machine of your own; an administrator can then lift the quarantine.",
+            remedy="Find out why on your own machine; an administrator can then lift the quarantine.",
         )
 
 
