@@ -11,20 +11,18 @@ import msgspec
 SCHEMA = 1
 
 
-def spell_answer(answer: str, items: object = (), *, warnings: Iterable[str] = (), **named: object) -> str:
+def spell_answer(*sentences: str, warnings: Iterable[str] = (), **found: object) -> str:
     """Write what a command found as JSON, as the verbs in Python do.
 
     Args:
-        answer: one sentence that says what was found.
-        items: a record or mapping whose fields stand in the object itself.
+        sentences: the answer; the first one says what was found.
         warnings: sentences, each once.
-        named: what was found: records, mappings, lists of them or plain values, under their keys.
+        found: records, mappings, lists of them or plain values, under their keys.
     """
     content = {
         "schema": SCHEMA,
-        "answer": [answer],
-        **dict(msgspec.to_builtins(items)),
-        **{name: msgspec.to_builtins(value) for name, value in named.items()},
+        "answer": list(sentences),
+        **{name: msgspec.to_builtins(value) for name, value in found.items()},
         "warnings": list(dict.fromkeys(warnings)),
     }
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -10,6 +11,7 @@ from rich.console import Console
 
 from datamill.cli.console import name_command, tell_waiting
 from datamill.cli.experiment.design_text import describe_design
+from datamill.cli.json_answer import spell_answer
 from datamill.conduct.doubts import list_doubts, list_lost_factors
 from datamill.conduct.needed_metrics import list_unchecked_metrics
 from datamill.conduct.pilot import estimate_trial_time, run_pilot
@@ -21,6 +23,8 @@ from datamill.conduct.read_files import (
     read_experiment_file,
     size_design,
 )
+from datamill.design.design import DesignFactor
+from datamill.design.points.points import count_points
 from datamill.execution.host_lock import lock_host
 from datamill.execution.seen_places import list_unseen_values
 from datamill.execution.worker import find_worker, read_host_facts
@@ -36,38 +40,81 @@ _SHOWN_BY = "check --pilot, or the first trial of run, shows"
     "--pilot", is_flag=True, help="Run one trial of each package, to see that it works and how long it takes."
 )
 @click.option("--allow-trials", type=int, default=0, metavar="N", help="Confirm a design of up to N trials.")
-def check(file: Path, pilot: bool, allow_trials: int) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print the design as JSON.")
+def check(file: Path, pilot: bool, allow_trials: int, as_json: bool) -> None:
     """Validate the experiment FILE and its packages, and show the design.
 
     FILE is an experiment file, or a folder with an experiment.toml. Nothing runs, except with
     --pilot. The estimated time comes from earlier trials of the same packages on this machine.
     """
-    console = Console(width=max(80, min(Console().width, 120)) if sys.stdout.isatty() else 120)
+    width = max(80, min(Console().width, 120)) if sys.stdout.isatty() else 120
+    console = Console(width=width, stderr=as_json)
     binary = find_worker()
     read = read_experiment_file(file)
     found = ask_host(read, binary)
     check_design_size(found, allow_trials)
     experiment = found.experiment
     host = read_host_facts(binary)
+    display = _PilotDisplay(console)
     if pilot:
         check_constraints(experiment.constraints, host, where=str(found.path))
         with lock_host(tell=tell_waiting) as lock:
-            run_pilot(found, binary, lock, _PilotDisplay(console))
+            run_pilot(found, binary, lock, display)
     factors, trials = size_design(found)
-    console.print(describe_design(found, factors, trials, estimate_trial_time(found)))
     notes = [*list_fleet_notes(experiment), *([] if pilot else list_unchecked_metrics(experiment, _SHOWN_BY))]
-    for note in notes:
-        console.print(f"Note: {note}", style="dim", highlight=False, markup=False)
     unbuilt = [package.name for package in found.packages if not package.has_setup]
     doubts = (
         *list_lost_factors(read, found),
         *list_doubts(experiment, factors, trials, unbuilt),
         *list_unseen_values(experiment, found.packages, found.loads, binary),
     )
+    time = estimate_trial_time(found)
+    if as_json:
+        check_constraints(experiment.constraints, host, where=str(found.path))
+        design = _CheckedDesign(
+            file=str(found.path),
+            experiment=experiment.name,
+            question=experiment.question,
+            kind=experiment.design.kind,
+            factors=factors,
+            points=count_points(experiment, factors),
+            trials=trials,
+            may_end_early=experiment.until is not None,
+            trial_time_s=None if time is None else time.seconds,
+            pilot_time_s=display.times_s,
+            notes=tuple(notes),
+        )
+        click.echo(spell_answer(f"{found.path} is sound.", design=design, warnings=doubts))
+        return
+    console.print(describe_design(found, factors, trials, time))
+    for note in notes:
+        console.print(f"Note: {note}", style="dim", highlight=False, markup=False)
     for warning in doubts:
         console.print(f"Warning: {warning}", style="yellow", highlight=False, markup=False)
     check_constraints(experiment.constraints, host, where=str(found.path))
     console.print(f"[green]{found.path} is sound.[/green]  {name_command()} run {file}", highlight=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _CheckedDesign:
+    """What would run, as JSON has it.
+
+    `trials` is a bound where a sequential experiment may end early. Times are seconds: `trial_time_s` is the
+    mean of earlier trials of these packages, null when there were none; `pilot_time_s` is what `run.sh` of
+    each package took in the pilot.
+    """
+
+    file: str
+    experiment: str
+    question: str
+    kind: str
+    factors: tuple[DesignFactor, ...]
+    points: int
+    trials: int
+    may_end_early: bool
+    trial_time_s: float | None
+    pilot_time_s: dict[str, float]
+    notes: tuple[str, ...]
 
 
 class _PilotDisplay:
@@ -75,6 +122,8 @@ class _PilotDisplay:
 
     def __init__(self, console: Console) -> None:
         self._console = console
+        #: Seconds that `run.sh` of each package took.
+        self.times_s: dict[str, float] = {}
 
     def begin_trial(self, package: str) -> None:
         """Name the package whose trial begins."""
@@ -82,7 +131,7 @@ class _PilotDisplay:
 
     def complete_trial(self, package: str, run_time_ns: int) -> None:
         """Say how long it took; the package was named when the trial began."""
-        del package
+        self.times_s[package] = run_time_ns / 1e9
         self._console.print(
             f"  completed, run.sh took {format_figures(run_time_ns / 1e9)} s", highlight=False
         )

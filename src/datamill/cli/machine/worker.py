@@ -14,20 +14,25 @@ from rich.table import Table
 from rich.text import Text
 
 from datamill.cli.console import make_console, tell_waiting
-from datamill.cli.json_answer import spell_answer
 from datamill.cli.machine.worker_fleet import join, token
 from datamill.cli.machine.worker_guest import guest_image
 from datamill.cli.machine.worker_image import image
+from datamill.cli.machine.worker_json import (
+    NOTHING_AGAINST,
+    spell_inventory,
+    spell_noise,
+    spell_restoration,
+)
 from datamill.cli.machine.worker_lab import lab
 from datamill.execution.host_lock import STATE_VARIABLE, lock_host, name_lock
 from datamill.execution.worker import ask_worker, find_worker, read_host_facts, read_offers
 from datamill.experiment.quantities import format_duration, format_size
 from datamill.protocol.noise import NoiseFacts
+from datamill.protocol.restoration import Restoration
 from datamill.results.judgement.noise import NoiseJudgement, judge_noise
 
 #: A noisy host is no error of the command.
 EXIT_NOISY = 1
-NOTHING_AGAINST = "Nothing speaks against this host."
 
 
 @click.group()
@@ -59,7 +64,11 @@ def restore(dry_run: bool, forget: bool, as_json: bool) -> None:
     name_lock(os.environ.get(STATE_VARIABLE, ""))
     given = {"--dry-run": dry_run, "--forget": forget, "--json": as_json}
     arguments = [option for option, wanted in given.items() if wanted]
-    result = subprocess.run([find_worker(), "restore", *arguments], stdin=subprocess.DEVNULL, check=False)
+    asked = [find_worker(), "restore", *arguments]
+    output = subprocess.PIPE if as_json else None
+    result = subprocess.run(asked, stdin=subprocess.DEVNULL, stdout=output, check=False)
+    if as_json and result.stdout:
+        click.echo(spell_restoration(msgspec.json.decode(result.stdout, type=Restoration)))
     raise SystemExit(result.returncode)
 
 
@@ -71,8 +80,7 @@ def inventory(as_json: bool) -> None:
     host = read_host_facts(binary)
     offers = [offer for offer in read_offers(binary).values() if offer.current is not None]
     if as_json:
-        told = {**msgspec.to_builtins(host), "settings": {offer.name: offer.current for offer in offers}}
-        click.echo(msgspec.json.format(msgspec.json.encode(told)).decode())
+        click.echo(spell_inventory(host, offers))
         return
     table = Table.grid(padding=(0, 2))
     for name, value in (
@@ -108,16 +116,6 @@ def noise(seconds: float | None, as_json: bool) -> None:
     else:
         print_noise(facts, judgement, Console(width=None if sys.stdout.isatty() else 110, highlight=False))
     raise SystemExit(EXIT_NOISY if judgement.objections else 0)
-
-
-def spell_noise(facts: NoiseFacts, judgement: NoiseJudgement) -> str:
-    """Return the figures of each processor, what was measured and what speaks against this host, as JSON."""
-    return spell_answer(
-        "This host is noisy." if judgement.objections else NOTHING_AGAINST,
-        scores=judgement.scores,
-        measured=facts,
-        warnings=judgement.objections,
-    )
 
 
 def print_noise(facts: NoiseFacts, judgement: NoiseJudgement, console: Console) -> None:
