@@ -66,7 +66,7 @@ TEXTS = {
     "deep tables": ("x = " + "{a=" * 50_000 + "1" + "}" * 50_000, "more than 32 deep"),
     "a long number": ("x = " + "9" * 100_000, "a number has more"),
     "a long hexadecimal number": ("x = 0x" + "f" * 100_000, "a number has more"),
-    "many sections": ("".join(f"[s{n}]\n" for n in range(100_000)), "more than 20,000 keys"),
+    "many sections": ("".join(f"[s{n}]\n" for n in range(100_000)), "more than 20\u202f000 keys"),
     "an infinite size": (add("[constraints]\nmin_memory = inf"), "a size is"),
     "an infinite time": (add("[limits]\nrun_timeout = inf"), "thirty years"),
     "no number": (add("[limits]\nrun_timeout = nan"), "is not a duration"),

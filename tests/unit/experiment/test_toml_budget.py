@@ -43,8 +43,8 @@ def dots(parts: int) -> str:
         ("x = 0x" + "f" * 64, 1, "a number has more than 64 characters"),
         ("x = 0." + "1" * 65, 1, "a number has more than 64 characters"),
         ("k" * 257 + " = 1", 1, "a key has more than 256 characters"),
-        ("".join(f"[t{number}]\n" for number in range(20_001)), 20_001, "more than 20,000 keys"),
-        ("".join(f"{dots(16)}{number} = 1\n" for number in range(1251)), 1251, "more than 20,000 keys"),
+        ("".join(f"[t{number}]\n" for number in range(20_001)), 20_001, "more than 20\u202f000 keys"),
+        ("".join(f"{dots(16)}{number} = 1\n" for number in range(1251)), 1251, "more than 20\u202f000 keys"),
     ],
 )
 def test_what_is_work_without_end_is_refused_with_its_line(text: str, line: int, message: str) -> None:

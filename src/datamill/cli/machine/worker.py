@@ -26,6 +26,7 @@ from datamill.cli.machine.worker_json import (
 from datamill.cli.machine.worker_lab import lab
 from datamill.execution.host_lock import STATE_VARIABLE, lock_host, name_lock
 from datamill.execution.worker import ask_worker, find_worker, read_host_facts, read_offers
+from datamill.experiment.messages.numbers import format_fixed, format_share
 from datamill.experiment.quantities import format_duration, format_size
 from datamill.protocol.noise import NoiseFacts
 from datamill.protocol.restoration import Restoration
@@ -127,9 +128,9 @@ def print_noise(facts: NoiseFacts, judgement: NoiseJudgement, console: Console) 
     for score in judgement.scores:
         table.add_row(
             str(score.processor),
-            f"{score.spread:.2%}",
-            f"{score.tail:.2%}",
-            f"{score.lost:.3%}",
+            format_share(score.spread),
+            format_share(score.tail),
+            format_share(score.lost),
             _format_time(score.longest_gap_s),
             *(_format_time(value) for value in score.late_s),
         )
@@ -152,7 +153,9 @@ def print_noise(facts: NoiseFacts, judgement: NoiseJudgement, console: Console) 
 
 
 def _format_time(seconds: float) -> str:
-    return f"{seconds * 1e6:.0f} µs" if seconds < 1e-3 else f"{seconds * 1e3:.1f} ms"
+    return (
+        f"{format_fixed(seconds * 1e6, 0)} µs" if seconds < 1e-3 else f"{format_fixed(seconds * 1e3, 1)} ms"
+    )
 
 
 #: What the help says of each; click cuts first sentences short.

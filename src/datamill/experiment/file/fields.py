@@ -12,6 +12,7 @@ from datamill.experiment.experiment import Package
 from datamill.experiment.file.parse_needs import NEED_KEYS, parse_needs
 from datamill.experiment.file.source import Source
 from datamill.experiment.messages.mistakes import Mistakes
+from datamill.experiment.messages.numbers import format_given
 from datamill.experiment.messages.suggestions import suggest_name
 
 #: What experiments, packages and loads may be called.
@@ -100,7 +101,7 @@ def check_between(value: float, low: float, high: float, source: Source, section
     """
     if not low < value < high:
         raise InputError(
-            f"{key} must lie between {low:g} and {high:g}, not {value:g}",
+            f"{key} must lie between {format_given(low)} and {format_given(high)}, not {format_given(value)}",
             where=source.locate(section, key),
         )
     return value
