@@ -1,5 +1,5 @@
 #!/bin/sh
-# Starts a server of its own on a socket in this folder, loads it, and stops it; `env` says with what.
+# Starts its own server on a socket in this folder, loads it, and stops it; `env` says with what.
 cd redis-bench || exit 1
 rm -f redis.sock results.csv
 source/src/redis-server --port 0 --unixsocket "$PWD/redis.sock" --save '' --appendonly no --daemonize no \

@@ -1,4 +1,4 @@
-# Read by the scripts beside it: enters the suite that `env` names, and comes back.
+# Read by the scripts in this folder: enters the suite that `env` names, and comes back.
 mkdir -p spec-bench
 : "${SPEC_ROOT:?put the folder of your SPEC CPU installation into env}"
 : "${SPEC_CONFIG:?put the name of your configuration into env}"

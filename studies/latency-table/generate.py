@@ -102,7 +102,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("latency.parquet"), help=".parquet or .csv")
     parser.add_argument("--truth", action="store_true", help="print the true effects instead")
     asked = parser.parse_args()
-    # Whoever reads through `head` wants no more than that.
+    # Those who read through `head` want no more than that.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if asked.truth:
         quantiles = [*(step / 10 for step in range(1, 10)), 0.99]

@@ -61,7 +61,7 @@ class SpreadTest:
     """Coefficients of variation between the levels of a factor: medians in the order of `levels`.
 
     `p` is Kruskal and Wallis's over all design points, as in the thesis; `p_within` compares the levels
-    within each benchmark, so that differences between benchmarks are no noise (None: no such test).
+    within each benchmark, so that differences between benchmarks are not noise (None: no such test).
     """
 
     factor: str
@@ -121,12 +121,12 @@ def read_table(path: Path) -> pl.DataFrame:
     """Read the rows of the response from a bundle, or from a table of the same columns (CSV, Parquet).
 
     Raises:
-        InputError: it cannot be read, or it is no table of this study.
+        InputError: it cannot be read, or it is not a table of this study.
     """
     table = read_trials(path).filter(pl.col("response") == RESPONSE)
     if not find_factors(table):
         raise datamill.InputError(
-            "this is no table of the study: no factor of it varies",
+            "this is not a table of the study: no factor of it varies",
             where=str(path),
             remedy=f"Its factors are {', '.join(LEVELS)}.",
         )

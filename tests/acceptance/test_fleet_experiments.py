@@ -8,7 +8,6 @@ import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import msgspec
 import polars as pl
 import pytest
 
@@ -103,14 +102,14 @@ def test_an_experiment_goes_from_a_file_to_a_report(
     assert_refused(datamill("fetch", "1"), "exists and is not empty", "--out")
 
     listed = datamill("trials", "1", "--json", "--state", "counted")
-    trials = [json.loads(line) for line in listed.stdout.splitlines()]
+    trials = json.loads(listed.stdout)["trials"]
     assert [trial["purpose"] for trial in trials] == ["design"] * 8
     listed = datamill("trials", "1", "--json", "--state", "done")
-    assert [json.loads(line)["purpose"] for line in listed.stdout.splitlines()] == ["debug"] * 2
+    assert [trial["purpose"] for trial in json.loads(listed.stdout)["trials"]] == ["debug"] * 2
 
     # The packages are there already, and have been timed.
     again = datamill("submit", ".", "--json", "--debug", "never", "--yes", "--again")
-    plan = msgspec.json.decode(again.stdout)
+    plan = json.loads(again.stdout)["submission"]
     assert (plan["id"], plan["missing_files"], plan["debug_trials"]) == (2, [], 0)
     assert plan["finish_s"] > 0
     assert "cancelled" in datamill("cancel", "2").stdout
@@ -153,7 +152,7 @@ def test_a_design_waits_where_a_debug_trial_fails(
 
     fleet.wait("the experiment to be held", lambda: fleet.ask("/experiments/1")["state"] == "held")
     assert " held " in datamill("watch").stdout
-    failed = [json.loads(line) for line in datamill("trials", "1", "--json").stdout.splitlines()]
+    failed = json.loads(datamill("trials", "1", "--json").stdout)["trials"]
     assert {(trial["state"], trial["outcome"]) for trial in failed if trial["purpose"] == "debug"} == {
         ("done", "failed")
     }

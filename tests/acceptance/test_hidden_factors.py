@@ -63,7 +63,7 @@ def test_factors_are_listed_with_levels_cost_findings_and_what_is_missing(datami
     one = datamill("factors", "--name", "reboot").stdout
     assert "before_trial" in one
     assert "not here" in one
-    listed = {row["name"]: row for row in json.loads(datamill("factors", "--json").stdout)}
+    listed = {row["name"]: row for row in json.loads(datamill("factors", "--json").stdout)["factors"]}
     assert listed["aslr"]["levels"] == ["on", "off"]
     assert listed["link_order"]["source"].startswith("ICPE 2013")
     assert_refused(datamill("factors", "--name", "swop"), 'Did you mean "swap"?')
@@ -251,7 +251,7 @@ def test_an_experiment_killed_with_its_worker_is_undone_by_hand(
 
 def test_the_worker_tells_what_this_machine_is_and_how_quiet(datamill: Command) -> None:
     told = json.loads(datamill("worker", "inventory", "--json").stdout)
-    assert told["cores"] >= 1
+    assert told["machine"]["cores"] >= 1
     assert "kernel" in datamill("worker", "inventory").stdout
     result = datamill("worker", "noise", "--seconds", "1")
     assert result.returncode in (0, 1), result.stderr

@@ -106,7 +106,9 @@ def test_a_file_is_written_and_what_to_type_next_is_said(datamill, terminal: boo
 
 def test_the_summary_as_json(datamill) -> None:
     said = datamill("import", FOREIGN / "pyperf.json", "--out", "t.parquet", "--json").stdout
-    summary = json.loads(said)
+    told = json.loads(said)
+    assert told["answer"] == ["97 rows came from 1 file."]
+    summary = told["imported"]
     assert summary["files"][0]["format"] == "pyperf JSON"
     assert summary["rows"] == 97
     assert {reason.partition(":")[0]: count for reason, count in summary["left_out"].items()} == {

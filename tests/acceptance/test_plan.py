@@ -249,7 +249,7 @@ def test_a_plan_says_how_sure_it_is_to_suffice_and_takes_more_builds_when_asked(
     assert f"It is {100 * content['sure']:.0f}% sure to suffice, judging by the pilot; " in answer
     assert f"{content['surer']['builds']} builds are 80% sure (--assurance 80%)." in answer
     for wrong in ("0", "1.2", "sure"):
-        assert "is no assurance" in refuse(capsys, pilot, *COSTS, "--assurance", wrong)
+        assert "is not an assurance" in refuse(capsys, pilot, *COSTS, "--assurance", wrong)
     assert "a time is kept" in refuse(capsys, pilot, *COSTS, "--time", "2h", "--assurance", "0.8")
 
 
@@ -308,23 +308,23 @@ def test_a_pilot_that_was_not_warmed_up_or_not_complete_is_doubted(
     [
         ((), "a plan needs variances"),
         (("--variances", "1,2", "--mean", "1"), "are not three variances"),
-        (("--variances", "1,-2,3"), "is no variance"),
+        (("--variances", "1,-2,3"), "is not a variance"),
         (("--variances", "?,?,?"), "no variance is known"),
         (("--variances", "1,2,3", *COSTS), "the mean, which is not known"),
         (("--variances", "1,2,3", "--mean", "inf", *COSTS), "no finite number"),
         ((*VARIANCES,), "nothing tells what one more of these takes: build, execution, measurement"),
         ((*VARIANCES, *COSTS, "--half-width", "1%", "--time", "1h"), "different goals"),
-        ((*VARIANCES, *COSTS, "--half-width", "-1"), "is no size above zero"),
-        ((*VARIANCES, *COSTS, "--half-width", "x"), "is no size above zero"),
-        ((*VARIANCES, *COSTS, "--time", "2 weeks"), "is no time"),
+        ((*VARIANCES, *COSTS, "--half-width", "-1"), "is not a size above zero"),
+        ((*VARIANCES, *COSTS, "--half-width", "x"), "is not a size above zero"),
+        ((*VARIANCES, *COSTS, "--time", "2 weeks"), "is not a time"),
         ((*VARIANCES, *COSTS, "--time", "1s"), "the time is too short"),
         ((*VARIANCES, *COSTS, "--detect", "5%", "--power", "1.5"), "not between 0 and 1"),
         ((*VARIANCES, *COSTS, "--detect", "5%", "--power", "0.01"), "no more than chance"),
         ((*VARIANCES, *COSTS, "--costs", "b=1,w=2"), "says in the paper's units what"),
         ((*VARIANCES, "--costs", "b=1"), "w is missing"),
         ((*VARIANCES, "--costs", "b=1,x=2"), "not one of the paper's costs"),
-        ((*VARIANCES, "--costs", "b=1,w=2", "--time", "1h"), "which is no time here"),
-        ((*VARIANCES, *COSTS, "--builds", "9:4"), "is no range"),
+        ((*VARIANCES, "--costs", "b=1,w=2", "--time", "1h"), "which is not a time here"),
+        ((*VARIANCES, *COSTS, "--builds", "9:4"), "is not a range"),
         ((*VARIANCES, *COSTS, "--builds", "1"), "at least 2 builds"),
         ((*VARIANCES, "--false-alarms"), "needs DATA"),
         ((*VARIANCES, *COSTS, "--group-sizes", "1,10"), "goes with --false-alarms"),
@@ -374,7 +374,7 @@ def test_false_alarms_of_one_build_cannot_be_known(
     assert "cannot be known" in refuse(capsys, one, "--false-alarms")
     two = write_table(tmp_path / "two.csv", 6, 6, 20)
     assert "cannot be drawn from 6" in refuse(capsys, two, "--false-alarms", "--group-sizes", "1,10")
-    assert "is no number of builds" in refuse(capsys, two, "--false-alarms", "--group-sizes", "0")
+    assert "is not a number of builds" in refuse(capsys, two, "--false-alarms", "--group-sizes", "0")
     assert "--time is for a plan" in refuse(capsys, two, "--false-alarms", "--time", "1h")
 
 

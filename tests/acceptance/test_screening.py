@@ -115,7 +115,7 @@ def test_what_is_no_ended_screening_is_refused(
     assert datamill("run", "experiment.toml", "--out", "full").returncode == 0
     assert_refused(
         datamill("run", "--after-screening", "full"),
-        "this experiment is no screening",
+        "this experiment is not a screening",
         'design = "screening"',
     )
     assert_refused(datamill("run", "--after-screening", "nowhere"), "this is not a bundle")
@@ -150,7 +150,7 @@ def test_a_level_that_gave_nothing_is_not_what_the_follow_up_is_fixed_at(
     assert broken != RUN
     make_experiment(text=SCREENING, packages=("a",), run=broken)
     result = datamill("run", "experiment.toml", "--out", "out", "--keep-going")
-    assert "Nothing can be said of locale" in result.stdout + result.stderr
+    assert "Nothing is known about locale" in result.stdout + result.stderr
     order = datamill("run", "--after-screening", "out", "--dry-run")
     assert order.returncode == 0, order.stderr
     assert "locale: fixed at C (no valid trial had C.UTF-8)" in order.stderr

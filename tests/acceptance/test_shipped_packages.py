@@ -119,7 +119,8 @@ def test_a_package_with_fetched_sources_is_built_with_the_asked_level_and_runs(d
 
 def test_one_command_lists_every_package_with_its_responses_licence_and_needs(datamill) -> None:
     text = datamill("packages").stdout
-    facts = {package["name"]: package for package in json.loads(datamill("packages", "--json").stdout)}
+    told = json.loads(datamill("packages", "--json").stdout)
+    facts = {package["name"]: package for package in told["packages"]}
     folders = {path.parent.name for path in (ROOT / "packages").glob("*/run.sh")}
     assert folders <= set(facts)
     for name, package in facts.items():
@@ -142,7 +143,7 @@ def test_one_command_lists_every_package_with_its_responses_licence_and_needs(da
 def test_a_package_whose_program_is_missing_says_so_and_names_it(datamill, tmp_path: Path) -> None:
     datamill.environment["PATH"] = str(tmp_path)
     assert "cannot run here: not on this machine: stress-ng, awk" in datamill("packages", "stress-ng").stdout
-    facts = json.loads(datamill("packages", "--json", "stress-ng").stdout)
+    facts = json.loads(datamill("packages", "--json", "stress-ng").stdout)["packages"]
     assert facts[0]["missing_programs"] == ["stress-ng", "awk"]
     assert not facts[0]["runs_here"]
     result = datamill("new", "stress", "--from", "stress-ng")

@@ -126,7 +126,7 @@ class WalledFleet:
         return sum(int(part["counter"]["packets"]) for rule in rules for part in rule if "counter" in part)
 
     def count_trials(self, state: str) -> int:
-        return len(self("trials", "1", "--state", state, "--json").stdout.splitlines())
+        return len(json.loads(self("trials", "1", "--state", state, "--json").stdout)["trials"])
 
     def tear_down(self) -> None:
         for program in reversed(self.programs):
@@ -208,7 +208,7 @@ def test_a_coordinator_out_of_reach_in_mid_experiment_costs_time_and_no_trial(
     assert fleet.count_trials("counted") == 1
     run("ip", "-n", fleet.outside, "link", "set", fleet.wire, "up")
     assert fleet("watch", "1").returncode == 0
-    trials = [json.loads(line) for line in fleet("trials", "1", "--json").stdout.splitlines()]
+    trials = json.loads(fleet("trials", "1", "--json").stdout)["trials"]
     assert [trial["state"] for trial in trials] == ["counted"] * 6
     assert all(trial["attempts"] == 1 for trial in trials)
     fetched = fleet("fetch", "1")

@@ -189,7 +189,7 @@ def submit(fleet: GuestFleet) -> int:
     (folder / "experiment.toml").write_text(EXPERIMENT)
     done = fleet.fleet.command("submit", "experiment.toml", "--yes", "--json")
     assert done.returncode == 0, done.stderr
-    return int(json.loads(done.stdout)["id"])
+    return int(json.loads(done.stdout)["submission"]["id"])
 
 
 def test_every_trial_is_counted_once_whatever_fails(fleet: GuestFleet, tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ pub struct Policy {
     pub privileged: bool,
     /// Whether packages may run where nothing better than a folder keeps them apart from this machine.
     pub plain: bool,
-    /// Whether packages may run in guests alone: in emulated machines of their own.
+    /// Whether packages may run in guests alone: each in its own emulated machine.
     pub guests_only: bool,
     /// Absolute paths that no trial sees.
     pub covered: Vec<String>,

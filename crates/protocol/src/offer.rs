@@ -29,7 +29,7 @@ pub struct FactorOffer {
     pub levels: Vec<String>,
     /// Levels that do not exist here; one entry for each level that was asked about and is refused.
     pub missing: Vec<MissingLevel>,
-    /// The level that the host is at; absent when that is no state of the host, or unknown.
+    /// The level that the host is at; absent when that is not a state of the host, or unknown.
     pub current: Option<String>,
     /// Why the factor as a whole is not available here; empty when it is.
     pub reason: String,

@@ -119,7 +119,7 @@ pub enum KernelInterface {
     IoUring,
     /// `userfaultfd`.
     Userfaultfd,
-    /// User namespaces of its own, and what can be done in them.
+    /// Its own user namespaces, and what can be done in them.
     Namespaces,
 }
 

@@ -2,7 +2,7 @@
 #
 #   miniperl mail.pl MESSAGES ROUNDS 'TASK ...'
 #
-# Messages are made from a generator of its own, so that they are the same everywhere. Needs no module.
+# Messages are made by this script's own generator, so that they are the same everywhere. Needs no module.
 
 my ($messages, $rounds, $tasks) = @ARGV;
 my %TASKS = (headers => \&headers, words => \&words, score => \&score, sort => \&sort_all, rewrite => \&rewrite);

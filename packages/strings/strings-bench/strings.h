@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A generator of its own for each thread: the same numbers in every trial. */
+/* One generator for each thread: the same numbers in every trial. */
 struct draws {
     uint64_t state;
 };

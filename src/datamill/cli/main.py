@@ -38,7 +38,7 @@ _VERBS = {
     "watch": "Show an experiment of the fleet live.",
     "fetch": "Take the bundle of an experiment home from the fleet.",
     "cancel": "End an experiment of the fleet.",
-    "release": "Let an experiment go on after its debug trials.",
+    "release": "Start an experiment's design after its debug trials.",
     "trials": "List the trials of an experiment of the fleet.",
     "workers": "List the machines of the fleet.",
     "serve": "Run the coordinator of a fleet.",

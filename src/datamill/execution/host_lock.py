@@ -15,6 +15,7 @@ from pathlib import Path
 
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
+from datamill.experiment.messages.numbers import format_fixed
 
 #: Names the folder in which the worker keeps its journal; a host has one, tests have their own.
 STATE_VARIABLE = "DATAMILL_STATE_DIR"
@@ -93,7 +94,7 @@ class _Patience:
             self._told = True
             self._tell(
                 "Waiting for the worker of a command that was killed: it ends its trial and puts this host "
-                f"back as it was (up to {self._worker_wait_s:.0f} s) …"
+                f"back as it was (up to {format_fixed(self._worker_wait_s, 0)} s) …"
             )
         time.sleep(0.05)
 

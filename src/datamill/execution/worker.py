@@ -14,6 +14,7 @@ import msgspec
 
 from datamill.experiment.errors import InputError
 from datamill.protocol.offers import FactorOffer
+from datamill.protocol.restoration import Restoration
 from datamill.protocol.trial import HostFacts, TrialRecord, TrialSpec
 from datamill.results.trials.log import decode_record
 
@@ -159,18 +160,11 @@ def restore_host(binary: Path, *, inherited: tuple[int, ...] = ()) -> list[str]:
         pass_fds=inherited,
     )
     try:
-        told = msgspec.json.decode(result.stdout, type=_Restored)
+        told = msgspec.json.decode(result.stdout, type=Restoration)
     except msgspec.MsgspecError:
         output = _Output(result.returncode, b"", result.stderr.decode(errors="replace"))
         return output.explain("restore").splitlines()
     return [*told.left, *told.damaged]
-
-
-class _Restored(msgspec.Struct, frozen=True):
-    """Of what `restore --json` tells: changes that are not undone, and what is wrong with the journal."""
-
-    left: tuple[str, ...]
-    damaged: tuple[str, ...]
 
 
 def ask_worker(binary: Path, verb: str, *arguments: str) -> bytes:

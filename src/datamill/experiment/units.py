@@ -42,7 +42,7 @@ def check_unit(unit: str, *, where: str) -> str:
             raise InputError(
                 f'unknown unit "{part}"',
                 where=where,
-                remedy=f"{suggest_name(part, KNOWN_UNITS)} A unit of your own is written in braces: "
+                remedy=f"{suggest_name(part, KNOWN_UNITS)} Write your own unit in braces: "
                 f'"{{{part.strip("{}") or "widgets"}}}".',
             )
     return unit

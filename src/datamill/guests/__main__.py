@@ -7,6 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from datamill.experiment.messages.numbers import format_fixed
 from datamill.guests.images.disk import make_disk
 from datamill.guests.images.image import list_with_libraries
 from datamill.guests.images.worker_image import build_worker_image
@@ -39,7 +40,9 @@ def main() -> int:
                 for number, script in enumerate(options.script):
                     if number:
                         guest.reboot()
-                    print(f"# boot {guest.boot_id} took {guest.boot_time_s:.1f} s", file=sys.stderr)
+                    print(
+                        f"# boot {guest.boot_id} took {format_fixed(guest.boot_time_s, 1)} s", file=sys.stderr
+                    )
                     done = guest.run(script, options.timeout)
                     sys.stdout.write(done.output)
                     status = done.status

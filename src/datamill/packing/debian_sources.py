@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from datamill.experiment.messages.numbers import format_fixed
+
 _URI_LINE = re.compile(r"^'(?P<uri>[^']+)' (?P<file>\S+) (?P<bytes>\d+) SHA256:(?P<sha256>[0-9a-f]{64})$")
 #: How often it is told how far a download is, in seconds.
 _TELL_EVERY_S = 3.0
@@ -151,7 +153,7 @@ class _TellingSize:
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def __enter__(self) -> None:
-        self._tell(f"Downloading {self._file.name}, {self._size_bytes / 1e6:.1f} MB …")
+        self._tell(f"Downloading {self._file.name}, {format_fixed(self._size_bytes / 1e6, 1)} MB …")
         self._thread.start()
 
     def __exit__(self, *_: object) -> None:
@@ -162,7 +164,7 @@ class _TellingSize:
         while not self._ended.wait(_TELL_EVERY_S):
             arrived = self._file.stat().st_size if self._file.is_file() else 0
             percent = 100 * arrived // max(1, self._size_bytes)
-            text = f"  {self._file.name}: {arrived / 1e6:.1f} MB, {percent}%"
+            text = f"  {self._file.name}: {format_fixed(arrived / 1e6, 1)} MB, {percent}%"
             if 0 < arrived < self._size_bytes:
                 left_s = (time.monotonic() - self._began_s) * (self._size_bytes - arrived) / arrived
                 text += f", about {max(1, round(left_s))} s to go"

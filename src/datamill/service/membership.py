@@ -7,6 +7,7 @@ import time
 from django.contrib.auth.models import User
 
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.numbers import format_fixed
 from datamill.protocol.fleet import Credential, CredentialRequest, Enrolment, EnrolmentRequest
 from datamill.service.accounts import AccountEventKind, DeniedError, record_account_event
 from datamill.service.broker.access import (
@@ -27,7 +28,7 @@ def make_enrolment_token(owner: User, now_s: float, life_s: float) -> str:
     """Return a token that lets one machine join, once: SECRET.FINGERPRINT of the coordinator's authority."""
     fingerprint = read_fingerprint()
     token = run_as_writer(make_token, owner, now_s, life_s)
-    detail = f"lets one machine join within {life_s:.0f} s"
+    detail = f"lets one machine join within {format_fixed(life_s, 0)} s"
     record_account_event(AccountEventKind.TOKEN_MADE, owner, detail, now_s=now_s)
     return f"{token}.{fingerprint}"
 
@@ -43,7 +44,7 @@ def enrol_machine(request: EnrolmentRequest, now_s: float) -> Enrolment:
     # Before there is a worker: its token works once.
     if not is_user_key(request.public_key):
         raise InputError(
-            "this is no public key of a worker", where="public_key", remedy="It is an NKEY, U...."
+            "this is not the public key of a worker", where="public_key", remedy="It is an NKEY, U...."
         )
     enrolled = run_as_writer(enrol_worker, request, now_s)
     made_s = run_as_writer(note_credential, enrolled.worker_id, now_s)

@@ -312,7 +312,7 @@ def _find_costs(
         unit = operation_s or 1.0
         if operation_s is None and goal.time_in_seconds:
             raise InputError(
-                "the paper's costs are multiples of what is measured, which is no time here, nor seconds",
+                "the paper's costs are multiples of what is measured, which is not a time here, nor seconds",
                 where=argument("time"),
                 remedy=f"Give {argument('time')} as a multiple too, or costs in seconds.",
             )

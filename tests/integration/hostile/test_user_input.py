@@ -66,11 +66,11 @@ TEXTS = {
     "deep tables": ("x = " + "{a=" * 50_000 + "1" + "}" * 50_000, "more than 32 deep"),
     "a long number": ("x = " + "9" * 100_000, "a number has more"),
     "a long hexadecimal number": ("x = 0x" + "f" * 100_000, "a number has more"),
-    "many sections": ("".join(f"[s{n}]\n" for n in range(100_000)), "more than 20,000 keys"),
+    "many sections": ("".join(f"[s{n}]\n" for n in range(100_000)), "more than 20\u202f000 keys"),
     "an infinite size": (add("[constraints]\nmin_memory = inf"), "a size is"),
     "an infinite time": (add("[limits]\nrun_timeout = inf"), "thirty years"),
     "no number": (add("[limits]\nrun_timeout = nan"), "is not a duration"),
-    "a huge coverage": (add(f'[coverage]\nmachine = "{"9" * 1_000_000}%"'), "is no coverage"),
+    "a huge coverage": (add(f'[coverage]\nmachine = "{"9" * 1_000_000}%"'), "is not a coverage"),
     "a share that is tried again and again": (
         add(f'[replication]\nmax_trials = 9\nuntil = {{ half_width = "{"1" * 900_000}x" }}'),
         "is not a share",

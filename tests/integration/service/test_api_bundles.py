@@ -399,7 +399,7 @@ def test_files_outside_the_bundle_are_not_written(tmp_path: Path, name: str) -> 
     with tarfile.open(fileobj=plain, mode="w") as tar:
         tar.addfile(tarfile.TarInfo(name), io.BytesIO())
     (tmp_path / "bundle").mkdir()
-    with pytest.raises(InputError, match="no plain file below the bundle"):
+    with pytest.raises(InputError, match="not a plain file below the bundle"):
         unpack_bundle(io.BytesIO(plain.getvalue()), tmp_path / "bundle")
     assert list(tmp_path.iterdir()) == [tmp_path / "bundle"]
 
@@ -410,7 +410,7 @@ def test_links_in_a_bundle_are_refused(tmp_path: Path) -> None:
         link = tarfile.TarInfo("log.jsonl")
         link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
         tar.addfile(link)
-    with pytest.raises(InputError, match="no plain file below the bundle"):
+    with pytest.raises(InputError, match="not a plain file below the bundle"):
         unpack_bundle(io.BytesIO(plain.getvalue()), tmp_path)
 
 

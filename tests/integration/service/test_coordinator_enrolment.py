@@ -212,7 +212,7 @@ def test_a_clock_that_is_a_day_off_is_told_and_nothing_else() -> None:
     token = make_token(make_user(), START_S, 60.0)
     enrolled = enrol_worker(ask(token, clock_unix_ns=int((START_S + 86400) * 1e9)), START_S)
     event = Event.objects.get(kind="clock off")
-    assert event.detail == "Its clock is 86400 s ahead of the coordinator's."
+    assert event.detail == "Its clock is 86\u202f400 s ahead of the coordinator's."
     for _ in range(2):
         ingest_reports([report(enrolled.worker_id, hello(), clock_s=START_S - 86400)], START_S)
     assert Event.objects.filter(kind="clock off").count() == 1

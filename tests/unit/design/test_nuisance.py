@@ -205,7 +205,7 @@ def test_a_design_without_roles_is_one_of_factors_alone() -> None:
         ('env_padding = { randomise = "4096..0" }', "it ends before it begins", 'Write "0..4096".'),
         ('env_padding = { randomise = "0..99999999" }', "it leaves what they can be", "1048576 bytes"),
         ('stack_limit = { randomise = "1MiB..2MiB" }', "whole numbers without a unit", "131072..131172"),
-        ('aslr = { randomise = "0..3" }', "its levels are no numbers", "a list of levels"),
+        ('aslr = { randomise = "0..3" }', "its levels are not numbers", "a list of levels"),
         ("aslr = { randomise = true }", "there is nothing to draw", "or fix it"),
         ('aslr = { randomise = ["off"] }', "there is nothing to draw", "or fix it"),
     ],

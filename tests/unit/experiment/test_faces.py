@@ -91,9 +91,9 @@ def test_each_face_spells_what_its_readers_can_give(marked: str, python: str, ty
 
 
 def test_an_error_is_about_an_argument_without_its_sign() -> None:
-    error = InputError("'x' is no time", where=argument("time"))
-    assert str(error) == "time: 'x' is no time"
-    assert str(error.told(speak_command_line)) == "--time: 'x' is no time"
+    error = InputError("'x' is not a time", where=argument("time"))
+    assert str(error) == "time: 'x' is not a time"
+    assert str(error.told(speak_command_line)) == "--time: 'x' is not a time"
 
 
 def test_an_error_keeps_its_arguments_between_processes_and_places() -> None:

@@ -43,8 +43,8 @@ def dots(parts: int) -> str:
         ("x = 0x" + "f" * 64, 1, "a number has more than 64 characters"),
         ("x = 0." + "1" * 65, 1, "a number has more than 64 characters"),
         ("k" * 257 + " = 1", 1, "a key has more than 256 characters"),
-        ("".join(f"[t{number}]\n" for number in range(20_001)), 20_001, "more than 20,000 keys"),
-        ("".join(f"{dots(16)}{number} = 1\n" for number in range(1251)), 1251, "more than 20,000 keys"),
+        ("".join(f"[t{number}]\n" for number in range(20_001)), 20_001, "more than 20\u202f000 keys"),
+        ("".join(f"{dots(16)}{number} = 1\n" for number in range(1251)), 1251, "more than 20\u202f000 keys"),
     ],
 )
 def test_what_is_work_without_end_is_refused_with_its_line(text: str, line: int, message: str) -> None:
@@ -112,7 +112,7 @@ def test_deep_brackets_side_by_side_do_not_add_up() -> None:
             HEAD + PACKAGE + f'[replication]\nmax_trials = 9\nuntil = {{ half_width = "{"1" * 50_000}x" }}',
             "is not a share",
         ),
-        (HEAD + PACKAGE + f'[coverage]\nmachine = "{"9" * 1_000_000}%"', "is no coverage"),
+        (HEAD + PACKAGE + f'[coverage]\nmachine = "{"9" * 1_000_000}%"', "is not a coverage"),
         (HEAD + PACKAGE + f'[nuisance]\nenv_padding = {{ randomise = "0..{"9" * 5000}" }}', "is not a range"),
         (HEAD + PACKAGE + f'[constraints]\ncpu_model = "{"*a" * 50_000}"', "200 characters at most"),
         (

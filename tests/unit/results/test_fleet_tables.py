@@ -71,7 +71,7 @@ def test_a_trial_after_a_reboot_must_be_the_first_of_its_boot() -> None:
     table = build_table(experiment, design, record_all(design, boots))
     excluded = table.filter(~table["valid"] & table["exclusion"].is_not_null())
     assert set(excluded["trial_id"]) == {forgotten}
-    assert excluded["exclusion"][0].startswith("reboot was none, not before_trial as planned: trial m")
+    assert excluded["exclusion"][0].startswith('reboot was "none", not "before_trial" as planned: trial m')
 
 
 def test_the_machine_is_a_column_and_its_hours_are_blocks_of_its_own() -> None:

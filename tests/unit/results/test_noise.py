@@ -29,8 +29,8 @@ def test_a_quiet_host_has_nothing_against_it() -> None:
     [
         (make_facts(work=(1_000_000, 1_100_000) * 50), "differ by"),
         (make_facts(work=(1_000_000,) * 97 + (9_000_000,) * 3), "one in a hundred"),
-        (make_facts(lost_ns=50_000_000), "loses 5.00% of its time"),
-        (make_facts(steal_time_ns=20_000_000), "hypervisor takes 2.00%"),
+        (make_facts(lost_ns=50_000_000), "loses 5.0% of its time"),
+        (make_facts(steal_time_ns=20_000_000), "hypervisor takes 2.0%"),
         (make_facts(throttle_events=4), "throttled for heat 4 times"),
         (make_facts(swapped_pages=9), "9 pages were swapped"),
     ],

@@ -39,7 +39,7 @@ def test_the_same_line_stands_once_a_minute_and_then_how_often_it_came(log: Log)
     log.now_s = WINDOW_S
     log.say("something else")
     assert log.lines()[1:] == [
-        "I datamill.log: … and 1,203 more like it in the last minute: no connection can be taken",
+        "I datamill.log: … and 1\u202f203 more like it in the last minute: no connection can be taken",
         "W a: something else",
     ]
     log.say("no connection can be taken")

@@ -161,7 +161,7 @@ fn observe_pie(_asked: &str, facts: &CompilerFacts) -> Observation {
     if facts.executables_left > 0 {
         evidence += &format!(
             "; the wrapper left {} as the build has them (static where that cannot be \
-             position-independent, with start-up code of their own, or by a direct call of the linker)",
+             position-independent, with their own start-up code, or by a direct call of the linker)",
             count_of(facts.executables_left, "link"),
         );
     }

@@ -222,7 +222,7 @@ pub fn fetch_files(
         if !is_digest(&need.sha256) {
             return Err(TransferError::Refused(Refusal::new(
                 RefusalReason::File,
-                "A file of the attempt is named by something that is no digest.",
+                "A file of the attempt is named by something that is not a digest.",
             )));
         }
         let target = folder.files().join(format!("{}.tar.gz", need.sha256));

@@ -34,7 +34,7 @@ pub fn read_policy(path: &Path, machine: &dyn Machine) -> Result<Policy, String>
     // One that is misspelt would forbid nothing.
     if let Some(name) = (policy.forbidden_factors.iter()).find(|name| !machine.has_factor(name)) {
         return Err(at(format!(
-            "forbidden_factors: `{name}` is no factor of datamill; `datamill factors --all` lists them, and packages says which files users may bring"
+            "forbidden_factors: `{name}` is not a factor of datamill; `datamill factors --all` lists them, and packages says which files users may bring"
         )));
     }
     for (key, paths) in [

@@ -118,7 +118,7 @@ pub fn check_still_there(world: &World, phase: Phase, script: &str) -> Step<()> 
                 phase,
                 FailureKind::BadPackage,
                 format!("{script} cannot be executed: {name} is not there any more."),
-                format!("Let the package's scripts leave {name} where it is."),
+                format!("Change the package's scripts so that {name} stays where it is."),
             ));
         }
     }

@@ -80,7 +80,7 @@ fn check_folder(root: &Path, inner: &Path, package: &Path) -> Result<(), String>
         let cause = if kind.is_char_device() {
             "is removed by the build"
         } else if kind.is_block_device() || kind.is_fifo() || kind.is_socket() {
-            "is no file, folder or link"
+            "is not a file, folder or link"
         } else if kind.is_dir() && is_marked(&path, "redirect") {
             "is a folder that the build renamed"
         } else if kind.is_dir()

@@ -135,7 +135,7 @@ impl HostTurn {
                 Phase::Isolate,
                 FailureKind::Factor,
                 format!("The factors of the host cannot be set: {error}."),
-                "Let it end first: one trial at a time can set factors of the host.",
+                "Wait until it has ended: one trial at a time can set factors of the host.",
             ),
             JournalError::Unusable { .. } => journal_failure(&error.to_string()),
         })?;

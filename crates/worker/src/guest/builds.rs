@@ -54,7 +54,7 @@ pub fn obtain_build(
     interrupt: &Interrupt,
 ) -> Step<Result<GuestBuild, String>> {
     let Some(package) = &spec.package.sha256 else {
-        return Ok(Err("the package is no archive".to_owned()));
+        return Ok(Err("the package is not an archive".to_owned()));
     };
     if !Path::new(&spec.package.path).is_file() {
         return Ok(Err("the package's archive is gone".to_owned()));
@@ -140,7 +140,7 @@ pub fn build_in_guest(
             Phase::Setup,
             FailureKind::BadPackage,
             cause,
-            "Let setup.sh add files only, or choose build = \"fresh\".",
+            "Change setup.sh to add files only, or choose build = \"fresh\".",
         )
     })
 }

@@ -116,7 +116,7 @@ fn store(source: &mut impl Read, folder: &File, name: &[u8], bytes: u64) -> Resu
     let name = CString::new(name)
         .ok()
         .filter(|_| is_plain)
-        .ok_or_else(|| forged("a name of a file is no plain name"))?;
+        .ok_or_else(|| forged("a name of a file is not a plain name"))?;
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let target = openat(folder.as_fd(), &name, flags, Mode::from_raw_mode(0o644));
     let mut target: File = match target {

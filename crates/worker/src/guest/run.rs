@@ -111,7 +111,7 @@ pub fn run_job<'a>(
         Ok(GuestReport::Record(told)) => *told,
         Ok(GuestReport::Refused(cause)) => return Err(refused(&cause)),
         Ok(GuestReport::Offers(_)) => return Err(forged("it is of another kind")),
-        Err(_) => return Err(forged("it is no record")),
+        Err(_) => return Err(forged("it is not a record")),
     };
     Ok(Handed {
         told,

@@ -60,7 +60,7 @@ fn check_executable(root: &Path, name: &str) -> Step<()> {
         if path.is_symlink() {
             bad_package(
                 format!("The package's {name} is a symbolic link that leads to no file."),
-                format!("Let {name} lead to an executable file of the package, or remove it."),
+                format!("Make {name} lead to an executable file of the package, or remove it."),
             )
         } else {
             io_failure(Phase::Unpack, format!("reading {name}"))(error)

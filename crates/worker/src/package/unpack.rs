@@ -213,7 +213,7 @@ impl Unpacking<'_> {
                 Some(_) => {
                     return Err(bad_member(
                         shown,
-                        "it lies below a member that is no folder",
+                        "it lies below a member that is not a folder",
                     ));
                 }
                 None => {

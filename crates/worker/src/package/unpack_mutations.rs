@@ -151,7 +151,7 @@ fn no_damaged_archive_leaves_its_folder_its_limits_or_the_kinds_that_packages_ha
             .unwrap()
             .map(|entry| entry.unwrap().file_name())
             .collect();
-        assert_eq!(beside.len(), 2, "archive {number} wrote beside its folder");
+        assert_eq!(beside.len(), 2, "archive {number} wrote outside its folder");
         check_unpacked(&folder.path().join("target"), number);
         accepted += u64::from(result.is_ok());
     }

@@ -153,7 +153,7 @@ fn a_member_below_a_link_is_refused() {
         file(builder, "dir/evil", b"");
     });
     assert!(
-        message.contains("below a member that is no folder"),
+        message.contains("below a member that is not a folder"),
         "{message}"
     );
 }

@@ -110,7 +110,7 @@ fn unpackable(cause: String) -> Failure {
         Phase::Setup,
         FailureKind::BadPackage,
         cause,
-        "Let setup.sh add files only, or let every worker build for itself: build_on = \"worker\".",
+        "Change setup.sh to add files only, or make every worker build for itself: build_on = \"worker\".",
     )
 }
 

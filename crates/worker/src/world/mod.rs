@@ -39,7 +39,7 @@ pub fn enter_world(kind: IsolationKind, request: &WorldRequest<'_>) -> Result<Wo
         }
         IsolationKind::Plain => plain::enter(request),
         IsolationKind::Guest => Err(WorldError::Impossible(
-            "a guest is no world of the host".to_owned(),
+            "a guest is not a world of the host".to_owned(),
         )),
     }
 }

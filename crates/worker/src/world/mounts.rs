@@ -291,7 +291,7 @@ mod tests {
             .lines()
             .any(|line| line.split(' ').nth(4) == Some("/"))
         {
-            eprintln!("skipped: the root is no mount here, as in a plain chroot");
+            eprintln!("skipped: the root is not a mount here, as in a plain chroot");
             return;
         }
         assert!(

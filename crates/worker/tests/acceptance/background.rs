@@ -165,7 +165,7 @@ fn a_load_that_cannot_be_set_up_fails_the_trial() {
 fn a_load_that_is_not_the_one_asked_for_is_refused() {
     let mut bench = Bench::new("true");
     ask(&mut bench, "background_load", "load");
-    for expected in ["the package given is none", "`load` is given"] {
+    for expected in ["but no package is given", "`load` is given"] {
         let output = bench.execute();
         assert_eq!(output.status.code(), Some(2));
         let said = String::from_utf8_lossy(&output.stderr);

@@ -201,7 +201,7 @@ fn a_set_that_hangs_is_killed_and_restored() {
 #[test]
 fn a_verify_that_prints_garbage_fails_the_trial_before_anything_is_set() {
     for (body, said) in [
-        ("printf '\\377\\376\\n'", "bytes that are no text"),
+        ("printf '\\377\\376\\n'", "bytes that are not text"),
         ("echo 1; echo 2", "2 lines"),
         (":", "printed no level"),
         ("head -c 70000 /dev/zero", "more than 65536 bytes"),

@@ -327,7 +327,7 @@ fn a_policy_file_with_a_mistake_is_named() {
     let forbidding = "forbidden_factors = [\"aslr\", \"frequency_governor\"]\n";
     for (policy, word) in [
         ("rebot = true\n", "rebot"),
-        (forbidding, "`frequency_governor` is no factor"),
+        (forbidding, "`frequency_governor` is not a factor"),
     ] {
         std::fs::write(&file, policy).unwrap();
         let told = worker_command(folder.path())

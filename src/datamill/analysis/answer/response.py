@@ -253,7 +253,7 @@ def _phrase_measurements(observations: Observations, *, planned: bool) -> list[s
         )
     if observations.partly_valid:
         warnings.append(
-            f"{observations.partly_valid} trials have invalid measurements beside valid ones: "
+            f"{observations.partly_valid} trials have invalid measurements besides valid ones: "
             "their mean is over the valid ones"
         )
     return warnings

@@ -149,7 +149,7 @@ def screen_factors(
         fit = fit_main_effects(cells, chosen, own, package=name, blocks=blocks, confidence=confidence)
         if fit is None:
             warnings.append(
-                f"nothing can be said of {name}: neither like trials nor several builds of each kind show "
+                f"nothing is known about {name}: neither like trials nor several builds of each kind show "
                 "the error, and effects are too few for Lenth's method; raise replicates"
             )
             continue

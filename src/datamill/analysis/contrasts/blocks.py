@@ -84,7 +84,7 @@ def fit_blocks(
 
     Raises:
         InputError: there is one block only, blocks and cells change together, so that nothing can be
-            compared within blocks, or some cell has too few observations beside its blocks.
+            compared within blocks, or some cell has too few observations for its blocks.
     """
     used, codes = np.unique(codes, return_inverse=True)
     codes = codes.reshape(-1)
@@ -114,7 +114,7 @@ def fit_blocks(
     alone = np.bincount(codes)[codes] == 1
     if np.any((leverage > 1 - _NOTHING) & ~alone) or n - k - columns.shape[1] < 1:
         raise InputError(
-            "some design point has too few observations beside its blocks", remedy="Add replicates."
+            "some design point has too few observations for its blocks", remedy="Add replicates."
         )
     left = np.where(leverage > 1 - _NOTHING, np.inf, 1 - leverage)
     squares = residuals**2

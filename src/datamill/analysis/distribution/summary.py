@@ -199,8 +199,8 @@ def _warn(groups: list[GroupSummary], units: str) -> list[str]:
     several = sum(group.trials < group.n for group in groups)
     if several:
         warnings.append(
-            f"{units} have several measurements, which are no replicates: quartiles are of all measurements, "
-            f"means of {units} with the same weight each"
+            f"{units} have several measurements, which are not replicates: quartiles are of all "
+            f"measurements, means of {units} with the same weight each"
         )
     return warnings
 

@@ -87,8 +87,8 @@ def _is_identifier(levels: int, observations: int) -> bool:
 
 def _describe_identifier(name: str, levels: int, observations: int, source: str) -> InputError:
     return InputError(
-        f"{name} has {levels} levels in {observations} observations: it tells observations apart, and is no "
-        "factor whose levels could be described or compared",
+        f"{name} has {levels} levels in {observations} observations: it tells observations apart, and is "
+        "not a factor whose levels could be described or compared",
         where=source,
         remedy="Leave it out of the factors. Numbers that explain the response are covariates (anova, "
         f"quantiles: {argument('covariates')}).",

@@ -101,7 +101,7 @@ def select_model_data(
     formula = parse_model_formula(question.formula) if question.formula else None
     if formula is not None and (question.covariates or question.order):
         raise InputError(
-            "a formula says all: covariates and the order of interactions cannot be given beside it",
+            "a formula says all: covariates and the order of interactions cannot be given besides",
             remedy="Write them into the formula.",
         )
     if is_tidy(table):
@@ -198,7 +198,7 @@ def _name_response(question: Question, formula: ModelFormula | None, usual: str)
     written = formula.response if formula is not None else None
     if written is not None and question.response not in ("", written.column, written.name):
         raise InputError(
-            f"the response is {written.name} in the formula and {question.response} beside it",
+            f"the response is {written.name} in the formula and {question.response} outside it",
             remedy="Name it once.",
         )
     if written is not None:

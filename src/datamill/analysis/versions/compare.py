@@ -113,7 +113,7 @@ def _refuse_what_cannot_be_compared(versions: Sequence[NestedValues], baseline: 
     if len(versions) < 2:
         only = f": {names[0]}" if names else ""
         raise InputError(
-            f"there {'is one version only' if names else 'is no version'}{only}",
+            f"there is {'one version only' if names else 'no version'}{only}",
             remedy="Give the data of another version as well, as a further argument or in column version.",
         )
     for name in names:

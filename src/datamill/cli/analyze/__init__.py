@@ -27,7 +27,7 @@ _VERBS = {
 )
 @click.pass_context
 def analyze(context: click.Context) -> None:
-    """Analyse a table of measurements, whoever made it."""
+    """Analyse a table of measurements from any source."""
     # Kernels run for seconds without returning to Python, which could not answer Ctrl-C; nothing needs
     # undoing.
     leave_to_kernel()

@@ -71,7 +71,7 @@ def anova(
     its table alone, gives them in the order of the design, which may turn signs around. Covariates
     count from their means.
 
-    Observations of one trial (--trial, and always in a bundle) are averaged first: they are no
+    Observations of one trial (--trial, and always in a bundle) are averaged first: they are not
     replicates. Where assumptions fail, the median and the 0.9 quantile are fitted as well.
 
     \b

@@ -142,7 +142,7 @@ def _parse_conditions(conditions: Sequence[str]) -> dict[str, str]:
         name, equals, level = (part.strip() for part in condition.partition("="))
         if not (name and equals and level):
             raise InputError(
-                f'"{condition}" is no condition',
+                f'"{condition}" is not a condition',
                 where="--where",
                 remedy="Write FACTOR=LEVEL, such as aslr=on.",
             )

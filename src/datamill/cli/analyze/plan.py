@@ -157,7 +157,7 @@ def _parse_sizes(text: str) -> list[int]:
     bad = [part for part in parts if not part.isdigit() or int(part) < 1]
     if bad:
         raise InputError(
-            f'"{bad[0]}" is no number of builds',
+            f'"{bad[0]}" is not a number of builds',
             where="--group-sizes",
             remedy="Write numbers such as 1,10,20.",
         )

@@ -22,6 +22,7 @@ from datamill.cli.coordinator.coordinator_settings import (
 from datamill.client_settings import ClientSettings, name_settings_file
 from datamill.conduct.fleet.coordinator_records import UnknownAnswerError, read_record
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.numbers import format_given
 from datamill.protocol.api.accounts import KeyOwner
 from datamill.protocol.api.plans import RefusedSubmission, SubmissionPlan
 from datamill.protocol.api.problems import Problem
@@ -173,7 +174,7 @@ class CoordinatorClient:
             yield
         except httpx.ConnectTimeout:
             raise UnreachableError(
-                f"no answer within {_CONNECT_TIMEOUT_S:g} s",
+                f"no answer within {format_given(_CONNECT_TIMEOUT_S)} s",
                 where=url,
                 remedy="Is the coordinator running, and is a firewall between you?",
             ) from None

@@ -154,8 +154,8 @@ def _choose_responses(
 ) -> pl.DataFrame:
     if not tidy:
         raise InputError(
-            "--response chooses rows of a tidy table, and this is none: no columns trial_id, response, value "
-            "and valid",
+            "--response chooses rows of a tidy table, and this table is not tidy: it has no columns "
+            "trial_id, response, value and valid",
             where=source,
             remedy="Leave --response out: all rows are written.",
         )

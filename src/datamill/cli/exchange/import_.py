@@ -13,9 +13,10 @@ import msgspec
 import polars as pl
 
 from datamill.cli.console import name_command
+from datamill.cli.json_answer import spell_answer
 from datamill.cli.verbs import DataArgument
 from datamill.experiment.errors import InputError
-from datamill.experiment.messages.phrases import count_nouns
+from datamill.experiment.messages.phrases import count_nouns, finish_sentence
 from datamill.results.bundles.replaced_file import replace_file
 from datamill.results.foreign.files import STANDARD_INPUT
 from datamill.results.foreign.importing import Imported, count_exclusions, import_files
@@ -96,7 +97,7 @@ def import_(
     else:
         replace_file(target, [_encode_table(imported.table, target)])
     summary = summarize_import(imported, target, independent=independent)
-    text = msgspec.json.encode(summary).decode() if as_json else format_summary(summary)
+    text = spell_summary(summary) if as_json else format_summary(summary)
     click.echo(text, err=target is None)
 
 
@@ -269,6 +270,16 @@ def _suggest_analysis(
     if factors and not note:
         words[2] = "anova"
     return shlex.join([*words, *chosen]), note
+
+
+def spell_summary(summary: ImportSummary) -> str:
+    """Return the summary as JSON; its notes are the warnings."""
+    notes = [f"{item.path}: {note}" for item in summary.files for note in item.notes]
+    return spell_answer(
+        f"{count_nouns(summary.rows, 'row')} came from {count_nouns(len(summary.files), 'file')}.",
+        imported=summary,
+        warnings=[finish_sentence(note) for note in (*notes, *summary.notes)],
+    )
 
 
 def format_summary(summary: ImportSummary) -> str:

@@ -35,7 +35,7 @@ def make_experiment_from(folder: Path, names: tuple[str, ...], given: Mapping[st
     if not measured:
         raise InputError(
             f"{loads[0].name} is a background load: it never ends by itself, and measures nothing",
-            remedy=f"Name a package that is measured beside it, such as --from xz --from {loads[0].name}.",
+            remedy=f"Also name a package to measure, such as --from xz --from {loads[0].name}.",
         )
     fetched = {source for package in packages for source in package.list_fetched()}
     for source in given:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
+from dataclasses import dataclass
 
 import click
 
 from datamill.cli.console import make_console, name_command
+from datamill.cli.json_answer import spell_answer
+from datamill.experiment.messages.phrases import count_nouns
 from datamill.experiment.units import spell_unit
 from datamill.packing.shipped_packages import (
     ShippedPackage,
@@ -24,9 +25,36 @@ _KINDS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class _ResponseFacts:
+    """A response of a package as JSON has it; null stands for what it does not say."""
+
+    name: str
+    unit: str
+    direction: str | None
+    formula: str | None
+    repeated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _PackageFacts:
+    """A package as JSON has it."""
+
+    name: str
+    kind: str
+    measures: str
+    responses: tuple[_ResponseFacts, ...]
+    licence: str
+    fetched_first: tuple[str, ...]
+    needs: str | None
+    programs: tuple[str, ...]
+    missing_programs: tuple[str, ...]
+    runs_here: bool
+
+
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--json", "as_json", is_flag=True, help="As JSON, one object for each package.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def packages(names: tuple[str, ...], as_json: bool) -> None:
     """List the packages that come with datamill, or those of the given names.
 
@@ -35,7 +63,10 @@ def packages(names: tuple[str, ...], as_json: bool) -> None:
     """
     chosen = tuple(find_shipped_package(name) for name in names) or list_shipped_packages()
     if as_json:
-        click.echo(json.dumps([_list_facts(package) for package in chosen], indent=2, ensure_ascii=False))
+        facts = [_list_facts(package) for package in chosen]
+        able = sum(item.runs_here for item in facts)
+        answer = f"{able} of {count_nouns(len(facts), 'package')} can run here."
+        click.echo(spell_answer(answer, packages=facts))
         return
     console = make_console()
     kind = ""
@@ -75,25 +106,26 @@ def _describe_response(response: ShippedResponse) -> str:
     return f"{response.name} ({unit}{_BETTER[response.direction]})"
 
 
-def _list_facts(package: ShippedPackage) -> dict[str, Any]:
-    return {
-        "name": package.name,
-        "kind": package.kind,
-        "measures": package.summary,
-        "responses": [
-            {
-                "name": response.name,
-                "unit": response.unit,
-                "direction": response.direction or None,
-                "formula": response.formula or None,
-                "repeated": response.repeated,
-            }
+def _list_facts(package: ShippedPackage) -> _PackageFacts:
+    missing_programs = tuple(package.list_missing_programs())
+    return _PackageFacts(
+        name=package.name,
+        kind=package.kind,
+        measures=package.summary,
+        responses=tuple(
+            _ResponseFacts(
+                response.name,
+                response.unit,
+                response.direction or None,
+                response.formula or None,
+                response.repeated,
+            )
             for response in package.responses
-        ],
-        "licence": package.licence,
-        "fetched_first": list(package.list_fetched()),
-        "needs": package.missing or None,
-        "programs": list(package.programs),
-        "missing_programs": list(package.list_missing_programs()),
-        "runs_here": not package.missing and not package.list_missing_programs(),
-    }
+        ),
+        licence=package.licence,
+        fetched_first=tuple(package.list_fetched()),
+        needs=package.missing or None,
+        programs=tuple(package.programs),
+        missing_programs=missing_programs,
+        runs_here=not package.missing and not missing_programs,
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -15,8 +16,9 @@ from datamill.cli.console import make_console
 from datamill.cli.coordinator.coordinator_client import connect
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
 from datamill.cli.experiment.reporting import print_report
+from datamill.cli.json_answer import spell_answer
 from datamill.conduct.fleet.coordinator_records import read_record
-from datamill.conduct.fleet.take_home import take_home
+from datamill.conduct.fleet.take_home import TakenHome, take_home
 from datamill.experiment.errors import InputError
 from datamill.protocol.api.bundles import FleetSummary
 from datamill.protocol.api.experiments import ExperimentStatus
@@ -25,13 +27,15 @@ from datamill.report.figures.views import start_drawing
 EXIT_ATTENTION = 2
 #: States of experiments that have ended.
 ENDED = ("completed", "cancelled")
+NO_ANSWER = "No trial of its design has ended, so there is no answer."
 
 
 @click.command()
 @click.argument("number", metavar="ID", type=click.IntRange(min=1))
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder of the bundle [NAME-ID].")
+@click.option("--json", "as_json", is_flag=True, help="Print what was fetched as JSON.")
 @coordinator_options
-def fetch(number: int, out: Path | None, url: str | None, key: str | None) -> None:
+def fetch(number: int, out: Path | None, as_json: bool, url: str | None, key: str | None) -> None:
     """Fetch experiment ID from the fleet as a bundle, and print the answer as datamill run does.
 
     The bundle is a folder like one of datamill run: report, analyze and export work on it. Of an experiment
@@ -55,19 +59,19 @@ def fetch(number: int, out: Path | None, url: str | None, key: str | None) -> No
     bundle = taken.bundle
     file = bundle.folder / "fleet.json"
     fleet = read_record(file.read_bytes(), FleetSummary, str(file))
-    has_design = fleet.planned > 0
-    told = describe_counts(fleet)
-    console.print(f"{experiment.name}: {told}, in {bundle.folder}/")
+    told = f"{experiment.name}: {describe_counts(fleet)}, in {bundle.folder}/"
+    warnings = [f"{name} is no longer there." for name in taken.left_out]
     if fleet.state not in ENDED:
-        console.print(
-            Text(f"The experiment is still {fleet.state}: this is what there is by now.", style="yellow")
-        )
-    for name in taken.left_out:
-        console.print(Text(f"Warning: {name} is no longer there.", style="yellow"))
-    if not has_design:
+        warnings.insert(0, f"The experiment is still {fleet.state}: this is what there is by now.")
+    if as_json:
+        raise SystemExit(print_json(taken, fleet, told, warnings))
+    console.print(told)
+    for warning in warnings:
+        console.print(Text(f"Warning: {warning}", style="yellow"))
+    if fleet.planned == 0:
         raise SystemExit(tell_debug_trials(fleet, console))
     if not taken.records:
-        console.print(Text("No trial of its design has ended, so there is no answer.", style="yellow"))
+        console.print(Text(NO_ANSWER, style="yellow"))
         raise SystemExit(EXIT_ATTENTION)
     start_drawing()
     # Imported late: figures and statistics take a second to load.
@@ -76,6 +80,67 @@ def fetch(number: int, out: Path | None, url: str | None, key: str | None) -> No
     reported = report_bundle(bundle, taken.records)
     print_report(reported, console)
     raise SystemExit(EXIT_ATTENTION if reported.problems else 0)
+
+
+def print_json(taken: TakenHome, fleet: FleetSummary, told: str, warnings: list[str]) -> int:
+    """Print what was fetched and its answer as JSON, and write the report; return the exit status.
+
+    Args:
+        taken: the bundle on this machine.
+        fleet: its `fleet.json`.
+        told: the sentence that says how much came, and where it is.
+        warnings: what the bundle lacks.
+    """
+    bundle = taken.bundle
+    answer, report = [f"{told}."], None
+    needs_attention = bool(count_failed_debug_trials(fleet)) or fleet.state != "completed"
+    if fleet.planned and not taken.records:
+        warnings = [*warnings, NO_ANSWER]
+        needs_attention = True
+    elif fleet.planned:
+        start_drawing()
+        # Imported late: figures and statistics take a second to load.
+        from datamill.conduct.report_bundle import report_bundle
+
+        reported = report_bundle(bundle, taken.records)
+        found = reported.answered.answer
+        answer += [found.headline, *found.details]
+        warnings = [*reported.problems, *warnings, *found.warnings]
+        report = str(bundle.report_file)
+        needs_attention = bool(reported.problems)
+    fetched = FetchedBundle(
+        folder=str(bundle.folder),
+        report=report,
+        experiment=fleet.experiment,
+        name=fleet.name,
+        state=fleet.state,
+        planned=fleet.planned,
+        counted=fleet.counted,
+        debug_planned=fleet.debug_planned,
+        debug_completed=fleet.debug_completed,
+    )
+    click.echo(spell_answer(*answer, bundle=fetched, warnings=warnings))
+    return EXIT_ATTENTION if needs_attention else 0
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedBundle:
+    """A bundle as JSON has it: where it is, and how far its experiment was; no `report` without an answer."""
+
+    folder: str
+    report: str | None
+    experiment: int
+    name: str
+    state: str
+    planned: int
+    counted: int
+    debug_planned: int
+    debug_completed: int
+
+
+def count_failed_debug_trials(fleet: FleetSummary) -> int:
+    """Return how many debug trials did not complete."""
+    return fleet.debug_planned - fleet.debug_completed
 
 
 def describe_counts(fleet: FleetSummary) -> str:
@@ -96,7 +161,7 @@ def tell_debug_trials(fleet: FleetSummary, console: Console) -> int:
         "It has no design, so there is no answer. "
         "Records are in debug.jsonl, what scripts printed is in artifacts/."
     )
-    failed = fleet.debug_planned - fleet.debug_completed
+    failed = count_failed_debug_trials(fleet)
     if fleet.state == "completed" and not failed:
         return 0
     if failed and fleet.state in ENDED:

@@ -13,7 +13,7 @@ from datamill.protocol.api.experiments import ExperimentLine
 @click.argument("number", metavar="ID", type=click.IntRange(min=1))
 @coordinator_options
 def release(number: int, url: str | None, key: str | None) -> None:
-    """Let the design of experiment ID run, which waits for someone to look at its debug trials."""
+    """Run the design of experiment ID, which waits for someone to look at its debug trials."""
     with connect(url, key) as coordinator:
         experiment = coordinator.post(f"/experiments/{number}/release", ExperimentLine)
     click.echo(f"experiment {number} ({experiment.name}): {experiment.state}")

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import click
-import msgspec
 from click.core import ParameterSource
 from msgspec.structs import replace
 from rich.console import Console
@@ -24,6 +23,7 @@ from datamill.cli.coordinator.coordinator_client import (
     connect,
 )
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
+from datamill.cli.json_answer import spell_answer
 from datamill.conduct.question.design_size import MOST_UNCONFIRMED_TRIALS
 from datamill.conduct.question.read_files import ExperimentFile, read_experiment_file
 from datamill.experiment.errors import InputError
@@ -116,7 +116,8 @@ def submit(
                 console.print(Text(f"Not submitted: {problem.message}. It is now:", style="yellow"))
                 preview = problem.plan
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(submitted)).decode())
+        answer = f"Submitted as experiment {submitted.id}."
+        click.echo(spell_answer(answer, submission=submitted, warnings=submitted.warnings))
         return
     number = submitted.id
     console.print(Text(f"Submitted as experiment {number}.", style="green"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import click
-import msgspec
 from rich import box
 from rich.table import Table
 from rich.text import Text
@@ -13,6 +12,8 @@ from rich.text import Text
 from datamill.cli.console import make_table_console
 from datamill.cli.coordinator.coordinator_client import CoordinatorClient, connect
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
+from datamill.cli.json_answer import spell_answer
+from datamill.experiment.messages.phrases import count_nouns
 from datamill.protocol.api.experiments import TrialLine, TrialList
 
 #: Debug trials, and builds made for other workers, are done and never count.
@@ -23,7 +24,7 @@ _STYLES = {"counted": "green", "done": "blue", "leased": "cyan", "given_up": "re
 @click.command()
 @click.argument("number", metavar="ID", type=click.IntRange(min=1))
 @click.option("--state", type=click.Choice(_STATES), help="Only those in this state.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
 @coordinator_options
 def trials(number: int, state: str | None, as_json: bool, url: str | None, key: str | None) -> None:
     """List the trials of experiment ID: where each is to run, how far it is, and what went wrong.
@@ -33,8 +34,10 @@ def trials(number: int, state: str | None, as_json: bool, url: str | None, key: 
     with connect(url, key) as coordinator:
         found = list_trials(coordinator, number, state)
         if as_json:
-            for trial in found:
-                click.echo(msgspec.json.encode(trial).decode())
+            told = tuple(found)
+            where = f" in the state {state}" if state else ""
+            counted = count_nouns(len(told), "trial")
+            click.echo(spell_answer(f"Experiment {number} has {counted}{where}.", trials=told))
             return
         table = Table(box=box.SIMPLE, pad_edge=False)
         for header in ("trial", "worker", "package", "levels", "state", "attempts", "outcome"):

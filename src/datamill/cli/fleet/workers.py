@@ -6,7 +6,6 @@ import time
 from urllib.parse import quote
 
 import click
-import msgspec
 from rich import box
 from rich.table import Table
 from rich.text import Text
@@ -14,7 +13,9 @@ from rich.text import Text
 from datamill.cli.console import make_table_console
 from datamill.cli.coordinator.coordinator_client import CoordinatorClient, connect
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
+from datamill.cli.json_answer import spell_answer
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.phrases import count_nouns
 from datamill.experiment.quantities import format_duration
 from datamill.protocol.api.workers import WorkerLine
 
@@ -41,7 +42,17 @@ def workers(context: click.Context, as_json: bool, url: str | None, key: str | N
     with connect(url, key) as coordinator:
         found = coordinator.get("/workers", list[WorkerLine])
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(found)).decode())
+        click.echo(
+            spell_answer(
+                f"The fleet has {count_nouns(len(found), 'worker')}.",
+                workers=found,
+                warnings=[
+                    f"{worker.name} is {worker.state}: {worker.state_reason.rstrip('.')}."
+                    for worker in found
+                    if worker.state_reason
+                ],
+            )
+        )
         return
     console = make_table_console()
     if not found:
@@ -118,7 +129,7 @@ def resume(context: click.Context, name: str, url: str | None, key: str | None) 
 @coordinator_options
 @click.pass_context
 def remove(context: click.Context, name: str, yes: bool, url: str | None, key: str | None) -> None:
-    """Let worker NAME go for good: its credentials are void; its trials stay."""
+    """Remove worker NAME for good: its credentials become void, its trials stay."""
     if not yes:
         click.confirm(f"Remove {name} for good?", abort=True, err=True)
     _change(context, "remove", name, url, key)

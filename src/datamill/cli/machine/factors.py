@@ -5,22 +5,22 @@ from __future__ import annotations
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
-import msgspec
 from rich.console import Console
 from rich.text import Text
 
 from datamill.cli.console import make_console
+from datamill.cli.json_answer import spell_answer
 from datamill.conduct.question.read_files import read_experiment_file
 from datamill.execution.worker import find_worker, read_offers
 from datamill.experiment.factors.catalogue import FACTORS
 from datamill.experiment.factors.factor_record import Factor
 from datamill.experiment.factors.offers import explain_unavailable
+from datamill.experiment.messages.phrases import count_nouns
 from datamill.experiment.messages.suggestions import suggest_name
 from datamill.packing.user_factors import UserFactor
-from datamill.protocol.offers import FactorOffer
+from datamill.protocol.offers import FactorOffer, MissingLevel
 
 _STAGES = {
     "build": "while the package is built",
@@ -40,6 +40,25 @@ class _Row:
     factor: Factor | None
     offer: FactorOffer
     summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class _FactorFacts:
+    """A factor as JSON has it; null stands for what is not known of one that an experiment brings along."""
+
+    name: str
+    stage: str
+    summary: str
+    brought_along: bool
+    levels: tuple[str, ...]
+    other_levels: tuple[str, ...]
+    missing: tuple[MissingLevel, ...]
+    reason: str
+    current: str | None
+    default: str | None
+    cost: str | None
+    found: str | None
+    source: str | None
 
 
 @click.command()
@@ -63,7 +82,9 @@ def factors(file: Path | None, with_missing: bool, as_json: bool, name: str | No
         rows = [row for row in rows if row.offer.name == name]
         with_missing = True
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode([_to_dict(row) for row in rows])).decode())
+        varied = sum(bool(row.offer.levels) for row in rows)
+        answer = f"{varied} of {count_nouns(len(rows), 'factor')} can be varied here."
+        click.echo(spell_answer(answer, factors=[_list_facts(row) for row in rows]))
         return
     print_rows(rows, make_console(), with_missing=with_missing)
 
@@ -138,20 +159,20 @@ def list_patterns(factor: Factor | None, offer: FactorOffer) -> list[str]:
     return [] if lacking else [item.words for item in factor.others]
 
 
-def _to_dict(row: _Row) -> dict[str, Any]:
+def _list_facts(row: _Row) -> _FactorFacts:
     factor, offer = row.factor, row.offer
-    return {
-        "name": offer.name,
-        "stage": offer.stage,
-        "summary": row.summary,
-        "brought_along": factor is None,
-        "levels": offer.levels,
-        "other_levels": list_patterns(factor, offer),
-        "missing": [{"level": item.level, "reason": item.reason} for item in offer.missing],
-        "reason": offer.reason,
-        "current": offer.current,
-        "default": factor.default or None if factor is not None else None,
-        "cost": factor.cost if factor is not None else None,
-        "found": factor.found if factor is not None else None,
-        "source": factor.source or None if factor is not None else None,
-    }
+    return _FactorFacts(
+        name=offer.name,
+        stage=offer.stage,
+        summary=row.summary,
+        brought_along=factor is None,
+        levels=offer.levels,
+        other_levels=tuple(list_patterns(factor, offer)),
+        missing=offer.missing,
+        reason=offer.reason,
+        current=offer.current,
+        default=factor.default or None if factor is not None else None,
+        cost=factor.cost if factor is not None else None,
+        found=factor.found if factor is not None else None,
+        source=factor.source or None if factor is not None else None,
+    )

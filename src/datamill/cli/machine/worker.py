@@ -17,11 +17,19 @@ from datamill.cli.console import make_console, tell_waiting
 from datamill.cli.machine.worker_fleet import join, token
 from datamill.cli.machine.worker_guest import guest_image
 from datamill.cli.machine.worker_image import image
+from datamill.cli.machine.worker_json import (
+    NOTHING_AGAINST,
+    spell_inventory,
+    spell_noise,
+    spell_restoration,
+)
 from datamill.cli.machine.worker_lab import lab
 from datamill.execution.host_lock import STATE_VARIABLE, lock_host, name_lock
 from datamill.execution.worker import ask_worker, find_worker, read_host_facts, read_offers
+from datamill.experiment.messages.numbers import format_fixed, format_share
 from datamill.experiment.quantities import format_duration, format_size
 from datamill.protocol.noise import NoiseFacts
+from datamill.protocol.restoration import Restoration
 from datamill.results.judgement.noise import NoiseJudgement, judge_noise
 
 #: A noisy host is no error of the command.
@@ -57,7 +65,11 @@ def restore(dry_run: bool, forget: bool, as_json: bool) -> None:
     name_lock(os.environ.get(STATE_VARIABLE, ""))
     given = {"--dry-run": dry_run, "--forget": forget, "--json": as_json}
     arguments = [option for option, wanted in given.items() if wanted]
-    result = subprocess.run([find_worker(), "restore", *arguments], stdin=subprocess.DEVNULL, check=False)
+    asked = [find_worker(), "restore", *arguments]
+    output = subprocess.PIPE if as_json else None
+    result = subprocess.run(asked, stdin=subprocess.DEVNULL, stdout=output, check=False)
+    if as_json and result.stdout:
+        click.echo(spell_restoration(msgspec.json.decode(result.stdout, type=Restoration)))
     raise SystemExit(result.returncode)
 
 
@@ -69,8 +81,7 @@ def inventory(as_json: bool) -> None:
     host = read_host_facts(binary)
     offers = [offer for offer in read_offers(binary).values() if offer.current is not None]
     if as_json:
-        told = {**msgspec.to_builtins(host), "settings": {offer.name: offer.current for offer in offers}}
-        click.echo(msgspec.json.format(msgspec.json.encode(told)).decode())
+        click.echo(spell_inventory(host, offers))
         return
     table = Table.grid(padding=(0, 2))
     for name, value in (
@@ -88,7 +99,7 @@ def inventory(as_json: bool) -> None:
 
 @worker.command()
 @click.option("--seconds", type=click.FloatRange(0.1, 3600), help="How long to measure, over all processors.")
-@click.option("--json", "as_json", is_flag=True, help="Print what was measured as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print figures and judgement as JSON.")
 def noise(seconds: float | None, as_json: bool) -> None:
     """Measure how quiet this host is, before you trust it with an experiment.
 
@@ -99,12 +110,12 @@ def noise(seconds: float | None, as_json: bool) -> None:
     # It would disturb an experiment as much as be disturbed by it.
     with lock_host(tell=tell_waiting):
         told = ask_worker(find_worker(), "noise", *arguments)
-    if as_json:
-        click.echo(told.decode(), nl=False)
-        return
     facts = msgspec.json.decode(told, type=NoiseFacts)
     judgement = judge_noise(facts)
-    print_noise(facts, judgement, Console(width=None if sys.stdout.isatty() else 110, highlight=False))
+    if as_json:
+        click.echo(spell_noise(facts, judgement))
+    else:
+        print_noise(facts, judgement, Console(width=None if sys.stdout.isatty() else 110, highlight=False))
     raise SystemExit(EXIT_NOISY if judgement.objections else 0)
 
 
@@ -117,9 +128,9 @@ def print_noise(facts: NoiseFacts, judgement: NoiseJudgement, console: Console) 
     for score in judgement.scores:
         table.add_row(
             str(score.processor),
-            f"{score.spread:.2%}",
-            f"{score.tail:.2%}",
-            f"{score.lost:.3%}",
+            format_share(score.spread),
+            format_share(score.tail),
+            format_share(score.lost),
             _format_time(score.longest_gap_s),
             *(_format_time(value) for value in score.late_s),
         )
@@ -138,11 +149,13 @@ def print_noise(facts: NoiseFacts, judgement: NoiseJudgement, console: Console) 
     for objection in judgement.objections:
         console.print(Text(objection, style="yellow"))
     if not judgement.objections:
-        console.print(Text("Nothing speaks against this host.", style="green"))
+        console.print(Text(NOTHING_AGAINST, style="green"))
 
 
 def _format_time(seconds: float) -> str:
-    return f"{seconds * 1e6:.0f} µs" if seconds < 1e-3 else f"{seconds * 1e3:.1f} ms"
+    return (
+        f"{format_fixed(seconds * 1e6, 0)} µs" if seconds < 1e-3 else f"{format_fixed(seconds * 1e3, 1)} ms"
+    )
 
 
 #: What the help says of each; click cuts first sentences short.

@@ -29,7 +29,7 @@ from datamill.experiment.errors import InputError
 def guest_image(packages: str, out: Path | None) -> None:
     """Make what trials with `isolation = "guest"` boot on this machine, from Debian's packages.
 
-    Such a trial runs in an emulated machine of its own. It finds the programs of this image, and nothing
+    Each such trial boots its own emulated machine. It finds the programs of this image, and nothing
     of this machine. An older image is replaced.
     """
     # Imported late: guests are no part of the other verbs.

@@ -76,7 +76,7 @@ def unpack_bundle(stream: BytesSource, folder: Path) -> BundleEnd:
                 path = PurePosixPath(member.name)
                 if not member.isreg() or path.is_absolute() or ".." in path.parts or not path.parts:
                     raise InputError(
-                        f'the archive holds "{member.name}", which is no plain file below the bundle',
+                        f'the archive holds "{member.name}", which is not a plain file below the bundle',
                         remedy="Do not trust this coordinator.",
                     )
                 content = tar.extractfile(member)

@@ -96,7 +96,7 @@ def decide_factors(bundle: Bundle) -> tuple[tuple[ScreenedFactor, ...], tuple[st
     where = str(bundle.folder)
     if bundle.experiment.design.kind != "screening":
         raise InputError(
-            "this experiment is no screening",
+            "this experiment is not a screening",
             where=where,
             remedy='Run one with design = "screening" first, and name its bundle.',
         )

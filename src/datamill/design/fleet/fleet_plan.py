@@ -147,7 +147,7 @@ def _check_plannable(experiment: Experiment, candidates: Sequence[Candidate]) ->
         raise InputError(
             "the fleet has no worker that could run the experiment",
             where="[fleet]",
-            remedy="Let machines join: datamill worker join.",
+            remedy="Add machines to the fleet: datamill worker join.",
         )
     known = {item.name for item in candidates}
     for name in experiment.constraints.workers:

@@ -136,7 +136,7 @@ PROCESS_FACTORS = (
         default="all",
         summary="processors on which run.sh may be",
         cost="nothing",
-        found="no figure; profiling had cores of its own to keep system processes away",
+        found="no figure; profiling had its own cores, away from system processes",
         source="thesis 2019 §1.4.1",
         others=(CpuList(),),
     ),

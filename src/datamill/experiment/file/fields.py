@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from datamill.experiment.errors import InputError
 from datamill.experiment.file.source import Source
+from datamill.experiment.messages.numbers import format_given
 from datamill.experiment.messages.suggestions import suggest_name
 
 #: What experiments, packages and loads may be called.
@@ -96,7 +97,7 @@ def check_between(value: float, low: float, high: float, source: Source, section
     """
     if not low < value < high:
         raise InputError(
-            f"{key} must lie between {low:g} and {high:g}, not {value:g}",
+            f"{key} must lie between {format_given(low)} and {format_given(high)}, not {format_given(value)}",
             where=source.locate(section, key),
         )
     return value

@@ -281,7 +281,7 @@ def _refuse_range(factor: Factor, text: str, where: str) -> InputError:
     numbers = [item for item in factor.others if isinstance(item, WholeNumber) and not item.prefix]
     if not numbers:
         return InputError(
-            f"{problem}: its levels are no numbers",
+            f"{problem}: its levels are not numbers",
             where=where,
             remedy='Write a list of levels, or "100%" for all that there are.',
         )

@@ -129,7 +129,7 @@ def _read_coverage(name: str, given: object, source: Source) -> HardwareCoverage
     match = _PERCENTAGE.fullmatch(str(given)) if short else None
     if match is None:
         raise InputError(
-            f"{spell_value(given)} is no coverage",
+            f"{spell_value(given)} is not a coverage",
             where=where,
             remedy=f'Write {name} = "75%" for a share of all levels, or {name} = 2 for a number of them.',
         )

@@ -24,6 +24,7 @@ from datamill.experiment.file.fields import (
 )
 from datamill.experiment.file.source import Source
 from datamill.experiment.messages.mistakes import Mistakes
+from datamill.experiment.messages.numbers import format_given
 from datamill.experiment.quantities import parse_duration, parse_share
 
 _REPLICATION = (
@@ -168,7 +169,8 @@ def parse_stopping_rule(
     def number(key: str, default: float, low: float, high: float) -> float:
         value = take_typed(rule, key, float, default, source, "replication")
         if not low < value < high:
-            raise InputError(f"{key} must lie between {low:g} and {high:g}, not {value:g}", where=where)
+            bounds = f"{format_given(low)} and {format_given(high)}"
+            raise InputError(f"{key} must lie between {bounds}, not {format_given(value)}", where=where)
         return value
 
     most = take_typed(table, "max_trials", int, 0, source, "replication")
@@ -183,7 +185,7 @@ def parse_stopping_rule(
         raise InputError(
             "nothing bounds the experiment: noise may be too large for the rule ever to be met",
             where=where,
-            remedy='Write max_trials = 500 or max_time = "2 h" beside it.',
+            remedy='Also write max_trials = 500 or max_time = "2 h".',
         )
     return StoppingRule(
         half_width=parse_share(rule["half_width"], where=where) if "half_width" in rule else None,

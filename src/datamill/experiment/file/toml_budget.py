@@ -11,6 +11,7 @@ import re
 from typing import NoReturn
 
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.numbers import format_count
 from datamill.experiment.quantities import format_size
 
 #: Largest text.
@@ -119,7 +120,7 @@ class _Scan:
         self._in_all += self._parts
         if self._in_all > MOST_PARTS_IN_ALL:
             self._refuse(
-                f"there are more than {MOST_PARTS_IN_ALL:,} keys and sections",
+                f"there are more than {format_count(MOST_PARTS_IN_ALL)} keys and sections",
                 "Name fewer packages, factors or levels.",
             )
 

@@ -22,7 +22,7 @@ def format_toml(tables: Mapping[str, Any]) -> str:
         head = f"[[{_format_key(name)}]]" if isinstance(value, list) else f"[{_format_key(name)}]"
         for entry in entries:
             if not isinstance(entry, Mapping):
-                raise TypeError(f"{name} is no table")
+                raise TypeError(f"{name} is not a table")
             lines = [f"{_format_key(key)} = {_format_value(item)}" for key, item in entry.items()]
             sections.append("\n".join([head, *lines]) + "\n")
     return "\n".join(sections)
@@ -45,4 +45,4 @@ def _format_value(value: object) -> str:
         return (
             f"{{ {', '.join(f'{_format_key(key)} = {_format_value(item)}' for key, item in value.items())} }}"
         )
-    raise TypeError(f"{value!r} is no value of an experiment file")
+    raise TypeError(f"{value!r} is not a value of an experiment file")

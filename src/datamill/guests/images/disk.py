@@ -47,7 +47,7 @@ def replay_writes(log: Path, disk: Path) -> int:
     with log.open("rb") as source, disk.open("r+b") as target:
         magic, version, entries, sector = cast("tuple[int, ...]", struct.unpack("<QQQI", source.read(28)))
         if (magic, version) != (_LOG_MAGIC, 1):
-            raise ValueError(f"{log} is no log of writes")
+            raise ValueError(f"{log} is not a log of writes")
         source.seek(sector)
         for _ in range(entries):
             start, sectors, flags, _ = struct.unpack("<QQQQ", source.read(32))

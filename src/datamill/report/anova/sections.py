@@ -121,10 +121,10 @@ def state_blocks(gain: BlockGain | None, alpha: float, unit: str = "") -> list[P
         return []
     names = " and ".join(gain.blocks)
     if gain.efficiency is None:
-        text = f"Blocks ({names}) are no effects of interest; there is no error to judge them by."
+        text = f"Blocks ({names}) are not effects of interest; there is no error to judge them by."
         return [Paragraph(text, "  ")]
     found = (
-        f"Blocks ({names}) are no effects of interest: sum of squares {format_square(gain.sum_sq)}{unit} on "
+        f"Blocks ({names}) are not effects of interest: sum of squares {format_square(gain.sum_sq)}{unit} on "
         f"{gain.df} df after all other terms (p {_say(gain.p)})."
     )
     if gain.efficiency > 1.005:

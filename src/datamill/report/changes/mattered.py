@@ -41,7 +41,7 @@ def phrase_influence(analysis: ResponseAnalysis, scale: Scale, *, answered: str 
         lines.append(_phrase_undetected(bounded, analysis, scale))
     if unknown:
         lines.append(
-            f"Nothing can be said of {', '.join(unknown)}: too few combinations of levels have data to tell "
+            f"Nothing is known about {', '.join(unknown)}: too few combinations of levels have data to tell "
             "the effect from others."
         )
     return tuple(lines)

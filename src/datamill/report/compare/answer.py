@@ -107,7 +107,7 @@ def phrase_change(change: VersionChange, comparison: VersionComparison, scale: S
         )
         if change.detected:
             better = judge_direction(change, comparison.direction)
-            text += f" A difference{f' ({better})' if better else ''} is detected, too small to matter."
+            text += f" A difference{f' ({better})' if better else ''} was detected, too small to matter."
         return text
     bounds = f"its {name} departs from {change.baseline}'s by {departure}"
     text = f"It cannot be told yet whether {change.version} has changed: {bounds}."

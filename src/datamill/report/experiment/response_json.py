@@ -132,7 +132,3 @@ def _spell_machines(found: MachineByMachine | None) -> dict[str, Any]:
             for item in found.agreements
         ],
     }
-
-
-def _spell_extreme(found: tuple[str, float] | None) -> dict[str, str | float] | None:
-    return None if found is None else {"machine": found[0], "ratio": found[1]}

@@ -103,7 +103,7 @@ def draw_widths(notes: PlanNotes, plan: RepetitionPlan, curves: Sequence[WidthCu
     if any(curve.label.startswith("one build") for curve in curves):
         text += (
             " With one build alone the uncertainty does not fall below what builds differ by, however long "
-            "it is measured (drawn with a normal interval, for it has no estimate of its own)."
+            "it is measured (drawn with a normal interval, since the data give no estimate of it)."
         )
     return Figure("plan-widths", f"Interval width of {notes.response} against time", text, chart.to_dict())
 

@@ -293,7 +293,7 @@ def _phrase_costs(notes: PlanNotes, plan: RepetitionPlan) -> str:
     )
     unit = "" if notes.timed else " (in measured operations)"
     return (
-        f"Costs{unit}: {spelled[0]} for a build, {spelled[1]} for an execution beside its measurements, "
+        f"Costs{unit}: {spelled[0]} for a build, {spelled[1]} for an execution without its measurements, "
         f"{spelled[2]} for a measurement; {costs.source}."
     )
 

@@ -171,7 +171,7 @@ def phrase_screening(screening: Screening, response: str, scale: Scale) -> tuple
         lines.append(f"Not detected, and {share} at the most ({level} intervals): {', '.join(parts)}.")
     if screening.unknown:
         lines.append(
-            f"Nothing can be said of {', '.join(screening.unknown)}: the data do not tell the effect from "
+            f"Nothing is known about {', '.join(screening.unknown)}: the data do not tell the effect from "
             "others."
         )
     return tuple(lines)
@@ -180,7 +180,7 @@ def phrase_screening(screening: Screening, response: str, scale: Scale) -> tuple
 def phrase_decision(factor: str, screening: Screening) -> str:
     """Return why a factor survives or not, in a few words."""
     if factor in screening.unknown:
-        return "nothing could be said of it"
+        return "nothing is known about it"
     effect = _list_effects(factor, screening)[0]
     scale = Scale(1.0, "")
     if factor in screening.survivors:
@@ -208,7 +208,7 @@ def _is_relative(screening: Screening) -> bool:
 
 def _phrase_rule(screening: Screening) -> str:
     return (
-        f"A factor survives when its effect on some package is detected: p, adjusted for all "
+        f"A factor survives when its effect on some package was detected: p, adjusted for all "
         f"{len(screening.effects)} effects that were looked at (Holm), is below alpha = "
         f"{format_given(screening.alpha)}. "
         f"If no factor did anything, any would survive in {format_level(screening.alpha)} of such "

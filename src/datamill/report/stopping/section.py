@@ -135,7 +135,7 @@ def _spell_difference(interval: LookInterval) -> str:
 
 def _phrase_mean(interval: LookInterval, response: str, unit: str) -> str:
     if interval.estimate is None or interval.low is None or interval.high is None:
-        return f"Nothing can be said of the mean {response} of {interval.name}."
+        return f"Nothing is known about the mean {response} of {interval.name}."
     scale = choose_scale(unit, interval.estimate)
     value = Interval(interval.estimate, interval.low, interval.high)
     shown = _call_sequential(format_interval(value, scale, interval.confidence))

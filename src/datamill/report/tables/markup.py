@@ -113,10 +113,6 @@ def _join_latex(cells: tuple[str, ...]) -> str:
     return " & ".join(escaped) + r" \\"
 
 
-def _span_latex(text: str, columns: int, side: str) -> str:
-    return f"\\multicolumn{{{columns}}}{{{side}}}{{{_escape_latex(text)}}}"
-
-
 def _escape_latex(text: str) -> str:
     # Of two hyphens in a row, as in --fast, LaTeX would make a dash.
     pairs = zip(text, f"{text[1:]} ", strict=False)

@@ -76,7 +76,7 @@ def summarize_points(
     if observations.averaged_builds:
         notes.append(
             f"Executions of one build were averaged (builds with several: {observations.averaged_builds}), "
-            "since they are no replicates."
+            "since they are not replicates."
         )
     if observations.excluded:
         notes.append(f"Rows excluded: {observations.excluded}.")

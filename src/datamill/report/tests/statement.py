@@ -101,7 +101,7 @@ def _phrase_pair(response: str, pair: PairTest, comparison: GroupComparison, sca
     if not _is_detected(pair, comparison):
         detail = f": {'; '.join(said)}" if said else ""
         return (
-            f"No difference of the {aspect} between {pair.first} and {pair.second} is detected{where} "
+            f"No difference in {aspect} between {pair.first} and {pair.second} was detected{where} "
             f"({sure}){detail}."
         )
     word = "larger" if _is_larger(pair.test) else "smaller"
@@ -244,8 +244,8 @@ def list_notes(notes: ResponseNotes) -> list[Part]:
         )
     if notes.partly_valid:
         texts.append(
-            f"Warning: {notes.partly_valid} trials have invalid measurements beside valid ones, of which the "
-            "valid ones are used."
+            f"Warning: {notes.partly_valid} trials have invalid measurements besides valid ones, of which "
+            "the valid ones are used."
         )
     return [
         *list_left_out(notes.excluded, notes.put_aside),

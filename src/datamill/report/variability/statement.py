@@ -93,7 +93,7 @@ def phrase_variability(
             if pair is not None and ratio is not None:
                 shown = f"; ratio {pair.second} / {pair.first} {spelt}"
             missed.append(
-                f"No effect of {item.factor} on the variability of {response} is detected ({p}){shown}."
+                f"No effect of {item.factor} on the variability of {response} was detected ({p}){shown}."
             )
     return [*(detected or [_phrase_range(response, variability)]), *missed]
 

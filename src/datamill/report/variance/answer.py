@@ -135,7 +135,7 @@ def phrase_impact(item: VersionVariances) -> str:
     matter = "it matters which build is measured"
     if factor.low <= 1:
         matter = (
-            "no impact is seen" if factor.estimate > 1 else "no impact is seen (1 is none, less is chance)"
+            "no impact is seen" if factor.estimate > 1 else "no impact is seen (1 means none, less is chance)"
         )
     sentence = f"The impact factor of compilation is {shown}: {matter}"
     if impact.variation_percent is not None and factor.low > 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import fcntl
 import hashlib
 import os
@@ -9,11 +10,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, get_type_hints
 
 import msgspec
 
-from datamill.design.design import Design, DesignFactor, PlannedTrial
+from datamill.design.design import Design
 from datamill.experiment.errors import InputError
 from datamill.experiment.file.parse import parse_experiment
 from datamill.results.bundles.bundle import Bundle
@@ -32,19 +33,19 @@ class _Format(msgspec.Struct, frozen=True):
     format: int
 
 
-class _DesignFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Content of `design.json`."""
+def _define_design_file() -> type[msgspec.Struct]:
+    """Make the record of `design.json`: a design that refuses fields it does not know."""
+    kinds = get_type_hints(Design)
+    fields = [
+        (item.name, kinds[item.name])
+        if item.default is dataclasses.MISSING
+        else (item.name, kinds[item.name], item.default)
+        for item in dataclasses.fields(Design)
+    ]
+    return msgspec.defstruct("DesignFile", fields, frozen=True, forbid_unknown_fields=True)
 
-    kind: str
-    seed: int
-    replicates: int
-    factors: tuple[DesignFactor, ...]
-    trials: tuple[PlannedTrial, ...]
-    construction: str = ""
-    resolution: int = 0
-    generators: tuple[str, ...] = ()
-    aliases: tuple[str, ...] = ()
-    efficiency: float | None = None
+
+_DesignFile = _define_design_file()
 
 
 def open_bundle(folder: Path) -> Bundle:

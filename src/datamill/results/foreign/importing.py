@@ -62,7 +62,7 @@ def import_files(
             raise InputError(
                 f"the file has the same content as {digests[digest]}",
                 where=str(path),
-                remedy="Give it once: a copy is no replicate.",
+                remedy="Give it once: a copy is not a replicate.",
             )
         digests[digest] = path
         found = recognise_format(content, forced=forced)

@@ -152,7 +152,7 @@ def _measure_measurement(
             )
     if measured_s is None:
         raise InputError(
-            "there are no calibration trials, and the response is no time: nothing tells what one more "
+            "there are no calibration trials, and the response is not a time: nothing tells what one more "
             "measurement takes",
             remedy=f"Give {argument('measurement_time')} (and {argument('build_time')}, "
             f"{argument('execution_time')}), "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from datamill.experiment.messages.numbers import format_count, format_level, format_share
 from datamill.protocol.noise import NoiseFacts, ProcessorNoise
 
 
@@ -50,16 +51,19 @@ def judge_noise(facts: NoiseFacts) -> NoiseJudgement:
         (_most(scores, "lost"), MOST_LOST, "a program that never stops loses {} of its time"),
     ):
         if value > most:
-            objections.append(f"{what.format(f'{value:.2%}')}, more than {most:.1%}.")
+            objections.append(f"{what.format(format_share(value))}, more than {format_level(most)}.")
     other = facts.disturbance
     span_ns = max(1, other.span_ns * max(1, len(scores)))
     stolen = (other.steal_time_ns or 0) / span_ns
     if stolen > MOST_STEAL:
-        objections.append(f"The hypervisor takes {stolen:.2%} of the processors, more than {MOST_STEAL:.1%}.")
+        objections.append(
+            f"The hypervisor takes {format_share(stolen)} of the processors, "
+            f"more than {format_level(MOST_STEAL)}."
+        )
     if other.throttle_events:
-        objections.append(f"A processor was throttled for heat {other.throttle_events} times.")
+        objections.append(f"A processor was throttled for heat {format_count(other.throttle_events)} times.")
     if other.swapped_pages:
-        objections.append(f"{other.swapped_pages} pages were swapped.")
+        objections.append(f"{format_count(other.swapped_pages)} pages were swapped.")
     unpinned = [str(item.processor) for item in facts.processors if not item.pinned]
     if unpinned:
         objections.append(f"Processors {', '.join(unpinned)} could not be measured each for itself.")

@@ -30,7 +30,7 @@ def explain_missing_reboots(
         earlier = first[record.host.boot_id]
         if earlier is not record:
             reasons[record.trial_id, record.attempt] = (
-                f"{REBOOT_FACTOR} was none, not {REBOOTED} as planned: trial {earlier.trial_id} ran before "
-                "in the same boot"
+                f'{REBOOT_FACTOR} was "none", not "{REBOOTED}" as planned: trial {earlier.trial_id} ran '
+                "before in the same boot"
             )
     return reasons

@@ -8,6 +8,7 @@ from ninja.errors import HttpError
 from ninja.security import HttpBearer
 from ninja.utils import check_csrf
 
+from datamill.experiment.messages.numbers import format_fixed
 from datamill.service.accounts import find_user_of_key
 from datamill.service.front_door.visitors.guesses import SECRETS
 from datamill.service.front_door.visitors.visitors import mark_member
@@ -21,7 +22,7 @@ class TooManyGuessesError(Exception):
     """So many keys or tokens that nobody has came from there that the next is not looked at for `wait_s`."""
 
     def __init__(self, wait_s: float) -> None:
-        super().__init__(f"{wait_s:.0f} s")
+        super().__init__(f"{format_fixed(wait_s, 0)} s")
         self.wait_s = wait_s
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import msgspec
 from django.contrib.auth.models import User
@@ -37,6 +37,7 @@ MOST_REQUEST_BYTES = 1 << 20
 MOST_CREDENTIAL_BYTES = 4096
 _PROBLEM = describe_record(Problem)
 _LINE = describe_record(WorkerLine)
+_T = TypeVar("_T")
 WorkerName = Annotated[str, Path(max_length=64, pattern=r"^[^\x00]*$")]
 
 
@@ -45,14 +46,7 @@ def enrol(request: HttpRequest) -> HttpResponse:
     """Let a machine join with a token: `EnrolmentRequest` in, `Enrolment` out, as in `protocol/`."""
     if int(request.headers.get("Content-Length") or 0) > MOST_REQUEST_BYTES:
         raise InputError("the request is larger than 1 MiB", where="enrolment")
-    try:
-        asked = msgspec.json.decode(request.body, type=EnrolmentRequest)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"the request cannot be read: {error}",
-            where="enrolment",
-            remedy="Install the worker of the coordinator's version of datamill.",
-        ) from None
+    asked = read_request(request.body, EnrolmentRequest, "enrolment")
     if "\0" in request.body.decode(errors="replace") or "\\u0000" in request.body.decode(errors="replace"):
         raise InputError("the request holds a NUL", where="enrolment")
     # Guesses of strangers do not wait for the one thread that writes, and keep nobody else waiting.
@@ -77,16 +71,25 @@ def renew(request: HttpRequest) -> HttpResponse:
         raise AuthenticationError
     if int(request.headers.get("Content-Length") or 0) > MOST_CREDENTIAL_BYTES:
         raise InputError("the request is larger than 4 KiB", where="credential")
+    asked = read_request(request.body, CredentialRequest, "credential")
+    credential = renew_credential(worker, asked, time.time())
+    return HttpResponse(msgspec.json.encode(credential), content_type="application/json")
+
+
+def read_request(body: bytes, kind: type[_T], where: str) -> _T:
+    """Return the record that a worker sent.
+
+    Raises:
+        InputError: when it is another, as a worker of another version sends it.
+    """
     try:
-        asked = msgspec.json.decode(request.body, type=CredentialRequest)
+        return msgspec.json.decode(body, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise InputError(
             f"the request cannot be read: {error}",
-            where="credential",
+            where=where,
             remedy="Install the worker of the coordinator's version of datamill.",
         ) from None
-    credential = renew_credential(worker, asked, time.time())
-    return HttpResponse(msgspec.json.encode(credential), content_type="application/json")
 
 
 @router.get("", response=describe_record(list[WorkerLine]))

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.numbers import format_given
 from datamill.service.broker.keys import Keys
 from datamill.service.broker.server_config import BrokerPlace, format_server_config
 from datamill.service.kept_secrets import write_secret
@@ -147,7 +148,9 @@ class BrokerServer:
         ask_again = 0.0
         while process is not None and process.returncode is None and process is self._process:
             if time.monotonic() > deadline:
-                raise TimeoutError(f"nats-server did not read its configuration within {_RELOAD_S:.0f} s")
+                raise TimeoutError(
+                    f"nats-server did not read its configuration within {format_given(_RELOAD_S)} s"
+                )
             if time.monotonic() > ask_again:
                 process.send_signal(signal.SIGHUP)
                 ask_again = time.monotonic() + _ASK_AGAIN_S

@@ -23,7 +23,7 @@ def is_sha256(text: str) -> bool:
 def name_stored_file(sha256: str) -> Path:
     """Return where the file of this digest is kept, whether it is there or not."""
     if not is_sha256(sha256):
-        raise ValueError(f"{sha256!r} is no SHA-256")
+        raise ValueError(f"{sha256!r} is not a SHA-256")
     return Path(settings.DATA_FOLDER) / "files" / sha256[:2] / sha256
 
 

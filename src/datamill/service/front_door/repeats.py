@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import IO
 
+from datamill.experiment.messages.numbers import format_count
+
 #: Lines of one kind, and of all kinds, that are written within the time below; the rest is counted.
 MOST_OF_A_KIND = 10
 MOST_LINES = 600
@@ -90,9 +92,11 @@ class CalmHandler(logging.StreamHandler[IO[str]]):
             kind = self._kinds.pop(key)
             self._texts = {text for text in self._texts if text[0] != key}
             if kind.left_out:
-                self._say(f"… and {kind.left_out:,} more like it in the last minute: {kind.line[:200]}")
+                self._say(
+                    f"… and {format_count(kind.left_out)} more like it in the last minute: {kind.line[:200]}"
+                )
         if self._all.left_out and (ends or now_s >= self._all.ends_s):
-            self._say(f"… and {self._all.left_out:,} more lines of all kinds in the last minute")
+            self._say(f"… and {format_count(self._all.left_out)} more lines of all kinds in the last minute")
             self._all.left_out = 0
 
     def close(self) -> None:
@@ -134,7 +138,7 @@ class CalmHandler(logging.StreamHandler[IO[str]]):
 
 def clean_line(text: str, most: int) -> str:
     """Return a text as one line of at most so many characters, without anything that a terminal obeys."""
-    cut = text if len(text) <= most else f"{text[:most]}… ({len(text):,} characters)"
+    cut = text if len(text) <= most else f"{text[:most]}… ({format_count(len(text))} characters)"
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), cut)
 
 

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from datamill.experiment.messages.numbers import format_count, format_fixed
 from datamill.experiment.quantities import format_duration, format_size
 from datamill.report.words.glossary import Word, read_words
 from datamill.service.models import Trial, TrialPurpose, TrialState
@@ -52,8 +53,8 @@ def coarse_duration(seconds: float) -> str:
     """A duration in its largest unit, such as `3 h`."""
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"
+            return f"{format_fixed(seconds / size, 0)} {unit}"
+    return f"{format_fixed(seconds, 0)} s"
 
 
 @register.filter
@@ -69,9 +70,9 @@ def size(size_bytes: float | None) -> str:
 
 
 @register.filter
-def thousands(number: float) -> str:
+def thousands(number: int) -> str:
     """A whole number in groups of three digits, which do not break apart."""
-    return f"{number:,}".replace(",", "\u202f")
+    return format_count(number)
 
 
 @register.filter

@@ -19,6 +19,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from datamill.experiment.messages.numbers import format_given
 from datamill.experiment.quantities import format_size
 from datamill.protocol.api.problems import Problem
 from datamill.service.accounts import find_user_of_key
@@ -116,7 +117,7 @@ class _LimitedReceive:
         try:
             message = await asyncio.wait_for(self._receive(), _IDLE_S)
         except TimeoutError:
-            raise _BodyRefusedError(408, f"nothing came for {_IDLE_S:g} s") from None
+            raise _BodyRefusedError(408, f"nothing came for {format_given(_IDLE_S)} s") from None
         if message["type"] == "http.request":
             self._left -= len(message.get("body", b""))
             self._ended = not message.get("more_body", False)

@@ -72,7 +72,7 @@ def parse_options(arguments: list[str]) -> ServeOptions:
         raise InputError(
             "a broker of yours needs its address and the seed of the account there",
             where="--nats",
-            remedy="Give --nats URL and --nats-account-seed FILE; leave both out for a broker of our own.",
+            remedy="Give --nats URL and --nats-account-seed FILE; leave both out, and serve starts a broker.",
         )
     if not given.nats and (given.nats_replicas != "1" or given.nats_account or given.nats_ca):
         raise InputError(
@@ -103,7 +103,7 @@ def _parse_listen(text: str) -> tuple[str, int]:
     host = host.removeprefix("[").removesuffix("]")
     if not colon or not host or not port.isdecimal() or not 0 < int(port) < 65536:
         raise InputError(
-            f'"{text}" is no address to listen on',
+            f'"{text}" is not an address to listen on',
             where="--listen",
             remedy=f"It is HOST:PORT, such as {DEFAULT_LISTEN}, or 0.0.0.0:8642 for all addresses.",
         )
@@ -115,7 +115,7 @@ def _parse_proxy(text: str) -> str:
         return str(ipaddress.ip_address(text))
     except ValueError:
         raise InputError(
-            f'"{text}" is no address',
+            f'"{text}" is not an address',
             where="--proxy",
             remedy="Give the address from which it connects, such as 127.0.0.1.",
         ) from None
@@ -166,7 +166,7 @@ def make_parameters() -> list[click.Parameter]:
             ["--tls-cert"],
             type=path,
             metavar="FILE",
-            help="Certificate (chain) of yours instead of our own authority's.",
+            help="Your certificate (chain), instead of one by serve's own authority.",
         ),
         click.Option(["--tls-key"], type=path, metavar="FILE", help="Its key."),
         click.Option(
@@ -203,7 +203,7 @@ def make_parameters() -> list[click.Parameter]:
             type=int,
             default=0,
             metavar="PORT",
-            help="Port of our own broker [the one it had].",
+            help="Port of the broker that serve starts [the one it had].",
         ),
         click.Option(
             ["--proxy"],

@@ -220,7 +220,7 @@ def describe_service(prepared: Prepared) -> str:
     lines.append("")
     if prepared.settings_written:
         lines += [
-            "Let a machine join (each token works once):",
+            "To make a machine join (each token works once):",
             "  datamill worker token",
             f"  datamill worker join {prepared.url} --token TOKEN",
         ]

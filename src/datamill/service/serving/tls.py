@@ -95,7 +95,7 @@ def read_tls_files(certificate: Path, key: Path, authority: Path | None) -> TlsF
         private = serialization.load_pem_private_key(key.read_bytes(), password=None)
     except (ValueError, TypeError):
         raise InputError(
-            "this is no private key in PEM without a password",
+            "this is not a private key in PEM without a password",
             where=str(key),
             remedy="Name it with --tls-key.",
         ) from None
@@ -227,4 +227,4 @@ def _read_certificates(file: Path) -> list[x509.Certificate]:
     try:
         return x509.load_pem_x509_certificates(file.read_bytes())
     except ValueError:
-        raise InputError("this is no certificate in PEM", where=str(file)) from None
+        raise InputError("this is not a certificate in PEM", where=str(file)) from None

@@ -280,12 +280,12 @@ def _explain_nobody(excluded: Sequence[Ineligible]) -> InputError:
     if not excluded:
         return InputError(
             "the fleet has no workers",
-            remedy="Let a machine join: datamill worker token here, datamill worker join there.",
+            remedy="Add a machine to the fleet: datamill worker token here, datamill worker join there.",
         )
     reasons = "".join(f"\n{item.name}: {item.reason}" for item in excluded)
     return InputError(
         f"no worker of the fleet can run this experiment{reasons}",
-        remedy="Relax what excludes them, or let another machine join.",
+        remedy="Relax what excludes them, or add another machine to the fleet.",
     )
 
 

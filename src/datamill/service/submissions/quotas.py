@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.db.models import Sum
 
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.numbers import format_count
 from datamill.service.models import ENDED_TRIALS, TrialCount
 
 #: Trials of one user that have not ended: years of some hundred machines.
@@ -28,13 +29,14 @@ def check_room(user: User, trials: int) -> None:
     found = waiting.aggregate(found=Sum("trials"))["found"] or 0
     if found + trials > MOST_OPEN_TRIALS:
         raise InputError(
-            f"{found:,} of your trials have not ended, and {trials:,} more are beyond {MOST_OPEN_TRIALS:,}",
+            f"{format_count(found)} of your trials have not ended, and {format_count(trials)} more are "
+            f"beyond {format_count(MOST_OPEN_TRIALS)}",
             remedy="Wait for experiments to end, or cancel some.",
         )
     disk = shutil.disk_usage(Path(settings.DATA_FOLDER))
     reserve = min(settings.RESERVED_BYTES, disk.total // 20)
     if disk.free - trials * _TRIAL_BYTES < reserve:
         raise InputError(
-            f"the coordinator's disk has no room for {trials:,} trials",
+            f"the coordinator's disk has no room for {format_count(trials)} trials",
             remedy="Try again when its owner made room, or ask for fewer.",
         )

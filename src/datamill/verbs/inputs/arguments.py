@@ -114,7 +114,7 @@ def check_choice(name: str, given: object, allowed: Iterable[str]) -> None:
     if not isinstance(given, str) or given not in words:
         near = get_close_matches(given, words, n=1, cutoff=0.5) if isinstance(given, str) else []
         raise InputError(
-            f"{name} is {given!r}, which is no choice",
+            f"{name} is {given!r}, which is not a choice",
             remedy=f"{f'Did you mean {near[0]}? ' if near else ''}Choose {' or '.join(words)}.",
         )
 
@@ -150,7 +150,7 @@ def take_name(name: str, given: object) -> str:
     if given is None:
         return ""
     if not isinstance(given, str):
-        raise InputError(f"{name} is {given!r}, which is no text", remedy="Give the name of a column.")
+        raise InputError(f"{name} is {given!r}, which is not a text", remedy="Give the name of a column.")
     return given
 
 
@@ -185,7 +185,7 @@ def take_levels(name: str, given: object) -> dict[str, str]:
     for column, level in levels.items():
         if not isinstance(column, str) or not isinstance(level, (str, Real)):
             raise InputError(
-                f"{name} has {column!r}: {level!r}, which is no level of a column", remedy=remedy
+                f"{name} has {column!r}: {level!r}, which is not a level of a column", remedy=remedy
             )
     return {column: str(pl.Series([level]).cast(pl.String)[0]) for column, level in levels.items()}
 

@@ -33,7 +33,7 @@ def take_frame(table: Any) -> pl.DataFrame:
         frame = pl.DataFrame(table) if hasattr(table, "__arrow_c_stream__") else pl.from_dataframe(table)
     except (TypeError, ValueError, NotImplementedError, pl.exceptions.PolarsError) as error:
         raise InputError(
-            f"{type(table).__name__} is no table: {error}",
+            f"{type(table).__name__} is not a table: {error}",
             remedy="Give a polars or pandas frame, an Arrow table, or a dict of columns.",
         ) from None
     if not type(table).__module__.startswith("pandas"):

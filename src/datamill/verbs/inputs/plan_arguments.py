@@ -68,7 +68,7 @@ def take_size(name: str, given: object) -> AskedSize:
         size = AskedSize(0.0, False)
     if not (size.value > 0 and math.isfinite(size.value)):
         raise InputError(
-            f"{given!r} is no size above zero",
+            f"{given!r} is not a size above zero",
             where=where,
             remedy="Write a percentage of the mean such as 1%, or a number in the unit of the response.",
         )
@@ -89,7 +89,7 @@ def take_duration(name: str, given: object) -> tuple[float, bool]:
         value, unit = -1.0, ""
     if not (value >= 0 and math.isfinite(value)) or (unit and unit not in TIME_UNITS):
         raise InputError(
-            f"{given!r} is no time",
+            f"{given!r} is not a time",
             where=argument(name),
             remedy=f"Write a number and a unit, such as 30s or 2h; units: {', '.join(TIME_UNITS)}.",
         )
@@ -152,7 +152,7 @@ def take_variances(given: object) -> dict[Level, float]:
         except (TypeError, ValueError):
             value = -1.0
         if not (value >= 0 and math.isfinite(value)):
-            raise InputError(f"{part!r} is no variance", where=argument("variances"), remedy=remedy)
+            raise InputError(f"{part!r} is not a variance", where=argument("variances"), remedy=remedy)
         found[level] = value
     if not found:
         raise InputError("no variance is known", where=argument("variances"), remedy=remedy)
@@ -178,7 +178,7 @@ def take_range(name: str, given: object, usual: Bounds) -> Bounds:
         high = low if ":" not in given else int(match[2] or usual[1])
     if not 1 <= low <= high <= usual[1]:
         raise InputError(
-            f"{given!r} is no range from 1 to {usual[1]}",
+            f"{given!r} is not a range from 1 to {usual[1]}",
             where=argument(name),
             remedy="Write a number such as 10, or FROM:TO such as 5:30.",
         )
@@ -299,7 +299,7 @@ def _take_assurance(given: object) -> float:
     # Beyond this the draws of the pilot's variances say nothing.
     if not 0 < share <= 0.99:
         raise InputError(
-            f"{given!r} is no assurance above 0 and up to 99%",
+            f"{given!r} is not an assurance above 0 and up to 99%",
             where=argument("assurance"),
             remedy="Write how sure the plan is to be to suffice, such as 80%.",
         )

@@ -49,7 +49,7 @@ def test_space_around_the_levels_of_an_enum_leaves_their_order() -> None:
     [
         (pd.cut(range(12), [-1, 5, 20]), "neither numbers nor texts"),
         (pd.period_range("2024-01", periods=12, freq="M"), "neither numbers nor texts"),
-        ([complex(row) for row in range(12)], "is no table"),
+        ([complex(row) for row in range(12)], "is not a table"),
     ],
 )
 def test_types_of_pandas_that_have_no_texts_are_refused(column: Any, words: str) -> None:

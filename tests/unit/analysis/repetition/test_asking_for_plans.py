@@ -28,7 +28,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
     assert take_range("builds", np.int64(5), (1, 100)) == (5, 5)
     assert take_range("builds", (np.int32(3), 9), (1, 100)) == (3, 9)
     for given in (True, 5.0, np.bool_(True), (1, 2.5), (True, 3)):
-        with pytest.raises(InputError, match="is no range from 1 to 100"):
+        with pytest.raises(InputError, match="is not a range from 1 to 100"):
             take_range("builds", given, (1, 100))
 
 

@@ -60,7 +60,7 @@ def test_the_three_verdicts_follow_from_the_interval_and_the_threshold() -> None
     assert "slower has changed: its latency is 5.0" in text
     assert "which is worse" in text
     assert "little is unchanged within ±1% of base" in text
-    assert "A difference (worse) is detected, too small to matter." in text
+    assert "A difference (worse) was detected, too small to matter." in text
     assert "It cannot be told yet whether noisy has changed" in text
 
 

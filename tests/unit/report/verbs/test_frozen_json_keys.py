@@ -10,8 +10,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from json_keys import list_keys
+from nested_study import make_nested_study
+from page_study import Study, make_study
 
 import datamill
+from datamill.analysis.answer.experiment_analysis import analyze_experiment
+from datamill.report.experiment.experiment_answer import phrase_experiment
+from datamill.report.experiment.json import format_experiment_json
 
 #: For each verb every key, with the keys that it lies in. A new key is added here; that one goes, or has
 #: another name, takes another number in `schema`.
@@ -44,18 +50,25 @@ def make_versions() -> pl.DataFrame:
     return pl.DataFrame(rows, schema=["version", "build", "execution", "measurement", "value"], orient="row")
 
 
-def list_keys(value: Any, place: str = "") -> set[str]:
-    """Places of a JSON value; `[]` stands for any element of a list."""
-    inner = (
-        [(f"{place}.{name}" if place else name, item) for name, item in value.items()]
-        if isinstance(value, dict)
-        else [(f"{place}[]", item) for item in value]
-        if isinstance(value, list)
-        else []
-    )
-    return {place} - {""} | {key for name, item in inner for key in list_keys(item, name)}
+def make_events() -> pl.DataFrame:
+    rng = np.random.default_rng(6)
+    events = rng.poisson(0.3, 200)
+    return pl.DataFrame({"value": 5 + 0.1 * rng.normal(size=200) + events, "events": events})
 
 
+def write_report_json(study: Study) -> str:
+    experiment, design, table, trials = study
+    found = analyze_experiment(experiment, design, table)
+    return format_experiment_json(found, phrase_experiment(found, trials), trials)
+
+
+#: Studies that have between them all that a report can say but a screening.
+STUDIES: dict[str, Callable[[], Study]] = {
+    "two packages": make_study,
+    "a heavy tail": lambda: make_study(heavy=True, replicates=40),
+    "doubtful trials": lambda: make_study(disturbed=1.5, replicates=6),
+    "nested": lambda: make_nested_study(shape=(6, 3, 4), change=5.0),
+}
 RESULTS: dict[str, Callable[[], Any]] = {
     name: (lambda name=name: getattr(datamill, name)(make_table(), response="time", factors=["flag", "tool"]))
     for name in ("anova", "quantiles", "summary", "variability")
@@ -64,6 +77,9 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "variance": lambda: datamill.variance(make_versions()),
     "compare": lambda: datamill.compare(make_versions()),
     "plan": lambda: datamill.plan(make_versions(), half_width="1%", only="old", costs="b=10,w=5,q=1"),
+    "variability_windows": lambda: datamill.variability(
+        make_events(), response="value", window=20, against="events"
+    ),
     "false_alarms": lambda: datamill.false_alarms(make_versions(), only="old"),
 }
 
@@ -73,3 +89,9 @@ def test_keys_of_json_are_those_that_scripts_know(verb: str) -> None:
     content = json.loads(RESULTS[verb]().json())
     assert content["schema"] == FROZEN[verb]["schema"]
     assert sorted(list_keys(content)) == FROZEN[verb]["keys"]
+
+
+def test_keys_of_a_report_are_those_that_scripts_know() -> None:
+    contents = [json.loads(write_report_json(make())) for make in STUDIES.values()]
+    assert {content["schema"] for content in contents} == {FROZEN["report"]["schema"]}
+    assert sorted(set().union(*(list_keys(content) for content in contents))) == FROZEN["report"]["keys"]

@@ -51,7 +51,7 @@ def test_the_answer_names_the_larger_group_first_and_carries_every_interval() ->
 
 def test_without_a_detected_difference_the_answer_says_what_remains_possible() -> None:
     said = phrase_answer("latency", compare(NEAR, NEAR + 0.001), Scale(1.0, "s"))
-    assert said.startswith("No difference of the latency between a and b is detected (p = ")
+    assert said.startswith("No difference in latency between a and b was detected (p = ")
     assert "95% interval" in said
 
 
@@ -74,7 +74,7 @@ def test_what_became_of_rows_is_said() -> None:
     text = render_text(state_tests(NOTES, compare(NEAR, FAR)))
     assert "Excluded: 3 invalid rows" in text
     assert "2 trials have several measurements, averaged: they are not replicates" in text
-    assert "1 trials have invalid measurements beside valid ones" in text
+    assert "1 trials have invalid measurements besides valid ones" in text
     assert max(len(line) for line in text.splitlines()) <= 100
 
 

@@ -12,7 +12,7 @@ from datamill.report.words.warning_order import order_warnings
 
 
 def test_what_changes_the_answer_comes_before_what_only_explains_it() -> None:
-    quiet = "3 trials have several measurements each, which were averaged: these are no replicates."
+    quiet = "3 trials have several measurements each, which were averaged: these are not replicates."
     plain = "The counter cycles was not available."
     worst = "9 of 10 trials may have been disturbed, and the conclusion depends on them."
     weak = "A verdict rests on so few trials that it takes normal errors for granted."

@@ -143,7 +143,7 @@ def test_a_folder_that_is_not_criterions(tmp_path: Path) -> None:
 
 def test_a_sample_without_its_name(tmp_path: Path) -> None:
     path = write(tmp_path, (FOLDER / "criterion/clone/new/sample.json").read_text(), "sample.json")
-    assert "benchmark.json is not beside sample.json" in refuse(path).message
+    assert "benchmark.json is not in the folder of sample.json" in refuse(path).message
 
 
 def test_a_forced_format_that_does_not_fit() -> None:

@@ -142,7 +142,7 @@ fn parse_variables(printed: &str) -> Result<Vec<(String, String)>, String> {
         let refused = || {
             let start: String = line.chars().take(60).collect();
             format!(
-                "its `set` printed `{}`, which is no NAME=value",
+                "its `set` printed `{}`, which is not NAME=value",
                 start.escape_debug()
             )
         };

@@ -91,7 +91,7 @@ pub fn run_verb(call: &VerbCall<'_>) -> Result<String, String> {
             "its `{verb}` printed more than {MOST_OUTPUT_BYTES} bytes"
         ));
     }
-    String::from_utf8(bytes).map_err(|_| format!("its `{verb}` printed bytes that are no text"))
+    String::from_utf8(bytes).map_err(|_| format!("its `{verb}` printed bytes that are not text"))
 }
 
 fn judge(call: &VerbCall<'_>, measured: &Measured) -> Result<(), String> {
@@ -147,7 +147,7 @@ pub fn parse_levels(verb: &str, printed: &str) -> Result<Vec<String>, String> {
         if line.chars().any(char::is_control) || line.chars().count() > LONGEST_LEVEL {
             let start: String = line.chars().take(40).collect();
             return Err(format!(
-                "its `{verb}` printed a line that is no level: `{}`",
+                "its `{verb}` printed a line that is not a level: `{}`",
                 start.escape_debug()
             ));
         }

@@ -84,7 +84,7 @@ fn read_image(folder: &Path) -> Result<GuestImage, String> {
         let path = folder.join(name);
         match fs::metadata(&path) {
             Ok(data) if data.is_file() => Ok((path, data)),
-            Ok(_) => Err(format!("{} is no file; {again}", path.display())),
+            Ok(_) => Err(format!("{} is not a file; {again}", path.display())),
             Err(error) => Err(format!("{}: {error}; {again}", path.display())),
         }
     };

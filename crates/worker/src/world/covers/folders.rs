@@ -117,7 +117,7 @@ fn find_objection(at: &Path, homes: &[PathBuf], guarded: &[PathBuf]) -> Option<S
         (EMPTY_FOLDERS.iter()).find(|(own, _)| Path::new(own).starts_with(at))
     {
         return Some(format!(
-            "each trial has a {shared} of its own; name a folder in it"
+            "each trial has its own {shared}; name a folder in it"
         ));
     }
     // Sockets and sessions' keys, and the disks that people plug in.
@@ -213,8 +213,8 @@ mod tests {
         for (at, word) in [
             ("/", "more than files"),
             ("/proc/1", "more than files"),
-            ("/tmp", "of its own"),
-            ("/var", "of its own"),
+            ("/tmp", "its own"),
+            ("/var", "its own"),
             ("/run/user/1000", "sockets"),
             ("/var/lib", "/var/lib/datamill"),
             ("/var/lib/datamill/fleet", "lies in /var/lib/datamill"),

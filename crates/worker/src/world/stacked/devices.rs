@@ -82,7 +82,7 @@ fn show_asked_device(path: &str, node: &Path, dev: &Path, own_node: bool) -> io:
     } else if data.file_type().is_block_device() {
         FileType::BlockDevice
     } else {
-        return Err(refused("it is no device"));
+        return Err(refused("it is not a device"));
     };
     let at = dev.join(inner);
     if let Some(folder) = at.parent() {

@@ -156,7 +156,7 @@ class ErrorEngine:
                 coefficients.shape[1],
                 self.observations.units,
                 f"Add {self.observations.units} or choose fewer terms: observations within a {self.unit} are "
-                "no replicates.",
+                "not replicates.",
             )
         if self.by_counts:
             return self._draw_counts(quantiles, coefficients, self.replicates)

@@ -115,7 +115,7 @@ def read_criterion_folder(content: Content) -> ForeignResults:
         about = path.removesuffix("sample.json") + "benchmark.json"
         if about not in content.beside:
             raise InputError(
-                "benchmark.json is not beside sample.json: the benchmark has no name",
+                "benchmark.json is not in the folder of sample.json: the benchmark has no name",
                 where=path,
                 remedy="Give the folder target/criterion as criterion wrote it.",
             )

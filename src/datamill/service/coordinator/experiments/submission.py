@@ -16,6 +16,7 @@ from datamill.design.fleet.reboots import list_reboots, settle_reboots
 from datamill.design.trials import name_build
 from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Experiment as Asked
+from datamill.experiment.messages.numbers import format_count
 from datamill.results.bundles.bundle_head import BundleHead
 from datamill.service.coordinator.experiments.experiments import ENTERING, drop_entry
 from datamill.service.coordinator.experiments.repeated_submission import check_repetition
@@ -221,7 +222,7 @@ def _check_packages(new: NewExperiment) -> None:
         raise InputError(
             f"package {packed[held.sha256]} is in quarantine: {held.reason}",
             where=new.experiment.name,
-            remedy="Find out why on a machine of your own; an administrator can then lift the quarantine.",
+            remedy="Find out why on your own machine; an administrator can then lift the quarantine.",
         )
 
 
@@ -285,7 +286,7 @@ def _list_builds(new: NewExperiment) -> dict[tuple[str, ...], PlannedTrial]:
             builds.setdefault(names.name(trial), trial)
             if len(builds) > _MOST_BUILDS:
                 raise InputError(
-                    f"the experiment has more than {_MOST_BUILDS:,} builds that workers share",
+                    f"the experiment has more than {format_count(_MOST_BUILDS)} builds that workers share",
                     where=new.experiment.name,
                     remedy='Lower the builds, or write build_on = "worker" under [fleet].',
                 )

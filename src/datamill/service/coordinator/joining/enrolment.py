@@ -14,6 +14,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.numbers import format_fixed
 from datamill.protocol.fleet import READ_FLEET_VERSIONS, EnrolmentRequest, Inventory
 from datamill.protocol.trial import READ_VERSIONS
 from datamill.service.coordinator.joining.hardware import check_numbers, digest_hardware, list_hardware_levels
@@ -212,7 +213,7 @@ def describe_clock(worker_id: str, before_s: float, offset_s: float) -> list[New
         NewEvent(
             EventKind.CLOCK_OFF,
             worker_id=worker_id,
-            detail=f"Its clock is {abs(offset_s):.0f} s {ahead} the coordinator's.",
+            detail=f"Its clock is {format_fixed(abs(offset_s), 0)} s {ahead} the coordinator's.",
         )
     ]
 

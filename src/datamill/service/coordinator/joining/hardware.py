@@ -58,7 +58,7 @@ def check_numbers(told: Inventory | Policy) -> None:
         elif isinstance(item, list | tuple):
             pending += item
         elif isinstance(item, int) and not -_MOST_NUMBER <= item < _MOST_NUMBER:
-            raise InputError("a number of more than 63 bits is no machine's", where="inventory")
+            raise InputError("no machine has a number of more than 63 bits", where="inventory")
 
 
 def _describe_cache(inventory: Inventory) -> str:

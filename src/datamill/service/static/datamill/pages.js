@@ -69,7 +69,7 @@ if (followed) {
     const dot = document.querySelector(".live-dot");
     if (dot) { dot.hidden = false; dot.dataset.live = live ? "on" : "off"; dot.textContent = live ? "live" : "not connected: reload to see what is new"; }
   };
-  // Pieces stand by phase, then by number: a script that is over quickly may be told of after the next.
+  // Pieces stand by phase, then by number: a script that is over quickly may be told after the next.
   const phases = ["unpack", "isolate", "setup", "run", "collect"];
   const isBefore = (piece, other) => {
     const ranks = [piece, other].map((item) => (phases.indexOf(item.dataset.phase) + 6) % 6);

@@ -1,0 +1,247 @@
+"""Keys of the commands' JSON that scripts read: none goes and none changes its name unless `schema` says so.
+
+Those of the verbs that Python has too are frozen in `report/verbs`.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import click
+import msgspec
+import pytest
+from click.testing import CliRunner, Result
+from json_keys import list_keys
+
+from datamill.cli.main import datamill
+from datamill.protocol.api.bundles import FleetSummary
+from datamill.protocol.api.experiments import ExperimentStatus, TrialLine, TrialList
+from datamill.protocol.api.plans import (
+    AcceptedSubmission,
+    CoveredLevels,
+    ExcludedWorker,
+    PlannedFactor,
+    PlannedWorker,
+    SubmissionPlan,
+)
+from datamill.protocol.api.workers import WorkerLine
+from datamill.protocol.noise import NoiseFacts, ProcessorNoise
+from datamill.protocol.offers import FactorOffer, MissingLevel
+from datamill.protocol.trial import DisturbanceFacts, HostFacts
+
+#: For each verb every key, with the keys that it lies in. A new key is added here; that one goes, or has
+#: another name, takes another number in `schema`.
+FROZEN = json.loads(Path(__file__).with_name("frozen_keys_of_commands.json").read_text())
+FOREIGN = Path(__file__).parents[2] / "foreign"
+HOST = HostFacts("x86_64", "6.1", "Xeon", 2, 1 << 34, "boot")
+PLAN = SubmissionPlan(
+    name="loops",
+    workers=(PlannedWorker("pi", "arch aarch64 (it alone)"),),
+    spares=("other-pi",),
+    ineligible=(ExcludedWorker("old", "it is drained"),),
+    coverage={"arch": CoveredLevels(("aarch64",), ("aarch64", "x86_64"))},
+    factors=(PlannedFactor("package", ("a", "b"), ""),),
+    points=2,
+    replicates=1,
+    trials=2,
+    debug_trials=2,
+    reboot="trial",
+    debug="first",
+    finish_s=None,
+    warnings=("few of them.",),
+    missing_files=(),
+    digest="1" * 64,
+)
+WORKER = WorkerLine(
+    "pi", "ID", "alice", "drained", "its disk is full", {"arch": "aarch64"}, 0.0, 1.0, 2.0, {"done": 3}
+)
+TRIAL = TrialLine("q1", "design", 1, "pi", "a", {"aslr": "on"}, "counted", 1, "completed", "")
+STATUS = ExperimentStatus(
+    7, "loops", "alice", False, "running", "", "trial", 1.0, None, {"counted": 1}, {"done": 2}, {}, None, ()
+)
+FLEET = FleetSummary(
+    7,
+    "loops",
+    "alice",
+    "running",
+    "",
+    "trial",
+    1.0,
+    None,
+    2.0,
+    4,
+    0,
+    2,
+    2,
+    {},
+    {"arch": ("aarch64",)},
+    (),
+    (),
+)
+RESTORED = {
+    "is_restored": False,
+    "undone": ["aslr is on again."],
+    "overruled": ["swap is on again."],
+    "forgotten": ["A reboot undid the governor."],
+    "left": ["boost cannot be set."],
+    "damaged": ["A line cannot be understood."],
+    "would_undo": ["smt"],
+    "given_up": ["irq balance stays off."],
+}
+
+
+class Coordinator:
+    """A coordinator that answers each question once and for all."""
+
+    def __enter__(self) -> Coordinator:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def get(self, path: str, _kind: object, **_: object) -> Any:
+        if path == "/workers":
+            return [WORKER]
+        return TrialList((TRIAL,), None) if path.endswith("/trials") else STATUS
+
+    def post(self, path: str, _kind: object, _body: object) -> Any:
+        return PLAN if path.endswith("/plan") else AcceptedSubmission(**msgspec.structs.asdict(PLAN), id=7)
+
+    @contextmanager
+    def stream(self, _path: str) -> Iterator[SimpleNamespace]:
+        yield SimpleNamespace(iter_bytes=lambda: iter(()))
+
+
+def _take_home(_stream: object, folder: Path) -> SimpleNamespace:
+    folder.mkdir()
+    (folder / "fleet.json").write_bytes(msgspec.json.encode(FLEET))
+    bundle = SimpleNamespace(folder=folder, report_file=folder / "report.html")
+    return SimpleNamespace(bundle=bundle, records=[], left_out=("q1/run.out",))
+
+
+@contextmanager
+def _lock(**_: object) -> Iterator[tuple[int, ...]]:
+    yield ()
+
+
+def _offer(*_: object, **__: object) -> dict[str, FactorOffer]:
+    missing = (MissingLevel("off", "it is compiled in"),)
+    return {"aslr": FactorOffer("aslr", "process", ("on",), missing, current="on")}
+
+
+def _write_worker(folder: Path) -> Path:
+    """Write a worker that knows nothing but what it restored."""
+    program = folder / "datamill-worker"
+    program.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps(RESTORED)}\nEND\nexit 1\n")
+    program.chmod(0o755)
+    return program
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Result]:
+    """Run commands in an empty folder, with a fleet, a worker and a machine that are played."""
+    monkeypatch.chdir(tmp_path)
+    noise = NoiseFacts(10**9, (ProcessorNoise(0, True, (9, 9), 10**9, 3, 0, 0, (5,)),), DisturbanceFacts())
+    program = _write_worker(tmp_path)
+    for module in ("fleet.workers", "fleet.trials", "fleet.submit", "fleet.fetch"):
+        monkeypatch.setattr(f"datamill.cli.{module}.connect", lambda *_: Coordinator())
+    for module in ("machine.factors", "machine.worker", "experiment.check"):
+        monkeypatch.setattr(f"datamill.cli.{module}.find_worker", lambda: program)
+    for module in ("machine.factors", "machine.worker"):
+        monkeypatch.setattr(f"datamill.cli.{module}.read_offers", _offer)
+    for module in ("machine.worker", "experiment.check"):
+        monkeypatch.setattr(f"datamill.cli.{module}.read_host_facts", lambda _: HOST)
+    monkeypatch.setattr("datamill.cli.machine.worker.lock_host", _lock)
+    monkeypatch.setattr("datamill.cli.machine.worker.ask_worker", lambda *_: msgspec.json.encode(noise))
+    monkeypatch.setattr("datamill.cli.fleet.fetch.take_home", _take_home)
+    monkeypatch.setattr("datamill.cli.experiment.check.ask_host", lambda found, _: found)
+    monkeypatch.setattr("datamill.cli.experiment.check.list_unseen_values", lambda *_: ())
+    monkeypatch.setattr("datamill.cli.experiment.check.estimate_trial_time", lambda _: None)
+    shutil.copy(FOREIGN / "pyperf.json", "pyperf.json")
+    assert CliRunner().invoke(datamill, ["new", "sorting"]).exit_code == 0
+    return lambda *arguments: CliRunner().invoke(datamill, [*arguments, "--json"])
+
+
+#: What each verb is asked, and its exit status.
+ASKED: dict[str, tuple[tuple[str, ...], int]] = {
+    "check": (("check", "sorting"), 0),
+    "factors": (("factors",), 0),
+    "fetch": (("fetch", "7"), 2),
+    "import": (("import", "pyperf.json", "--out", "table.csv"), 0),
+    "packages": (("packages", "xz"), 0),
+    "submit": (("submit", "sorting", "--yes"), 0),
+    "trials": (("trials", "7"), 0),
+    "worker inventory": (("worker", "inventory"), 0),
+    "worker noise": (("worker", "noise"), 0),
+    "worker restore": (("worker", "restore"), 1),
+    "workers": (("workers",), 0),
+}
+
+
+@pytest.mark.parametrize("verb", ASKED)
+def test_keys_of_the_commands_are_those_that_scripts_know(verb: str, run: Callable[..., Result]) -> None:
+    arguments, status = ASKED[verb]
+    result = run(*arguments)
+    assert result.exit_code == status, result.output
+    content = json.loads(result.stdout)
+    assert (list(content)[:2], list(content)[-1]) == (["schema", "answer"], "warnings")
+    for sentence in (*content["answer"], *content["warnings"]):
+        assert sentence.endswith(".")
+    assert content["schema"] == FROZEN[verb]["schema"]
+    # Names that stand for what was measured are keys, too: of factors, dimensions, packages.
+    assert sorted(list_keys(content)) == FROZEN[verb]["keys"]
+
+
+#: Verbs whose JSON Python has too.
+IN_PYTHON = {"anova", "compare", "plan", "quantiles", "report", "summary", "tests", "variability", "variance"}
+
+
+def test_every_command_that_prints_json_is_frozen() -> None:
+    found = {verb for verb in _list_json_verbs(datamill) if verb.removeprefix("analyze ") not in IN_PYTHON}
+    assert found == set(ASKED) == set(FROZEN)
+
+
+def _list_json_verbs(group: click.Group, above: str = "") -> Iterator[str]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        if any("--json" in parameter.opts for parameter in command.params):
+            yield f"{above}{name}"
+        if isinstance(command, click.Group):
+            yield from _list_json_verbs(command, f"{above}{name} ")
+
+
+def test_a_bundle_without_trials_that_ended_says_so_in_json(run: Callable[..., Result]) -> None:
+    told = json.loads(run("fetch", "7").stdout)
+    assert told["answer"] == ["loops: 0 of 4 trials counted, in loops-7/."]
+    assert told["bundle"]["report"] is None
+    assert told["warnings"] == [
+        "The experiment is still running: this is what there is by now.",
+        "q1/run.out is no longer there.",
+        "No trial of its design has ended, so there is no answer.",
+    ]
+
+
+def test_what_could_not_be_undone_is_a_warning(run: Callable[..., Result]) -> None:
+    told = json.loads(run("worker", "restore").stdout)
+    assert told["answer"] == ["The journal is empty; what was given up is still as it was."]
+    assert told["warnings"] == [
+        "boost cannot be set.",
+        "A line cannot be understood.",
+        "irq balance stays off.",
+    ]
+
+
+def test_a_checked_design_has_its_size_and_its_factors(run: Callable[..., Result]) -> None:
+    told = json.loads(run("check", "sorting").stdout)
+    design = told["design"]
+    assert told["answer"] == ["sorting/experiment.toml is sound."]
+    assert design["trials"] == design["points"] * 5
+    assert {factor["name"] for factor in design["factors"] if factor["role"] == "factor"} >= {"package"}
