@@ -1,4 +1,4 @@
-"""Commands that are alike are told apart as rarely as stated, however often one looks; planted differences are found."""
+"""Alike commands are told apart as rarely as stated, however often one looks; planted ones are found."""
 
 from collections.abc import Callable
 

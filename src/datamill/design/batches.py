@@ -2,8 +2,8 @@
 
 Everything is planned before data, as if the experiment went on to its bound. A batch holds every design point
 equally often, in random order; a round is one independent replicate of every design point. The first batch
-holds the rounds that `[replication]` states, each later one a single round more, or the share of those before it
-that `grow` states.
+holds the rounds that `[replication]` states, each later one a single round more, or the share of those before
+it that `grow` states.
 """
 
 from __future__ import annotations

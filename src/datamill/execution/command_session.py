@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 from pathlib import Path
@@ -45,10 +46,8 @@ class CommandSession:
     def __exit__(self, *_: object) -> None:
         """End the worker, and with it the command that it runs, if any."""
         assert self._process.stdin is not None
-        try:
+        with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
-        except BrokenPipeError:
-            pass
         if self._process.poll() is None:
             self._process.terminate()
         try:

@@ -1,4 +1,4 @@
-"""Commands that are timed together, as people type them: their words, their names, parameters in their places."""
+"""Commands that are timed together, as people type them: words, names, and parameters in their places."""
 
 from __future__ import annotations
 
@@ -73,7 +73,9 @@ def read_commands(
     """
     scanned = parameters or {}
     _check_parameters(texts, scanned)
-    expanded = [(text, index, values) for index, text in enumerate(texts) for values in _combine(text, scanned)]
+    expanded = [
+        (text, index, values) for index, text in enumerate(texts) for values in _combine(text, scanned)
+    ]
     if len(expanded) > _MOST_COMMANDS:
         raise InputError(
             f"these are {len(expanded)} commands, and {_MOST_COMMANDS} can be timed together",
@@ -120,7 +122,9 @@ def list_steps(low: str, high: str, step: str) -> tuple[str, ...]:
         raise InputError(f"a step of {step} does not lead from {low} to {high}", where=where)
     count = int((last - first) / width + 1e-9) + 1
     if count > _MOST_COMMANDS:
-        raise InputError(f"{low} to {high} by {step} are {count} values", where=where, remedy="Take larger steps.")
+        raise InputError(
+            f"{low} to {high} by {step} are {count} values", where=where, remedy="Take larger steps."
+        )
     decimals = max(len(text.partition(".")[2]) for text in (low, step))
     return tuple(f"{first + index * width:.{decimals}f}" for index in range(count))
 
@@ -129,7 +133,8 @@ def _check_parameters(texts: Sequence[str], scanned: Mapping[str, Sequence[str]]
     for name in scanned:
         if not any(f"{{{name}}}" in text for text in texts):
             raise InputError(
-                f'no command has the parameter "{name}"', remedy=f"Write {{{name}}} where its values are to stand."
+                f'no command has the parameter "{name}"',
+                remedy=f"Write {{{name}}} where its values are to stand.",
             )
     if prod(len(values) for values in scanned.values()) > _MOST_COMMANDS:
         raise InputError(f"a scan has at most {_MOST_COMMANDS} combinations", remedy="Scan fewer values.")

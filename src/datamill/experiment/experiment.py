@@ -168,8 +168,8 @@ class StoppingRule:
 
     Exactly one of `half_width` (of every mean's interval, relative to the mean) and `detect` (the relative
     difference between packages that must not go unnoticed) is set. Each batch but the first adds the share
-    `grow` of the rounds before it, and one at least. It ends at the latest after `max_trials` or `max_time_s`,
-    whichever is set (0: none).
+    `grow` of the rounds before it, and one at least. It ends at the latest after `max_trials` or
+    `max_time_s`, whichever is set (0: none).
     """
 
     half_width: float | None = None

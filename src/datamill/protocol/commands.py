@@ -1,4 +1,4 @@
-"""What `datamill-worker measure-commands` is asked for and answers, as the crate `protocol` defines it in `command.rs`.
+"""What `datamill-worker measure-commands` is asked for and answers, as `command.rs` of the crate defines it.
 
 A line each on its standard streams: a greeting first, then an answer to each request.
 """

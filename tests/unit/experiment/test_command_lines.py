@@ -46,7 +46,9 @@ def test_a_scan_makes_a_command_of_each_value_in_commands_and_names() -> None:
         (("8", "2", "-3"), ("8", "5", "2")),
     ],
 )
-def test_steps_lead_from_one_bound_to_the_other(bounds: tuple[str, str, str], values: tuple[str, ...]) -> None:
+def test_steps_lead_from_one_bound_to_the_other(
+    bounds: tuple[str, str, str], values: tuple[str, ...]
+) -> None:
     assert list_steps(*bounds) == values
 
 

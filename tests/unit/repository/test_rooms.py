@@ -12,7 +12,6 @@ ROOT = Path(__file__).parents[3]
 MOST_FILES = 10
 #: Folders with more files, and why.
 LARGER = {
-    "src/datamill/conduct": "a file for each step from an experiment's file to its report",
 }
 
 

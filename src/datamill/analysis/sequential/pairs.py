@@ -32,8 +32,9 @@ _FAR_APART_KNOWN = 0.2
 class Pair:
     """How far `other` departs from `baseline`, as a share of it, with an interval for all looks together.
 
-    `interval` is of means where they can be told apart or nothing can, else of typical values. `needed_rounds`
-    is about how many rounds it takes to settle it, if it is as it seems; 0 where nothing can be said of that.
+    `interval` is of means where they can be told apart or nothing can, else of typical values.
+    `needed_rounds` is about how many rounds it takes to settle it, if it is as it seems; 0 where nothing can
+    be told of that.
     """
 
     baseline: str
@@ -120,7 +121,7 @@ def _differ(baseline: str, other: str, interval: LookInterval, known: float, lim
 
 
 def _may_judge_means(first: FloatArray, second: FloatArray) -> bool:
-    """Whether there are rounds enough for means: skewed noise makes their rule err where there are very few."""
+    """Whether there are rounds enough for means: with very few, skewed noise makes their rule err."""
     if first.size >= FEWEST_ROUNDS:
         return True
     apart = first.max() < second.min() or second.max() < first.min()

@@ -28,14 +28,14 @@ def bound_typical_ratio(baseline: FloatArray, other: FloatArray, name: str, alph
         name: what the interval is called.
         alpha: chance that the true ratio ever lies outside, at any number of rounds.
 
-    The ratio is that by which all values of the baseline would have to be multiplied for either package to be
-    the larger one equally often, also where they differ much. If the packages are alike up to that ratio, the
-    logarithm of the quotient in a round, less that of the ratio, is as often positive as negative whatever its
-    size is; then no bet on its sign wins in the mean. What is staked is larger where the quotient is large
-    beside those before it, so that it is a Wilcoxon signed-rank test made sequential; what is owned exceeds
-    1/alpha ever with probability alpha at most (Ville). The interval holds the ratios at which it never did. No
-    other assumption is made: tails may be heavy, and noise that both share in a round cancels. Quotients that
-    are not positive leave it without bounds.
+    The ratio is that by which all values of the baseline would have to be multiplied for either package to
+    be the larger one equally often, also where they differ much. If the packages are alike up to that ratio,
+    the logarithm of the quotient in a round, less that of the ratio, is as often positive as negative
+    whatever its size is; then no bet on its sign wins in the mean. What is staked is larger where the
+    quotient is large compared with those before it, so that it is a Wilcoxon signed-rank test made
+    sequential; what is owned exceeds 1/alpha ever with probability alpha at most (Ville). The interval holds
+    the ratios at which it never did. No other assumption is made: tails may be heavy, and noise that both
+    share in a round cancels. Quotients that are not positive leave it without bounds.
     """
     n = int(baseline.size)
     if n < 2 or (baseline <= 0).any() or (other <= 0).any():

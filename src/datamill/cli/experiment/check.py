@@ -89,7 +89,7 @@ def _list_design(checked: CheckedExperiment, pilot_time_s: dict[str, float]) -> 
         points=checked.size.points,
         trials=checked.size.trials,
         may_end_early=experiment.until is not None,
-        trial_time_s=None if checked.time is None else checked.time.per_trial.seconds,
+        trial_time_s=None if checked.time is None else checked.time.trial.seconds,
         pilot_time_s=pilot_time_s,
         notes=checked.notes,
     )

@@ -65,7 +65,7 @@ def restore(dry_run: bool, forget: bool, as_json: bool) -> None:
     name_lock(os.environ.get(STATE_VARIABLE, ""))
     given = {"--dry-run": dry_run, "--forget": forget, "--json": as_json}
     arguments = [option for option, wanted in given.items() if wanted]
-    asked = [find_worker(), "restore", *arguments]
+    asked: list[str | Path] = [find_worker(), "restore", *arguments]
     output = subprocess.PIPE if as_json else None
     result = subprocess.run(asked, stdin=subprocess.DEVNULL, stdout=output, check=False)
     if as_json and result.stdout:

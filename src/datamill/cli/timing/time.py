@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
-import sys
-from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
 import click
 
+from datamill.cli.timing.tell_timing import Exports, tell_timing
 from datamill.cli.timing.time_options import (
     choose_output,
     choose_response,
@@ -21,43 +19,101 @@ from datamill.cli.timing.time_options import (
 )
 from datamill.conduct.timing.question import TimingQuestion
 from datamill.execution.state_folder import find_state_folder
-from datamill.execution.worker import find_worker
 from datamill.experiment.command_lines import read_commands
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
 from datamill.experiment.quantities import parse_share
 
 EXIT_SLOWER = 1
-_EXPORTS = ("export_json", "export_markdown", "export_csv")
 
 
 @click.command(context_settings={"max_content_width": 100})
 @click.argument("commands", nargs=-1, required=True, metavar="COMMAND...")
-@click.option("--name", "-n", "labels", multiple=True, metavar="NAME", help="What to call a command; in order.")
-@click.option("--within", metavar="DURATION", help="Time for all of it, such as 30s or 5min [30s, and 6 executions].")
+@click.option(
+    "--name", "-n", "labels", multiple=True, metavar="NAME", help="What to call a command; in order."
+)
+@click.option(
+    "--within", metavar="DURATION", help="Time for all of it, such as 30s or 5min [30s, and 6 executions]."
+)
 @click.option("--precision", default="1%", metavar="SHARE", help="Difference that does not matter [1%].")
-@click.option("--runs", "-r", type=click.IntRange(2, 1000), metavar="N", help="Executions of each at most [1000].")
-@click.option("--warmup", "-w", type=click.IntRange(0, 1000), metavar="N", help="Executions of each that do not count [found].")
-@click.option("--prepare", "-p", multiple=True, metavar="CMD", help="Run before each execution, not measured.")
+@click.option(
+    "--runs", "-r", type=click.IntRange(2, 1000), metavar="N", help="Executions of each at most [1000]."
+)
+@click.option(
+    "--warmup",
+    "-w",
+    type=click.IntRange(0, 1000),
+    metavar="N",
+    help="Executions of each that do not count [found].",
+)
+@click.option(
+    "--prepare", "-p", multiple=True, metavar="CMD", help="Run before each execution, not measured."
+)
 @click.option("--conclude", multiple=True, metavar="CMD", help="Run after each execution, not measured.")
-@click.option("--setup", "-s", multiple=True, metavar="CMD", help="Run once for each command, before all others.")
+@click.option(
+    "--setup", "-s", multiple=True, metavar="CMD", help="Run once for each command, before all others."
+)
 @click.option("--cleanup", "-c", metavar="CMD", help="Run once at the end.")
-@click.option("--parameter-scan", "-P", "scans", nargs=3, multiple=True, metavar="NAME LOW HIGH", help="Time the commands for each value of {NAME}.")
+@click.option(
+    "--parameter-scan",
+    "-P",
+    "scans",
+    nargs=3,
+    multiple=True,
+    metavar="NAME LOW HIGH",
+    help="Time the commands for each value of {NAME}.",
+)
 @click.option("--parameter-step-size", "-D", "step", default="1", metavar="STEP", help="Steps of a scan [1].")
-@click.option("--parameter-list", "-L", "lists", nargs=2, multiple=True, metavar="NAME A,B,...", help="Time the commands for each of these values of {NAME}.")
-@click.option("--shell/--no-shell", "-S/-N", default=None, help="Run commands through /bin/sh [where one needs it].")
+@click.option(
+    "--parameter-list",
+    "-L",
+    "lists",
+    nargs=2,
+    multiple=True,
+    metavar="NAME A,B,...",
+    help="Time the commands for each of these values of {NAME}.",
+)
+@click.option(
+    "--shell/--no-shell", "-S/-N", default=None, help="Run commands through /bin/sh [where one needs it]."
+)
 @click.option("--input", "input_file", metavar="FILE", help="Standard input of the commands [empty].")
-@click.option("--output", metavar="WHERE", default="capture", help="Standard output: capture, null, inherit or a FILE [capture].")
+@click.option(
+    "--output",
+    metavar="WHERE",
+    default="capture",
+    help="Standard output: capture, null, inherit or a FILE [capture].",
+)
 @click.option("--ignore-failure", "-i", is_flag=True, help="Count executions whatever their exit status.")
 @click.option("--allow-status", metavar="N,...", help="Exit statuses that are no failure [0].")
 @click.option("--timeout", metavar="DURATION", help="Kill an execution after this time [never].")
-@click.option("--response", default="time", metavar="NAME", help="What is compared: time, user_time, system_time, peak_memory, or a counter [time].")
+@click.option(
+    "--response",
+    default="time",
+    metavar="NAME",
+    help="What is compared: time, user_time, system_time, peak_memory, or a counter [time].",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
-@click.option("--export-json", type=click.Path(path_type=Path), metavar="FILE", help="Write results in the form of hyperfine.")
-@click.option("--export-markdown", type=click.Path(path_type=Path), metavar="FILE", help="Write a table in Markdown.")
+@click.option(
+    "--export-json",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write results in the form of hyperfine.",
+)
+@click.option(
+    "--export-markdown", type=click.Path(path_type=Path), metavar="FILE", help="Write a table in Markdown."
+)
 @click.option("--export-csv", type=click.Path(path_type=Path), metavar="FILE", help="Write a table as CSV.")
-@click.option("--check", type=click.Choice(["slower"]), help="Exit with 1 when a later command is slower than the first.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder of the bundle [in the state folder].")
+@click.option(
+    "--check",
+    type=click.Choice(["slower"]),
+    help="Exit with 1 when a later command is slower than the first.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Folder of the bundle [in the state folder].",
+)
 @click.option("--seed", type=click.IntRange(1, (1 << 53) - 1), metavar="N", help="Seed of the order [drawn].")
 def time(
     commands: tuple[str, ...],
@@ -103,7 +159,9 @@ def time(
     first, 2 when a command fails, 130 when interrupted before there is an answer.
     """  # noqa: D301 - click needs the backspace itself
     question = TimingQuestion(
-        commands=read_commands(commands, labels=labels, shell=shell, parameters=parse_scans(scans, step, lists)),
+        commands=read_commands(
+            commands, labels=labels, shell=shell, parameters=parse_scans(scans, step, lists)
+        ),
         directory=Path.cwd(),
         response=choose_response(response),
         within_s=parse_seconds(within, "within"),
@@ -121,71 +179,14 @@ def time(
         conclude=_check_count(conclude, commands, "conclude"),
         cleanup=(cleanup,) if cleanup else (),
     )
-    exports = {"json": export_json, "markdown": export_markdown, "csv": export_csv}
-    for file in exports.values():
-        if file is not None and not file.absolute().parent.is_dir():
-            raise InputError(f"there is no folder {file.parent}", where=str(file), remedy="Make it, or write elsewhere.")
-    status = time_and_tell(question, out or _choose_folder(), exports, as_json=as_json, check=check is not None)
-    raise SystemExit(status)
-
-
-def time_and_tell(
-    question: TimingQuestion, folder: Path, exports: dict[str, Path | None], *, as_json: bool, check: bool
-) -> int:
-    """Time the commands of a question, print the answer, and return the exit status."""
-    from datamill.cli.console import make_console
-    from datamill.cli.timing.time_display import TimeDisplay
-    from datamill.conduct.timing.time_commands import time_commands
-
-    labels = {command.name: command.label for command in question.commands}
-    with TimeDisplay(make_console(stderr=True), labels) as display:
-        timed = time_commands(question, find_worker(), folder, display)
-    from datamill.report.timing.json import list_timing_json
-    from datamill.report.timing.picture import draw_means
-    from datamill.report.timing.statement import list_sentences, phrase_answer
-    from datamill.report.timing.timing_answer import build_timing_answer
-
-    answer = build_timing_answer(
-        timed.bundle.experiment,
-        question.commands,
-        timed.decision,
-        timed.pairs,
-        limit=question.limit,
-        warnings=timed.warnings,
-        measured_s=timed.measured_s,
-        interrupted=timed.interrupted,
-        bundle=str(timed.bundle.folder),
-    )
-    _write_exports(answer, timed.bundle.read_records(), exports)
-    if as_json:
-        click.echo(json.dumps(list_timing_json(answer), ensure_ascii=False, indent=2))
-    else:
-        console = make_console()
-        lines = [phrase_answer(answer), "", *draw_means(answer), "", *list_sentences(answer)]
-        for line in lines:
-            console.print(line, markup=False, highlight=False)
-        console.print(f"Kept in {answer.bundle}; see it with datamill report.", markup=False, highlight=False)
-    slower = any(pair.verdict == "slower" and pair.a == question.commands[0] for pair in answer.comparisons)
-    return EXIT_SLOWER if check and slower else 0
-
-
-def _write_exports(answer: TimingAnswer, records: Sequence[TrialRecord], exports: dict[str, Path | None]) -> None:
-    from datamill.report.timing.json import spell_csv, spell_hyperfine, spell_markdown
-
-    completed: dict[str, list[TrialRecord]] = {}
-    for record in records:
-        if record.outcome == "completed":
-            completed.setdefault(record.package, []).append(record)
-    if (file := exports["json"]) is not None:
-        file.write_text(spell_hyperfine(answer, completed), encoding="utf-8")
-    if (file := exports["markdown"]) is not None:
-        file.write_text(spell_markdown(answer), encoding="utf-8")
-    if (file := exports["csv"]) is not None:
-        file.write_text(spell_csv(answer), encoding="utf-8")
+    exports = Exports(export_json, export_markdown, export_csv)
+    exports.check_folders()
+    slower = tell_timing(question, out or _choose_folder(), exports, as_json=as_json)
+    raise SystemExit(EXIT_SLOWER if check is not None and slower else 0)
 
 
 def _choose_folder() -> Path:
-    """A folder of its own for each timing, where no other tool looks and the working directory stays clean."""
+    """A new folder for each timing, so that the working directory stays clean."""
     state = find_state_folder(os.environ, is_root=os.geteuid() == 0)
     return state / "timings" / f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{os.getpid()}"
 

@@ -75,7 +75,9 @@ class TimeDisplay:
 
     def _show(self, lines: Sequence[str]) -> None:
         if self._console.is_terminal:
-            self._live.update(Text("\n".join(lines), style="dim", overflow="ellipsis", no_wrap=True), refresh=True)
+            self._live.update(
+                Text("\n".join(lines), style="dim", overflow="ellipsis", no_wrap=True), refresh=True
+            )
 
 
 def _spell(interval: LookInterval) -> str:

@@ -41,7 +41,12 @@ def choose_response(name: str) -> Response:
     # A response may not have the name of a built-in value that is not its formula.
     unit = BUILT_IN_UNITS[formula]
     known_unit = unit if unit in ("s", "B", "ns") else f"{{{unit}}}"
-    return Response(name=f"{shown}_used" if shown in BUILT_IN_UNITS else shown, unit=known_unit, formula=formula, direction="lower")
+    return Response(
+        name=f"{shown}_used" if shown in BUILT_IN_UNITS else shown,
+        unit=known_unit,
+        formula=formula,
+        direction="lower",
+    )
 
 
 def parse_seconds(text: str | None, option: str) -> float:

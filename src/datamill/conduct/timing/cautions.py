@@ -37,7 +37,8 @@ def _look_at_machine() -> list[str]:
     load = os.getloadavg()[0]
     if load > _BUSY * processors:
         cautions.append(
-            f"this machine is busy: a load of {format_figures(load, 2)} on {processors} processors before timing began"
+            f"this machine is busy: a load of {format_figures(load, 2)} on {processors} processors before "
+            "timing began"
         )
     supplies = list(Path("/sys/class/power_supply").glob("*/online"))
     if supplies and not any(_read(supply) == "1" for supply in supplies):
@@ -67,12 +68,13 @@ def _look_at_times(question: TimingQuestion, warm: WarmUp) -> list[str]:
         if time_s < SHORT_S and warm.start_s:
             shell = " and its shell" if command.in_shell else ""
             cautions.append(
-                f"{command.label} takes {_spell_ms(time_s)}, of which starting its process{shell} takes about "
-                f"{_spell_ms(warm.start_s)}: differences of what it does are larger shares than those told here"
+                f"{command.label} takes {_spell_ms(time_s)}, of which starting its process{shell} takes "
+                f"about {_spell_ms(warm.start_s)}: of what it does itself, differences are larger shares"
             )
     if warm.round_s and warm.round_s[-1] > _LONG_S:
         cautions.append(
-            f"one round takes {format_duration(warm.round_s[-1])}: Ctrl-C ends it with an answer from what was measured"
+            f"one round takes {format_duration(warm.round_s[-1])}: Ctrl-C ends it with an answer from what "
+            "was measured"
         )
     return cautions
 
@@ -100,9 +102,13 @@ def _look_at_disturbance(records: Sequence[TrialRecord]) -> list[str]:
     steal = sum(item.steal_time_ns or 0 for item in facts) / span
     other = sum(item.other_time_ns or 0 for item in facts) / span
     if steal > _TAKEN:
-        limits.append(f"the host of this virtual machine took {format_share(steal)} of its processors' time away")
+        limits.append(
+            f"the host of this virtual machine took {format_share(steal)} of its processors' time away"
+        )
     if other > _TAKEN:
-        limits.append(f"other programs used {format_share(other)} of the processors' time while commands were measured")
+        limits.append(
+            f"other programs used {format_share(other)} of the processors' time while commands were measured"
+        )
     if any(item.suspended_ns for item in facts):
         limits.append("the machine was suspended in between")
     return limits
@@ -112,7 +118,11 @@ def _look_at_clock(records: Sequence[TrialRecord]) -> list[str]:
     throttled = sum(
         bool(record.disturbance is not None and record.disturbance.throttle_events) for record in records
     )
-    return [f"processors were throttled for heat in {throttled} of {len(records)} executions"] if throttled else []
+    return (
+        [f"processors were throttled for heat in {throttled} of {len(records)} executions"]
+        if throttled
+        else []
+    )
 
 
 def _spell_ms(time_s: float) -> str:

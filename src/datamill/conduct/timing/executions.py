@@ -13,7 +13,7 @@ from datamill.experiment.command_lines import CommandLine, fill, list_words
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
 from datamill.protocol.commands import CommandAnswer, CommandGreeting, CommandRequest
-from datamill.protocol.trial import SCHEMA_VERSION, Failure, Outcome, TrialRecord
+from datamill.protocol.trial import SCHEMA_VERSION, Failure, FailureKind, Outcome, TrialRecord
 
 #: What of a program's last words a message quotes.
 _QUOTED_CHARACTERS = 400
@@ -147,7 +147,11 @@ def make_record(
     if problem:
         timed_out = run is not None and run.timed_out
         outcome = "timed_out" if timed_out else "failed"
-        kind = "timeout" if timed_out else "signal" if run and run.signal is not None else "exit_status"
+        kind: FailureKind = "exit_status"
+        if run is not None and run.signal is not None:
+            kind = "signal"
+        if timed_out:
+            kind = "timeout"
         failure = answer.failure or Failure(
             phase="run", kind=kind, message=f"The command {problem}.", remedy="Run it alone to see why."
         )

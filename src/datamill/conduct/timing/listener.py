@@ -36,10 +36,6 @@ class TimingListener(Protocol):
         """A command runs without being counted, for the first time or again."""
         ...
 
-    def end_round(self, progress: TimingProgress) -> None:
-        """Each command has been executed once more."""
-        ...
-
     def tell_look(self, decision: Decision, pairs: Sequence[Pair], progress: TimingProgress) -> None:
         """The data were looked at."""
         ...

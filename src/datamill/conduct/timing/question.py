@@ -15,7 +15,7 @@ from datamill.experiment.responses import DEFAULT_RESPONSE
 
 #: What becomes of a command's standard output.
 Output = Literal["capture", "null", "inherit", "file"]
-#: Time for all that is measured where nobody names one, and rounds that it makes room for however long they take.
+#: Time for all that is measured where nobody names one, and rounds that run however long they take.
 DEFAULT_WITHIN_S = 30.0
 FEWEST_DEFAULT_ROUNDS = 6
 #: Rounds at most: from so many on, chance in single executions is no longer what an answer lacks.
@@ -109,15 +109,17 @@ def write_experiment_text(question: TimingQuestion) -> str:
         },
     }
     note = (
-        "# Written by `datamill time`, which executed these commands in turns on this machine, in the folder and\n"
-        "# environment of the user. `datamill run` on this file repeats them as trials.\n\n"
+        "# Written by `datamill time`, which executed these commands in turns on this machine, in the\n"
+        "# folder and environment of the user. `datamill run` on this file repeats them as trials.\n\n"
     )
     return note + format_toml(tables)
 
 
 def _phrase_question(question: TimingQuestion) -> str:
     if len(question.commands) == 1:
-        return "How long does the command take?" if question.response == DEFAULT_RESPONSE else "How much is it?"
+        return (
+            "How long does the command take?" if question.response == DEFAULT_RESPONSE else "How much is it?"
+        )
     within = f" (within {format_duration(question.within_s)})" if question.within_s else ""
     what = "take longer" if question.response == DEFAULT_RESPONSE else f"have more {question.response.name}"
     return f"Which of the commands {what}?{within}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from datamill.conduct.timing.question import TimingQuestion
 from datamill.conduct.timing.warm_up import warm_up_commands
 from datamill.execution.command_session import CommandSession
 from datamill.execution.host_lock import lock_host
+from datamill.protocol.trial import TrialRecord
 from datamill.results.bundles.bundle import Bundle
 from datamill.results.bundles.decisions import Decision
 
@@ -23,6 +25,8 @@ from datamill.results.bundles.decisions import Decision
 class TimedCommands:
     """What timing came to: where it is kept, the last decision, and what limits the answer.
 
+    `completed` are the executions of each command, by its name, that ended as they should.
+
     `measured_s` is the time from the first execution to the last; `interrupted` says that the user ended it.
     """
 
@@ -30,6 +34,7 @@ class TimedCommands:
     bundle: Bundle
     decision: Decision
     pairs: tuple[Pair, ...]
+    completed: Mapping[str, Sequence[TrialRecord]]
     warnings: tuple[str, ...]
     measured_s: float
     interrupted: bool = False
@@ -59,7 +64,7 @@ def time_commands(
         began_s = monotonic()
         held.callback(run_beside, session, question, None, question.cleanup, "cleanup")
         warm = warm_up_commands(session, question, listener)
-        # Imported late: statistics take a fifth of a second to load, which the first execution need not wait for.
+        # Imported late: statistics take a while to load, which the first execution need not wait for.
         from datamill.conduct.timing.timing_bundle import make_timing_bundle
         from datamill.conduct.timing.timing_run import TimingRun
 
@@ -75,9 +80,19 @@ def time_commands(
                 raise
             interrupted = True
         assert run.decision is not None, "the first batch always runs, and is looked at"
+        completed = {
+            command.name: [
+                record
+                for record in run.records
+                if record.package == command.name and record.outcome == "completed"
+            ]
+            for command in question.commands
+        }
         warnings = (
             *list_cautions(question, warm),
             *list_limits(question, run.records),
             *run.decision.warnings,
         )
-    return TimedCommands(question, bundle, run.decision, run.pairs, warnings, monotonic() - began_s, interrupted)
+    return TimedCommands(
+        question, bundle, run.decision, run.pairs, completed, warnings, monotonic() - began_s, interrupted
+    )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from datamill.conduct.running.make_bundle import make_bundle
 from datamill.conduct.question.read_files import ExperimentFile
+from datamill.conduct.running.make_bundle import make_bundle
 from datamill.conduct.timing.question import PADDING, TimingQuestion, write_experiment_text
 from datamill.execution.worker import read_offers
 from datamill.experiment.factors.offers import list_asked_levels

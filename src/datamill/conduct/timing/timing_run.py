@@ -23,7 +23,7 @@ from datamill.results.bundles.decisions import Cause, Decision
 
 #: Time after which what was measured goes to disk; more often would disturb what is measured.
 _FLUSH_S = 30.0
-#: Failed executions of one command from which on going on would only waste time, where they are so many of all.
+#: Failed executions of one command that end timing, where they are so many of all.
 _MOST_FAILURES, _MOST_FAILED_SHARE = 5, 0.5
 
 
@@ -73,7 +73,10 @@ class TimingRun:
                     return
                 for trial in batch:
                     self._execute(trial)
-                self._complete, self._trials = max(trial.replicate for trial in batch), self._trials + len(batch)
+                self._complete, self._trials = (
+                    max(trial.replicate for trial in batch),
+                    self._trials + len(batch),
+                )
                 self._look(number)
                 if self.decision is not None and self.decision.decision == "stop":
                     return
@@ -128,7 +131,7 @@ class TimingRun:
             self._write(final=False)
 
     def _find_bound(self, batch: tuple[PlannedTrial, ...]) -> Cause | None:
-        """The bound that the next batch would break; the first one always runs: without it there is nothing."""
+        """The bound that the next batch would break; the first one always runs."""
         if not self._complete:
             return None
         most, last = self._question.most_rounds, max(trial.replicate for trial in batch)

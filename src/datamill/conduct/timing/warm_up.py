@@ -49,9 +49,7 @@ class WarmUp:
         return inf if run is None else run.wall_time_ns / 1e9
 
 
-def warm_up_commands(
-    session: CommandSession, question: TimingQuestion, listener: TimingListener
-) -> WarmUp:
+def warm_up_commands(session: CommandSession, question: TimingQuestion, listener: TimingListener) -> WarmUp:
     """Execute each command without counting it, once and then as long as it gets faster.
 
     What is decided here is decided before anything counts, so that no answer depends on it. The first
@@ -98,9 +96,7 @@ def _goes_on(seen: WarmUp, longest_s: float) -> bool:
     return seen.rounds == 1 or seen.round_s[-1] < (1 - _STILL_FALLING) * seen.round_s[-2]
 
 
-def _warm_up(
-    session: CommandSession, question: TimingQuestion, command: CommandLine, seen: WarmUp
-) -> None:
+def _warm_up(session: CommandSession, question: TimingQuestion, command: CommandLine, seen: WarmUp) -> None:
     execution = execute_command(session, question, command, {PADDING: "0"}, warm_up=True)
     problem = describe_failure(execution.answer, question.allowed_statuses)
     if problem:

@@ -1,38 +1,25 @@
-"""The answer of `datamill time` as JSON, and in the forms of hyperfine, Markdown and CSV."""
+"""The answer of `datamill time` as plain values for JSON."""
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import math
-import statistics
-from collections.abc import Mapping, Sequence
 from typing import Any
 
-from datamill.protocol.trial import TrialRecord
-from datamill.report.timing.statement import phrase_answer, phrase_comparison, spell_mean
-from datamill.report.timing.timing_answer import CommandMean, TimingAnswer
-
-SCHEMA = 1
+from datamill.report.timing.statement import phrase_comparison
+from datamill.report.timing.timing_answer import TimingAnswer
 
 
-def list_timing_json(answer: TimingAnswer) -> dict[str, Any]:
-    """Return the answer as plain values; the keys are stable.
+def list_timing_values(answer: TimingAnswer) -> dict[str, Any]:
+    """Return all that is known of timed commands, but the answer in words and the warnings.
 
-    Of a response in seconds `mean_s` is its mean, of another one `mean`. `ratio` is that of the means of `b` and
-    `a`; the verdict is on `b`. Bounds that are not known, or infinite, are null.
+    Of a response in seconds `mean_s` is its mean, of another one `mean`. `ratio` is that of `b` to `a`, of
+    means or of typical values as `of` says; the verdict is on `b`. Bounds that are not known, or
+    infinite, are None.
     """
-    seconds = answer.response.unit == "s"
+    mean_key = "mean_s" if answer.response.unit == "s" else "mean"
+    response = answer.response
     return {
-        "schema": SCHEMA,
-        "answer": phrase_answer(answer),
-        "warnings": list(answer.warnings),
-        "response": {
-            "name": answer.response.name,
-            "unit": answer.response.unit,
-            "direction": answer.response.direction,
-        },
+        "response": {"name": response.name, "unit": response.unit, "direction": response.direction},
         "confidence": answer.confidence,
         "limit": answer.limit,
         "commands": [
@@ -40,7 +27,7 @@ def list_timing_json(answer: TimingAnswer) -> dict[str, Any]:
                 "name": mean.command.label,
                 "command": mean.command.text,
                 "parameters": dict(mean.command.parameters),
-                "mean_s" if seconds else "mean": mean.mean,
+                mean_key: mean.mean,
                 "low": mean.low,
                 "high": mean.high,
                 "n": mean.n,
@@ -52,8 +39,8 @@ def list_timing_json(answer: TimingAnswer) -> dict[str, Any]:
                 "a": pair.a.label,
                 "b": pair.b.label,
                 "ratio": pair.ratio,
-                "low": _finite(pair.low),
-                "high": _finite(pair.high),
+                "low": _keep_finite(pair.low),
+                "high": _keep_finite(pair.high),
                 "verdict": pair.verdict,
                 "of": "typical" if pair.typical else "mean",
                 "sentence": phrase_comparison(answer, pair),
@@ -67,70 +54,5 @@ def list_timing_json(answer: TimingAnswer) -> dict[str, Any]:
     }
 
 
-def spell_hyperfine(answer: TimingAnswer, records: Mapping[str, Sequence[TrialRecord]]) -> str:
-    """Return the results in the form of hyperfine's `--export-json`, with the times of all executions.
-
-    Args:
-        answer: the answer.
-        records: the completed executions of each command, by its name.
-    """
-    results = []
-    for mean in answer.means:
-        runs = [record.run for record in records.get(mean.command.name, ()) if record.run is not None]
-        times = [run.wall_time_ns / 1e9 for run in runs]
-        if not times:
-            continue
-        results.append(
-            {
-                "command": mean.command.label,
-                "mean": statistics.fmean(times),
-                "stddev": statistics.stdev(times) if len(times) > 1 else None,
-                "median": statistics.median(times),
-                "user": statistics.fmean(run.user_time_ns for run in runs) / 1e9,
-                "system": statistics.fmean(run.system_time_ns for run in runs) / 1e9,
-                "min": min(times),
-                "max": max(times),
-                "times": times,
-                "memory_usage_byte": [run.peak_memory_bytes for run in runs],
-                "exit_codes": [run.exit_code for run in runs],
-                **({"parameters": dict(mean.command.parameters)} if mean.command.parameters else {}),
-            }
-        )
-    return json.dumps({"results": results}, indent=2) + "\n"
-
-
-def spell_markdown(answer: TimingAnswer) -> str:
-    """Return a table for a pull request or a page: each command, its mean, and its ratio to the first."""
-    lines = ["| Command | Mean | n | Ratio to the first |", "|:---|---:|---:|---:|"]
-    for mean in answer.means:
-        name = mean.command.label.replace("|", "\\|").replace("\n", " ")
-        lines.append(f"| `{name}` | {spell_mean(answer, mean)} | {mean.n} | {_spell_ratio(answer, mean)} |")
-    return "\n".join([*lines, "", phrase_answer(answer), ""])
-
-
-def spell_csv(answer: TimingAnswer) -> str:
-    """Return a row a command: its mean with bounds, in the unit of the response, and its ratio to the first."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["command", "mean", "low", "high", "n", "unit", "ratio", "ratio_low", "ratio_high", "verdict"])
-    beside = {pair.b.name: pair for pair in answer.comparisons if pair.a == answer.means[0].command}
-    for mean in answer.means:
-        pair = beside.get(mean.command.name)
-        told = [pair.ratio, pair.low, pair.high, pair.verdict] if pair is not None else [None] * 4
-        writer.writerow(
-            [mean.command.label, mean.mean, mean.low, mean.high, mean.n, answer.response.unit, *told]
-        )
-    return text.getvalue()
-
-
-def _spell_ratio(answer: TimingAnswer, mean: CommandMean) -> str:
-    if mean is answer.means[0]:
-        return "1"
-    pair = next(pair for pair in answer.comparisons if pair.b == mean.command and pair.a == answer.means[0].command)
-    if pair.ratio is None or pair.low is None or pair.high is None:
-        return "not known"
-    return f"{pair.ratio:.3f} ({pair.low:.3f} to {pair.high:.3f})"
-
-
-def _finite(value: float | None) -> float | None:
+def _keep_finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from datamill.experiment.messages.numbers import format_figures
 from datamill.report.timing.statement import spell_mean
 from datamill.report.timing.timing_answer import CommandMean, TimingAnswer
 from datamill.report.words.scales import choose_scale
-from datamill.experiment.messages.numbers import format_figures
 
 _WIDTH = 36
 #: Means further apart than this are drawn from zero, nearer ones close up.
@@ -23,7 +23,9 @@ def draw_means(answer: TimingAnswer) -> list[str]:
     lines = []
     for mean in answer.means:
         label = _shorten(mean.command.label, width)
-        lines.append(f"  {label:<{width}}  {_draw(mean, low, high)}  {spell_mean(answer, mean)}, n = {mean.n}")
+        lines.append(
+            f"  {label:<{width}}  {_draw(mean, low, high)}  {spell_mean(answer, mean)}, n = {mean.n}"
+        )
     if len(known) > 1:
         scale = choose_scale(answer.response.unit, high)
         left = f"{format_figures(low * scale.factor)}"

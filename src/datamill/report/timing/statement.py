@@ -66,12 +66,11 @@ def phrase_needed(answer: TimingAnswer) -> str:
 
 def list_sentences(answer: TimingAnswer) -> list[str]:
     """Return what stands below the picture: how it was measured, what it would take, and what limits it."""
+    turns = "" if len(answer.means) == 1 else " of each, in turns"
     how = (
-        f"{format_count(answer.rounds)} executions of each in turns, in random order, each with another size of the "
-        f"environment, in {format_duration(answer.measured_s)}"
+        f"{format_count(answer.rounds)} executions{turns}, each with another size of the environment, "
+        f"in {format_duration(answer.measured_s)}"
     )
-    if len(answer.means) == 1:
-        how = how.replace("of each in turns, in random order, each with", "with each time")
     if answer.interrupted:
         how += "; interrupted"
     sentences = [f"{how}."]

@@ -29,7 +29,7 @@ class CommandMean:
 
 @dataclass(frozen=True, slots=True)
 class CommandComparison:
-    """How much of the response `b` takes for each unit that `a` takes, with an interval, and the verdict on `b`.
+    """How much of the response `b` takes for each unit that `a` takes, and the verdict on `b`.
 
     `typical` says that the ratio is one of typical values rather than of means.
     """

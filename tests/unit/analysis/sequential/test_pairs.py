@@ -27,9 +27,7 @@ def test_packages_far_apart_are_settled_after_six_rounds_and_no_sooner() -> None
 
 def test_a_difference_is_settled_when_it_is_known_to_a_tenth_of_it() -> None:
     few, many = (
-        compare_pairs(
-            make_rounds(draw(1.0, 0.05, n, 1), draw(0.8, 0.05, n, 2)), alpha=0.05, limit=0.01
-        )[0]
+        compare_pairs(make_rounds(draw(1.0, 0.05, n, 1), draw(0.8, 0.05, n, 2)), alpha=0.05, limit=0.01)[0]
         for n in (15, 150)
     )
     assert few.verdict == many.verdict == "less"
@@ -57,7 +55,8 @@ def test_each_of_many_pairs_gets_its_share_of_alpha() -> None:
     three = compare_pairs(make_rounds(*columns), alpha=0.05, limit=0.01)
     assert [pair.interval.name for pair in three] == ["b against a", "c against a", "c against b"]
     assert three[0].interval.confidence == alone.interval.confidence == pytest.approx(0.95)
-    assert three[0].interval.low < alone.interval.low and three[0].interval.high > alone.interval.high
+    assert three[0].interval.low < alone.interval.low
+    assert three[0].interval.high > alone.interval.high
 
 
 def test_a_command_without_two_complete_rounds_leaves_its_pairs_open() -> None:

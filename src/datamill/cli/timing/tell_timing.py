@@ -1,0 +1,98 @@
+"""Commands are timed, and the answer is printed and exported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from datamill.cli.console import make_console, name_command
+from datamill.cli.json_answer import spell_answer
+from datamill.conduct.timing.question import TimingQuestion
+from datamill.conduct.timing.time_commands import time_commands
+from datamill.execution.worker import find_worker
+from datamill.experiment.errors import InputError
+
+if TYPE_CHECKING:
+    # Brings statistics along, which the first execution need not wait for.
+    from datamill.protocol.trial import TrialRecord
+    from datamill.report.timing.timing_answer import TimingAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class Exports:
+    """Files that the results go to, each in its form; None for those that nobody asked for."""
+
+    hyperfine: Path | None
+    markdown: Path | None
+    csv: Path | None
+
+    def check_folders(self) -> None:
+        """Refuse files that could not be written, before anything is measured.
+
+        Raises:
+            InputError: when the folder of one is not there.
+        """
+        for file in (self.hyperfine, self.markdown, self.csv):
+            if file is not None and not file.absolute().parent.is_dir():
+                raise InputError(
+                    f"there is no folder {file.parent}",
+                    where=str(file),
+                    remedy="Make it, or write elsewhere.",
+                )
+
+    def write(self, answer: TimingAnswer, records: Mapping[str, Sequence[TrialRecord]]) -> None:
+        """Write the files; `records` are the completed executions of each command."""
+        from datamill.report.timing.exports import spell_csv, spell_hyperfine, spell_markdown
+
+        if self.hyperfine is not None:
+            self.hyperfine.write_text(spell_hyperfine(answer, records), encoding="utf-8")
+        if self.markdown is not None:
+            self.markdown.write_text(spell_markdown(answer), encoding="utf-8")
+        if self.csv is not None:
+            self.csv.write_text(spell_csv(answer), encoding="utf-8")
+
+
+def tell_timing(question: TimingQuestion, folder: Path, exports: Exports, *, as_json: bool) -> bool:
+    """Time commands, print and export the answer, and tell whether one is slower than the first.
+
+    Raises:
+        InputError: when a command fails, or the folder is not empty.
+        WorkerError: when the worker ended.
+    """
+    from datamill.cli.timing.time_display import TimeDisplay
+
+    labels = {command.name: command.label for command in question.commands}
+    with TimeDisplay(make_console(stderr=True), labels) as display:
+        timed = time_commands(question, find_worker(), folder, display)
+    from datamill.report.timing.json import list_timing_values
+    from datamill.report.timing.picture import draw_means
+    from datamill.report.timing.statement import list_sentences, phrase_answer
+    from datamill.report.timing.timing_answer import build_timing_answer
+
+    answer = build_timing_answer(
+        timed.bundle.experiment,
+        question.commands,
+        timed.decision,
+        timed.pairs,
+        limit=question.limit,
+        warnings=timed.warnings,
+        measured_s=timed.measured_s,
+        interrupted=timed.interrupted,
+        bundle=str(timed.bundle.folder),
+    )
+    exports.write(answer, timed.completed)
+    if as_json:
+        click.echo(
+            spell_answer(phrase_answer(answer), warnings=answer.warnings, **list_timing_values(answer))
+        )
+    else:
+        console = make_console()
+        lines = [phrase_answer(answer), "", *draw_means(answer), "", *list_sentences(answer)]
+        for line in [*lines, f"Report: {name_command()} report {answer.bundle}"]:
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+    first = question.commands[0]
+    return any(pair.verdict == "slower" and pair.a == first for pair in answer.comparisons)
