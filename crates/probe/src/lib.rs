@@ -12,12 +12,14 @@ mod child;
 mod confinement;
 mod counters;
 mod family;
+mod hashing;
 mod interruption;
 mod launch;
 mod orphans;
 mod output;
 mod own_priority;
 mod settings;
+mod streams;
 mod watch;
 
 pub use bounds::{Alarm, Bounds, Ceiling, MOST_ALARMS};
@@ -26,8 +28,9 @@ pub use confinement::Confinement;
 pub use counters::counters_can_be_read;
 pub use family::{Family, end_orphans};
 pub use interruption::Interruption;
-pub use launch::{Launch, LaunchError, Measured, launch};
+pub use launch::{Launch, LaunchError, Measured, USUAL_UMASK, launch};
 pub use settings::{
     BitSet, Limit, MemoryPolicy, ProcessSettings, ProcessorSet, REAL_TIME_PRIORITY,
     SchedulingPolicy,
 };
+pub use streams::Output;
