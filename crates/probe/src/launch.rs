@@ -1,6 +1,6 @@
 //! One measured process, from its `execve` to its end.
 
-use std::ffi::{CString, c_void};
+use std::ffi::{CStr, CString, c_void};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
@@ -11,25 +11,30 @@ use std::ptr;
 use std::time::Duration;
 
 use datamill_protocol::PhaseFacts;
+use datamill_protocol::digest::Digest;
 
 use crate::bounds::{Bounds, BoundsPlan};
 use crate::counters::Counters;
 use crate::interruption::Interruption;
 use crate::own_priority::OwnPriority;
 use crate::starting::{ChildPlan, Confinement, ProcessSettings, Step, child_main};
-use crate::watching::{EndCause, Family, Orphans, OutputStream, Watch, await_end};
+use crate::streams::{Output, open_input, open_output};
+use crate::watching::{EndCause, Family, Orphans, Watch, await_end};
 
 const CHILD_STACK_BYTES: usize = 64 * 1024;
 const READ_BUFFER_BYTES: usize = 64 * 1024;
 /// Readings that empty a full pipe, and then some: who still fills it is not waited for.
 const MOST_LAST_READS: u32 = 256;
-/// Room in each output pipe, so that a talkative program rarely waits for its reader.
-const PIPE_BYTES: i32 = 1 << 20;
+
+/// Files that everybody may read and their owner write.
+pub const USUAL_UMASK: u32 = 0o022;
 
 /// What to launch and how.
 pub struct Launch<'a> {
     /// Absolute path of the program.
     pub program: &'a Path,
+    /// What it is told that it was called as; absent means by its path.
+    pub name: Option<&'a CStr>,
     /// Arguments after the program's own name.
     pub arguments: &'a [CString],
     /// The whole environment, `NAME=value` each.
@@ -46,12 +51,16 @@ pub struct Launch<'a> {
     pub with_counters: bool,
     /// Time after which the whole family is killed.
     pub timeout: Option<Duration>,
-    /// Kept bytes of each output stream.
+    /// Kept bytes of each output stream that is kept.
     pub output_bytes: u64,
-    /// Receives the kept part of stdout.
-    pub stdout: File,
-    /// Receives the kept part of stderr.
-    pub stderr: File,
+    /// What it reads; absent means `/dev/null`.
+    pub stdin: Option<File>,
+    /// Where its stdout goes.
+    pub stdout: Output,
+    /// Where its stderr goes.
+    pub stderr: Output,
+    /// Permissions that its files do not get.
+    pub umask: u32,
     /// How descendants are found and ended.
     pub family: Family,
     /// What the family may use of the host.
@@ -65,6 +74,8 @@ pub struct Launch<'a> {
 pub struct Measured {
     /// The measured phase.
     pub facts: PhaseFacts,
+    /// Digest of all of stdout, where it was to be hashed.
+    pub stdout_digest: Option<Digest>,
     /// Last bytes of stdout, at most 8 KiB.
     pub stdout_tail: Vec<u8>,
     /// Last bytes of stderr, at most 8 KiB.
@@ -139,7 +150,7 @@ pub fn launch(request: Launch<'_>) -> Result<Measured, LaunchError> {
     let prepare = LaunchError::Prepare;
     let program = c_string(request.program).map_err(prepare)?;
     let directory = c_string(request.directory).map_err(prepare)?;
-    let mut arguments = vec![program.as_ptr()];
+    let mut arguments = vec![request.name.map_or(program.as_ptr(), CStr::as_ptr)];
     arguments.extend(request.arguments.iter().map(|argument| argument.as_ptr()));
     arguments.push(ptr::null());
     let environment: Vec<_> = request
@@ -148,22 +159,14 @@ pub fn launch(request: Launch<'_>) -> Result<Measured, LaunchError> {
         .map(|variable| variable.as_ptr())
         .chain([ptr::null()])
         .collect();
-    let stdin =
-        above_standard(File::open("/dev/null").map_err(prepare)?.into()).map_err(prepare)?;
-    let (stdout_read, stdout_write) = output_pipe().map_err(prepare)?;
-    let (stderr_read, stderr_write) = output_pipe().map_err(prepare)?;
-    if let Some(confinement) = request.confinement {
-        // So that it can open them again, as `> /dev/stdout` does.
-        for stream in [&stdout_write, &stderr_write] {
-            let owner = Some(confinement.owner);
-            std::os::unix::fs::fchown(stream, owner, owner).map_err(prepare)?;
-        }
-    }
+    let owner = request.confinement.map(|confinement| confinement.owner);
+    let output =
+        |stream| open_output(stream, request.output_bytes, owner).map_err(LaunchError::Prepare);
+    let stdin = open_input(request.stdin).map_err(prepare)?;
+    let (stdout_write, stdout) = output(request.stdout)?;
+    let (stderr_write, stderr) = output(request.stderr)?;
     let mut buffer = vec![0u8; READ_BUFFER_BYTES];
-    let mut streams = [
-        OutputStream::new(stdout_read, request.stdout, request.output_bytes),
-        OutputStream::new(stderr_read, request.stderr, request.output_bytes),
-    ];
+    let mut streams = [stdout, stderr];
     let mut plan = ChildPlan {
         program: program.as_ptr(),
         arguments: arguments.as_ptr(),
@@ -176,6 +179,7 @@ pub fn launch(request: Launch<'_>) -> Result<Measured, LaunchError> {
         bounds: BoundsPlan::of(request.bounds),
         confinement: request.confinement.map_or(ptr::null(), ptr::from_ref),
         own_session: request.own_session,
+        umask: request.umask,
         with_counters: request.with_counters,
         counters: Counters::closed(),
         // SAFETY: an all-zero rusage is valid.
@@ -264,6 +268,7 @@ pub fn launch(request: Launch<'_>) -> Result<Measured, LaunchError> {
             output_truncated: stdout.truncated || stderr.truncated,
             counters,
         },
+        stdout_digest: stdout.take_digest(),
         stdout_tail: stdout.take_tail(),
         stderr_tail: stderr.take_tail(),
         interrupted: end.cause == EndCause::Interrupt,
@@ -329,39 +334,6 @@ fn reap_leader(pid: libc::pid_t) -> io::Result<(i32, libc::rusage)> {
             return Err(error);
         }
     }
-}
-
-/// A pipe whose reading end never blocks.
-fn output_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
-    let mut ends = [-1; 2];
-    // SAFETY: room for two descriptors.
-    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: pipe2 made both and nobody else owns them.
-    let (read, write) = unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) };
-    // SAFETY: descriptors of ours. The size is a wish: unprivileged users may have used up theirs.
-    unsafe {
-        libc::fcntl(read.as_raw_fd(), libc::F_SETPIPE_SZ, PIPE_BYTES);
-        if libc::fcntl(read.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-    }
-    Ok((read, above_standard(write)?))
-}
-
-/// Moves a descriptor above the standard streams, so that connecting those cannot overwrite it.
-fn above_standard(descriptor: OwnedFd) -> io::Result<OwnedFd> {
-    if descriptor.as_raw_fd() > 2 {
-        return Ok(descriptor);
-    }
-    // SAFETY: duplicates a descriptor of ours.
-    let moved = unsafe { libc::fcntl(descriptor.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 3) };
-    if moved < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: fresh from fcntl.
-    Ok(unsafe { OwnedFd::from_raw_fd(moved) })
 }
 
 fn c_string(path: &Path) -> io::Result<CString> {

@@ -12,15 +12,17 @@ mod interruption;
 mod launch;
 mod own_priority;
 mod starting;
+mod streams;
 mod watching;
 
 pub use bounds::{Alarm, Bounds, Ceiling, MOST_ALARMS};
 pub use counters::counters_can_be_read;
 pub use interruption::Interruption;
-pub use launch::{Launch, LaunchError, Measured, launch};
+pub use launch::{Launch, LaunchError, Measured, USUAL_UMASK, launch};
 pub use starting::Step as ChildStep;
 pub use starting::{
     BitSet, Confinement, Limit, MemoryPolicy, ProcessSettings, ProcessorSet, REAL_TIME_PRIORITY,
     SchedulingPolicy,
 };
+pub use streams::Output;
 pub use watching::{Family, end_orphans};

@@ -2,6 +2,7 @@
 //! what was seen when it ran. `../../protocol` holds the JSON Schemas written
 //! from these types and examples that both languages round-trip.
 
+mod command;
 pub mod digest;
 mod disturbance;
 mod fleet;
@@ -11,6 +12,7 @@ mod record;
 mod schemas;
 mod spec;
 
+pub use command::*;
 pub use disturbance::*;
 pub use fleet::*;
 pub use noise::*;
@@ -19,5 +21,5 @@ pub use record::*;
 pub use schemas::write_schemas;
 pub use spec::*;
 
-/// Version of both records; a worker refuses a specification of another version.
+/// Version of both records, and of what commands are measured by; a worker refuses a specification of another version.
 pub const SCHEMA_VERSION: u32 = 4;

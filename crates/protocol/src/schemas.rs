@@ -3,15 +3,25 @@
 use schemars::{JsonSchema, schema_for};
 
 use crate::{
-    Credential, CredentialRequest, Enrolment, EnrolmentRequest, FactorOffer, Inventory, NoiseFacts,
-    Orders, TrialRecord, TrialSpec, WorkerReport,
+    CommandAnswer, CommandGreeting, CommandRequest, Credential, CredentialRequest, Enrolment,
+    EnrolmentRequest, FactorOffer, Inventory, NoiseFacts, Orders, TrialRecord, TrialSpec,
+    WorkerReport,
 };
 
 /// File names and contents of the schemas.
-pub fn write_schemas() -> [(&'static str, String); 11] {
+pub fn write_schemas() -> [(&'static str, String); 14] {
     [
         ("trial-spec.schema.json", schema_text::<TrialSpec>()),
         ("trial-record.schema.json", schema_text::<TrialRecord>()),
+        (
+            "command-greeting.schema.json",
+            schema_text::<CommandGreeting>(),
+        ),
+        (
+            "command-request.schema.json",
+            schema_text::<CommandRequest>(),
+        ),
+        ("command-answer.schema.json", schema_text::<CommandAnswer>()),
         ("factor-offer.schema.json", schema_text::<FactorOffer>()),
         ("noise.schema.json", schema_text::<NoiseFacts>()),
         ("inventory.schema.json", schema_text::<Inventory>()),

@@ -5,8 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use datamill_protocol::{
-    Credential, CredentialRequest, Enrolment, EnrolmentRequest, FactorOffer, Inventory, NoiseFacts,
-    Orders, TrialRecord, TrialSpec, WorkerReport, write_schemas,
+    CommandAnswer, CommandGreeting, CommandRequest, Credential, CredentialRequest, Enrolment,
+    EnrolmentRequest, FactorOffer, Inventory, NoiseFacts, Orders, TrialRecord, TrialSpec,
+    WorkerReport, write_schemas,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -31,9 +32,12 @@ fn the_committed_schemas_are_those_of_the_types() {
 type RoundTrip = fn(&Path);
 
 /// What an example's name begins with, and its way through the type.
-const KINDS: [(&str, RoundTrip); 11] = [
+const KINDS: [(&str, RoundTrip); 14] = [
     ("trial-spec", round_trip::<TrialSpec>),
     ("trial-record", round_trip::<TrialRecord>),
+    ("command-greeting", round_trip::<CommandGreeting>),
+    ("command-request", round_trip::<CommandRequest>),
+    ("command-answer", round_trip::<CommandAnswer>),
     ("factor-offer", round_trip::<FactorOffer>),
     ("noise", round_trip::<NoiseFacts>),
     ("inventory", round_trip::<Inventory>),

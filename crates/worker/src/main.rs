@@ -3,6 +3,7 @@
 mod assignment;
 mod build;
 mod command_line;
+mod commands;
 mod factors;
 mod fleet;
 mod guest;
@@ -29,6 +30,7 @@ use rustix::process::{Signal, set_parent_process_death_signal, umask};
 use serde::Serialize;
 
 use command_line::{Command, help_text, parse_command_line};
+use commands::SessionEnd;
 use fleet::FleetOptions;
 use host::RestoreOptions;
 use interrupt::Interrupt;
@@ -66,6 +68,7 @@ fn main() -> ExitCode {
             parent,
         }) => run_trial(&spec, record.as_deref(), parent),
         Ok(Command::BuildPackage { spec, parent }) => build_package(&spec, parent),
+        Ok(Command::MeasureCommands { parent }) => measure_commands(parent),
         Ok(Command::Inventory) => print_json(&datamill_host::read_host_facts()),
         Ok(Command::FleetInventory(options)) => print_json(&fleet::fleet_inventory(&options)),
         Ok(Command::Join { options, request }) => serve(fleet::join_fleet(&options, &request)),
@@ -151,6 +154,22 @@ fn build_package(spec: &Path, parent: Option<u32>) -> io::Result<u8> {
             })
         }
     }
+}
+
+fn measure_commands(parent: Option<u32>) -> io::Result<u8> {
+    let users = umask(Mode::from_raw_mode(0o022));
+    let interrupt = prepare_process(parent)?;
+    // What the commands of a user make is the user's.
+    umask(users);
+    Ok(match commands::serve_commands(users.bits(), &interrupt) {
+        Ok(SessionEnd::Done) => DONE,
+        Ok(SessionEnd::Interrupted) => INTERRUPTED,
+        Ok(SessionEnd::Unheard) => NOT_COMPLETED,
+        Err(cause) => {
+            eprintln!("datamill-worker: {cause}");
+            NOT_COMPLETED
+        }
+    })
 }
 
 fn print_offers(asked: &[(String, String)], user: &[PathBuf], guest: bool) -> io::Result<u8> {

@@ -9,7 +9,7 @@ const ORDER: [&[&str]; 13] = [
     &["command_line"],
     &["fleet"],
     &["guest"],
-    &["trial"],
+    &["trial", "commands"],
     &["build", "load", "host"],
     &["assignment"],
     &["factors"],

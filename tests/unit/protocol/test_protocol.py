@@ -9,8 +9,8 @@ import jsonschema
 import msgspec
 import pytest
 
+from datamill.protocol import commands, noise, offers
 from datamill.protocol import fleet as messages
-from datamill.protocol import noise, offers
 from datamill.protocol import trial as trial_record
 from datamill.protocol.trial import SCHEMA_VERSION
 
@@ -18,6 +18,9 @@ PROTOCOL = Path(__file__).resolve().parents[3] / "protocol"
 KINDS: dict[str, Any] = {
     "trial-spec": trial_record.TrialSpec,
     "trial-record": trial_record.TrialRecord,
+    "command-greeting": commands.CommandGreeting,
+    "command-request": commands.CommandRequest,
+    "command-answer": commands.CommandAnswer,
     "factor-offer": offers.FactorOffer,
     "noise": noise.NoiseFacts,
     "inventory": messages.Inventory,
@@ -31,7 +34,7 @@ KINDS: dict[str, Any] = {
 EXAMPLES = sorted((PROTOCOL / "examples").glob("*.json"))
 CLASSES = {
     cls.__name__: cls
-    for module in (offers, trial_record, noise, messages)
+    for module in (offers, trial_record, noise, messages, commands)
     for cls in vars(module).values()
     if isinstance(cls, type) and (issubclass(cls, msgspec.Struct) or is_dataclass(cls))
 }
@@ -54,7 +57,7 @@ def list_fields(cls: Any) -> set[str]:
 def test_an_example_survives_the_way_through_python(example: Path) -> None:
     record = msgspec.json.decode(example.read_bytes(), type=KINDS[kind_of(example)])
     assert json.loads(msgspec.json.encode(record)) == json.loads(example.read_text())
-    if kind_of(example).startswith("trial-"):
+    if kind_of(example).startswith(("trial-", "command-")):
         assert record.schema == SCHEMA_VERSION
     else:
         assert getattr(record, "schema", None) in (None, messages.FLEET_SCHEMA_VERSION)

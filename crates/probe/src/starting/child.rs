@@ -26,6 +26,7 @@ pub(crate) struct ChildPlan {
     /// Null where the process stays in the caller's namespaces.
     pub(crate) confinement: *const Confinement,
     pub(crate) own_session: bool,
+    pub(crate) umask: libc::mode_t,
     pub(crate) with_counters: bool,
     pub(crate) counters: Counters,
     /// What this process had used of its own when it executed its program.
@@ -92,7 +93,7 @@ pub(crate) extern "C" fn child_main(argument: *mut c_void) -> c_int {
             Step::Streams
         } else if let Err(step) = apply_early(&*plan.settings) {
             step
-        } else if let Err(step) = finish(&*plan.settings) {
+        } else if let Err(step) = finish(&*plan.settings, plan.umask) {
             step
         } else if !confine(plan) {
             Step::Confine
@@ -112,10 +113,10 @@ pub(crate) extern "C" fn child_main(argument: *mut c_void) -> c_int {
     }
 }
 
-unsafe fn finish(settings: &ProcessSettings) -> Result<(), Step> {
+unsafe fn finish(settings: &ProcessSettings, umask: libc::mode_t) -> Result<(), Step> {
     // SAFETY: this is the child.
     unsafe {
-        libc::umask(0o022);
+        libc::umask(umask);
         reset_signals();
         apply_late(settings)
     }

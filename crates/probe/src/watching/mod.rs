@@ -1,6 +1,7 @@
 //! A process that runs and its descendants: awaited, heard, reaped and ended.
 
 mod family;
+mod hashing;
 mod orphans;
 mod output;
 mod watch;

@@ -73,8 +73,8 @@ pub(crate) fn await_end(
         let mut polled = [poll_entry(-1); WATCHED + MOST_ALARMS];
         polled[..WATCHED].copy_from_slice(&[
             poll_entry(watch.process.as_raw_fd()),
-            poll_entry(streams[0].poll_descriptor()),
-            poll_entry(streams[1].poll_descriptor()),
+            poll_entry(streams[0].poll_descriptor(buffer.len())),
+            poll_entry(streams[1].poll_descriptor(buffer.len())),
             poll_entry(watch.orphans.descriptor()),
             poll_entry(interrupt.map_or(-1, |interrupt| interrupt.descriptor().as_raw_fd())),
         ]);
@@ -83,7 +83,8 @@ pub(crate) fn await_end(
             .filter(|_| waiting)
             .map_or(&[][..], Bounds::alarms);
         set_alarms(&mut polled[WATCHED..], alarms);
-        let until_ns = if interrupted && waiting {
+        let is_behind = streams.iter().any(OutputStream::is_behind);
+        let until_ns = if is_behind || interrupted && waiting {
             Some(0)
         } else {
             watch
@@ -139,6 +140,10 @@ pub(crate) fn await_end(
             if entry.revents != 0 {
                 stream.read_once(buffer);
             }
+        }
+        if polled.iter().all(|entry| entry.revents == 0) {
+            // Only while nothing happens, and little at a time: the end of the process is not missed.
+            streams.iter_mut().for_each(OutputStream::catch_up);
         }
     }
 }

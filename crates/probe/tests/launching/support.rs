@@ -9,7 +9,8 @@ use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use datamill_probe::{
-    Family, Interruption, Launch, LaunchError, Measured, ProcessSettings, launch,
+    Family, Interruption, Launch, LaunchError, Measured, Output as Stream, ProcessSettings,
+    USUAL_UMASK, launch,
 };
 
 pub fn take_turn() -> MutexGuard<'static, ()> {
@@ -86,6 +87,7 @@ pub fn try_run(request: &Request<'_>) -> Result<Output, LaunchError> {
     let (mut stdout, mut stderr) = (temporary_file(), temporary_file());
     let measured = launch(Launch {
         program: Path::new(request.program),
+        name: None,
         arguments: &strings(request.arguments),
         environment: &strings(request.environment),
         directory: Path::new("/"),
@@ -95,8 +97,10 @@ pub fn try_run(request: &Request<'_>) -> Result<Output, LaunchError> {
         with_counters: true,
         timeout: request.timeout,
         output_bytes: request.output_bytes,
-        stdout: stdout.try_clone().unwrap(),
-        stderr: stderr.try_clone().unwrap(),
+        stdin: None,
+        stdout: Stream::Kept(stdout.try_clone().unwrap()),
+        stderr: Stream::Kept(stderr.try_clone().unwrap()),
+        umask: USUAL_UMASK,
         family: Family::Subreaper,
         bounds: None,
         interrupt: request.interrupt.map(|pipe| pipe as &dyn Interruption),

@@ -58,6 +58,7 @@ fn parse_command(name: &str, words: &mut Words) -> Result<Command, Stop> {
     match name {
         "run-trial" => parse_run_trial(words),
         "build-package" => parse_build_package(words),
+        "measure-commands" => parse_measure_commands(words),
         "inventory" => parse_inventory(words),
         "noise" => parse_noise(words),
         "factors" => parse_factors(words),
@@ -116,6 +117,19 @@ fn parse_build_package(words: &mut Words) -> Result<Command, Stop> {
         spec: needed_spec("build-package", spec)?,
         parent,
     })
+}
+
+fn parse_measure_commands(words: &mut Words) -> Result<Command, Stop> {
+    let mut parent = None;
+    while let Some(word) = words.next()? {
+        match word {
+            Word::Option(option) if option == "--parent" => {
+                parent = Some(words.parsed("the number of a process")?);
+            }
+            other => return Err(other.unknown()),
+        }
+    }
+    Ok(Command::MeasureCommands { parent })
 }
 
 fn needed_spec(command: &str, spec: Option<OsString>) -> Result<PathBuf, Stop> {

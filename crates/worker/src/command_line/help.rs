@@ -15,7 +15,7 @@ const PARENT: (&str, &[&str]) = (
     "--parent PID",
     &[
         "ends at once when process PID is not the one that started this one:",
-        "it has ended meanwhile, and nobody waits for the record",
+        "it has ended meanwhile, and nobody waits for what it would tell",
     ],
 );
 
@@ -24,7 +24,7 @@ const STATE: (&str, &[&str]) = (
     &["the folder of the worker's state, instead of this host's"],
 );
 
-const ENTRIES: [Entry; 13] = [
+const ENTRIES: [Entry; 14] = [
     Entry {
         name: "run-trial",
         arguments: &["SPEC.json [--record FILE] [--parent PID]"],
@@ -46,6 +46,16 @@ const ENTRIES: [Entry; 13] = [
         does: &[
             "Unpacks the trial's package and makes its shared build, unless both are",
             "there already, and prints what is known of the build.",
+        ],
+        options: &[PARENT],
+    },
+    Entry {
+        name: "measure-commands",
+        arguments: &["[--parent PID]"],
+        does: &[
+            "Executes and measures commands as their user would, one at a time, until",
+            "standard input ends: a request on each line of it, an answer on each line",
+            "of standard output, as protocol/command-*.schema.json describe them.",
         ],
         options: &[PARENT],
     },
@@ -157,10 +167,10 @@ const END: &str = "\
   datamill-worker --version | --help
   datamill-worker COMMAND --help
 
-Options of run-trial and build-package:
+Options of run-trial, build-package and measure-commands:
   --parent PID
       Ends at once when process PID is not the one that started this one: it has
-      ended meanwhile, and nobody waits for the record.
+      ended meanwhile, and nobody waits for what it would tell.
 
 Exit status:
   0    the trial completed; the build is there; the machine is as it was before

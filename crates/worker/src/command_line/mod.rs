@@ -33,6 +33,11 @@ pub enum Command {
         /// Process that must have started this one.
         parent: Option<u32>,
     },
+    /// Measure commands as they are asked for.
+    MeasureCommands {
+        /// Process that must have started this one.
+        parent: Option<u32>,
+    },
     /// Describe this machine.
     Inventory,
     /// Describe this machine as a fleet wants to know it.

@@ -12,11 +12,11 @@ use datamill_compiler::WrapperSettings;
 use datamill_host::{Host, HostLevels, lacks_level};
 use datamill_protocol::{FactorFacts, FactorOffer, MissingLevel, TrialSpec};
 
-use fact::fact;
+pub use fact::fact;
 pub use host::{HostTurn, KEPT_FACTORS, host_verbs, undo_abandoned};
 pub use process::{
-    ProcessLevels, RunConditions, launch_witness, observe_witness, prepare_run,
-    read_back_process_factors,
+    Observer, ProcessLevels, RunConditions, launch_witness, observe_witness, prepare_command,
+    prepare_run, read_back_handed, read_back_levels, read_back_process_factors,
 };
 pub use user::{
     EnvironmentFactor, UserFactors, UserLevels, add_unlisted_level, find_host_factor,

@@ -6,7 +6,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use datamill_probe::{Bounds, Family, Interruption, Launch, Measured, ProcessSettings, launch};
+use datamill_probe::{
+    Bounds, Family, Interruption, Launch, Measured, Output, ProcessSettings, USUAL_UMASK, launch,
+};
 use datamill_protocol::Phase;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
@@ -87,6 +89,7 @@ fn launch_script(
     let bounds = world.script_bounds(Members::Beside, assignment.spec.limits.world_bytes);
     launch(Launch {
         program: &directory.join(script),
+        name: None,
         arguments: &[],
         environment: &phase_environment(world, &variables, false),
         directory: &directory,
@@ -98,8 +101,10 @@ fn launch_script(
         with_counters: false,
         timeout,
         output_bytes: assignment.spec.limits.output_bytes,
-        stdout: output("out")?,
-        stderr: output("err")?,
+        stdin: None,
+        stdout: output("out").map(Output::Kept)?,
+        stderr: output("err").map(Output::Kept)?,
+        umask: USUAL_UMASK,
         family: world.family,
         bounds: bounds.as_ref().map(|bounds| bounds as &dyn Bounds),
         interrupt: Some(line),

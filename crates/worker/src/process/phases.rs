@@ -8,7 +8,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use datamill_probe::{
-    Bounds, ChildStep, Confinement, Launch, LaunchError, Measured, ProcessSettings, launch,
+    Bounds, ChildStep, Confinement, Launch, LaunchError, Measured, Output, ProcessSettings,
+    USUAL_UMASK, launch,
 };
 use datamill_protocol::{Failure, FailureKind, Phase, PhaseFacts, TrialLimits};
 use rustix::fs::{Mode, OFlags, fstatvfs, openat};
@@ -112,9 +113,14 @@ fn launch_script(
     let (name, timeout_s) = script_of(script.phase, stage.limits);
     let program = stage.world.root.join(name);
     let stem = stem(script);
+    let kept = |ending| {
+        let file = output_file(stage.output, &format!("{stem}.{ending}"), script.phase);
+        file.map(Output::Kept)
+    };
     let is_run = script.phase == Phase::Run;
     launch(Launch {
         program: &program,
+        name: None,
         arguments: &[],
         environment: script.environment,
         directory: if is_run {
@@ -128,8 +134,10 @@ fn launch_script(
         with_counters: true,
         timeout: Duration::try_from_secs_f64(timeout_s).ok(),
         output_bytes: stage.limits.output_bytes,
-        stdout: output_file(stage.output, &format!("{stem}.out"), script.phase)?,
-        stderr: output_file(stage.output, &format!("{stem}.err"), script.phase)?,
+        stdin: None,
+        stdout: kept("out")?,
+        stderr: kept("err")?,
+        umask: USUAL_UMASK,
         family: stage.world.family,
         bounds: bounds.map(|bounds| bounds as &dyn Bounds),
         interrupt: Some(stage.interrupt),
@@ -168,7 +176,8 @@ pub fn output_file(output: &OwnedFd, name: &str, phase: Phase) -> Step<File> {
         ))
 }
 
-fn launch_failure(phase: Phase, name: &str, program: &Path, error: &LaunchError) -> Failure {
+/// Why a program was not launched.
+pub fn launch_failure(phase: Phase, name: &str, program: &Path, error: &LaunchError) -> Failure {
     let bad =
         |message: String, remedy: &str| failure(phase, FailureKind::BadPackage, message, remedy);
     if let LaunchError::Child { step, .. } = error

@@ -4,8 +4,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use datamill_protocol::{
     Failure, FailureKind, IsolationFacts, IsolationKind, Outcome, SCHEMA_VERSION, TrialRecord,
-    TrialSpec, WorkerFacts,
+    TrialSpec,
 };
+
+use crate::host::this_worker;
 
 /// Begins the record of a trial that starts now, in the kind of world that is planned for it; as it stands it is that
 /// of a trial that failed at once.
@@ -22,10 +24,7 @@ pub fn begin_record(spec: &TrialSpec, kind: IsolationKind) -> TrialRecord {
         package_sha256: spec.package.sha256.clone(),
         levels: spec.levels.clone(),
         seed: spec.seed,
-        worker: WorkerFacts {
-            id: datamill_host::hostname(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-        },
+        worker: this_worker(),
         host: datamill_host::read_host_facts(),
         isolation: IsolationFacts::of(kind, String::new()),
         resources: None,

@@ -13,6 +13,7 @@ mod request;
 mod root_filesystem;
 mod sight;
 mod stacked;
+mod unchanged;
 
 use datamill_protocol::IsolationKind;
 
@@ -30,6 +31,7 @@ pub use request::{
 pub use root_filesystem::{detach_abandoned, filesystem_of};
 pub use sight::{Sight, explain_folders};
 pub use stacked::ROOT_LAYER;
+pub use unchanged::unchanged_host;
 
 /// Makes the world and enters it; this process must be enclosed for the same kind.
 pub fn enter_world(kind: IsolationKind, request: &WorldRequest<'_>) -> Result<World, WorldError> {

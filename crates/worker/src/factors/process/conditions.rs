@@ -38,6 +38,38 @@ pub fn prepare_run(
     Ok(conditions)
 }
 
+/// Works out the conditions of a command in an environment; `given` are the names of variables that were
+/// given for it.
+pub fn prepare_command<'a>(
+    levels: &ProcessLevels,
+    environment: Vec<CString>,
+    given: impl Iterator<Item = &'a str>,
+) -> Step<RunConditions> {
+    for name in given {
+        let mut asked = levels.asked();
+        if let Some((factor, _)) = asked.find(|(factor, _)| factor.sets_variable(name)) {
+            return Err(failure(
+                Phase::Run,
+                FailureKind::Factor,
+                format!(
+                    "The variable {name} is given, a name that the factor {} uses.",
+                    factor.name()
+                ),
+                "Leave out the variable, or the factor.",
+            ));
+        }
+    }
+    let mut conditions = RunConditions {
+        environment,
+        ..RunConditions::default()
+    };
+    apply_levels(levels, &mut conditions).map_err(|failure| Failure {
+        phase: Phase::Run,
+        ..failure
+    })?;
+    Ok(conditions)
+}
+
 fn apply_levels(levels: &ProcessLevels, conditions: &mut RunConditions) -> Step<()> {
     for (factor, level) in levels.asked() {
         let applied = factor.apply(level, conditions);

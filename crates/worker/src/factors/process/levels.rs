@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::PROCESS_FACTORS;
 use super::factor::RegisteredFactor;
+use super::read_back::HANDED_FACTORS;
 
 /// Levels of the process factors, all understood; an absent one leaves its factor as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,6 +30,23 @@ impl ProcessLevels {
             let level = self.asked.get(factor.name())?;
             Some((*factor, level.as_str()))
         })
+    }
+
+    /// The levels as they were asked for.
+    pub fn texts(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.asked().map(|(factor, level)| (factor.name(), level))
+    }
+
+    /// Whether none is asked for.
+    pub fn is_empty(&self) -> bool {
+        self.asked.is_empty()
+    }
+
+    /// Those that the environment alone shows, and those that only a process can show.
+    pub fn split_handed(&self) -> (Self, Self) {
+        let is_handed = |(name, _): &(&str, String)| HANDED_FACTORS.contains(name);
+        let (handed, others) = self.asked.clone().into_iter().partition(is_handed);
+        (Self { asked: handed }, Self { asked: others })
     }
 
     /// Whether this host has what is asked for; the error says why not, without a full stop.

@@ -13,11 +13,14 @@ mod scheduling;
 
 use datamill_protocol::FactorOffer;
 
-pub use conditions::{RunConditions, prepare_run};
+pub use conditions::{RunConditions, prepare_command, prepare_run};
 pub use environment::is_padding_name;
 use factor::RegisteredFactor;
 pub use levels::ProcessLevels;
-pub use read_back::{launch_witness, observe_witness, read_back_process_factors};
+pub use read_back::{
+    Observer, launch_witness, observe_witness, read_back_handed, read_back_levels,
+    read_back_process_factors,
+};
 
 /// All process factors, in the order in which they are offered, set and read back.
 static PROCESS_FACTORS: [&dyn RegisteredFactor; 12] = [

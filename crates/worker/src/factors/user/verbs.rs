@@ -8,7 +8,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use datamill_host::UserVerbs;
-use datamill_probe::{Bounds, Confinement, Launch, Measured, ProcessSettings, launch};
+use datamill_probe::{
+    Bounds, Confinement, Launch, Measured, Output, ProcessSettings, USUAL_UMASK, launch,
+};
 use datamill_protocol::{IsolationKind, Needs};
 use rustix::fs::{CWD, MemfdFlags, memfd_create};
 use rustix::mount::{MoveMountFlags, OpenTreeFlags, UnmountFlags, move_mount, open_tree, unmount};
@@ -61,6 +63,7 @@ pub fn run_verb(call: &VerbCall<'_>) -> Result<String, String> {
     let bounds = call.world.script_bounds(Members::Measured, 0);
     let measured = launch(Launch {
         program: &call.folder.join(verb),
+        name: None,
         arguments: argument.as_slice(),
         environment: call.environment,
         directory: call.folder,
@@ -70,8 +73,10 @@ pub fn run_verb(call: &VerbCall<'_>) -> Result<String, String> {
         with_counters: false,
         timeout: Some(Duration::from_secs(call.timeout_s)),
         output_bytes: MOST_OUTPUT_BYTES,
-        stdout: stdout.try_clone().map_err(trouble)?,
-        stderr: memory_file().map_err(trouble)?,
+        stdin: None,
+        stdout: Output::Kept(stdout.try_clone().map_err(trouble)?),
+        stderr: Output::Kept(memory_file().map_err(trouble)?),
+        umask: USUAL_UMASK,
         family: call.world.family,
         bounds: bounds.as_ref().map(|bounds| bounds as &dyn Bounds),
         interrupt: Some(call.interrupt),

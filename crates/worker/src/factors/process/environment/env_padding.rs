@@ -95,7 +95,7 @@ impl ProcessFactor for EnvPadding {
 }
 
 /// Bytes of the padding variables among NUL-terminated strings, their NULs included.
-fn padding_bytes(environment: &[u8]) -> u64 {
+pub fn padding_bytes(environment: &[u8]) -> u64 {
     environment
         .split_inclusive(|byte| *byte == 0)
         .filter(|string| is_padding(string))

@@ -8,7 +8,6 @@ use super::loader::{Executable, find_dynamic_program, read_executable};
 use crate::factors::process::conditions::RunConditions;
 use crate::factors::process::factor::{Asked, ProcessFactor, choose, offer_each};
 use crate::factors::process::read_back::{Observer, Reading};
-use crate::package::RUN;
 use crate::process::set_variable;
 
 const VARIABLE: &str = "LD_PRELOAD";
@@ -61,7 +60,7 @@ impl ProcessFactor for AllocatorFactor {
 
 /// The allocator in the memory maps of a dynamic program.
 fn judge(level: Allocator, observer: &Observer<'_>) -> Reading {
-    let run = read_executable(&observer.world.root.join(RUN));
+    let run = read_executable(observer.program);
     if level != Allocator::Glibc && matches!(run, Ok(Executable::Static)) {
         return (
             None,

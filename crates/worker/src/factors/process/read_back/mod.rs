@@ -1,5 +1,6 @@
 //! Reading the process factors back.
 
+mod handed;
 mod observer;
 
 use std::collections::BTreeMap;
@@ -9,6 +10,7 @@ use std::io;
 use datamill_protocol::FactorFacts;
 use serde_json::Value;
 
+pub use handed::{HANDED_FACTORS, read_back_handed};
 pub use observer::{Observer, Reading, launch_witness};
 
 use super::PROCESS_FACTORS;
@@ -16,6 +18,7 @@ use super::conditions::RunConditions;
 use super::levels::ProcessLevels;
 use crate::factors::fact::fact;
 use crate::interrupt::Interrupt;
+use crate::package::RUN;
 use crate::process::{Witness, observe_self};
 use crate::world::World;
 
@@ -37,14 +40,20 @@ pub fn read_back_process_factors(
     conditions: &RunConditions,
     interrupt: &Interrupt,
 ) -> Vec<FactorFacts> {
-    if levels.asked().next().is_none() {
+    if levels.is_empty() {
         return Vec::new();
     }
     let observer = Observer {
         world,
+        program: &world.root.join(RUN),
         conditions,
         interrupt,
     };
+    read_back_levels(levels, &observer)
+}
+
+/// Reads back factors by what an observer sees.
+pub fn read_back_levels(levels: &ProcessLevels, observer: &Observer<'_>) -> Vec<FactorFacts> {
     let witness = observer.launch_witness();
     levels
         .asked()
@@ -52,7 +61,7 @@ pub fn read_back_process_factors(
             let (observed, evidence) = match &witness {
                 Ok(witness) => {
                     let seen = witness.factors.get(factor.name());
-                    factor.read_back(level, seen.unwrap_or(&Value::Null), &observer)
+                    factor.read_back(level, seen.unwrap_or(&Value::Null), observer)
                 }
                 Err(cause) => (None, cause.clone()),
             };

@@ -6,7 +6,7 @@ use std::io::{Read, Seek};
 use std::path::Path;
 use std::time::Duration;
 
-use datamill_probe::{Bounds, Launch, launch};
+use datamill_probe::{Bounds, Launch, Output, USUAL_UMASK, launch};
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde::Deserialize;
 use serde_json::Value;
@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::factors::process::conditions::RunConditions;
 use crate::factors::process::factor::ProcessFactor;
 use crate::interrupt::Interrupt;
+use crate::package::RUN;
 use crate::process::Witness;
 use crate::resources::Members;
 use crate::world::World;
@@ -29,6 +30,8 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 pub struct Observer<'a> {
     /// The world that this process is in.
     pub world: &'a World,
+    /// The program that it will be.
+    pub program: &'a Path,
     /// What `run.sh` will be launched with.
     pub conditions: &'a RunConditions,
     /// The pending interruption.
@@ -43,6 +46,7 @@ pub fn launch_witness(
 ) -> Result<Witness, String> {
     let observer = Observer {
         world,
+        program: &world.root.join(RUN),
         conditions,
         interrupt,
     };
@@ -79,6 +83,7 @@ impl Observer<'_> {
         let bounds = self.world.script_bounds(Members::Measured, 0);
         let measured = launch(Launch {
             program,
+            name: None,
             arguments,
             environment: &self.conditions.environment,
             directory: &self.world.directory,
@@ -91,8 +96,10 @@ impl Observer<'_> {
             with_counters: false,
             timeout: Some(TIMEOUT),
             output_bytes: OUTPUT_BYTES,
-            stdout: writer,
-            stderr,
+            stdin: None,
+            stdout: Output::Kept(writer),
+            stderr: Output::Kept(stderr),
+            umask: USUAL_UMASK,
             family: self.world.family,
             bounds: bounds.as_ref().map(|bounds| bounds as &dyn Bounds),
             interrupt: Some(self.interrupt),

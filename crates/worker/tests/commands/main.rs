@@ -1,0 +1,7 @@
+//! Commands measured through the binary.
+
+mod ends;
+mod factors;
+mod requests;
+mod session;
+mod streams;
