@@ -18,6 +18,7 @@ from datamill.experiment.file.packages.pin_text import Pin, pin_values
 from datamill.experiment.file.source import Source
 from datamill.experiment.messages.mistakes import Mistakes
 from datamill.packing.command_packages import write_command_package
+from datamill.packing.sweep_factors import write_sweep_factor
 
 #: Where trials look for programs.
 SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -36,17 +37,18 @@ class MadePackages:
     """An experiment whose packages all have a place on this machine.
 
     `text` is that of its file, with what was found out. `folders` has those that were written, by kind and
-    number; they are there as long as `written` is.
+    number, and `factors` those of the sweeps; they are there as long as `written` is.
     """
 
     experiment: Experiment
     text: str
     folders: Mapping[tuple[str, int], Path] = field(default_factory=dict)
+    factors: tuple[Path, ...] = ()
     written: WrittenFolder | None = None
 
 
 def make_packages(experiment: Experiment, source: Source, folder: Path) -> MadePackages:
-    """Write the packages that are commands, as they are found from the folder of the experiment file.
+    """Write the packages that are commands, as they are found from the folder of the file, and the sweeps.
 
     Raises:
         InputError: when a command's folder or program is not there, each with its line.
@@ -69,8 +71,13 @@ def make_packages(experiment: Experiment, source: Source, folder: Path) -> MadeP
             folders[kind, index] = place
         made[kind].append(package)
     mistakes.refuse()
+    factors = []
+    for sweep in experiment.sweeps:
+        written = written or WrittenFolder()
+        factors.append(written.path / "factor" / sweep.name)
+        write_sweep_factor(factors[-1], sweep)
     experiment = replace(experiment, packages=tuple(made["package"]), loads=tuple(made["load"]))
-    return MadePackages(experiment, pin_values(source, pins), folders, written)
+    return MadePackages(experiment, pin_values(source, pins), folders, tuple(factors), written)
 
 
 def _list_packages(experiment: Experiment) -> Iterator[tuple[str, int, Package]]:
@@ -104,7 +111,7 @@ def _make_package(
 def _check_program(name: str, command: CommandSource, where: str, kind: str) -> None:
     """Refuse a command whose program is not where trials look for it; of a shell's nobody knows."""
     words = split_command(command)
-    if words is None:
+    if words is None or any(part in words[0] for part, _ in command.arguments):
         return
     program = words[0]
     if "/" not in program:

@@ -131,6 +131,7 @@ def read_experiment_file(given: Path) -> ExperimentFile:
         )
         for index, given in enumerate(experiment.user_factors)
     ]
+    brought += [read_user_factor(folder) for folder in made.factors]
     factors = tuple(factor for factor in brought if factor is not None)
     if len(factors) == len(brought):
         names = tuple(factor.name for factor in factors)

@@ -39,12 +39,14 @@ class CommandSource:
 
     `directory` is where it runs: as the file gives it, relative to the experiment file; absolute once that
     was read from its place; empty for a command that needs no files of this machine. `shell` says whether
-    `/bin/sh` runs it; None leaves that to the text.
+    `/bin/sh` runs it; None leaves that to the text. `arguments` are parts of the text in place of which the
+    trial's level stands, each with the variable that has it.
     """
 
     text: str
     directory: str = "."
     shell: bool | None = None
+    arguments: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +138,19 @@ class FactorChoice:
 
 
 @dataclass(frozen=True, slots=True)
+class Sweep:
+    """A factor that the experiment file describes: `run.sh` has its level in a variable.
+
+    `argument` is what the level replaces in commands, such as `{level}`; empty where the variable is all.
+    """
+
+    name: str
+    variable: str
+    argument: str
+    levels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Response:
     """What is measured: `formula` over built-in responses and package metrics gives its value."""
 
@@ -224,7 +239,8 @@ class Experiment:
 
     `factors` are those of the question, `nuisance` those that are only held or drawn so that they do not
     spoil the answer (or crossed like factors, where they are to vary). `loads` are packages that may run
-    beside the measured one; `user_factors` are the paths of factors that the experiment brings along.
+    beside the measured one; `user_factors` are the paths of factors that the experiment brings along,
+    and `sweeps` such that it describes.
     `responses` are in file order; the first one answers the question. `confidence` is the
     level of every interval and `alpha` the level of every test. `replicates` are trials of each design
     point: with `replication`, its builds times its executions.
@@ -248,6 +264,7 @@ class Experiment:
     nuisance: tuple[FactorChoice, ...] = ()
     loads: tuple[Package, ...] = ()
     user_factors: tuple[str, ...] = ()
+    sweeps: tuple[Sweep, ...] = ()
     replication: Replication | None = None
     until: StoppingRule | None = None
     design: DesignChoice = DesignChoice()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 
 from datamill.experiment.command_words import split_command
@@ -62,4 +64,14 @@ def _guard(place: str) -> str:
 
 def _spell_command(command: CommandSource) -> str:
     words = split_command(command)
-    return shlex.join(("/bin/sh", "-c", command.text) if words is None else words)
+    given = ("/bin/sh", "-c", command.text) if words is None else words
+    return " ".join(_spell_word(word, dict(command.arguments)) for word in given)
+
+
+def _spell_word(word: str, arguments: Mapping[str, str]) -> str:
+    """One word of `run.sh`, with the variables that stand for parts of it."""
+    if not any(part in word for part in arguments):
+        return shlex.quote(word)
+    parts = re.split(f"({'|'.join(map(re.escape, arguments))})", word)
+    spelled = (f'"${arguments[part]}"' if part in arguments else shlex.quote(part) for part in parts if part)
+    return "".join(spelled)
