@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import tarfile
 from pathlib import Path
 
@@ -38,6 +39,26 @@ levels = [2, 6]
 [factors.variable]
 env = "TENTHS"
 levels = [2, 6]
+"""
+REVISIONS = """
+[[package]]
+name = "before"
+git = "repository"
+rev = "HEAD~1"
+build = "make CC=cc"
+command = "./prog"
+
+[[package]]
+name = "after"
+git = "repository"
+build = "make CC=cc"
+command = "./prog"
+
+[nuisance]
+link_order = { fix = "reverse" }
+"""
+SOURCES = """#include <unistd.h>
+int main(void) { return usleep(%s); }
 """
 
 
@@ -79,3 +100,30 @@ def test_levels_in_commands_and_variables_are_set_read_back_and_found(datamill) 
             assert fact["asked"] == fact["observed"]
     with tarfile.open(bundle / "factors" / "tenths.tar.gz") as archive:
         assert set(archive.getnames()) == {"factor.toml", "levels", "set", "verify"}
+
+
+def test_two_revisions_of_a_repository_are_built_and_compared(datamill) -> None:
+    repository = datamill.folder / "repository"
+    repository.mkdir()
+    (repository / "Makefile").write_text("prog: main.o\n\t$(CC) -o prog main.o\n")
+
+    def git(*arguments: str) -> str:
+        identity = ("-c", "user.name=a", "-c", "user.email=a@b")
+        done = subprocess.run(
+            ["git", *identity, *arguments], cwd=repository, capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    git("init", "-q")
+    for pause_us in (60000, 20000):
+        (repository / "main.c").write_text(SOURCES % pause_us)
+        git("add", ".")
+        git("commit", "-qm", str(pause_us))
+    (datamill.folder / "experiment.toml").write_text(HEAD + REVISIONS)
+    ran = datamill("run", "experiment.toml", "--out", "bundle")
+    assert ran.returncode == 0, ran.stderr
+    means = read_means(datamill.folder / "bundle", "package")
+    assert 0.03 < means["before",] - means["after",] < 0.2
+    text = (datamill.folder / "bundle" / "experiment.toml").read_text()
+    assert git("rev-parse", "HEAD") in text
+    assert git("rev-parse", "HEAD~1") in text

@@ -49,7 +49,7 @@ class ExperimentFile:
     """An experiment file as found on disk: its path, its text, what it says, and what it brings along.
 
     `offers` are what this host has of its factors; without any, nobody has asked it. `written` holds the
-    packages that the file describes and no folder has.
+    packages that the file describes and no folder has; `notes` say what has no part in them.
     """
 
     path: Path
@@ -60,6 +60,7 @@ class ExperimentFile:
     user_factors: tuple[UserFactor, ...] = ()
     offers: Offers = field(default_factory=dict)
     written: WrittenFolder | None = None
+    notes: tuple[str, ...] = ()
 
 
 def read_experiment_file(given: Path) -> ExperimentFile:
@@ -139,7 +140,9 @@ def read_experiment_file(given: Path) -> ExperimentFile:
     silent = [package.name for package in packages if not package.has_collect]
     mistakes.attempt(lambda: check_metrics_can_come(experiment, silent, where=str(path)), None)
     mistakes.refuse()
-    return ExperimentFile(path, text, experiment, packages, loads, factors, written=made.written)
+    return ExperimentFile(
+        path, text, experiment, packages, loads, factors, written=made.written, notes=made.notes
+    )
 
 
 def _read_bundled_experiment(folder: Path) -> ExperimentFile:

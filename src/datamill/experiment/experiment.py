@@ -50,16 +50,31 @@ class CommandSource:
 
 
 @dataclass(frozen=True, slots=True)
+class GitSource:
+    """A revision of a repository, in whose files a package's command runs.
+
+    `repository` and `revision` are as the file gives them; an absolute path and a full hash once they were
+    looked up. `build` is the command line that `setup.sh` runs there; empty when nothing is built.
+    """
+
+    repository: str
+    revision: str = "HEAD"
+    build: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Package:
     """What is measured: its name in this experiment, where it comes from, and its needs.
 
-    It comes from `path`, as the file gives it, or from `command`.
+    It comes from `path`, as the file gives it, or from `command`, which runs in the files of `git` if there
+    are any.
     """
 
     name: str
     path: str
     needs: PackageNeeds = PackageNeeds()
     command: CommandSource | None = None
+    git: GitSource | None = None
 
 
 @dataclass(frozen=True, slots=True)

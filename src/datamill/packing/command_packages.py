@@ -44,7 +44,7 @@ def write_command_package(
         if not changes_allowed:
             lines.append(_guard(place))
         lines.append(f"cd {shlex.quote(place)} || exit {_NOT_STARTED}\n")
-    lines.append(f"exec {_spell_command(command)}\n")
+    lines.append(f"exec {spell_command(command)}\n")
     write_script(folder / "run.sh", "".join(lines))
 
 
@@ -62,7 +62,8 @@ def _guard(place: str) -> str:
     return _GUARD.format(mark=_MARK, message=shlex.quote(message), status=_NOT_STARTED)
 
 
-def _spell_command(command: CommandSource) -> str:
+def spell_command(command: CommandSource) -> str:
+    """The words of a command as a line of `run.sh`."""
     words = split_command(command)
     given = ("/bin/sh", "-c", command.text) if words is None else words
     return " ".join(_spell_word(word, dict(command.arguments)) for word in given)

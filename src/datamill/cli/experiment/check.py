@@ -55,7 +55,11 @@ def check(file: Path, pilot: bool, allow_trials: int) -> None:
             run_pilot(found, binary, lock, _PilotDisplay(console))
     factors, trials = size_design(found)
     console.print(describe_design(found, factors, trials, estimate_trial_time(found)))
-    notes = [*list_fleet_notes(experiment), *([] if pilot else list_unchecked_metrics(experiment, _SHOWN_BY))]
+    notes = [
+        *found.notes,
+        *list_fleet_notes(experiment),
+        *([] if pilot else list_unchecked_metrics(experiment, _SHOWN_BY)),
+    ]
     for note in notes:
         console.print(f"Note: {note}", style="dim", highlight=False, markup=False)
     unbuilt = [package.name for package in found.packages if not package.has_setup]

@@ -145,7 +145,7 @@ def prepare_question(found: ExperimentFile, folder: Path, binary: Path, console:
     Raises:
         InputError: when a folder that is needed is not there, or not as it must be.
     """
-    for note in list_fleet_notes(found.experiment):
+    for note in (*found.notes, *list_fleet_notes(found.experiment)):
         console.print(f"Note: {note}", style="dim", highlight=False, markup=False)
     for warning in list_unseen_values(found.experiment, found.packages, found.loads, binary):
         console.print(f"Warning: {warning}", style="yellow", highlight=False, markup=False)
