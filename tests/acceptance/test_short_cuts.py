@@ -127,3 +127,18 @@ def test_two_revisions_of_a_repository_are_built_and_compared(datamill) -> None:
     text = (datamill.folder / "bundle" / "experiment.toml").read_text()
     assert git("rev-parse", "HEAD") in text
     assert git("rev-parse", "HEAD~1") in text
+
+
+def test_a_new_experiment_of_commands_runs_as_it_is(datamill) -> None:
+    work = datamill.folder / "work"
+    work.mkdir()
+    (work / "f").write_text("here")
+    bundle, datamill.folder = datamill.folder / "bundle", work
+    commands = ("sleep 0.01; cat f", "sleep 0.05; cat f")
+    made = datamill("new", "cmp", *(part for text in commands for part in ("--command", text)))
+    assert made.returncode == 0, made.stderr
+    checked = datamill("check", "cmp")
+    assert checked.returncode == 0, checked.stderr
+    ran = datamill("run", "cmp", "--out", bundle)
+    assert ran.returncode == 0, ran.stderr
+    assert "sleep-0.01-cat-f is better" in ran.stdout

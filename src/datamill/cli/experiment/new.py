@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 import re
 from importlib.resources import files
 from pathlib import Path
@@ -11,6 +12,8 @@ import click
 from datamill.cli.console import name_command
 from datamill.cli.experiment.new_from import list_obstacles, make_experiment_from
 from datamill.experiment.errors import InputError
+from datamill.experiment.file.packages.write_commands import derive_names, write_command_file
+from datamill.experiment.file.parse import parse_experiment
 
 
 @click.command()
@@ -23,18 +26,26 @@ from datamill.experiment.errors import InputError
     help="Start from a package that comes with datamill (datamill packages lists them); can be repeated.",
 )
 @click.option(
+    "--command",
+    "commands",
+    multiple=True,
+    metavar="COMMAND",
+    help="Measure a command line that runs in this folder; can be repeated.",
+)
+@click.option(
     "--source",
     "sources",
     multiple=True,
     metavar="NAME=TARBALL",
     help="Sources that a package needs, instead of fetching them; can be repeated.",
 )
-def new(name: Path, packages: tuple[str, ...], sources: tuple[str, ...]) -> None:
+def new(name: Path, packages: tuple[str, ...], commands: tuple[str, ...], sources: tuple[str, ...]) -> None:
     """Make the folder NAME with an experiment that runs as it is.
 
     It compares two ways to sort the same lines, both written in C, over optimisation levels and
     address-space randomisation; replace the packages by your own. With --from it measures packages
-    that come with datamill: their sources are fetched where they need some.
+    that come with datamill: their sources are fetched where they need some. With --command it measures
+    and compares command lines.
     """
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}", name.name):
         raise InputError(
@@ -43,7 +54,15 @@ def new(name: Path, packages: tuple[str, ...], sources: tuple[str, ...]) -> None
         )
     if name.exists():
         raise InputError("it exists already", where=str(name), remedy="Choose another name.")
-    if packages:
+    if commands and (packages or sources):
+        raise InputError(
+            "--command goes with neither --from nor --source",
+            remedy="Add [[package]] tables of the other kind to the experiment file.",
+        )
+    if commands:
+        _write_commands(name, commands)
+        made, obstacles = ", ".join(derive_names(commands)), []
+    elif packages:
         make_experiment_from(name, packages, _parse_sources(sources))
         made, obstacles = ", ".join(packages), list_obstacles(packages, name)
     elif sources:
@@ -71,6 +90,18 @@ def _parse_sources(sources: tuple[str, ...]) -> dict[str, Path]:
             )
         parsed[source] = Path(tarball)
     return parsed
+
+
+def _write_commands(name: Path, commands: tuple[str, ...]) -> None:
+    """Make the folder of an experiment with commands, which run where they were typed."""
+    here = Path.cwd()
+    # What holds more than files of the user is shown to no trial.
+    shown = here not in (Path.home(), *map(Path, ("/", "/tmp", "/var/tmp")))
+    directory = os.path.relpath(here, name.absolute()) if shown else ""
+    text = write_command_file(name.name, commands, directory)
+    parse_experiment(text, name=f"{name}/experiment.toml")
+    name.mkdir(parents=True)
+    (name / "experiment.toml").write_text(text, encoding="utf-8")
 
 
 def _copy_template(name: Path) -> None:
