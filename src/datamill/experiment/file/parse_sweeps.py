@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Package, Sweep
@@ -27,7 +26,7 @@ _LONGEST_LEVEL = 256
 _VARIABLE = "DATAMILL_ARGUMENT_{}"
 
 
-def parse_sweep(name: str, table: Mapping[str, Any], source: Source) -> Sweep:
+def parse_sweep(name: str, table: Mapping[str, object], source: Source) -> Sweep:
     """Return the factor of a table with `env` or `argument`, and `levels`.
 
     Raises:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import GitSource
@@ -17,7 +16,7 @@ GIT_KEYS = ("rev", "build")
 _LONGEST = 4096
 
 
-def parse_git(entry: Mapping[str, Any], source: Source, section: str, index: int) -> GitSource:
+def parse_git(entry: Mapping[str, object], source: Source, section: str, index: int) -> GitSource:
     """Return the revision that a table names; whether it is there is not known yet.
 
     Raises:

@@ -53,7 +53,9 @@ def parse_packages(tables: Mapping[str, Any], section: str, source: Source) -> t
     return tuple(packages.values())
 
 
-def _parse_package(name: str, entry: Mapping[str, Any], source: Source, section: str, index: int) -> Package:
+def _parse_package(
+    name: str, entry: Mapping[str, object], source: Source, section: str, index: int
+) -> Package:
     def locate(key: str) -> str:
         return source.locate(section, key, occurrence=index)
 
