@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os.path
 import re
+import shlex
 from importlib.resources import files
 from pathlib import Path
 
@@ -59,8 +60,10 @@ def new(name: Path, packages: tuple[str, ...], commands: tuple[str, ...], source
             "--command goes with neither --from nor --source",
             remedy="Add [[package]] tables of the other kind to the experiment file.",
         )
+    elsewhere = ""
     if commands:
-        _write_commands(name, commands)
+        if _write_commands(name, commands):
+            elsewhere = f" --out {shlex.quote(f'{Path.cwd().parent / name.name}-bundle')}"
         made, obstacles = ", ".join(derive_names(commands)), []
     elif packages:
         make_experiment_from(name, packages, _parse_sources(sources))
@@ -73,9 +76,8 @@ def new(name: Path, packages: tuple[str, ...], commands: tuple[str, ...], source
     click.echo(f"Made {name}/experiment.toml with {made}.\n")
     for obstacle in obstacles:
         click.echo(f"  {obstacle}\n")
-    click.echo(
-        f"  {name_command()} check {name}    see what would run\n  {name_command()} run {name}      run it"
-    )
+    click.echo(f"  {name_command()} check {name}    see what would run")
+    click.echo(f"  {name_command()} run {name}{elsewhere}      run it")
 
 
 def _parse_sources(sources: tuple[str, ...]) -> dict[str, Path]:
@@ -92,8 +94,11 @@ def _parse_sources(sources: tuple[str, ...]) -> dict[str, Path]:
     return parsed
 
 
-def _write_commands(name: Path, commands: tuple[str, ...]) -> None:
-    """Make the folder of an experiment with commands, which run where they were typed."""
+def _write_commands(name: Path, commands: tuple[str, ...]) -> bool:
+    """Make the folder of an experiment with commands, which run where they were typed.
+
+    Tells whether that is so: then trials see this folder, and the bundle must lie elsewhere.
+    """
     here = Path.cwd()
     # What holds more than files of the user is shown to no trial.
     shown = here not in (Path.home(), *map(Path, ("/", "/tmp", "/var/tmp")))
@@ -102,6 +107,7 @@ def _write_commands(name: Path, commands: tuple[str, ...]) -> None:
     parse_experiment(text, name=f"{name}/experiment.toml")
     name.mkdir(parents=True)
     (name / "experiment.toml").write_text(text, encoding="utf-8")
+    return shown
 
 
 def _copy_template(name: Path) -> None:
