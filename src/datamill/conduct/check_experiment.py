@@ -85,7 +85,7 @@ def check_experiment(
         size=size,
         builds=count_builds(found, size),
         time=estimate_time(found, trials),
-        notes=(*list_fleet_notes(experiment), *unchecked),
+        notes=(*found.notes, *list_fleet_notes(experiment), *unchecked),
         doubts=(
             *list_lost_factors(read, found),
             *list_doubts(experiment, factors, trials, unbuilt),

@@ -171,7 +171,7 @@ def prepare_question(found: ExperimentFile, folder: Path, binary: Path, listener
     Raises:
         InputError: when a folder that is needed is not there, or not as it must be.
     """
-    listener.tell_notes(list_fleet_notes(found.experiment))
+    listener.tell_notes([*found.notes, *list_fleet_notes(found.experiment)])
     listener.tell_doubts(list_unseen_values(found.experiment, found.packages, found.loads, binary))
     check_state_folder(choice.name for choice in found.experiment.choices)
     check_needed_folders(found.experiment, binary, where=str(found.path), bundle=folder)

@@ -39,25 +39,42 @@ class CommandSource:
 
     `directory` is where it runs: as the file gives it, relative to the experiment file; absolute once that
     was read from its place; empty for a command that needs no files of this machine. `shell` says whether
-    `/bin/sh` runs it; None leaves that to the text.
+    `/bin/sh` runs it; None leaves that to the text. `arguments` are parts of the text in place of which the
+    trial's level stands, each with the variable that has it.
     """
 
     text: str
     directory: str = "."
     shell: bool | None = None
+    arguments: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GitSource:
+    """A revision of a repository, in whose files a package's command runs.
+
+    `repository` and `revision` are as the file gives them; an absolute path and a full hash once they were
+    looked up. `build` is the command line that `setup.sh` runs there; empty when nothing is built.
+    """
+
+    repository: str
+    revision: str = "HEAD"
+    build: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Package:
     """What is measured: its name in this experiment, where it comes from, and its needs.
 
-    It comes from `path`, as the file gives it, or from `command`.
+    It comes from `path`, as the file gives it, or from `command`, which runs in the files of `git` if there
+    are any.
     """
 
     name: str
     path: str
     needs: PackageNeeds = PackageNeeds()
     command: CommandSource | None = None
+    git: GitSource | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +150,19 @@ class FactorChoice:
     treatment: Treatment = "vary"
     by_policy: bool = False
     where: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """A factor that the experiment file describes: `run.sh` has its level in a variable.
+
+    `argument` is what the level replaces in commands, such as `{level}`; empty where the variable is all.
+    """
+
+    name: str
+    variable: str
+    argument: str
+    levels: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +256,8 @@ class Experiment:
 
     `factors` are those of the question, `nuisance` those that are only held or drawn so that they do not
     spoil the answer (or crossed like factors, where they are to vary). `loads` are packages that may run
-    beside the measured one; `user_factors` are the paths of factors that the experiment brings along.
+    beside the measured one; `user_factors` are the paths of factors that the experiment brings along,
+    and `sweeps` such that it describes.
     `responses` are in file order; the first one answers the question. `confidence` is the
     level of every interval and `alpha` the level of every test. `replicates` are trials of each design
     point: with `replication`, its builds times its executions.
@@ -250,6 +281,7 @@ class Experiment:
     nuisance: tuple[FactorChoice, ...] = ()
     loads: tuple[Package, ...] = ()
     user_factors: tuple[str, ...] = ()
+    sweeps: tuple[Sweep, ...] = ()
     replication: Replication | None = None
     until: StoppingRule | None = None
     design: DesignChoice = DesignChoice()

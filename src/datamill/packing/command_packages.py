@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 
 from datamill.experiment.command_words import split_command
@@ -42,7 +44,7 @@ def write_command_package(
         if not changes_allowed:
             lines.append(_guard(place))
         lines.append(f"cd {shlex.quote(place)} || exit {_NOT_STARTED}\n")
-    lines.append(f"exec {_spell_command(command)}\n")
+    lines.append(f"exec {spell_command(command)}\n")
     write_script(folder / "run.sh", "".join(lines))
 
 
@@ -60,6 +62,17 @@ def _guard(place: str) -> str:
     return _GUARD.format(mark=_MARK, message=shlex.quote(message), status=_NOT_STARTED)
 
 
-def _spell_command(command: CommandSource) -> str:
+def spell_command(command: CommandSource) -> str:
+    """The words of a command as a line of `run.sh`."""
     words = split_command(command)
-    return shlex.join(("/bin/sh", "-c", command.text) if words is None else words)
+    given = ("/bin/sh", "-c", command.text) if words is None else words
+    return " ".join(_spell_word(word, dict(command.arguments)) for word in given)
+
+
+def _spell_word(word: str, arguments: Mapping[str, str]) -> str:
+    """One word of `run.sh`, with the variables that stand for parts of it."""
+    if not any(part in word for part in arguments):
+        return shlex.quote(word)
+    parts = re.split(f"({'|'.join(map(re.escape, arguments))})", word)
+    spelled = (f'"${arguments[part]}"' if part in arguments else shlex.quote(part) for part in parts if part)
+    return "".join(spelled)

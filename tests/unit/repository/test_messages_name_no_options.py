@@ -38,6 +38,7 @@ _ALLOWED = {
     "guests": "calls the emulator and the tools that make its images",
     "execution/worker.py": "calls datamill-worker",
     "packing/debian_sources.py": "calls apt-get",
+    "packing/git_packages.py": "calls git, and names its options",
     "report/tables/markup.py": "writes LaTeX, whose dash is two hyphens",
     "results/foreign": "tells how other tools export",
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -59,6 +59,7 @@ def read_follow_up(folder: Path, file: Path | None) -> tuple[ExperimentFile, tup
     tables = Source(str(found.path), found.text).parse()
     lines = [f"After the screening in {folder}:"]
     named = {*tables.get("factors", {}), *tables.get("nuisance", {})}
+    sweeps = {name: given for name, given in tables.get("factors", {}).items() if isinstance(given, dict)}
     if file is None:
         _forget_screening(tables, decisions)
     else:
@@ -68,7 +69,7 @@ def read_follow_up(folder: Path, file: Path | None) -> tuple[ExperimentFile, tup
     for key in _DESIGN_KEYS:
         if tables["experiment"].get("design") == "screening" or file is None:
             tables["experiment"].pop(key, None)
-    loads = _apply_decisions(tables, decisions)
+    loads = _apply_decisions(tables, decisions, sweeps)
     lines += [f"  {item.phrase()}" for item in decisions]
     if not any(item.survives for item in decisions):
         lines.append("  Nothing that was screened is varied: no factor was detected.")
@@ -154,11 +155,19 @@ def _forget_screening(tables: dict[str, Any], decisions: Sequence[ScreenedFactor
         tables["nuisance"].pop("policy")
 
 
-def _apply_decisions(tables: dict[str, Any], decisions: Sequence[ScreenedFactor]) -> bool:
-    """Write decisions into `[factors]` and `[nuisance]`; tell whether background loads still have a part."""
+def _apply_decisions(
+    tables: dict[str, Any], decisions: Sequence[ScreenedFactor], sweeps: Mapping[str, Any]
+) -> bool:
+    """Write decisions into `[factors]` and `[nuisance]`; tell whether background loads still have a part.
+
+    What `sweeps` describe stays described.
+    """
     loads = True
     for item in decisions:
-        if item.survives:
+        if item.factor in sweeps:
+            levels = list(item.levels) if item.survives else [item.levels[0]]
+            tables.setdefault("factors", {})[item.factor] = {**sweeps[item.factor], "levels": levels}
+        elif item.survives:
             tables.setdefault("factors", {})[item.factor] = list(item.levels)
         elif item.factor == BACKGROUND_LOAD and item.levels[0] == NO_LOAD:
             # Without any load there is none to pack, and no session of one.

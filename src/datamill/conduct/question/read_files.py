@@ -29,7 +29,7 @@ class ExperimentFile:
     """An experiment file as found on disk: its path, its text, what it says, and what it brings along.
 
     `offers` are what this host has of its factors; without any, nobody has asked it. `written` holds the
-    packages that the file describes and no folder has.
+    packages that the file describes and no folder has; `notes` say what has no part in them.
     """
 
     path: Path
@@ -40,6 +40,7 @@ class ExperimentFile:
     user_factors: tuple[UserFactor, ...] = ()
     offers: Offers = field(default_factory=dict)
     written: WrittenFolder | None = None
+    notes: tuple[str, ...] = ()
 
 
 def read_experiment_file(given: Path) -> ExperimentFile:
@@ -111,6 +112,7 @@ def read_experiment_file(given: Path) -> ExperimentFile:
         )
         for index, given in enumerate(experiment.user_factors)
     ]
+    brought += [read_user_factor(folder) for folder in made.factors]
     factors = tuple(factor for factor in brought if factor is not None)
     if len(factors) == len(brought):
         names = tuple(factor.name for factor in factors)
@@ -118,7 +120,9 @@ def read_experiment_file(given: Path) -> ExperimentFile:
     silent = [package.name for package in packages if not package.has_collect]
     mistakes.attempt(lambda: check_metrics_can_come(experiment, silent, where=str(path)), None)
     mistakes.refuse()
-    return ExperimentFile(path, text, experiment, packages, loads, factors, written=made.written)
+    return ExperimentFile(
+        path, text, experiment, packages, loads, factors, written=made.written, notes=made.notes
+    )
 
 
 def _read_bundled_experiment(folder: Path) -> ExperimentFile:

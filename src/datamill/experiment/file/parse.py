@@ -44,6 +44,7 @@ from datamill.experiment.file.parse_replication import (
     parse_stopping_rule,
 )
 from datamill.experiment.file.parse_responses import parse_responses
+from datamill.experiment.file.parse_sweeps import place_arguments
 from datamill.experiment.file.source import Source
 from datamill.experiment.messages.mistakes import Mistakes
 from datamill.experiment.messages.suggestions import suggest_name
@@ -103,6 +104,8 @@ def parse_experiment(text: str, *, name: str) -> Experiment:
     packages = attempt(lambda: _parse_packages(tables, source), _take_names(tables, "package"))
     loads = attempt(lambda: parse_packages(tables, "load", source), _take_names(tables, "load"))
     sections = attempt(lambda: parse_factor_sections(tables, loads, source), None)
+    if sections is not None and packages:
+        packages = attempt(partial(place_arguments, packages, sections.sweeps, source), packages)
     replication = attempt(lambda: parse_replication(tables, source), None)
     confidence = share("confidence", 0.95, 0.5, 1.0)
     nuisance: tuple[FactorChoice, ...] = ()
@@ -140,6 +143,7 @@ def parse_experiment(text: str, *, name: str) -> Experiment:
         nuisance=nuisance,
         loads=loads,
         user_factors=() if sections is None else sections.user_factors,
+        sweeps=() if sections is None else sections.sweeps,
         responses=attempt(lambda: parse_responses(tables, source), ()),
         limits=attempt(lambda: _parse_limits(tables, source), Limits()),
         build=word("build", "fresh" if replication is None else "shared", ("fresh", "shared")),

@@ -10,10 +10,11 @@ from functools import cached_property, partial
 from typing import Any
 
 from datamill.experiment.errors import InputError
-from datamill.experiment.experiment import FactorChoice, Package, Treatment
+from datamill.experiment.experiment import FactorChoice, Package, Sweep, Treatment
 from datamill.experiment.factors.catalogue import BACKGROUND_LOAD, FACTORS, NO_LOAD, USUAL_FACTORS
 from datamill.experiment.factors.factor_record import Factor
 from datamill.experiment.file.fields import IDENTIFIER, spell_value, take_table, take_tables, take_typed
+from datamill.experiment.file.parse_sweeps import parse_sweep
 from datamill.experiment.file.source import Source
 from datamill.experiment.levels import FreeText, WholeNumber, read_range, split_range
 from datamill.experiment.messages.mistakes import Mistakes
@@ -31,6 +32,7 @@ class FactorSections:
     factors: tuple[FactorChoice, ...]
     nuisance: tuple[FactorChoice, ...]
     user_factors: tuple[str, ...]
+    sweeps: tuple[Sweep, ...] = ()
 
 
 def parse_factor_sections(
@@ -53,17 +55,28 @@ def parse_factor_sections(
     screening = take_table(tables, "experiment", source).get("design") == "screening"
     reader = _Reader(source, loads, bool(tables.get("factor")))
     crossed = mistakes.attempt(lambda: take_table(tables, "factors", source), no_factors)
-    read = [
-        mistakes.attempt(partial(reader.read_choice, "factors", name, "vary", wanted), None)
+    swept = {
+        name: mistakes.attempt(partial(parse_sweep, name, wanted, source), None)
         for name, wanted in crossed.items()
-    ]
+        if isinstance(wanted, dict)
+    }
+    sweeps = tuple(sweep for sweep in swept.values() if sweep is not None)
+
+    def read_choice(name: str, wanted: object) -> FactorChoice | None:
+        if name not in swept:
+            return reader.read_choice("factors", name, "vary", wanted)
+        sweep, section = swept[name], f"factors.{name}"
+        where = source.locate(*((section,) if source.find_line(section) else ("factors", name)))
+        return None if sweep is None else FactorChoice(name, sweep.levels, where=where)
+
+    read = [mistakes.attempt(partial(read_choice, *item), None) for item in crossed.items()]
     factors = tuple(choice for choice in read if choice is not None)
     nuisance = mistakes.attempt(
         lambda: _parse_nuisance(tables, reader, set(crossed), screening=screening), none
     )
     mistakes.refuse()
     _check_together((*factors, *nuisance), loads, source)
-    return FactorSections(factors, nuisance, paths)
+    return FactorSections(factors, nuisance, paths, sweeps)
 
 
 def check_user_names(

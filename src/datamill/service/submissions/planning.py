@@ -220,10 +220,10 @@ def _check_files(submission: Submission, experiment: Experiment) -> None:
                 f"{', '.join(by_kind[kind]) or '(none)'}",
                 where=submission.file_name,
             )
-    if len(by_kind["factor"]) != len(experiment.user_factors):
+    brought = len(experiment.user_factors) + len(experiment.sweeps)
+    if len(by_kind["factor"]) != brought:
         raise InputError(
-            f"the experiment brings {len(experiment.user_factors)} factors, and there came "
-            f"{len(by_kind['factor'])}",
+            f"the experiment brings {brought} factors, and there came {len(by_kind['factor'])}",
             where=submission.file_name,
         )
     check_factor_names(experiment, tuple(by_kind["factor"]))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os.path
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from datamill.experiment.command_words import split_command
 from datamill.experiment.errors import InputError
@@ -21,7 +20,7 @@ LONGEST_COMMAND = 1 << 16
 _LONGEST_PATH = 4096
 
 
-def parse_command(entry: Mapping[str, Any], source: Source, section: str, index: int) -> CommandSource:
+def parse_command(entry: Mapping[str, object], source: Source, section: str, index: int) -> CommandSource:
     """Return the command line of a table that has one.
 
     Raises:

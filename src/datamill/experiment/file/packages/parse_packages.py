@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -10,12 +11,13 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Package, PackageNeeds
 from datamill.experiment.file.fields import NAME, take_tables
 from datamill.experiment.file.packages.parse_command import COMMAND_KEYS, add_directory, parse_command
+from datamill.experiment.file.packages.parse_git import GIT_KEYS, parse_git
 from datamill.experiment.file.packages.parse_needs import NEED_KEYS, parse_needs
 from datamill.experiment.file.source import Source
 from datamill.experiment.messages.mistakes import Mistakes
 
-#: Where a package comes from: one of these.
-_ORIGINS = ("path", "command")
+#: Where a package comes from: one of these, and with `git` a command as well.
+_ORIGINS = ("path", "command", "git")
 
 
 def parse_packages(tables: Mapping[str, Any], section: str, source: Source) -> tuple[Package, ...]:
@@ -44,24 +46,45 @@ def parse_packages(tables: Mapping[str, Any], section: str, source: Source) -> t
         packages[name] = _parse_package(name, entry, source, section, index)
 
     for index, entry in enumerate(take_tables(tables, section, source)):
-        keys = ("name", *_ORIGINS, *COMMAND_KEYS, *NEED_KEYS)
+        keys = ("name", *_ORIGINS, *GIT_KEYS, *COMMAND_KEYS, *NEED_KEYS)
         mistakes.attempt(partial(source.check_keys, entry, keys, section, occurrence=index), None)
         mistakes.attempt(partial(read, index, entry), None)
     mistakes.refuse()
     return tuple(packages.values())
 
 
-def _parse_package(name: str, entry: Mapping[str, Any], source: Source, section: str, index: int) -> Package:
+def _parse_package(
+    name: str, entry: Mapping[str, object], source: Source, section: str, index: int
+) -> Package:
     def locate(key: str) -> str:
         return source.locate(section, key, occurrence=index)
 
     def check_origin() -> None:
         given = [key for key in _ORIGINS if key in entry]
-        if len(given) > 1:
+        if len(given) > 1 and given != ["command", "git"]:
             raise InputError(
                 f'{section} "{name}" has {" and ".join(given)}, and comes from one of them',
                 where=locate(given[-1]),
                 remedy="Keep one; two packages are two tables.",
+            )
+        if given == ["git"]:
+            raise InputError(
+                f'{section} "{name}" does not say what is measured',
+                where=locate("git"),
+                remedy='Write command = "./program arguments", which runs in the files of the revision.',
+            )
+        for key in GIT_KEYS:
+            if key in entry and "git" not in entry:
+                raise InputError(
+                    f"{key} says something of a repository, and there is none",
+                    where=locate(key),
+                    remedy=f'Write git = "FOLDER", or leave {key} out.',
+                )
+        if "git" in entry and "directory" in entry:
+            raise InputError(
+                f'{section} "{name}" runs in the files of its revision',
+                where=locate("directory"),
+                remedy='Leave directory out, or write command = "cd FOLDER && ...".',
             )
         for key in COMMAND_KEYS:
             if key in entry and "command" not in entry:
@@ -73,7 +96,7 @@ def _parse_package(name: str, entry: Mapping[str, Any], source: Source, section:
 
     def read_path() -> str:
         path = entry.get("path")
-        if "command" in entry:
+        if "command" in entry or "git" in entry:
             return ""
         if not isinstance(path, str) or not path:
             raise InputError(
@@ -93,9 +116,14 @@ def _parse_package(name: str, entry: Mapping[str, Any], source: Source, section:
     command = None
     if "command" in entry:
         command = mistakes.attempt(lambda: parse_command(entry, source, section, index), None)
+    git = None
+    if "git" in entry:
+        git = mistakes.attempt(lambda: parse_git(entry, source, section, index), None)
     mistakes.refuse()
     if command is None:
         return package
+    if git is not None:
+        return Package(name, "", package.needs, replace(command, directory=""), git)
     return Package(name, "", add_directory(package.needs, command), command)
 
 
@@ -111,7 +139,7 @@ def list_named_paths(source: Source) -> Iterator[tuple[str, str, int, str, str]]
     for section in ("package", "load", "factor"):
         entries = tables.get(section)
         for index, entry in enumerate(entries if isinstance(entries, list) else ()):
-            for key in ("path", "directory"):
+            for key in ("path", "directory", "git"):
                 path = entry.get(key) if isinstance(entry, dict) else None
                 if isinstance(path, str) and path and "\0" not in path:
                     yield section, str(entry.get("name", "")), index, key, path

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from datamill.experiment.file.source import Source
 from datamill.experiment.file.toml_text import format_toml
@@ -52,7 +51,7 @@ def _edit_lines(source: Source, pins: Sequence[Pin]) -> str:
     return "\n".join(lines)
 
 
-def _says(text: str, tables: dict[str, Any]) -> bool:
+def _says(text: str, tables: dict[str, object]) -> bool:
     try:
         return tomllib.loads(text) == tables
     except tomllib.TOMLDecodeError:

@@ -1,0 +1,158 @@
+"""Packages that are a revision of a git repository and a command in its files, written as folders."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import tarfile
+from pathlib import Path
+from typing import Literal
+
+from datamill.experiment.experiment import CommandSource
+from datamill.experiment.messages.suggestions import suggest_name
+from datamill.packing.command_packages import spell_command, write_script
+
+#: Where the files of the revision are in the package.
+_TREE = "checkout"
+#: Variables by which git would look at another repository.
+_MISLEADING = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR")
+
+_SETUP = """\
+#!/bin/sh
+cd {tree} || exit 125
+/bin/sh -c {build} || {{
+    status=$?
+    echo {message} >&2
+    exit $status
+}}
+"""
+
+
+class RevisionError(Exception):
+    """A revision cannot be had; `key` of the package's table is what to correct."""
+
+    def __init__(self, message: str, key: Literal["git", "rev"], remedy: str) -> None:
+        super().__init__(message)
+        self.key = key
+        self.remedy = remedy
+
+
+def find_revision(repository: Path, revision: str) -> str:
+    """Return the full hash of a commit.
+
+    Raises:
+        RevisionError: when there is no git, no repository or no such commit, with the nearest name.
+    """
+    if not repository.is_dir():
+        raise RevisionError(
+            f"the repository is not there: {repository}",
+            "git",
+            "Correct the path; it is relative to the experiment file.",
+        )
+    looked = _ask(repository, "rev-parse", "--git-dir")
+    if looked.returncode != 0:
+        raise RevisionError(
+            f"{repository} is no git repository that can be read: {_last_line(looked)}",
+            "git",
+            "Name the folder of a clone.",
+        )
+    found = _ask(repository, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    if found.returncode == 0:
+        return found.stdout.decode().strip()
+    names = (
+        _ask(repository, "for-each-ref", "--format=%(refname:short)").stdout.decode(errors="replace").split()
+    )
+    if _ask(repository, "rev-parse", "--is-shallow-repository").stdout.strip() == b"true":
+        remedy = "The clone is shallow, it lacks what is older: git fetch --unshallow gets all of it."
+    elif names:
+        remedy = f"{suggest_name(revision, names)} A hash or HEAD~1 will do as well."
+    else:
+        remedy = "The repository has no commits: make one."
+    raise RevisionError(f'there is no revision "{revision}" in {repository}', "rev", remedy)
+
+
+def write_git_package(
+    folder: Path, command: CommandSource, repository: Path, revision: str, build: str
+) -> None:
+    """Write the package of a revision: its files as `git archive` exports them, built and run where they are.
+
+    Args:
+        folder: of the package, which does not exist yet.
+        command: what is measured; it runs in the files.
+        repository: where the revision is.
+        revision: full hash of a commit.
+        build: command line of `setup.sh`; empty when nothing is built.
+
+    Raises:
+        RevisionError: when git cannot export the revision.
+    """
+    tree = folder / _TREE
+    tree.mkdir(parents=True)
+    _export(repository, revision, tree)
+    if build.strip():
+        message = f"datamill: revision {revision} of {repository.name} could not be built."
+        text = _SETUP.format(tree=_TREE, build=shlex.quote(build), message=shlex.quote(message))
+        write_script(folder / "setup.sh", text)
+    write_script(folder / "run.sh", f"#!/bin/sh\ncd {_TREE} || exit 125\nexec {spell_command(command)}\n")
+
+
+def list_submodules(repository: Path, revision: str) -> list[str]:
+    """Return what a revision has in submodules, whose files `git archive` leaves out."""
+    told = _ask(repository, "ls-tree", "-r", "-z", "--full-tree", revision).stdout
+    paths = (entry.split(b"\t", 1)[1] for entry in told.split(b"\0") if entry.startswith(b"160000 "))
+    return [f"the submodule {os.fsdecode(path)}: git archive leaves its files out" for path in paths]
+
+
+def list_uncommitted(repository: Path, revision: str) -> list[str]:
+    """Return whether the repository has changes beside the revision that is checked out, as one phrase."""
+    if _ask(repository, "rev-parse", "HEAD").stdout.decode().strip() != revision:
+        return []
+    changed = _ask(repository, "diff-index", "--quiet", "HEAD").returncode == 1
+    return [f"the changes in {repository} that are not committed"] if changed else []
+
+
+def _export(repository: Path, revision: str, tree: Path) -> None:
+    archive = tree.with_suffix(".tar")
+    # From the top, wherever in the repository its folder was named.
+    top = _ask(repository, "rev-parse", "--show-toplevel").stdout.decode(errors="surrogateescape").strip()
+    made = _ask(
+        Path(top or repository), "archive", "--format=tar", f"--output={archive.absolute()}", revision
+    )
+    if made.returncode != 0:
+        raise RevisionError(
+            f"revision {revision} cannot be exported: {_last_line(made)}",
+            "git",
+            "A clone that is partial or damaged lacks files: clone it anew.",
+        )
+    with tarfile.open(archive) as members:
+        for member in members:
+            path = tree / member.name
+            if member.isdir():
+                path.mkdir(parents=True, exist_ok=True)
+            elif member.issym():
+                path.symlink_to(member.linkname)
+            elif member.isfile() and (content := members.extractfile(member)) is not None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content.read())
+                path.chmod(0o755 if member.mode & 0o111 else 0o644)
+    archive.unlink()
+
+
+def _ask(repository: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    environment = {name: value for name, value in os.environ.items() if name not in _MISLEADING}
+    try:
+        return subprocess.run(
+            ["git", "-C", str(repository), *arguments],
+            env=environment | {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+    except FileNotFoundError:
+        raise RevisionError("git is not on this machine", "git", "Install git.") from None
+
+
+def _last_line(done: subprocess.CompletedProcess[bytes]) -> str:
+    lines = done.stderr.decode(errors="replace").strip().splitlines()
+    return lines[0].removeprefix("fatal: ") if lines else f"git ended with status {done.returncode}"
