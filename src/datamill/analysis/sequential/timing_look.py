@@ -51,8 +51,11 @@ def decide_timing(
     )
     pairs = compare_pairs(rounds, alpha=rule.alpha, limit=limit) if len(rounds.packages) > 1 else ()
     cause = _find_cause(rounds, means, pairs, limit)
-    if cause == "not yet":
-        cause = ended
+    settled = cause != "not yet"
+    if not settled and ended != "not yet":
+        # What is known when a bound ends it is known, if not as precisely as was asked.
+        known = bool(pairs) and all(pair.verdict in ("less", "more") for pair in pairs)
+        cause = "changed" if known else ended
     intervals = (pairs[0].interval, pairs[0].interval) if rule.detect is not None else means
     decision = Decision(
         schema=DECISION_SCHEMA,
@@ -64,7 +67,7 @@ def decide_timing(
         intervals=intervals,
         decision="go on" if cause == "not yet" else "stop",
         cause=cause,
-        reason=_phrase_reason(cause, pairs, elapsed_s, limit),
+        reason=_phrase_reason(cause if settled else ended, pairs, elapsed_s, limit),
         warnings=() if cause == "not yet" else list_doubts(experiment, rounds, cause, intervals),
         means=means,
         pairs=tuple(pair.interval for pair in pairs),

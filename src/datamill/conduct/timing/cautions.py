@@ -19,6 +19,8 @@ _BUSY = 0.5
 _LONG_S = 60.0
 #: Share of the processors' time that others took while commands were measured, from which that is told.
 _TAKEN = 0.05
+#: Two clocks that are read one after the other differ by less than this where nothing was suspended.
+_SUSPENDED_NS = 1_000_000
 
 
 def list_cautions(question: TimingQuestion, warm: WarmUp) -> tuple[str, ...]:
@@ -109,7 +111,7 @@ def _look_at_disturbance(records: Sequence[TrialRecord]) -> list[str]:
         limits.append(
             f"other programs used {format_share(other)} of the processors' time while commands were measured"
         )
-    if any(item.suspended_ns for item in facts):
+    if any((item.suspended_ns or 0) > _SUSPENDED_NS for item in facts):
         limits.append("the machine was suspended in between")
     return limits
 

@@ -1,0 +1,257 @@
+"""`datamill time`, as people type it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+
+def type_time(folder: Path, *arguments: str, status: int = 0, **options) -> subprocess.CompletedProcess[str]:
+    result = subprocess.run(
+        [*command(), "time", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        **options,
+    )
+    assert result.returncode == status, result.stderr + result.stdout
+    return result
+
+
+def command() -> list[str]:
+    return [str(Path(sys.executable).with_name("datamill"))]
+
+
+def time_json(folder: Path, *arguments: str, **options) -> dict:
+    return json.loads(type_time(folder, "--json", *arguments, **options).stdout)
+
+
+def test_a_command_that_takes_twice_as_long_is_slower_and_the_bundle_says_the_same(tmp_path: Path) -> None:
+    told = time_json(tmp_path, "--out", "bundle", "--within", "60s", "sleep 0.02", "sleep 0.05")
+    (pair,) = told["comparisons"]
+    assert pair["verdict"] == "slower"
+    assert pair["low"] < pair["ratio"] < pair["high"]
+    assert 1.3 < pair["ratio"] < 3
+    assert [item["name"] for item in told["commands"]] == ["sleep 0.02", "sleep 0.05"]
+    assert all(item["low"] < item["mean_s"] < item["high"] and item["n"] >= 6 for item in told["commands"])
+    report = subprocess.run(
+        [*command(), "report", "--json", "bundle"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    answer = json.loads(report.stdout)
+    last = answer["decisions"][-1]
+    assert last["decision"] == "stop"
+    assert last["intervals"][0]["estimate"] == pytest.approx(pair["ratio"] - 1)
+    assert [mean["estimate"] for mean in last["means"]] == [item["mean_s"] for item in told["commands"]]
+    assert "sleep-0.02 is better than sleep-0.05" in " ".join(answer["answer"])
+
+
+def test_the_answer_begins_with_the_verdict(tmp_path: Path) -> None:
+    result = type_time(tmp_path, "--within", "60s", "sleep 0.05", "sleep 0.02")
+    first, *rest = result.stdout.splitlines()
+    assert first.startswith("sleep 0.02 is ")
+    assert "as fast as sleep 0.05" in first or "faster than sleep 0.05" in first
+    assert any("├" in line and "sleep 0.02" in line for line in rest)
+
+
+def test_alike_commands_are_not_told_apart(tmp_path: Path) -> None:
+    told = time_json(tmp_path, "--within", "4s", "--name", "a", "--name", "b", "sleep 0.01", "sleep 0.01")
+    (pair,) = told["comparisons"]
+    assert pair["verdict"] in ("unchanged", "cannot tell")
+
+
+def test_one_command_has_a_time_and_no_comparison(tmp_path: Path) -> None:
+    told = time_json(tmp_path, "--within", "3s", "sleep 0.01")
+    assert told["comparisons"] == []
+    assert told["answer"][0].startswith("sleep 0.01 takes ")
+    assert told["commands"][0]["mean_s"] > 0.01
+
+
+def test_a_scan_times_a_command_for_each_value(tmp_path: Path) -> None:
+    told = time_json(tmp_path, "--within", "20s", "--runs", "15", "-L", "s", "0.01,0.03,0.09", "sleep {s}")
+    assert [item["parameters"] for item in told["commands"]] == [{"s": "0.01"}, {"s": "0.03"}, {"s": "0.09"}]
+    assert len(told["comparisons"]) == 3
+    assert told["answer"][0] == "sleep 0.01 is the fastest of 3."
+
+
+def test_check_slower_makes_the_status_one_and_nothing_else_does(tmp_path: Path) -> None:
+    type_time(tmp_path, "--within", "60s", "--check", "slower", "sleep 0.02", "sleep 0.06", status=1)
+    type_time(tmp_path, "--within", "60s", "--check", "slower", "sleep 0.06", "sleep 0.02", status=0)
+
+
+def test_a_command_that_fails_is_refused_with_its_last_words(tmp_path: Path) -> None:
+    result = type_time(tmp_path, "true", "sh -c 'echo no such thing >&2; exit 3'", status=2)
+    assert "ended with status 3" in result.stderr
+    assert "no such thing" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_failure_can_be_allowed_or_ignored(tmp_path: Path) -> None:
+    for options in (["--allow-status", "0,3"], ["--ignore-failure"]):
+        told = time_json(tmp_path, "--within", "2s", *options, "sh -c 'exit 3'")
+        assert told["commands"][0]["n"] >= 2
+
+
+def test_a_command_that_fails_now_and_then_is_told(tmp_path: Path) -> None:
+    (tmp_path / "flaky.sh").write_text(
+        "#!/bin/sh\nn=$(cat n 2>/dev/null || echo 0)\necho $((n + 1)) >n\n[ $((n % 10)) != 7 ]\n"
+    )
+    (tmp_path / "flaky.sh").chmod(0o755)
+    told = time_json(tmp_path, "--within", "8s", "--runs", "30", "./flaky.sh")
+    assert any("failed in" in warning for warning in told["warnings"])
+
+
+def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
+    result = type_time(tmp_path, "no-such-program-anywhere", status=2)
+    assert "no-such-program-anywhere" in result.stderr
+
+
+def test_preparations_run_before_each_execution_and_are_not_measured(tmp_path: Path) -> None:
+    told = time_json(
+        tmp_path, "--within", "20s", "--runs", "15", "--prepare", "sleep 0.1; echo x >>log", "sleep 0.01"
+    )
+    assert told["commands"][0]["mean_s"] < 0.09
+    assert len((tmp_path / "log").read_text().split()) >= told["commands"][0]["n"]
+
+
+def test_setup_and_cleanup_run_once(tmp_path: Path) -> None:
+    type_time(
+        tmp_path,
+        "--within", "2s", "--setup", "echo s >>log", "--cleanup", "echo c >>log", "sleep 0.01",
+    )  # fmt: skip
+    assert (tmp_path / "log").read_text().split() == ["s", "c"]
+
+
+def test_input_and_output_go_where_they_are_sent(tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("hello\n")
+    type_time(tmp_path, "--within", "2s", "--input", "in", "--output", "out", "cat")
+    assert (tmp_path / "out").read_text() == "hello\n"
+
+
+def test_unlike_outputs_are_told(tmp_path: Path) -> None:
+    told = time_json(tmp_path, "--within", "2s", "echo a", "echo bcd")
+    assert any("do not write the same output" in warning for warning in told["warnings"])
+
+
+def test_commands_see_the_environment_and_the_folder_of_their_user(tmp_path: Path) -> None:
+    (tmp_path / "here").write_text("a-secret")
+    told = time_json(
+        tmp_path,
+        "--within", "2s", 'test "$MINE" = "$(cat here)"',
+        env={**os.environ, "MINE": "a-secret"},
+    )  # fmt: skip
+    assert told["commands"][0]["n"] >= 2
+    kept = [file.read_bytes() for file in Path(told["bundle"]).rglob("*") if file.is_file()]
+    assert not any(b"a-secret" in content for content in kept)
+
+
+def test_results_are_exported_in_three_forms(tmp_path: Path) -> None:
+    type_time(
+        tmp_path,
+        "--within", "3s", "--export-json", "h.json", "--export-markdown", "t.md", "--export-csv", "t.csv",
+        "sleep 0.01", "sleep 0.02",
+    )  # fmt: skip
+    exported = json.loads((tmp_path / "h.json").read_text())["results"]
+    assert [item["command"] for item in exported] == ["sleep 0.01", "sleep 0.02"]
+    assert all(len(item["times"]) >= 6 and item["mean"] > 0.01 for item in exported)
+    assert "| `sleep 0.02` |" in (tmp_path / "t.md").read_text()
+    assert (tmp_path / "t.csv").read_text().count("\n") == 3
+    imported = subprocess.run(
+        [*command(), "import", "h.json", "--out", "h.csv"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert imported.returncode == 0, imported.stderr
+
+
+def test_other_responses_than_time_can_be_compared(tmp_path: Path) -> None:
+    large = f"{sys.executable} -S -c 'x = bytearray(60_000_000)'"
+    small = f"{sys.executable} -S -c 'x = 1'"
+    told = time_json(tmp_path, "--within", "20s", "--runs", "15", "--response", "peak_memory", small, large)
+    (pair,) = told["comparisons"]
+    assert pair["verdict"] == "slower"
+    assert pair["ratio"] > 3
+    assert told["commands"][1]["mean"] > 60e6
+
+
+def test_an_interruption_ends_with_an_answer_from_what_was_measured(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [
+            *command(),
+            "time",
+            "--json",
+            "--out",
+            "bundle",
+            "--within",
+            "600s",
+            "--precision",
+            "0.01%",
+            "sleep 0.01",
+        ],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        deadline = time.monotonic() + 120
+        while not (tmp_path / "bundle" / "bundle.json").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        time.sleep(2)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    told = json.loads(out)
+    assert told["interrupted"]
+    assert told["commands"][0]["n"] >= 2
+
+
+def test_a_killed_timing_leaves_no_command_behind(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [*command(), "time", "--within", "60s", "sleep 31.4159"],
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        wait_for(lambda: is_running("sleep 31.4159"))
+        process.kill()
+    wait_for(lambda: not is_running("sleep 31.4159"))
+
+
+def is_running(text: str) -> bool:
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if entry.read_bytes().replace(b"\0", b" ").strip() == text.encode():
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def wait_for(condition) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_what_cannot_be_asked_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    for arguments, words in (
+        (["--response", "speed", "true"], 'no response "speed"'),
+        (["--within", "soon", "true"], "is not a duration"),
+        (["--name", "a", "true", "false"], "1 names for 2 commands"),
+        (["-L", "x", "1,2", "true"], 'no command has the parameter "x"'),
+        (["--export-csv", "nowhere/t.csv", "true"], "there is no folder"),
+        (["--input", "nowhere", "true"], "there is no file nowhere"),
+    ):
+        result = type_time(tmp_path, *arguments, status=2)
+        assert words in result.stderr, result.stderr
+        assert "Traceback" not in result.stderr
