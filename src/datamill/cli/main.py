@@ -11,7 +11,7 @@ import click
 from datamill import __version__
 from datamill.cli.signals import end_politely, finish_quietly
 from datamill.cli.verbs import VerbGroup
-from datamill.execution.worker import WorkerError
+from datamill.execution.errors import WorkerError
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import speak_command_line, speaking
 

@@ -9,8 +9,6 @@ from typing import Any
 
 import click
 
-from datamill.experiment.messages.suggestions import suggest_name
-
 #: What stands for the data of a verb where these are no single table.
 _EXAMPLES = {"import": "results.json", "compare": "old.csv new.csv"}
 
@@ -67,6 +65,9 @@ class VerbGroup(click.Group):
             if group := self._nested.get(args[0]):
                 typed = shlex.join([*ctx.command_path.split(), group, *args])
                 ctx.fail(f'"{args[0]}" is a verb of {group}. Type: {typed}')
+            # Imported late: most commands are typed right.
+            from datamill.experiment.messages.suggestions import suggest_name
+
             ctx.fail(f'unknown verb "{args[0]}". {suggest_name(args[0], self._verbs)}')
         return super().resolve_command(ctx, args)
 

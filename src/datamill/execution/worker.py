@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from datamill.execution.errors import WorkerError, WorkerKilledError
 from datamill.experiment.errors import InputError
 from datamill.protocol.offers import FactorOffer
 from datamill.protocol.trial import HostFacts, TrialRecord, TrialSpec
@@ -22,14 +23,6 @@ WORKER_NAME = "datamill-worker"
 WORKER_VARIABLE = "DATAMILL_WORKER"
 #: Time that a worker gets to kill its trial when the user interrupts, before it is killed itself.
 _GRACE_S = 5.0
-
-
-class WorkerError(Exception):
-    """The worker ended without a record; the message says how, from its own words."""
-
-
-class WorkerKilledError(WorkerError):
-    """A signal ended the worker before it had a record: it could not put the host back as it was."""
 
 
 class WorkerProgram:

@@ -14,7 +14,7 @@ from datamill.execution.here import (
     make_shared_builds,
     run_pending_trials,
 )
-from datamill.execution.worker import WorkerError, WorkerKilledError
+from datamill.execution.errors import WorkerError, WorkerKilledError
 from datamill.experiment.errors import InputError
 from datamill.protocol.trial import DisturbanceFacts, TrialRecord, TrialSpec
 from datamill.results.bundles.bundle_head import BundleFactor, BundlePackage
