@@ -26,6 +26,7 @@ _VERBS = {
     "check": "Validate an experiment and show its design.",
     "run": "Run an experiment; ends with the answer and a report.",
     "explain": "Say what a word means in answers and warnings.",
+    "doctor": "What this machine offers and lacks for measuring.",
     "factors": "List what can be varied on this machine.",
     "report": "Rebuild the report of a bundle.",
     "analyze": "Analyse a table of measurements.",
@@ -51,7 +52,7 @@ _ROOMS = {
     **dict.fromkeys(("plan", "compare"), "analyze"),
     **dict.fromkeys(("import", "export"), "exchange"),
     **dict.fromkeys(("submit", "watch", "fetch", "cancel", "release", "trials", "workers"), "fleet"),
-    **dict.fromkeys(("factors", "worker"), "machine"),
+    **dict.fromkeys(("doctor", "factors", "worker"), "machine"),
     "serve": "coordinator",
 }
 
