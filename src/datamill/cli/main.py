@@ -43,6 +43,7 @@ _VERBS = {
     "workers": "List the machines of the fleet.",
     "serve": "Run the coordinator of a fleet.",
     "worker": "Look at this machine, put it back as it was, let it join a fleet.",
+    "completion": "Have your shell complete verbs and options.",
 }
 
 
@@ -54,6 +55,7 @@ _ROOMS = {
     **dict.fromkeys(("submit", "watch", "fetch", "cancel", "release", "trials", "workers"), "fleet"),
     **dict.fromkeys(("doctor", "factors", "worker"), "machine"),
     "serve": "coordinator",
+    "completion": "shell",
 }
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 #: What stands for the data of a verb where these are no single table.
 _EXAMPLES = {"import": "results.json", "compare": "old.csv new.csv"}
@@ -56,6 +59,17 @@ class VerbGroup(click.Group):
         """Write the list of verbs without importing them."""
         with formatter.section("Verbs"):
             formatter.write_dl(list(self._verbs.items()))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return verbs and options that begin with what was typed, without importing the verbs."""
+        from click.shell_completion import CompletionItem
+
+        found = [
+            CompletionItem(name, help=line)
+            for name, line in self._verbs.items()
+            if name.startswith(incomplete)
+        ]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
