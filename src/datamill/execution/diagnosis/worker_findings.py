@@ -22,6 +22,8 @@ _WORLDS = {
 }
 #: Brings worker and command line of one version.
 UPDATE = "pip install -U datamill"
+#: sudo's own PATH seldom has the environment that datamill is in.
+_AS_ROOT = 'sudo "$(command -v datamill)" run EXPERIMENT'
 _PACKAGE = re.compile(r"on Debian: ([a-z0-9][a-z0-9+.-]*)")
 #: The lowest `kernel.perf_event_paranoid` at which who is not root counts nothing.
 _PARANOID = 3
@@ -51,7 +53,7 @@ def _examine_user(worker: Inventory) -> Finding:
         "lacking",
         "not root: factors of the machine, such as its clock, cannot be set",
         "root",
-        "sudo datamill run EXPERIMENT",
+        _AS_ROOT,
     )
 
 
@@ -76,7 +78,7 @@ def _examine_worlds(worker: Inventory, machine: MachineFacts) -> Finding:
         )
     if kind == "user_namespace":
         text = f"{words}, in user namespaces; confined ones, which also hold in packages of root, need root"
-        return Finding("private worlds", "offered", text, phrase, "sudo datamill run EXPERIMENT")
+        return Finding("private worlds", "offered", text, phrase, _AS_ROOT)
     if kind == "overlay":
         text = f"{words}: packages are root of this machine, since their rights cannot be taken here"
         return Finding("private worlds", "lacking", text, "confined private worlds")
