@@ -30,9 +30,9 @@ PREPARE_OPTIONS = $(if $(FULL),--full) $(if $(XZ),--xz '$(XZ)') $(if $(BZIP2),--
 	$(if $(CORPUS),--corpus '$(CORPUS)')
 
 # Python without the ending.
-SCRIPTS := studies/xz-vs-bzip2/prepare studies/memory-layout/experiment-3-guests $(wildcard studies/*/summarize)
+SCRIPTS := wheels/build wheels/check studies/xz-vs-bzip2/prepare studies/memory-layout/experiment-3-guests $(wildcard studies/*/summarize)
 
-.PHONY: help setup demo test check hostile nightly lint bench simulate glossary clean
+.PHONY: help setup demo test check hostile nightly lint bench simulate man wheel wheel-check glossary clean
 
 help: ## list the targets
 	@echo 'make setup   everything that the other targets need: .venv/bin/datamill and .venv/bin/datamill-worker'
@@ -47,6 +47,9 @@ help: ## list the targets
 	@echo 'make bench   side-by-side comparisons with other harnesses; Markdown tables'
 	@echo 'make simulate   fleets in virtual time, with faults: docs/simulation.md'
 	@echo '             SEEDS=10000                               as at night'
+	@echo 'make wheel   what pip installs, into build/wheels: for this machine, and for aarch64 where that can be built'
+	@echo 'make wheel-check   the same, then installed and used without Rust, home and network'
+	@echo 'make man     pages of the manual, into build/man'
 	@echo 'make glossary   write docs/glossary.md from the words that pages explain'
 	@echo 'make clean   remove what is built; keeps build/, where bundles are'
 
@@ -141,6 +144,21 @@ bench: setup
 
 glossary: setup
 	$(BIN)/python -m datamill.report.words.glossary > docs/glossary.md
+
+# Not in .venv/.packages: the linker that reaches old C libraries is large.
+$(VENV)/.wheel-tools: $(VENV)/.packages requirements/wheel.txt
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/wheel.txt
+	@touch $@
+
+wheel: setup $(VENV)/.wheel-tools
+	@$(BIN)/python wheels/build --target-dir $(TARGET)
+
+wheel-check: wheel
+	@$(BIN)/python wheels/check
+
+man: setup
+	@$(BIN)/python -m datamill.cli.shell.manual build/man/man1
+	@echo 'read one with: man -l build/man/man1/datamill.1'
 
 simulate: setup
 	PYTHONPATH=tests $(BIN)/python -m simulation --seeds 0..$(or $(SEEDS),200) --jobs $(or $(JOBS),2)

@@ -11,7 +11,7 @@ import click
 from datamill import __version__
 from datamill.cli.signals import end_politely, finish_quietly
 from datamill.cli.verbs import VerbGroup
-from datamill.execution.worker import WorkerError
+from datamill.execution.errors import WorkerError
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import speak_command_line, speaking
 
@@ -27,6 +27,7 @@ _VERBS = {
     "check": "Validate an experiment and show its design.",
     "run": "Run an experiment; ends with the answer and a report.",
     "explain": "Say what a word means in answers and warnings.",
+    "doctor": "What this machine offers and lacks for measuring.",
     "factors": "List what can be varied on this machine.",
     "report": "Rebuild the report of a bundle.",
     "analyze": "Analyse a table of measurements.",
@@ -43,6 +44,7 @@ _VERBS = {
     "workers": "List the machines of the fleet.",
     "serve": "Run the coordinator of a fleet.",
     "worker": "Look at this machine, put it back as it was, let it join a fleet.",
+    "completion": "Have your shell complete verbs and options.",
 }
 
 
@@ -53,8 +55,9 @@ _ROOMS = {
     **dict.fromkeys(("plan", "compare"), "analyze"),
     **dict.fromkeys(("import", "export"), "exchange"),
     **dict.fromkeys(("submit", "watch", "fetch", "cancel", "release", "trials", "workers"), "fleet"),
-    **dict.fromkeys(("factors", "worker"), "machine"),
+    **dict.fromkeys(("doctor", "factors", "worker"), "machine"),
     "serve": "coordinator",
+    "completion": "shell",
 }
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from datamill.experiment.messages.suggestions import suggest_name
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 #: What stands for the data of a verb where these are no single table.
 _EXAMPLES = {"import": "results.json", "compare": "old.csv new.csv"}
@@ -59,6 +60,17 @@ class VerbGroup(click.Group):
         with formatter.section("Verbs"):
             formatter.write_dl(list(self._verbs.items()))
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return verbs and options that begin with what was typed, without importing the verbs."""
+        from click.shell_completion import CompletionItem
+
+        found = [
+            CompletionItem(name, help=line)
+            for name, line in self._verbs.items()
+            if name.startswith(incomplete)
+        ]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -67,6 +79,9 @@ class VerbGroup(click.Group):
             if group := self._nested.get(args[0]):
                 typed = shlex.join([*ctx.command_path.split(), group, *args])
                 ctx.fail(f'"{args[0]}" is a verb of {group}. Type: {typed}')
+            # Imported late: most commands are typed right.
+            from datamill.experiment.messages.suggestions import suggest_name
+
             ctx.fail(f'unknown verb "{args[0]}". {suggest_name(args[0], self._verbs)}')
         return super().resolve_command(ctx, args)
 

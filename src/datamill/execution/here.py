@@ -11,7 +11,7 @@ from typing import Protocol
 
 from datamill.design.design import PlannedTrial
 from datamill.design.trials import name_build
-from datamill.execution.worker import WorkerError, WorkerKilledError
+from datamill.execution.errors import WorkerError, WorkerKilledError
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
 from datamill.protocol.trial import TrialRecord, TrialSpec

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from datamill.execution.errors import WorkerError, WorkerKilledError
 from datamill.experiment.errors import InputError
 from datamill.protocol.offers import FactorOffer
 from datamill.protocol.restoration import Restoration
@@ -23,14 +24,6 @@ WORKER_NAME = "datamill-worker"
 WORKER_VARIABLE = "DATAMILL_WORKER"
 #: Time that a worker gets to kill its trial when the user interrupts, before it is killed itself.
 _GRACE_S = 5.0
-
-
-class WorkerError(Exception):
-    """The worker ended without a record; the message says how, from its own words."""
-
-
-class WorkerKilledError(WorkerError):
-    """A signal ended the worker before it had a record: it could not put the host back as it was."""
 
 
 class WorkerProgram:
@@ -197,17 +190,26 @@ class _Output:
 
 
 def find_worker() -> Path:
-    """Return the worker binary: the one named in the environment, beside the command, or on PATH.
+    """Return the worker binary: the one named in the environment, beside Python or the command, or on PATH.
 
     Raises:
         InputError: when there is none.
     """
     named = os.environ.get(WORKER_VARIABLE)
-    beside = Path(sys.executable).parent / WORKER_NAME
-    found = named or (str(beside) if beside.is_file() else shutil.which(WORKER_NAME))
+    found = named or _find_installed() or shutil.which(WORKER_NAME)
     if found is None or not os.access(found, os.X_OK):
         raise InputError(
             f"{WORKER_NAME} is not here" if found is None else f"{found} cannot be executed",
-            remedy=f"Run make setup, or name the binary in the environment variable {WORKER_VARIABLE}.",
+            remedy="Install datamill from its wheel, or run make setup in its sources, or name the binary in "
+            f"the environment variable {WORKER_VARIABLE}.",
         )
     return Path(found).resolve()
+
+
+def _find_installed() -> str | None:
+    # An environment has its programs beside Python; what is installed for one user, beside the command.
+    command = Path(sys.argv[0])
+    folders = [Path(sys.executable).parent]
+    if command.name == "datamill" and command.is_absolute():
+        folders.append(command.parent)
+    return next((str(path) for folder in folders if (path := folder / WORKER_NAME).is_file()), None)

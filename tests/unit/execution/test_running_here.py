@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from synthetic import EXPERIMENT, answer_spec, make_bundle_folder, make_failed_record, make_phase, make_record
 
+from datamill.execution.errors import WorkerError, WorkerKilledError
 from datamill.execution.here import (
     MOST_ATTEMPTS,
     list_pending_trials,
@@ -14,7 +15,6 @@ from datamill.execution.here import (
     make_shared_builds,
     run_pending_trials,
 )
-from datamill.execution.worker import WorkerError, WorkerKilledError
 from datamill.experiment.errors import InputError
 from datamill.protocol.trial import DisturbanceFacts, TrialRecord, TrialSpec
 from datamill.results.bundles.bundle_head import BundleFactor, BundlePackage

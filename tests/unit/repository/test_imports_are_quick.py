@@ -20,6 +20,29 @@ SLOW = ("scipy.stats", "scipy.optimize", "pandas", "statsmodels", "matplotlib")
 DRAWING = ("altair", "jinja2", "vl_convert")
 TABLES = ("polars", "pyarrow", "numpy", "scipy")
 SERVICE = ("django", "nats", "uvicorn")
+#: What draws terminals, speaks to coordinators and signs.
+TALKING = ("rich", "click", "httpx", "cryptography")
+#: What the list of verbs does without: records, processes, guesses at what was meant.
+UNNEEDED_FOR_HELP = ("msgspec", "subprocess", "difflib", "hashlib", "rich", "httpx")
+#: All that stands between a command and its first execution, with what each may not load.
+BEFORE_THE_FIRST_EXECUTION = dict.fromkeys(
+    (
+        "datamill.protocol.api.submissions",
+        "datamill.protocol.fleet",
+        "datamill.protocol.noise",
+        "datamill.protocol.offers",
+        "datamill.protocol.trial",
+        "datamill.experiment.file.parse",
+        "datamill.experiment.messages.arguments",
+        "datamill.design.trials",
+        "datamill.execution.worker",
+        "datamill.execution.here",
+    ),
+    (*TABLES, *DRAWING, *SERVICE, *TALKING),
+) | {
+    "datamill": ("msgspec", "click", *TABLES, *DRAWING, *SERVICE),
+    "datamill.execution.errors": ("msgspec", "subprocess", "click", *TABLES),
+}
 #: Types a command and then says which of the named libraries it has loaded.
 TYPE = """
 import sys
@@ -39,6 +62,17 @@ def list_loaded(*command: str, libraries: tuple[str, ...], folder: Path) -> list
     )
     assert ran.returncode == 0, ran.stderr
     return list(eval(ran.stderr.splitlines()[-1]))
+
+
+@pytest.mark.parametrize("module", BEFORE_THE_FIRST_EXECUTION)
+def test_what_stands_before_the_first_execution_loads_nothing_dear(module: str) -> None:
+    libraries = BEFORE_THE_FIRST_EXECUTION[module]
+    code = f"import sys, {module}; print([name for name in {libraries} if name in sys.modules])"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
+
+
+def test_the_list_of_verbs_loads_no_records_and_starts_no_process(tmp_path: Path) -> None:
+    assert list_loaded("--help", libraries=UNNEEDED_FOR_HELP, folder=tmp_path) == []
 
 
 @pytest.mark.parametrize("command", COMMANDS)
