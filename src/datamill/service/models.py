@@ -215,6 +215,9 @@ class FleetExperiment(models.Model):
     text = models.TextField()  # the experiment file, as given
     head = models.BinaryField()  # BundleHead as JSON: packages, loads and factors by SHA-256
     design = models.BinaryField()  # the fleet's design without its trials, as JSON
+    design_sha256 = models.CharField(
+        max_length=64, null=True
+    )  # of design.json; none before all trials are there
     reboot = models.CharField(max_length=8)  # trial, block, never
     most_attempts = models.IntegerField(default=4)
     hold = models.BooleanField(default=False)  # whether the design waits for its owner after the debug trials

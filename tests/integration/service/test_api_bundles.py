@@ -15,6 +15,7 @@ import msgspec
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from django.db import IntegrityError, transaction
 from integration.service.api_users import TEXT, ApiUser, make_submission, store
 from integration.service.fleets import (
     START_S,
@@ -375,6 +376,30 @@ def test_a_bundle_that_would_be_wrong_is_not_sent() -> None:
     assert status == 500
     assert "cannot vouch for this bundle" in refused["message"]
     assert "packages/p1.tar.gz is no longer in the store" in refused["message"]
+
+
+@pytest.mark.usefixtures("database")
+def test_a_plan_that_is_no_longer_the_one_submitted_is_not_sent() -> None:
+    fleet = Fleet()
+    sealed = FleetExperiment.objects.get(pk=fleet.number)
+    with tarfile.open(fileobj=io.BytesIO(fleet.read())) as archive:
+        design = archive.extractfile("design.json")
+        assert design is not None
+        content = design.read()
+    assert hashlib.sha256(content).hexdigest() == sealed.design_sha256
+    trial = Trial.objects.filter(experiment=sealed, purpose="design").earliest("position")
+    Trial.objects.filter(pk=trial.pk).update(plan=bytes(trial.plan).replace(b'"seed":', b'"seed":1'))
+    status, refused = fleet.ada.get(f"/experiments/{fleet.number}/bundle")
+    assert status == 500
+    assert "the plan is not the one that was submitted" in refused["message"]
+
+
+@pytest.mark.usefixtures("database")
+def test_the_seal_of_a_plan_cannot_be_changed() -> None:
+    fleet = Fleet()
+    for seal in ("0" * 64, None):
+        with pytest.raises(IntegrityError), transaction.atomic():
+            FleetExperiment.objects.filter(pk=fleet.number).update(design_sha256=seal)
 
 
 @pytest.mark.usefixtures("memory_database")

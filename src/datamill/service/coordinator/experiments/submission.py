@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count, islice
@@ -18,6 +19,7 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Experiment as Asked
 from datamill.experiment.messages.numbers import format_count
 from datamill.results.bundles.bundle_head import BundleHead
+from datamill.service.coordinator.experiments.design_pieces import DesignPieces
 from datamill.service.coordinator.experiments.experiments import ENTERING, drop_entry
 from datamill.service.coordinator.experiments.repeated_submission import check_repetition
 from datamill.service.coordinator.joining.policies import list_shipped_files
@@ -44,6 +46,7 @@ _COLUMNS = (
     "experiment_id", "trial_id", "purpose", "worker_id", "position", "block", "package_sha256", "reboot",
     "state", "attempts", "needs_id", "plan",
 )  # fmt: skip
+_PLAN = _COLUMNS.index("plan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,8 @@ class Entry:
         self._state = _choose_state(bool(self._debug), new.hold)
         self._number = 0
         self._rows: Iterator[tuple[object, ...]] = iter(())
+        self._seal = hashlib.sha256()
+        self._pieces = DesignPieces(self._seal.update)
 
     @transaction.atomic
     def begin(self) -> int:
@@ -129,7 +134,7 @@ class Entry:
             state_reason=ENTERING,
             text=new.text,
             head=msgspec.json.encode(new.head),
-            design=msgspec.json.encode(replace(plan.design, trials=())),
+            design=_encode_design(plan),
             reboot=asked.fleet.reboot,
             most_attempts=asked.fleet.most_attempts,
             hold=new.hold,
@@ -156,6 +161,10 @@ class Entry:
         """
         self._check_entering()
         some = list(islice(self._rows, TRIALS_AT_ONCE))
+        for row in some:
+            plan = row[_PLAN]
+            assert isinstance(plan, bytes)
+            self._pieces.add(plan)
         insert_rows(Trial, _COLUMNS, some)
         return len(some) == TRIALS_AT_ONCE
 
@@ -177,7 +186,9 @@ class Entry:
                 f"UPDATE datamill_trial SET state = 'planned' WHERE experiment_id = %s AND {ready}",
                 [self._number],
             )
+        self._pieces.end(_encode_design(self._new.plan))
         FleetExperiment.objects.filter(pk=self._number).update(
+            design_sha256=self._seal.hexdigest(),
             state=self._state,
             state_reason="waits for its owner" if self._state == ExperimentState.HELD else "",
             releasing=running and not at_once,
@@ -213,6 +224,11 @@ class Entry:
             ],
             self._now_s,
         )
+
+
+def _encode_design(plan: FleetPlan) -> bytes:
+    """Return what a design has besides its trials, as JSON."""
+    return msgspec.json.encode(replace(plan.design, trials=()))
 
 
 def _check_packages(new: NewExperiment) -> None:
