@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from datamill.cli.main import main
 from datamill.report.figures.vega_runtime import find_vega_runtime, load_vega_runtime
 
 BIN = Path(sys.executable).parent
@@ -101,9 +103,31 @@ class Command:
         )
 
 
+class Quick(Command):
+    """The same in this process, for verbs that start nothing: to start one and load it would take longest."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        super().__init__(folder)
+        self._capsys = capsys
+
+    def __call__(self, *arguments: str | Path, timeout_s: float = 600) -> subprocess.CompletedProcess[str]:  # noqa: ARG002
+        with pytest.MonkeyPatch.context() as patch, contextlib.chdir(self.folder):
+            for name, value in self.environment.items():
+                patch.setenv(name, value)
+            with pytest.raises(SystemExit) as ended:
+                main([str(argument) for argument in arguments])
+        said = self._capsys.readouterr()
+        return subprocess.CompletedProcess(arguments, int(ended.value.code or 0), said.out, said.err)
+
+
 @pytest.fixture
 def datamill(tmp_path: Path) -> Command:
     return Command(tmp_path)
+
+
+@pytest.fixture
+def quick(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Quick:
+    return Quick(tmp_path, capsys)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import json
 import os
@@ -16,8 +15,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from acceptance.conftest import BIN, Command, assert_refused
-from datamill.cli.main import main
+from acceptance.conftest import BIN, Command, Quick, assert_refused
 
 FOREIGN = Path(__file__).parent.parent / "foreign"
 
@@ -31,23 +29,9 @@ QUESTIONS = {
 }
 
 
-class Quick:
-    """Runs `datamill` in a folder of its own, but in this process: starting one would take longest."""
-
-    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self.folder = folder
-        self._capsys = capsys
-
-    def __call__(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        with contextlib.chdir(self.folder), pytest.raises(SystemExit) as ended:
-            main([str(argument) for argument in arguments])
-        said = self._capsys.readouterr()
-        return subprocess.CompletedProcess(arguments, int(ended.value.code or 0), said.out, said.err)
-
-
 @pytest.fixture
-def datamill(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Quick:
-    return Quick(tmp_path, capsys)
+def datamill(quick: Quick) -> Quick:
+    return quick
 
 
 @pytest.mark.parametrize(("name", "asked"), QUESTIONS.items())

@@ -307,6 +307,14 @@ pub fn processes_with(marker: &str) -> Vec<i32> {
         .collect()
 }
 
+/// What a trial gives notice of, without what it inherited from whoever runs these tests, such as niceness.
+pub fn notices_of_its_own(record: &TrialRecord) -> Vec<&str> {
+    let notices = record.notices.iter().map(String::as_str);
+    notices
+        .filter(|notice| !notice.starts_with("run.sh inherited"))
+        .collect()
+}
+
 /// Niceness of this process, which whatever it starts inherits.
 pub fn own_niceness() -> i32 {
     // SAFETY: no pointers involved.

@@ -161,6 +161,7 @@ def find_charts(page: str) -> dict[str, dict[str, Any]]:
     return {html.unescape(name): json.loads(chart) for name, chart in found}
 
 
+@pytest.mark.usefixtures("drawings")
 @pytest.mark.parametrize("study", [{}, {"packages": 1}, {"keep": 0.3}], ids=str)
 def test_the_page_stands_alone(study: dict[str, Any]) -> None:
     page = render_page(*make_study(**study))
@@ -183,6 +184,7 @@ def test_the_page_stands_alone(study: dict[str, Any]) -> None:
         ElementTree.fromstring(svg)
 
 
+@pytest.mark.usefixtures("drawings")
 @pytest.mark.parametrize("study", [{}, {"packages": 1}, {"heavy": True}], ids=str)
 def test_every_figure_has_a_still_twin_and_a_chart_with_its_data(study: dict[str, Any]) -> None:
     page = drop_runtime(render_page(*make_study(**study)))
@@ -340,6 +342,7 @@ def test_groups_differ_in_colour_or_shape_and_the_legend_shows_both() -> None:
         assert f'color: {mark.color}" aria-hidden="true">{mark.character}</span>{name}' in page
 
 
+@pytest.mark.usefixtures("drawings")
 def test_an_axis_of_large_numbers_is_scaled_though_most_values_are_small() -> None:
     experiment, design, table, summary = make_study(replicates=5)
     value = pl.when(pl.col("trial_id") == "t003").then(4e12).otherwise(pl.col("value") / 1e3)

@@ -135,6 +135,7 @@ def test_an_experiment_of_fixed_size_keeps_its_answer_and_has_no_such_section() 
     assert view_stopping(experiment, summarize()) is None
 
 
+@pytest.mark.usefixtures("drawings")
 def test_the_section_says_why_it_stopped_what_it_took_and_what_was_not_needed() -> None:
     looks = (
         decide(1, "not yet", *difference(0.1, None, None)),

@@ -12,6 +12,8 @@ from datamill.report.figures.drawer import serve_drawings
 from datamill.report.figures.figure import Figure, dress_chart, write_figure
 from datamill.report.page.analysis_page import Section, render_analysis_page
 
+pytestmark = pytest.mark.usefixtures("drawings")
+
 DOTS = Figure(
     "dots",
     "Dots",
