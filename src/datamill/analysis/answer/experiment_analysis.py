@@ -7,7 +7,18 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from datamill.analysis.answer.doubtful_trials import DoubtfulTrials, leave_out_doubtful
+from datamill.analysis.answer.doubtful_trials import (
+    BrokenRule,
+    DoubtfulTrials,
+    leave_out_doubtful,
+    list_broken_rules,
+)
+from datamill.analysis.answer.left_out import (
+    Exclusion,
+    PutAside,
+    count_planned_aside,
+    list_exclusions,
+)
 from datamill.analysis.answer.levels_of_repetition import LevelsOfRepetition, share_out_uncertainty
 from datamill.analysis.answer.machines import (
     MachineByMachine,
@@ -69,6 +80,8 @@ class ExperimentAnalysis:
 
     `answering` is None while the first response has no valid observation; `others` follow in the
     experiment's order, and `missing` names the responses without any. `table` is the tidy table as measured.
+    `exclusions` and `put_aside` are what of it no answer uses; doubtful trials have broken one of the
+    `broken_rules`.
     """
 
     experiment: Experiment
@@ -77,6 +90,9 @@ class ExperimentAnalysis:
     answering: AnsweringResponse | None
     others: tuple[ResponseAnswer, ...]
     missing: tuple[str, ...]
+    exclusions: tuple[Exclusion, ...]
+    put_aside: PutAside
+    broken_rules: tuple[BrokenRule, ...]
 
     @property
     def survivors(self) -> tuple[str, ...]:
@@ -96,16 +112,17 @@ def analyze_experiment(experiment: Experiment, design: Design, table: pl.DataFra
         raise InputError("the experiment has no response", remedy="Add a section [responses.NAME].")
     related = relate_to_machines(experiment, design, table)
     answers = [_answer_response(experiment, related, design, table, given) for given in experiment.responses]
-    first = answers[0]
+    first, names = answers[0], [given.name for given in experiment.responses]
     return ExperimentAnalysis(
         experiment=experiment,
         design=design,
         table=table,
         answering=None if first is None else _look_closer(first, experiment, related, design),
         others=tuple(answer for answer in answers[1:] if answer is not None),
-        missing=tuple(
-            given.name for given, answer in zip(experiment.responses, answers, strict=True) if answer is None
-        ),
+        missing=tuple(name for name, answer in zip(names, answers, strict=True) if answer is None),
+        exclusions=list_exclusions(table, names),
+        put_aside=count_planned_aside(table, names),
+        broken_rules=list_broken_rules(table, names),
     )
 
 

@@ -161,6 +161,20 @@ class LinearModel:
     transform: str = ""
 
     @property
+    def error_share(self) -> float:
+        """The part of the total sum of squares that is left to chance."""
+        return self.error_ss / self.total_ss
+
+    def find_share(self, row: TermRow) -> float:
+        """The part of the total sum of squares that a term has."""
+        return row.sum_sq / self.total_ss
+
+    def find_partial_share(self, row: TermRow) -> float | None:
+        """Partial η²: a term's sum of squares over itself and the error's; None where both are zero."""
+        whole = row.sum_sq + self.error_ss
+        return row.sum_sq / whole if whole else None
+
+    @property
     def effects_of_interest(self) -> tuple[TermRow, ...]:
         """The rows of all terms that are no blocks."""
         return tuple(row for row in self.terms if not row.block)

@@ -76,6 +76,7 @@ def _spell_estimate(estimate: VarianceEstimate) -> dict[str, Any]:
         "paper_mean": spell_known(estimate.paper_mean),
         "mean_squares": estimate.mean_squares,
         "variances": estimate.components,
+        "standard_deviations": estimate.deviations,
         "unknown": estimate.unknown,
         "uncertainty": _spell_shares(estimate.uncertainty),
         "variation": _spell_shares(estimate.variation),
