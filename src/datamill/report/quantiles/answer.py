@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from datamill.analysis.distribution.order_statistics import count_needed
 from datamill.analysis.interval import Interval
-from datamill.analysis.quantile.fits import count_needed
 from datamill.analysis.quantile.quantile_model import (
     QuantileCoefficient,
     QuantileFit,
