@@ -98,10 +98,8 @@ class Windows(Analysis):
     @property
     def lead(self) -> tuple[str, ...]:
         """Whether variability and skewness go with the count."""
-        alpha = 1 - self.windows.confidence
         return tuple(
-            phrase_association(self.notes.response, self.windows, item, alpha)
-            for item in self.windows.associations
+            phrase_association(self.notes.response, self.windows, item) for item in self.windows.associations
         )
 
     @property

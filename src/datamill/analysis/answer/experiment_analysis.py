@@ -34,6 +34,7 @@ from datamill.analysis.answer.screening import (
     screen_response,
 )
 from datamill.analysis.answer.tail_quantiles import TailQuantiles, fit_tail_quantiles
+from datamill.analysis.assumptions.diagnostics import Diagnostics, gather_diagnostics
 from datamill.analysis.drift.drift import Drift
 from datamill.analysis.drift.find import find_drift
 from datamill.analysis.drift.select import select_run_order
@@ -63,7 +64,7 @@ class AnsweringResponse(ResponseAnswer):
     """The first response, which answers the question, with what may limit the answer.
 
     None stands for what was not asked about or cannot be known. `aliases` is what the points that have data
-    cannot tell apart, of a `screening`.
+    cannot tell apart, of a `screening`; `diagnostics` are of what the model leaves over.
     """
 
     doubtful: DoubtfulTrials | None = None
@@ -72,6 +73,7 @@ class AnsweringResponse(ResponseAnswer):
     quantiles: TailQuantiles | None = None
     screening: Screening | None = None
     aliases: AliasStructure | None = None
+    diagnostics: Diagnostics | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,7 +165,16 @@ def _look_closer(
         quantiles=fit_tail_quantiles(analysis),
         screening=screening,
         aliases=aliases,
+        diagnostics=_diagnose(analysis),
     )
+
+
+def _diagnose(analysis: ResponseAnalysis) -> Diagnostics | None:
+    """What the pictures of the residuals show, of the model with blocks where there is one."""
+    cells, model = analysis.observations.cells, analysis.model
+    if analysis.blocked is not None:
+        cells, model = analysis.blocked.cells, analysis.blocked.model
+    return None if model is None else gather_diagnostics(cells, model)
 
 
 def find_response_drift(

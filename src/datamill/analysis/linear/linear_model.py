@@ -161,6 +161,26 @@ class LinearModel:
     transform: str = ""
 
     @property
+    def misfits(self) -> bool:
+        """Whether cells were found to depart from the model, or there is no error to judge that by."""
+        lack = self.lack_of_fit
+        return lack is not None and (lack.p is None or lack.p < self.alpha)
+
+    @property
+    def blocks_differ(self) -> bool:
+        """Whether blocks were found to differ, or there is no test of it."""
+        gain = self.block_gain
+        return gain is not None and (gain.p is None or gain.p < self.alpha)
+
+    def detects(self, row: TermRow) -> bool:
+        """Whether a term was told from zero, its p adjusted over the terms of interest."""
+        return row.p_holm is not None and row.p_holm < self.alpha
+
+    def detects_alone(self, row: TermRow) -> bool:
+        """Whether a term would be told from zero if it were the only one that is asked about."""
+        return row.p is not None and row.p < self.alpha
+
+    @property
     def error_share(self) -> float:
         """The part of the total sum of squares that is left to chance."""
         return self.error_ss / self.total_ss

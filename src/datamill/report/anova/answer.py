@@ -78,7 +78,7 @@ def state_effects(
         return (
             f"Like observations of {response} did not differ, so that effects are as measured, untested.",
         )
-    found = [row for row in terms if row.p_holm is not None and row.p_holm < model.alpha]
+    found = [row for row in terms if model.detects(row)]
     if not found:
         return (
             f"No effect on the mean {response} was detected (alpha = {format_given(model.alpha)}, "
@@ -130,7 +130,7 @@ def word_changes(changes: LevelChanges, model: LinearModel, response: str, unit:
 
 def choose_largest_change(changes: LevelChanges, model: LinearModel) -> LevelChange:
     """Return the largest change of the factor that the answer names first."""
-    found = [row for row in model.effects_of_interest if row.p_holm is not None and row.p_holm < model.alpha]
+    found = [row for row in model.effects_of_interest if model.detects(row)]
     main = sorted((row for row in found if row.term.order == 1), key=lambda row: -row.mean_sq * row.term.df)
     for row in main:
         if own := _list_own_changes(row, model, changes):

@@ -68,17 +68,17 @@ def phrase_machines(found: MachineByMachine) -> tuple[str, ...]:
     """Say whether machines agree on each pair of packages, and what each machine shows by itself."""
     sentences = []
     for agreement in found.agreements:
-        sentences.append(_phrase_agreement(agreement, found))
+        sentences.append(_phrase_agreement(agreement))
         sentences += _phrase_verdicts(agreement.package, agreement.baseline, found)
     return tuple(sentences)
 
 
-def _phrase_agreement(agreement: Agreement, found: MachineByMachine) -> str:
+def _phrase_agreement(agreement: Agreement) -> str:
     names = f"{agreement.package} against {agreement.baseline}"
     if agreement.p is None or agreement.lowest is None or agreement.highest is None:
         return f"Whether the machines agree on {names} cannot be said: too few give a ratio with its error."
     low, high = (f"{_spell_change(ratio)} on {name}" for name, ratio in (agreement.lowest, agreement.highest))
-    if agreement.p < found.alpha:
+    if agreement.differ:
         return (
             f"The machines do not agree on {names} (p = {format_p(agreement.p)}): the departure goes from "
             f"{low} to {high}, and the average does not speak for each of them."

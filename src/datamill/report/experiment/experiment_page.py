@@ -179,7 +179,7 @@ def _gather_evidence(experiment: Experiment, answering: AnsweringResponse) -> _E
     boxes = start_view(draw_response_boxes(analysis, scale, faceted=True))
     distributions = start_view(draw_distributions(analysis))
     effects = _start_views(draw_effects(analysis, scale))
-    pictures = _start_views(draw_leftovers(analysis, scale))
+    pictures = _start_views(draw_leftovers(analysis, scale, answering.diagnostics))
     diagnosis = diagnose_model(analysis.checks)
     quantiles = view_quantiles(answering.quantiles, analysis)
     return _Evidence(

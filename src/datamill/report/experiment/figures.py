@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from datamill.analysis.answer.response import ResponseAnalysis
-from datamill.analysis.assumptions.diagnostics import gather_diagnostics
+from datamill.analysis.assumptions.diagnostics import Diagnostics
 from datamill.analysis.distribution.boxes import BoxSummary
 from datamill.analysis.distribution.shapes import find_boxes
 from datamill.analysis.interval import Interval
@@ -139,14 +139,11 @@ def draw_distributions(analysis: ResponseAnalysis) -> Figure:
     return Figure("distribution", title, drawn.caption, chart)
 
 
-def draw_leftovers(analysis: ResponseAnalysis, scale: Scale) -> tuple[Figure, ...]:
+def draw_leftovers(analysis: ResponseAnalysis, scale: Scale, found: Diagnostics | None) -> tuple[Figure, ...]:
     """What the linear model leaves to chance, in four pictures; none where there is no model or no error."""
-    cells, model = analysis.observations.cells, analysis.model
-    if analysis.blocked is not None:
-        cells, model = analysis.blocked.cells, analysis.blocked.model
-    found = None if model is None else gather_diagnostics(cells, model)
     if found is None:
         return ()
+    cells = analysis.observations.cells if analysis.blocked is None else analysis.blocked.cells
     axis = _choose_axis(analysis, scale, _find_largest(cells))
     scaled = replace(found, fitted=found.fitted * axis.factor)
     name = f"{analysis.response.name} ({axis.unit})" if axis.unit else analysis.response.name

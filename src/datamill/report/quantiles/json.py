@@ -80,7 +80,7 @@ def spell_quantiles(observations: Described, model: QuantileModel) -> dict[str, 
                         "block": term.term.name in model.blocks,
                         **_spell_p(model, term.p),
                         "p_adjusted": term.p_adjusted,
-                        "detected": term.p_adjusted is not None and term.p_adjusted < model.alpha,
+                        "detected": model.passes(term),
                         "levels": [
                             {"level": effect.levels[0], **spell_interval(effect.value)}
                             for effect in term.levels

@@ -72,7 +72,7 @@ def phrase_answer(response: str, comparison: GroupComparison, scale: Scale) -> s
         return _phrase_pair(response, comparison.combined, comparison, scale, "")
     if len(pairs) == 1:
         return _phrase_pair(response, pairs[0], comparison, scale, "")
-    found = [pair for pair in pairs if _is_detected(pair, comparison)]
+    found = [pair for pair in pairs if comparison.detects(pair)]
     if not found:
         aspect = response if comparison.question == "location" else f"the spread of {response}"
         least = min((pair.adjusted_p for pair in pairs if pair.adjusted_p is not None), default=None)
@@ -98,7 +98,7 @@ def _phrase_pair(response: str, pair: PairTest, comparison: GroupComparison, sca
     said = [_phrase_estimate(estimate, pair, scale) for estimate in pair.test.estimates]
     sure = f"p = {format_p(pair.adjusted_p)}, {sizes}"
     aspect = f"{response}" if comparison.question == "location" else f"spread of {response}"
-    if not _is_detected(pair, comparison):
+    if not comparison.detects(pair):
         detail = f": {'; '.join(said)}" if said else ""
         return (
             f"No difference of the {aspect} between {pair.first} and {pair.second} is detected{where} "
@@ -110,10 +110,6 @@ def _phrase_pair(response: str, pair: PairTest, comparison: GroupComparison, sca
         f"The {aspect} of {pair.second} {verb} {word} than that of {pair.first}{where} ({sure}): "
         f"{'; '.join(said)}."
     )
-
-
-def _is_detected(pair: PairTest, comparison: GroupComparison) -> bool:
-    return pair.adjusted_p is not None and pair.adjusted_p < comparison.alpha
 
 
 def _is_larger(test: GroupTest) -> bool:

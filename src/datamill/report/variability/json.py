@@ -63,11 +63,8 @@ def format_variability_json(
 
 def format_windows_json(notes: ResponseNotes, analysis: WindowAnalysis) -> str:
     """Write the variability of windows as a JSON object; coefficients are fractions, not percent."""
-    alpha = 1 - analysis.confidence
     content: dict[str, Any] = {
-        "answer": [
-            phrase_association(notes.response, analysis, item, alpha) for item in analysis.associations
-        ],
+        "answer": [phrase_association(notes.response, analysis, item) for item in analysis.associations],
         **_spell_notes(notes),
         "n": analysis.n,
         "against": analysis.against,
