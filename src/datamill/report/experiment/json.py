@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from dataclasses import asdict
 from typing import Any
 
@@ -11,12 +9,16 @@ from msgspec import to_builtins
 
 from datamill.analysis.answer.doubtful_trials import DoubtfulTrials
 from datamill.analysis.answer.experiment_analysis import AnsweringResponse, ExperimentAnalysis
+from datamill.analysis.answer.response import ResponseAnalysis
 from datamill.analysis.answer.screening import Screening
 from datamill.analysis.drift.drift import Drift
+from datamill.analysis.quantile.quantile_model import QuantileModel
 from datamill.design.design import Design
 from datamill.design.points.aliases import AliasStructure
 from datamill.report.experiment.response_json import spell_analysis, spell_response
 from datamill.report.quantiles.json import spell_quantiles
+from datamill.report.quantiles.warnings import list_quantile_warnings
+from datamill.report.tables.envelope import SCHEMA, write_json
 from datamill.report.tables.interval_json import spell_interval, spell_known
 from datamill.report.variance.json import spell_version
 from datamill.report.words.answer import Answer
@@ -39,7 +41,7 @@ def format_experiment_json(found: ExperimentAnalysis, answer: Answer, trials: Tr
     first = found.answering
     answers = (*((first,) if first is not None else ()), *found.others)
     content = {
-        "schema": 1,
+        "schema": SCHEMA,
         "experiment": found.experiment.name,
         "question": answer.question,
         "answer": [answer.headline, *answer.details],
@@ -58,7 +60,7 @@ def format_experiment_json(found: ExperimentAnalysis, answer: Answer, trials: Tr
         **_spell_closer_look(first),
         "decisions": [to_builtins(decision) for decision in trials.decisions],
     }
-    return json.dumps(_drop_infinities(content), indent=2, ensure_ascii=False, allow_nan=False)
+    return write_json(content)
 
 
 def _spell_design(design: Design) -> dict[str, Any]:
@@ -104,7 +106,7 @@ def _spell_closer_look(first: AnsweringResponse | None) -> dict[str, Any]:
         else [spell_version(version) for version in first.repetition.versions],
         "quantiles": None
         if first.quantiles is None
-        else spell_quantiles(first.analysis.observations, first.quantiles.model),
+        else _spell_quantiles(first.analysis, first.quantiles.model),
         "screening": _spell_screening(first.screening, first.aliases),
     }
 
@@ -119,6 +121,12 @@ def _spell_doubtful(found: DoubtfulTrials | None) -> dict[str, Any] | None:
         "problem": found.problem,
         "analysis": None if found.without is None else spell_analysis(found.without),
     }
+
+
+def _spell_quantiles(analysis: ResponseAnalysis, model: QuantileModel) -> dict[str, Any]:
+    seen = analysis.observations
+    warnings = list_quantile_warnings(model, seen.response, seen.unit)
+    return {**spell_quantiles(seen, model), "warnings": list(warnings)}
 
 
 def _spell_drift(drift: Drift | None) -> dict[str, Any] | None:
@@ -191,14 +199,3 @@ def _spell_aliases(aliases: AliasStructure) -> dict[str, Any]:
         },
         "complete": aliases.complete,
     }
-
-
-def _drop_infinities(value: Any) -> Any:
-    """The same with null for numbers that JSON does not know."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _drop_infinities(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_drop_infinities(item) for item in value]
-    return value
