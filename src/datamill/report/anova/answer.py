@@ -113,7 +113,7 @@ def _state_term(model: LinearModel, row: TermRow, response: str, unit: str) -> s
     low, high, value = row.gap.low, row.gap.high, row.gap.value
     among = f" (the largest difference of {row.term.df + 1} levels)" if row.term.df > 1 else ""
     if not among and low != model.factors[row.term.factors[0]].levels[0]:
-        low, high, value = high, low, Interval(-value.estimate, -value.high, -value.low)
+        low, high, value = high, low, value.negated()
     change = _format_change(value, unit, model.confidence)
     size = _ratio(model, value) or _share(model, row, low, value)
     return f"From {low} to {high}, {name} changes the mean {response} by {change}{size}{among}."

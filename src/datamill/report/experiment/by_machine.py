@@ -202,12 +202,9 @@ def _spell_mean(value: float, unit: str) -> str:
 
 def _spell_departure(pair: PairComparison, scale: Scale) -> str:
     """A departure from the baseline with its interval: in percent, or else in the response's unit."""
-    ratio, unit = pair.ratio, "%"
-    if ratio is not None and ratio.low is not None and ratio.high is not None:
-        values = [100 * (value - 1) for value in (ratio.estimate, ratio.low, ratio.high)]
-    else:
-        difference, unit = pair.difference, f" {scale.unit}".rstrip()
-        values = [number * scale.factor for number in (difference.estimate, difference.low, difference.high)]
-    decimals = count_decimals((values[2] - values[1]) / 2)
-    middle, low, high = (format_signed(value, decimals) for value in values)
+    shown, unit = None if pair.ratio is None else pair.ratio.to_percent(), "%"
+    if shown is None:
+        shown, unit = pair.difference.scaled(scale.factor), f" {scale.unit}".rstrip()
+    decimals = count_decimals((shown.high - shown.low) / 2)
+    middle, low, high = (format_signed(end, decimals) for end in (shown.estimate, shown.low, shown.high))
     return f"{middle}{unit} ({low} to {high})"

@@ -201,7 +201,7 @@ def _choose_column(analysis: ResponseAnalysis) -> int | None:
 def is_relative(analysis: ResponseAnalysis) -> bool:
     """Whether effect plots show changes in percent: every ratio of two levels' means is bounded."""
     ratios = [step.ratio for change in analysis.changes for step in change.steps]
-    return all(ratio is not None and ratio.low is not None and ratio.high is not None for ratio in ratios)
+    return all(ratio is not None and ratio.interval is not None for ratio in ratios)
 
 
 def draw_effects(analysis: ResponseAnalysis, scale: Scale) -> tuple[Figure, ...]:
@@ -257,11 +257,8 @@ def draw_effects(analysis: ResponseAnalysis, scale: Scale) -> tuple[Figure, ...]
 
 def _find_change(step: PairComparison, axis: Scale, *, relative: bool) -> Interval:
     """A level's change in percent, or in the axis's unit."""
-    ratio = step.ratio
-    if relative and ratio is not None and ratio.low is not None and ratio.high is not None:
-        return Interval(*(100 * (end - 1) for end in (ratio.estimate, ratio.low, ratio.high)))
-    ends = (step.difference.estimate, step.difference.low, step.difference.high)
-    return Interval(*(end * axis.factor for end in ends))
+    percent = None if step.ratio is None else step.ratio.to_percent()
+    return percent if relative and percent is not None else step.difference.scaled(axis.factor)
 
 
 def _list_gaps(analysis: ResponseAnalysis, factor: str) -> tuple[str, ...]:

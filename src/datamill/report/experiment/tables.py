@@ -143,10 +143,8 @@ def _spell_largest(item: TermInfluence, analysis: ResponseAnalysis, scale: Scale
     if not own:
         return "–", ""
     largest = rank_changes(own)[0]
-    pair, ratio = largest.pair, largest.pair.ratio
-    percent = None
-    if ratio is not None and ratio.low is not None and ratio.high is not None:
-        percent = Interval(*(100 * (end - 1) for end in (ratio.estimate, ratio.low, ratio.high)))
+    pair = largest.pair
+    percent = None if pair.ratio is None else pair.ratio.to_percent()
     who = f" ({largest.group})" if len(own) > 1 else ""
     shown = "–" if pair.p is None else _spell_departure(percent, pair.difference, scale)
     return shown, f"{pair.package} against {pair.baseline}{who}"

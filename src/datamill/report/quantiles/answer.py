@@ -200,8 +200,7 @@ def _state_term(model: QuantileModel, term: QuantileTerm, response: str, scale: 
         change = _spell_change(row.value, scale, model)
         return f"A unit more of {name} changes {where} of {response} by {change}{_compare(model, term)}."
     factor = model.factors[term.term.factors[0]]
-    doubled = Interval(2 * row.value.estimate, 2 * row.value.low, 2 * row.value.high)
-    change = _spell_change(doubled, scale, model)
+    change = _spell_change(row.value.scaled(2), scale, model)
     return (
         f"From {factor.levels[0]} to {factor.levels[1]}, {name} changes {where} of {response} by {change}"
         f"{_compare(model, term)}."

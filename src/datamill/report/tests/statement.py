@@ -124,7 +124,7 @@ def _is_larger(test: GroupTest) -> bool:
 def _phrase_estimate(estimate: GroupEstimate, pair: PairTest, scale: Scale) -> str:
     value = estimate.value
     if estimate.measure == "share":
-        shown = format_percent(_times(value, 100), _round_level(estimate.confidence))
+        shown = format_percent(value.scaled(100), _round_level(estimate.confidence))
         return f"{pair.second} is the larger in {shown} of pairs"
     if estimate.measure == "ratio":
         return f"{_short_name(estimate)} {_format_ratio(value, estimate.confidence)}"
@@ -139,10 +139,6 @@ def _short_name(estimate: GroupEstimate) -> str:
 def _round_level(confidence: float) -> float:
     """A level as it is shown: four figures of the percentage."""
     return float(f"{100 * confidence:.4g}") / 100
-
-
-def _times(value: Interval, factor: float) -> Interval:
-    return Interval(value.estimate * factor, value.low * factor, value.high * factor)
 
 
 def _format_ratio(value: Interval, confidence: float) -> str:
@@ -208,7 +204,7 @@ def _state_pair(pair: PairTest, scale: Scale) -> list[Part]:
     for estimate in pair.test.estimates:
         value, confidence = estimate.value, estimate.confidence
         if estimate.measure == "share":
-            shown = format_percent(_times(value, 100), _round_level(confidence))
+            shown = format_percent(value.scaled(100), _round_level(confidence))
             name = f"share of pairs with {pair.second} larger"
         elif estimate.measure == "ratio":
             name, shown = estimate.name, _format_ratio(value, confidence)

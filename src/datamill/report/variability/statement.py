@@ -222,14 +222,10 @@ def _explain_level(pair: PairTest, ratio: GroupEstimate) -> str:
 
 def _phrase_cv(value: Interval, confidence: float) -> str:
     if np.isfinite(value.high):
-        return format_percent(_percent(value), confidence)
+        return format_percent(value.scaled(100), confidence)
     decimals = _count_figures(100 * value.estimate, 100 * value.low, least=1)
     estimate, low = (format_fixed(100 * item, decimals) for item in (value.estimate, value.low))
     return f"{estimate}% ({format_level(confidence)} interval {low}% or more)"
-
-
-def _percent(value: Interval) -> Interval:
-    return Interval(100 * value.estimate, 100 * value.low, 100 * value.high)
 
 
 def _tabulate_points(notes: ResponseNotes, variability: Variability) -> list[Part]:
