@@ -86,6 +86,7 @@ def _spell_trials(trials: TrialSummary, doubtful: DoubtfulTrials | None) -> dict
         "failed": trials.failed,
         "timed_out": trials.timed_out,
         "lost": trials.lost,
+        "not_run": trials.not_run,
         "excluded": trials.excluded,
         "not_needed": trials.not_needed,
         "doubtful": 0 if doubtful is None else doubtful.doubtful,

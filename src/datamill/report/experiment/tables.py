@@ -193,7 +193,7 @@ def tabulate_trials(trials: TrialSummary) -> Table:
         ("failed", trials.failed),
         ("timed out", trials.timed_out),
         ("lost", trials.lost),
-        ("not yet run", max(0, trials.planned - trials.ended)),
+        ("not yet run", trials.not_run),
         *([("planned, not needed", trials.not_needed)] if trials.not_needed else []),
     )
     return build_table(("outcome", "trials"), tuple((name, format_count(count)) for name, count in counts))
