@@ -1,6 +1,5 @@
 """Parts of the intervals of variability against definitions that are computed in another way, and R."""
 
-import json
 from dataclasses import replace
 from itertools import combinations
 
@@ -24,7 +23,7 @@ from datamill.analysis.model_data.cells import ModelFactor, gather_cells
 from datamill.report.tables.text import render_text
 from datamill.report.tests.statement import ResponseNotes
 from datamill.report.variability.figures import draw_variability
-from datamill.report.variability.json import format_variability_json
+from datamill.report.variability.json import spell_variability
 from datamill.report.variability.statement import state_variability
 
 NOTES = ResponseNotes("latency", "s")
@@ -116,7 +115,7 @@ def test_an_end_where_the_mean_is_not_told_from_zero_is_zero_and_no_invented_num
     low = [point.cv.low for point in found.points if point.cv is not None]
     assert low[:2] == [0.0, 0.0]
     assert low[2] > 0.01
-    points = json.loads(format_variability_json(NOTES, found, ()))["points"]
+    points = spell_variability(NOTES, found, ())["points"]
     assert [point["cv"]["low"] for point in points] == low
     assert "0.00% or more" in render_text(state_variability(NOTES, found, ()))
     # Not ten decades of axis for what is no number; a bar to zero has no place on it.

@@ -13,6 +13,22 @@ class Interval:
     low: float
     high: float
 
+    def scaled(self, factor: float) -> Interval:
+        """The interval of values that are `factor` times as large, which is above zero."""
+        return Interval(self.estimate * factor, self.low * factor, self.high * factor)
+
+    def negated(self) -> Interval:
+        """The interval of a difference taken the other way round."""
+        return Interval(-self.estimate, -self.high, -self.low)
+
+    def inverted(self) -> Interval:
+        """The interval of a ratio taken the other way round; all of it is above zero."""
+        return Interval(1 / self.estimate, 1 / self.high, 1 / self.low)
+
+    def to_percent(self) -> Interval:
+        """A ratio as a change in percent: 1.05 is +5%."""
+        return Interval(*(100 * (end - 1) for end in (self.estimate, self.low, self.high)))
+
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
@@ -25,3 +41,15 @@ class Ratio:
     low: float | None
     high: float | None
     note: str
+
+    @property
+    def interval(self) -> Interval | None:
+        """The ratio with its bounds; None where it has none."""
+        if self.low is None or self.high is None:
+            return None
+        return Interval(self.estimate, self.low, self.high)
+
+    def to_percent(self) -> Interval | None:
+        """The ratio as a change in percent; None where it has no bounds."""
+        found = self.interval
+        return None if found is None else found.to_percent()

@@ -1,28 +1,21 @@
-"""JSON of the commands: one object that begins with its schema and its answer and ends with its warnings."""
+"""JSON of the commands, as the verbs in Python have it."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 
 import msgspec
 
-#: A key that goes or takes another meaning takes another number; one that comes does not.
-SCHEMA = 1
+from datamill.report.tables.envelope import write_result
 
 
 def spell_answer(*sentences: str, warnings: Iterable[str] = (), **found: object) -> str:
-    """Write what a command found as JSON, as the verbs in Python do.
+    """Write what a command found as JSON.
 
     Args:
         sentences: the answer; the first one says what was found.
         warnings: sentences, each once.
         found: records, mappings, lists of them or plain values, under their keys.
     """
-    content = {
-        "schema": SCHEMA,
-        "answer": list(sentences),
-        **{name: msgspec.to_builtins(value) for name, value in found.items()},
-        "warnings": list(dict.fromkeys(warnings)),
-    }
-    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+    values = {name: msgspec.to_builtins(value) for name, value in found.items()}
+    return write_result(sentences, values, tuple(warnings))

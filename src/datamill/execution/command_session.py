@@ -9,7 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from datamill.execution.worker import WORKER_NAME, WorkerError
+from datamill.execution.errors import WorkerError
+from datamill.execution.worker import WORKER_NAME
 from datamill.protocol.commands import CommandAnswer, CommandGreeting, CommandRequest
 
 #: Time that the worker gets to end a command when we are interrupted, before it is killed itself.

@@ -26,7 +26,7 @@ from datamill.experiment.messages.arguments import tell, verb
 from datamill.report.anova.answer import choose_largest_change, state_answer, word_changes
 from datamill.report.anova.diagnosis import diagnose_model
 from datamill.report.anova.figures import draw_diagnostics, draw_effect_shares
-from datamill.report.anova.json import format_anova_json
+from datamill.report.anova.json import spell_anova
 from datamill.report.anova.statement import state_anova
 from datamill.report.changes.figure import draw_change
 from datamill.report.figures.figure import Figure
@@ -93,9 +93,9 @@ class Anova(Analysis):
             verbose=verbose,
         )
 
-    def numbers_json(self) -> str:
+    def numbers(self) -> dict[str, Any]:
         """The table with every digit."""
-        return format_anova_json(self.observations, self.model, self.checks, self.quantiles, self.changes)
+        return spell_anova(self.observations, self.model, self.checks, self.quantiles, self.changes)
 
     def effects_figure(self) -> Figure:
         """The observations at the levels of the factor that changes most, and the changes between these.

@@ -19,7 +19,7 @@ from datamill.experiment.messages.numbers import format_given
 from datamill.experiment.quantities import parse_share
 from datamill.report.compare.answer import is_worse_than_threshold, state_answer
 from datamill.report.compare.history_figure import draw_history
-from datamill.report.compare.json import format_comparison_json
+from datamill.report.compare.json import spell_comparison
 from datamill.report.compare.statement import list_warnings, state_comparison
 from datamill.report.compare.version_figure import draw_changes
 from datamill.report.figures.figure import Figure
@@ -102,11 +102,9 @@ class Compare(Analysis):
             verbose=verbose,
         )
 
-    def numbers_json(self) -> str:
+    def numbers(self) -> dict[str, Any]:
         """The same with every digit."""
-        return format_comparison_json(
-            self.comparison, self.history, self.notes, self.excluded, self.basis, self.put_aside
-        )
+        return spell_comparison(self.comparison, self.history, self.excluded, self.basis, self.put_aside)
 
     def drawings(self) -> tuple[Callable[[], Figure], ...]:
         """Changes on their intervals and the means of versions; of a series its history first."""

@@ -14,7 +14,7 @@ from datamill.experiment.messages.arguments import argument
 from datamill.experiment.messages.phrases import finish_sentence
 from datamill.experiment.messages.suggestions import suggest_name
 from datamill.report.figures.figure import Figure
-from datamill.report.plan.alarms_json import format_alarms_json
+from datamill.report.plan.alarms_json import spell_alarms
 from datamill.report.plan.alarms_statement import explain_alarms, phrase_alarms, state_alarms
 from datamill.report.plan.figures import draw_alarms
 from datamill.report.tables.statement import Part
@@ -49,9 +49,9 @@ class FalseAlarmStudy(Analysis):
         """The table by the number of builds; `verbose`: the paper's equations."""
         return state_alarms(self.alarms, verbose=verbose)
 
-    def numbers_json(self) -> str:
+    def numbers(self) -> dict[str, Any]:
         """The same with every digit."""
-        return format_alarms_json(self.alarms)
+        return spell_alarms(self.alarms)
 
     def drawings(self) -> tuple[Callable[[], Figure], ...]:
         """The picture of the paper's Figure 2."""

@@ -20,7 +20,7 @@ from datamill.experiment.messages.arguments import argument, tell
 from datamill.experiment.messages.numbers import format_figures, format_given
 from datamill.report.figures.figure import Figure
 from datamill.report.plan.figures import draw_widths
-from datamill.report.plan.json import format_plan_json
+from datamill.report.plan.json import spell_plan
 from datamill.report.plan.statement import PlanNotes, phrase_plan, state_plan
 from datamill.report.tables.statement import Part
 from datamill.results.bundles.opening import open_bundle
@@ -75,9 +75,9 @@ class Repetitions(Analysis):
         """The plan, its alternatives, and lines to paste; `verbose`: the paper's symbols and optimum."""
         return state_plan(self.notes, self.plan, verbose=verbose)
 
-    def numbers_json(self) -> str:
+    def numbers(self) -> dict[str, Any]:
         """The same with every digit."""
-        return format_plan_json(self.notes, self.plan)
+        return spell_plan(self.notes, self.plan)
 
     def drawings(self) -> tuple[Callable[[], Figure], ...]:
         """The picture of interval width against time."""

@@ -25,7 +25,7 @@ from datamill.experiment.messages.arguments import argument, tell, verb
 from datamill.report.figures.figure import Figure
 from datamill.report.quantiles.answer import state_quantiles
 from datamill.report.quantiles.figures import draw_effects_by_quantile
-from datamill.report.quantiles.json import format_quantiles_json
+from datamill.report.quantiles.json import spell_quantiles
 from datamill.report.quantiles.statement import state_quantile_model
 from datamill.report.quantiles.warnings import list_quantile_warnings
 from datamill.report.tables.statement import Part
@@ -88,9 +88,9 @@ class Quantiles(Analysis):
         """Effects by quantile, and the table of ASPLOS 2013 (Table 4)."""
         return state_quantile_model(self.observations, self.model)
 
-    def numbers_json(self) -> str:
+    def numbers(self) -> dict[str, Any]:
         """Every quantile with every digit."""
-        return format_quantiles_json(self.observations, self.model)
+        return spell_quantiles(self.observations, self.model)
 
     def drawings(self) -> tuple[Callable[[], Figure], ...]:
         """Effect by quantile, a panel an effect (ASPLOS 2013, Figure 7)."""

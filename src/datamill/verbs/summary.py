@@ -12,7 +12,7 @@ from datamill.analysis.groups.logarithms import is_logarithm
 from datamill.analysis.model_data.cells import Cells
 from datamill.report.figures.figure import Figure
 from datamill.report.summary.figures import draw_boxes, draw_ecdf, draw_histogram
-from datamill.report.summary.json import format_summary_json
+from datamill.report.summary.json import spell_summary
 from datamill.report.summary.statement import choose_summary_scale, phrase_summary, state_summary
 from datamill.report.tables.statement import Part
 from datamill.report.tests.statement import ResponseNotes
@@ -57,9 +57,9 @@ class Summary(Analysis):
         """The table of five numbers."""
         return state_summary(self.notes, self.summary)
 
-    def numbers_json(self) -> str:
+    def numbers(self) -> dict[str, Any]:
         """The same with every digit."""
-        return format_summary_json(self.notes, self.summary)
+        return spell_summary(self.notes, self.summary)
 
     def figure(self, kind: Kind, *, log: bool = False) -> Figure:
         """Box plots, empirical distribution functions or histograms.

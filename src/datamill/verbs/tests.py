@@ -16,7 +16,7 @@ from datamill.experiment.messages.arguments import tell, verb
 from datamill.report.figures.figure import Figure
 from datamill.report.tables.statement import Part
 from datamill.report.tests.figures import draw_comparison
-from datamill.report.tests.json import format_tests_json
+from datamill.report.tests.json import spell_tests
 from datamill.report.tests.statement import (
     ResponseNotes,
     choose_response_scale,
@@ -69,9 +69,9 @@ class Tests(Analysis):
         """The answer, then every comparison."""
         return state_tests(self.notes, self.comparison)
 
-    def numbers_json(self) -> str:
+    def numbers(self) -> dict[str, Any]:
         """Every comparison with every digit."""
-        return format_tests_json(self.notes, self.comparison)
+        return spell_tests(self.notes, self.comparison)
 
     def drawings(self) -> tuple[Callable[[], Figure], ...]:
         """The groups' observations, and every pair's estimate with its interval."""

@@ -21,7 +21,7 @@ from datamill.report.figures.figure import Figure
 from datamill.report.tables.statement import Part
 from datamill.report.tests.statement import ResponseNotes
 from datamill.report.variability.figures import draw_variability, draw_windows
-from datamill.report.variability.json import format_variability_json, format_windows_json
+from datamill.report.variability.json import spell_variability, spell_windows
 from datamill.report.variability.statement import (
     collect_warnings,
     phrase_association,
@@ -74,9 +74,9 @@ class Variability(Analysis):
         """The table of design points."""
         return state_variability(self.notes, self.points, self.by_factor)
 
-    def numbers_json(self) -> str:
+    def numbers(self) -> dict[str, Any]:
         """The same with every digit."""
-        return format_variability_json(self.notes, self.points, self.by_factor)
+        return spell_variability(self.notes, self.points, self.by_factor)
 
     def drawings(self) -> tuple[Callable[[], Figure], ...]:
         """Coefficients of variation by the levels of factors (thesis 2015, Figures 5.5 to 5.9)."""
@@ -98,10 +98,8 @@ class Windows(Analysis):
     @property
     def lead(self) -> tuple[str, ...]:
         """Whether variability and skewness go with the count."""
-        alpha = 1 - self.windows.confidence
         return tuple(
-            phrase_association(self.notes.response, self.windows, item, alpha)
-            for item in self.windows.associations
+            phrase_association(self.notes.response, self.windows, item) for item in self.windows.associations
         )
 
     @property
@@ -113,9 +111,9 @@ class Windows(Analysis):
         """The table of counts."""
         return state_windows(self.notes, self.windows)
 
-    def numbers_json(self) -> str:
+    def numbers(self) -> dict[str, Any]:
         """Every window with every digit."""
-        return format_windows_json(self.notes, self.windows)
+        return spell_windows(self.notes, self.windows)
 
     def drawings(self) -> tuple[Callable[[], Figure], ...]:
         """Coefficient of variation and skewness against the count (thesis 2019, section 2.2.1)."""

@@ -13,7 +13,7 @@ from datamill.report.figures.figure import Figure
 from datamill.report.tables.statement import Part
 from datamill.report.variance.answer import choose_variance_scale, phrase_variances
 from datamill.report.variance.figures import draw_builds, draw_shares
-from datamill.report.variance.json import format_variances_json
+from datamill.report.variance.json import spell_variances
 from datamill.report.variance.statement import collect_variance_warnings, state_variances
 from datamill.verbs.analyses.analysis import Analysis
 from datamill.verbs.inputs.arguments import check_choice, take_confidence, take_seed
@@ -57,9 +57,9 @@ class Variances(Analysis):
         """Means, variances by level, impact of builds; `verbose`: the paper's interval and squares."""
         return state_variances(self.versions, self.excluded, self.notes, self.put_aside, verbose=verbose)
 
-    def numbers_json(self) -> str:
+    def numbers(self) -> dict[str, Any]:
         """The same with every digit."""
-        return format_variances_json(self.versions, self.excluded, self.seed, self.notes, self.put_aside)
+        return spell_variances(self.versions, self.excluded, self.seed, self.put_aside)
 
     def drawings(self) -> tuple[Callable[[], Figure], ...]:
         """Execution means by build, and the shares of the levels."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -28,6 +29,44 @@ class DoubtfulTrials:
     host: bool
     without: ResponseAnalysis | None
     problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenRule:
+    """A rule that so many `trials` broke; of the `first` one is what was `seen`."""
+
+    rule: str
+    trials: int
+    first: str
+    seen: str
+
+
+def list_broken_rules(table: pl.DataFrame, responses: Sequence[str]) -> tuple[BrokenRule, ...]:
+    """Return the rules that trials broke, the one with the most trials first.
+
+    An attempt that another one stands in for is in no figure, and so not here.
+    """
+    trials = (
+        table.filter(
+            pl.col("response").is_in(list(responses)) & pl.col("valid") & pl.col("doubt").is_not_null()
+        )
+        .unique("trial_id", keep="first", maintain_order=True)
+        .select("trial_id", pl.col("doubt").cast(pl.String).str.split("; "))
+        .explode("doubt")
+        .with_columns(pl.col("doubt").str.splitn(": ", 2).struct.rename_fields(["rule", "seen"]))
+        .unnest("doubt")
+    )
+    if trials.height == 0:
+        return ()
+    rules = (
+        trials.group_by("rule", maintain_order=True)
+        .agg(pl.len().alias("trials"), pl.first("trial_id"), pl.first("seen"))
+        .sort("trials", descending=True, maintain_order=True)
+    )
+    return tuple(
+        BrokenRule(str(rule), int(count), str(trial), str(seen))
+        for rule, count, trial, seen in rules.iter_rows()
+    )
 
 
 def count_doubtful(table: pl.DataFrame, response: str) -> tuple[int, int]:

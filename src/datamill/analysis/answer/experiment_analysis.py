@@ -7,7 +7,18 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from datamill.analysis.answer.doubtful_trials import DoubtfulTrials, leave_out_doubtful
+from datamill.analysis.answer.doubtful_trials import (
+    BrokenRule,
+    DoubtfulTrials,
+    leave_out_doubtful,
+    list_broken_rules,
+)
+from datamill.analysis.answer.left_out import (
+    Exclusion,
+    PutAside,
+    count_planned_aside,
+    list_exclusions,
+)
 from datamill.analysis.answer.levels_of_repetition import LevelsOfRepetition, share_out_uncertainty
 from datamill.analysis.answer.machines import (
     MachineByMachine,
@@ -23,6 +34,7 @@ from datamill.analysis.answer.screening import (
     screen_response,
 )
 from datamill.analysis.answer.tail_quantiles import TailQuantiles, fit_tail_quantiles
+from datamill.analysis.assumptions.diagnostics import Diagnostics, gather_diagnostics
 from datamill.analysis.drift.drift import Drift
 from datamill.analysis.drift.find import find_drift
 from datamill.analysis.drift.select import select_run_order
@@ -52,7 +64,7 @@ class AnsweringResponse(ResponseAnswer):
     """The first response, which answers the question, with what may limit the answer.
 
     None stands for what was not asked about or cannot be known. `aliases` is what the points that have data
-    cannot tell apart, of a `screening`.
+    cannot tell apart, of a `screening`; `diagnostics` are of what the model leaves over.
     """
 
     doubtful: DoubtfulTrials | None = None
@@ -61,6 +73,7 @@ class AnsweringResponse(ResponseAnswer):
     quantiles: TailQuantiles | None = None
     screening: Screening | None = None
     aliases: AliasStructure | None = None
+    diagnostics: Diagnostics | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,6 +82,8 @@ class ExperimentAnalysis:
 
     `answering` is None while the first response has no valid observation; `others` follow in the
     experiment's order, and `missing` names the responses without any. `table` is the tidy table as measured.
+    `exclusions` and `put_aside` are what of it no answer uses; doubtful trials have broken one of the
+    `broken_rules`.
     """
 
     experiment: Experiment
@@ -77,6 +92,9 @@ class ExperimentAnalysis:
     answering: AnsweringResponse | None
     others: tuple[ResponseAnswer, ...]
     missing: tuple[str, ...]
+    exclusions: tuple[Exclusion, ...]
+    put_aside: PutAside
+    broken_rules: tuple[BrokenRule, ...]
 
     @property
     def survivors(self) -> tuple[str, ...]:
@@ -96,16 +114,17 @@ def analyze_experiment(experiment: Experiment, design: Design, table: pl.DataFra
         raise InputError("the experiment has no response", remedy="Add a section [responses.NAME].")
     related = relate_to_machines(experiment, design, table)
     answers = [_answer_response(experiment, related, design, table, given) for given in experiment.responses]
-    first = answers[0]
+    first, names = answers[0], [given.name for given in experiment.responses]
     return ExperimentAnalysis(
         experiment=experiment,
         design=design,
         table=table,
         answering=None if first is None else _look_closer(first, experiment, related, design),
         others=tuple(answer for answer in answers[1:] if answer is not None),
-        missing=tuple(
-            given.name for given, answer in zip(experiment.responses, answers, strict=True) if answer is None
-        ),
+        missing=tuple(name for name, answer in zip(names, answers, strict=True) if answer is None),
+        exclusions=list_exclusions(table, names),
+        put_aside=count_planned_aside(table, names),
+        broken_rules=list_broken_rules(table, names),
     )
 
 
@@ -146,7 +165,16 @@ def _look_closer(
         quantiles=fit_tail_quantiles(analysis),
         screening=screening,
         aliases=aliases,
+        diagnostics=_diagnose(analysis),
     )
+
+
+def _diagnose(analysis: ResponseAnalysis) -> Diagnostics | None:
+    """What the pictures of the residuals show, of the model with blocks where there is one."""
+    cells, model = analysis.observations.cells, analysis.model
+    if analysis.blocked is not None:
+        cells, model = analysis.blocked.cells, analysis.blocked.model
+    return None if model is None else gather_diagnostics(cells, model)
 
 
 def find_response_drift(

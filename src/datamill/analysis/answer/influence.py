@@ -141,8 +141,8 @@ def _describe_term(
     at = max(index for index, size in enumerate(sizes) if size >= max(sizes) * (1 - 1e-12))
     return TermInfluence(
         term=row.term,
-        share=row.sum_sq / model.total_ss,
-        partial=row.sum_sq / (row.sum_sq + model.error_ss) if row.sum_sq + model.error_ss > 0 else 0.0,
+        share=model.find_share(row),
+        partial=model.find_partial_share(row) or 0.0,
         p=p,
         detected=p is not None and p < model.alpha,
         levels=effects.labels[at],

@@ -58,7 +58,8 @@ class Agreement:
     """Whether machines agree on the ratio of two packages.
 
     `p` is that of Welch's test (1951) that the logarithms of all machines' ratios are equal, None where
-    fewer than two machines give one. `lowest` and `highest` are the machines with the extreme ratios.
+    fewer than two machines give one; they `differ` where it is below alpha. `lowest` and `highest` are the
+    machines with the extreme ratios.
     """
 
     package: str
@@ -66,6 +67,7 @@ class Agreement:
     p: float | None
     lowest: tuple[str, float] | None
     highest: tuple[str, float] | None
+    differ: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ class MachineByMachine:
     @property
     def disagree(self) -> bool:
         """Whether the machines were found to differ about some pair of packages."""
-        return any(item.p is not None and item.p < self.alpha for item in self.agreements)
+        return any(item.differ for item in self.agreements)
 
 
 def list_machines(design: Design, table: pl.DataFrame) -> tuple[str, ...]:
@@ -206,11 +208,11 @@ def compare_machine_by_machine(
         except InputError as problem:
             answers.append(OneMachine(name, None, problem.message))
     return MachineByMachine(
-        tuple(answers), _judge_agreement(answers), experiment.confidence, experiment.alpha
+        tuple(answers), _judge_agreement(answers, experiment.alpha), experiment.confidence, experiment.alpha
     )
 
 
-def _judge_agreement(answers: list[OneMachine]) -> tuple[Agreement, ...]:
+def _judge_agreement(answers: list[OneMachine], alpha: float) -> tuple[Agreement, ...]:
     found: dict[tuple[str, str], list[tuple[str, PairComparison, int, float]]] = {}
     for answer in answers:
         comparison = None if answer.analysis is None else answer.analysis.comparison
@@ -229,22 +231,17 @@ def _judge_agreement(answers: list[OneMachine]) -> tuple[Agreement, ...]:
             if pair.ratio is not None and deviation is not None:
                 known.append((name, pair.ratio.estimate, deviation, pair.df))
         if len(known) < 2:
-            agreements.append(Agreement(package, baseline, None, None, None))
+            agreements.append(Agreement(package, baseline, None, None, None, differ=False))
             continue
         ordered = sorted((ratio, name) for name, ratio, _, _ in known)
-        agreements.append(
-            Agreement(
-                package,
-                baseline,
-                judge_equal_means(
-                    np.log([ratio for _, ratio, _, _ in known]),
-                    np.array([deviation for _, _, deviation, _ in known]) ** 2,
-                    np.array([df for _, _, _, df in known]),
-                ),
-                (ordered[0][1], ordered[0][0]),
-                (ordered[-1][1], ordered[-1][0]),
-            )
+        p = judge_equal_means(
+            np.log([ratio for _, ratio, _, _ in known]),
+            np.array([deviation for _, _, deviation, _ in known]) ** 2,
+            np.array([df for _, _, _, df in known]),
         )
+        (low, lowest), (high, highest) = ordered[0], ordered[-1]
+        ends = (lowest, low), (highest, high)
+        agreements.append(Agreement(package, baseline, p, *ends, differ=p < alpha))
     return tuple(agreements)
 
 

@@ -22,6 +22,7 @@ from datamill.analysis.contrasts.contrast import (
     use_pooled_errors,
 )
 from datamill.analysis.contrasts.shared_builds import gather_shared_builds
+from datamill.analysis.distribution.shapes import GroupBox, summarize_groups
 from datamill.analysis.levels.comparison import Comparison, PackageMean
 from datamill.analysis.levels.level_changes import LevelChange, find_largest_changes
 from datamill.analysis.levels.level_means import (
@@ -62,10 +63,10 @@ class ResponseAnalysis:
 
     What the data do not allow is None, and `warnings` say why. `package_factor` is the index of
     the package among the cells' factors, None when a single one has valid data; `mean` is that
-    package's, None with several. `blocked` is the model with blocks, where trials were run in some; then
-    differences are those within blocks. `missing_packages` were to be compared and have no valid data.
-    `level_means` and `changes` are of the other factors, by package; `package_means` and `package_change` of
-    the packages.
+    package's, None with several. `boxes` has the quartiles of each package's observations. `blocked` is the
+    model with blocks, where trials were run in some; then differences are those within blocks.
+    `missing_packages` were to be compared and have no valid data. `level_means` and `changes` are of the
+    other factors, by package; `package_means` and `package_change` of the packages.
     """
 
     response: Response
@@ -78,6 +79,7 @@ class ResponseAnalysis:
     level_means: tuple[LevelMean, ...]
     changes: tuple[LevelChange, ...]
     mean: PackageMean | None
+    boxes: tuple[GroupBox, ...]
     missing_packages: tuple[str, ...]
     confidence: float
     alpha: float
@@ -145,7 +147,7 @@ def analyze_response(
             checks = check_assumptions(
                 blocked.cells, blocked.model, when=observations.order, in_cells=in_cells
             )
-    mean = None
+    mean, name = None, ""
     if package_factor is None:
         present = valid["package"].drop_nulls() if "package" in valid.columns else None
         name = str(present[0]) if present is not None and present.len() else next(iter(levels["package"]), "")
@@ -187,6 +189,7 @@ def analyze_response(
         level_means=tuple(means),
         changes=tuple(changes),
         mean=mean,
+        boxes=summarize_groups(cells, package_factor, name),
         missing_packages=missing.get("package", ()),
         confidence=experiment.confidence,
         alpha=experiment.alpha,

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 
 from datamill.analysis.answer.response import ResponseAnalysis
+from datamill.analysis.distribution.order_statistics import count_needed
 from datamill.analysis.linear.linear_model import LinearModel
 from datamill.analysis.model_data.coding import Term
 from datamill.analysis.model_data.question import ModelData
-from datamill.analysis.quantile.fits import count_needed
 from datamill.analysis.quantile.model import fit_quantiles
 from datamill.analysis.quantile.quantile_model import QuantileModel
 from datamill.experiment.errors import InputError

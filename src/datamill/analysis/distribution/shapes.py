@@ -9,7 +9,7 @@ import numpy as np
 
 from datamill.analysis.distribution.boxes import BoxSummary, reach_beyond_box, summarize_box
 from datamill.analysis.distribution.summary import MOST_SORTED, find_quantiles, split_cells
-from datamill.analysis.model_data.cells import Cells, FloatArray
+from datamill.analysis.model_data.cells import Cells, FloatArray, merge_cells
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
 from datamill.experiment.messages.numbers import format_given
@@ -28,6 +28,14 @@ class CellBox:
     cell: int
     summary: BoxSummary
     beyond: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupBox:
+    """The box of one group, such as a package."""
+
+    name: str
+    summary: BoxSummary
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,6 +86,17 @@ def find_boxes(cells: Cells) -> tuple[CellBox, ...]:
         )
         found.append(CellBox(cell, summary, int(beyond.size)))
     return tuple(found)
+
+
+def summarize_groups(cells: Cells, factor: int | None, name: str) -> tuple[GroupBox, ...]:
+    """The box of each level of a factor that has data; without a factor one box of all, of that name."""
+    if factor is None:
+        return (GroupBox(name, find_boxes(merge_cells(cells, []))[0].summary),)
+    merged = merge_cells(cells, [factor])
+    levels = merged.factors[0].levels
+    return tuple(
+        GroupBox(levels[int(merged.codes[item.cell, 0])], item.summary) for item in find_boxes(merged)
+    )
 
 
 def _cap(cell: int, box: BoxSummary) -> CellBox:

@@ -18,13 +18,15 @@ class FactorVariability:
 
     `medians` has each level with the number of its design points and the median of their coefficients.
     `overall` is Kruskal and Wallis's test. `pairs` has the levels against each other with the ratio of their
-    coefficients. `adjusted_p` is the p of the test that decides, adjusted for the number of factors.
+    coefficients. `adjusted_p` is the p of the test that decides, adjusted for the number of factors;
+    `detected` where that is below one minus the confidence.
     """
 
     factor: str
     medians: tuple[tuple[str, int, float], ...]
     overall: GroupTest
     adjusted_p: float | None
+    detected: bool
     pairs: tuple[PairTest, ...]
 
     @property
@@ -65,12 +67,17 @@ def compare_variability(
             medians=tuple((group.label, group.n, float(np.median(group.values))) for group in groups),
             overall=compare_kruskal_wallis(groups, variability.confidence),
             adjusted_p=None,
+            detected=False,
             pairs=_compare_pairs(groups, variability.confidence, adjustment, len(found)),
         )
         for factor, groups in found
     ]
     adjusted = adjust_p_values([item.deciding.p for item in compared], adjustment)
-    return tuple(replace(item, adjusted_p=p) for item, p in zip(compared, adjusted, strict=True))
+    alpha = 1 - variability.confidence
+    return tuple(
+        replace(item, adjusted_p=p, detected=p is not None and p < alpha)
+        for item, p in zip(compared, adjusted, strict=True)
+    )
 
 
 def _compare_pairs(

@@ -35,12 +35,16 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class CountAssociation:
-    """How a figure goes with the count: Spearman's correlation, None where either is constant."""
+    """How a figure goes with the count: Spearman's correlation, None where either is constant.
+
+    It is `detected` where its p is below one minus the confidence.
+    """
 
     figure: str
     windows: int
     correlation: Interval | None
     p: float | None
+    detected: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +176,7 @@ def _associate(figure: str, pairs: list[tuple[float, float | None]], confidence:
     known = np.array([(count, value) for count, value in pairs if value is not None]).reshape(-1, 2)
     n = known.shape[0]
     if n < 4 or np.ptp(known[:, 0]) == 0 or np.ptp(known[:, 1]) == 0:
-        return CountAssociation(figure, n, None, None)
+        return CountAssociation(figure, n, None, None, detected=False)
     ranks = np.stack([rank_values(known[:, 0]), rank_values(known[:, 1])], axis=1)
     rho = float(np.clip(np.corrcoef(ranks[:, 0], ranks[:, 1])[0, 1], -1, 1))
     # Bonett and Wright (2000): Fisher's z with variance (1 + rho² / 2) / (n − 3). Of a perfect order that
@@ -182,7 +186,8 @@ def _associate(figure: str, pairs: list[tuple[float, float | None]], confidence:
     reach = -float(ndtri((1 - confidence) / 2)) * math.sqrt((1 + bounded * bounded / 2) / (n - 3))
     low, high = (math.tanh(math.atanh(bounded) + side * reach) for side in (-1, 1))
     interval = Interval(rho, min(low, rho), max(high, rho))
-    return CountAssociation(figure, n, interval, judge_ranks(ranks, rho))
+    p = judge_ranks(ranks, rho)
+    return CountAssociation(figure, n, interval, p, detected=p < 1 - confidence)
 
 
 def judge_ranks(ranks: FloatArray, rho: float) -> float:

@@ -119,3 +119,7 @@ class GroupComparison:
     why: str
     method: str
     warnings: tuple[str, ...]
+
+    def detects(self, pair: PairTest) -> bool:
+        """Whether the groups of a pair were found to differ."""
+        return pair.adjusted_p is not None and pair.adjusted_p < self.alpha

@@ -161,6 +161,40 @@ class LinearModel:
     transform: str = ""
 
     @property
+    def misfits(self) -> bool:
+        """Whether cells were found to depart from the model, or there is no error to judge that by."""
+        lack = self.lack_of_fit
+        return lack is not None and (lack.p is None or lack.p < self.alpha)
+
+    @property
+    def blocks_differ(self) -> bool:
+        """Whether blocks were found to differ, or there is no test of it."""
+        gain = self.block_gain
+        return gain is not None and (gain.p is None or gain.p < self.alpha)
+
+    def detects(self, row: TermRow) -> bool:
+        """Whether a term was told from zero, its p adjusted over the terms of interest."""
+        return row.p_holm is not None and row.p_holm < self.alpha
+
+    def detects_alone(self, row: TermRow) -> bool:
+        """Whether a term would be told from zero if it were the only one that is asked about."""
+        return row.p is not None and row.p < self.alpha
+
+    @property
+    def error_share(self) -> float:
+        """The part of the total sum of squares that is left to chance."""
+        return self.error_ss / self.total_ss
+
+    def find_share(self, row: TermRow) -> float:
+        """The part of the total sum of squares that a term has."""
+        return row.sum_sq / self.total_ss
+
+    def find_partial_share(self, row: TermRow) -> float | None:
+        """Partial η²: a term's sum of squares over itself and the error's; None where both are zero."""
+        whole = row.sum_sq + self.error_ss
+        return row.sum_sq / whole if whole else None
+
+    @property
     def effects_of_interest(self) -> tuple[TermRow, ...]:
         """The rows of all terms that are no blocks."""
         return tuple(row for row in self.terms if not row.block)

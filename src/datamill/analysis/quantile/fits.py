@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from datamill.analysis.contrasts.multiplicity import adjust_holm
+from datamill.analysis.distribution.order_statistics import count_needed
 from datamill.analysis.interval import Interval
 from datamill.analysis.linear.linear_model import LevelEffect, LevelGap
 from datamill.analysis.model_data.cells import FloatArray, ModelFactor
@@ -16,31 +17,6 @@ from datamill.analysis.model_data.matrix import ModelMatrix
 from datamill.analysis.quantile.fit import QuantileProblem, Solutions
 from datamill.analysis.quantile.inference import Inference
 from datamill.analysis.quantile.quantile_model import QuantileCoefficient, QuantileFit, QuantileTerm
-from datamill.experiment.errors import InputError
-from datamill.experiment.messages.numbers import format_given
-
-
-def check_quantiles(quantiles: Sequence[float]) -> list[float]:
-    """Return the quantiles in ascending order, each once.
-
-    Raises:
-        InputError: there is none, or one is not between 0 and 1.
-    """
-    asked = sorted({float(quantile) for quantile in quantiles})
-    if not asked:
-        raise InputError("no quantile is asked for", remedy="Name at least one, such as 0.5.")
-    for quantile in asked:
-        if not 0 < quantile < 1:
-            raise InputError(
-                f"the quantile {format_given(quantile)} is not between 0 and 1",
-                remedy="Write the 99th percentile as 0.99; 0 and 1 are the extremes, not quantiles.",
-            )
-    return asked
-
-
-def count_needed(quantile: float, confidence: float) -> int:
-    """Observations that a distribution-free interval of a quantile needs, so that both ends exist."""
-    return math.ceil(math.log((1 - confidence) / 2) / math.log(max(quantile, 1 - quantile)))
 
 
 def is_saturated(matrix: ModelMatrix) -> bool:

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from datamill.analysis.distribution.order_statistics import check_quantiles
 from datamill.analysis.linear.reduction import centre_covariates
 from datamill.analysis.model_data.question import ModelData
 from datamill.analysis.quantile.errors.choose import ErrorEngine, choose_errors
 from datamill.analysis.quantile.fit import QuantileProblem
-from datamill.analysis.quantile.fits import check_quantiles, count_crossings, is_saturated, spell_fits
+from datamill.analysis.quantile.fits import count_crossings, is_saturated, spell_fits
 from datamill.analysis.quantile.quantile_model import QuantileModel
 from datamill.analysis.quantile.terms import choose_estimable_terms
 from datamill.analysis.quantile.warnings import collect_warnings, describe_method

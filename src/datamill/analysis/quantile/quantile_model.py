@@ -150,3 +150,19 @@ class QuantileModel:
     covariate_means: tuple[float, ...] = ()
     blocks: tuple[str, ...] = ()
     units: Literal["trials", "builds"] = "trials"
+
+    def passes(self, term: QuantileTerm) -> bool:
+        """Whether the p of a term at its quantile, adjusted for the number of terms, is below alpha."""
+        return term.p_adjusted is not None and term.p_adjusted < self.alpha
+
+    def passes_among_all(self, term: QuantileTerm) -> bool:
+        """Whether it is so allowing for the number of quantiles, too."""
+        return term.p_adjusted is not None and term.p_adjusted * len(self.fits) < self.alpha
+
+    def detects(self, fit: QuantileFit, term: QuantileTerm) -> bool:
+        """Whether a term is told from zero at its quantile, adjusted for the number of terms.
+
+        Never where the observations are too few for the quantile: levels that are alike are told apart there
+        in up to one of six cases.
+        """
+        return not fit.extreme and self.passes(term)

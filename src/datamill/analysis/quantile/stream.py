@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datamill import _native
+from datamill.analysis.distribution.order_statistics import check_quantiles
 from datamill.analysis.model_data.cells import (
     CellArray,
     Cells,
@@ -25,7 +26,6 @@ from datamill.analysis.model_data.observations import Observations
 from datamill.analysis.quantile.errors.sandwich import choose_bandwidth, estimate_nid_covariance
 from datamill.analysis.quantile.fit import QuantileProblem, Solutions
 from datamill.analysis.quantile.fits import (
-    check_quantiles,
     count_crossings,
     is_saturated,
     spell_fits,

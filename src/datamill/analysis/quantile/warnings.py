@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from datamill.analysis.distribution.order_statistics import count_needed
 from datamill.analysis.model_data.observations import Observations
 from datamill.analysis.quantile.errors.choose import (
     ErrorEngine,
@@ -15,7 +16,7 @@ from datamill.analysis.quantile.errors.choose import (
     have_several_observations,
 )
 from datamill.analysis.quantile.fit import QuantileProblem
-from datamill.analysis.quantile.fits import count_available, count_needed, is_saturated
+from datamill.analysis.quantile.fits import count_available, is_saturated
 from datamill.analysis.quantile.quantile_model import QuantileFit
 from datamill.experiment.messages.numbers import format_figures, format_fixed, format_given
 

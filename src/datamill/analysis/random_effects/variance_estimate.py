@@ -56,3 +56,8 @@ class VarianceEstimate:
     variation: tuple[Share, ...]
     method: str
     warnings: tuple[str, ...]
+
+    @property
+    def deviations(self) -> dict[Level, float]:
+        """The standard deviation of each level by itself, in the response's unit."""
+        return {level: variance**0.5 for level, variance in self.components.items()}

@@ -174,13 +174,16 @@ def _summarize(
     table: pl.DataFrame, confidence: float, quantiles: Sequence[float], source: str
 ) -> list[Table]:
     """A table of means, and of quantiles where these are wanted, for each response that has a valid row."""
-    from datamill.report.tables.point_table import summarize_points
+    from datamill.analysis.distribution.points import summarize_points
+    from datamill.report.tables.point_table import tabulate_points
 
     usable = table.filter("valid")["response"].unique(maintain_order=True).to_list()
     if not usable:
         raise InputError("no row is valid", where=source, remedy="The column exclusion says why.")
     return [
-        summarize_points(table, name, confidence=confidence, quantiles=quantiles, source=source)
+        tabulate_points(
+            summarize_points(table, name, confidence=confidence, quantiles=quantiles, source=source)
+        )
         for name in usable
     ]
 

@@ -78,7 +78,7 @@ def state_effects(
         return (
             f"Like observations of {response} did not differ, so that effects are as measured, untested.",
         )
-    found = [row for row in terms if row.p_holm is not None and row.p_holm < model.alpha]
+    found = [row for row in terms if model.detects(row)]
     if not found:
         return (
             f"No effect on the mean {response} was detected (alpha = {format_given(model.alpha)}, "
@@ -113,7 +113,7 @@ def _state_term(model: LinearModel, row: TermRow, response: str, unit: str) -> s
     low, high, value = row.gap.low, row.gap.high, row.gap.value
     among = f" (the largest difference of {row.term.df + 1} levels)" if row.term.df > 1 else ""
     if not among and low != model.factors[row.term.factors[0]].levels[0]:
-        low, high, value = high, low, Interval(-value.estimate, -value.high, -value.low)
+        low, high, value = high, low, value.negated()
     change = _format_change(value, unit, model.confidence)
     size = _ratio(model, value) or _share(model, row, low, value)
     return f"From {low} to {high}, {name} changes the mean {response} by {change}{size}{among}."
@@ -130,7 +130,7 @@ def word_changes(changes: LevelChanges, model: LinearModel, response: str, unit:
 
 def choose_largest_change(changes: LevelChanges, model: LinearModel) -> LevelChange:
     """Return the largest change of the factor that the answer names first."""
-    found = [row for row in model.effects_of_interest if row.p_holm is not None and row.p_holm < model.alpha]
+    found = [row for row in model.effects_of_interest if model.detects(row)]
     main = sorted((row for row in found if row.term.order == 1), key=lambda row: -row.mean_sq * row.term.df)
     for row in main:
         if own := _list_own_changes(row, model, changes):

@@ -39,7 +39,7 @@ def draw_effect_shares(model: LinearModel, response: str) -> Figure:
             remedy=f"Leave out {argument('figure')}; {argument('diagnostics')} draws the residuals.",
         )
     kept = sorted(shares, key=lambda share: -abs(share.percent))[:_MOST_EFFECTS]
-    adjusted = {row.term.name: row.p_holm for row in model.terms}
+    detected = {row.term.name for row in model.terms if model.detects(row)}
     rows = [
         {
             "term": share.term,
@@ -47,7 +47,7 @@ def draw_effect_shares(model: LinearModel, response: str) -> Figure:
             "share": share.percent,
             "low": share.percent - share.standard_error,
             "high": share.percent + share.standard_error,
-            "told": "yes" if (p := adjusted[share.term]) is not None and p < model.alpha else "no",
+            "told": "yes" if share.term in detected else "no",
         }
         for share in shares
         if share in kept

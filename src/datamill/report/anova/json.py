@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Any
 
@@ -12,20 +11,19 @@ from datamill.analysis.linear.linear_model import LinearModel
 from datamill.analysis.model_data.observations import Observations
 from datamill.analysis.quantile.quantile_model import QuantileModel
 from datamill.report.changes.json import spell_changes
-from datamill.report.quantiles.warnings import list_quantile_warnings
 from datamill.report.tables.interval_json import spell_interval
 
 
-def format_anova_json(
+def spell_anova(
     observations: Observations,
     model: LinearModel,
     checks: AssumptionChecks | None,
     quantiles: QuantileModel | None = None,
     changes: LevelChanges | None = None,
-) -> str:
-    """Write a model as JSON.
+) -> dict[str, Any]:
+    """Write a model as values of JSON.
 
-    Keys: `schema` (1); `response`, `unit`, `n`, `cells`, `excluded`, `put_aside` (rows by what
+    Keys: `response`, `unit`, `n`, `cells`, `excluded`, `put_aside` (rows by what
     they are), `averaged_trials`, `averaged_builds`, `order`,
     `confidence`, `alpha`, `method`, `squares` (type of the sums of squares); `factors` (name,
     levels, low first); `covariates` (name, mean, where the model counts it from); `mean` (estimate,
@@ -40,11 +38,10 @@ def format_anova_json(
     (names, sum_sq, df, f, p, error_mean_sq_without, efficiency) or null; `balanced`;
     `not_estimable`; `checks` (assumption, method, statistic, p, state, size, measure, words,
     advice); `error_shape` and `most_influential` or null; `trust`, `advice`; `quantiles` (quantile,
-    coefficients with name, term, estimate, low, high, p) where they were fitted; `warnings`. F and
+    coefficients with name, term, estimate, low, high, p) where they were fitted. F and
     p are null where no test exists; a p of 0 is below the smallest double.
     """
     content: dict[str, Any] = {
-        "schema": 1,
         "response": observations.response,
         "unit": observations.unit,
         "n": model.n,
@@ -112,7 +109,6 @@ def format_anova_json(
         "trust": None,
         "advice": "",
         "quantiles": [],
-        "warnings": list(model.warnings),
     }
     if model.lack_of_fit is not None:
         lack = model.lack_of_fit
@@ -133,7 +129,6 @@ def format_anova_json(
         content["error_shape"] = None if checks.shape is None else asdict(checks.shape)
         content["most_influential"] = None if checks.influential is None else asdict(checks.influential)
         content["trust"], content["advice"] = checks.trust, checks.advice
-        content["warnings"] += list(checks.warnings)
     if quantiles is not None:
         content["quantiles"] = [
             {
@@ -145,6 +140,4 @@ def format_anova_json(
             }
             for fit in quantiles.fits
         ]
-        beside = list_quantile_warnings(quantiles, observations.response, observations.unit)
-        content["warnings"] += [text for text in beside if text not in content["warnings"]]
-    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+    return content

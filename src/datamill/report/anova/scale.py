@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from datamill.analysis.interval import Interval
 from datamill.analysis.linear.linear_model import LevelEffect, LinearModel
 from datamill.analysis.quantile.quantile_model import QuantileModel
 from datamill.report.words.scales import Scale, choose_effect_scale
@@ -34,9 +33,9 @@ def scale_model(model: LinearModel, factor: float) -> LinearModel:
     square, gain = factor**2, model.block_gain
     return replace(
         model,
-        mean=_scale(model.mean, factor),
+        mean=model.mean.scaled(factor),
         coefficients=tuple(
-            replace(item, value=_scale(item.value, factor), standard_error=item.standard_error * factor)
+            replace(item, value=item.value.scaled(factor), standard_error=item.standard_error * factor)
             for item in model.coefficients
         ),
         terms=tuple(
@@ -46,7 +45,7 @@ def scale_model(model: LinearModel, factor: float) -> LinearModel:
                 mean_sq=row.mean_sq * square,
                 effects=tuple(_scale_effect(effect, factor) for effect in row.effects),
                 means=tuple(_scale_effect(mean, factor) for mean in row.means),
-                gap=None if row.gap is None else replace(row.gap, value=_scale(row.gap.value, factor)),
+                gap=None if row.gap is None else replace(row.gap, value=row.gap.value.scaled(factor)),
             )
             for row in model.terms
         ),
@@ -67,7 +66,7 @@ def scale_quantile_effects(model: QuantileModel, factor: float) -> QuantileModel
             replace(
                 fit,
                 coefficients=tuple(
-                    replace(item, value=_scale(item.value, factor)) for item in fit.coefficients
+                    replace(item, value=item.value.scaled(factor)) for item in fit.coefficients
                 ),
             )
             for fit in model.fits
@@ -75,9 +74,5 @@ def scale_quantile_effects(model: QuantileModel, factor: float) -> QuantileModel
     )
 
 
-def _scale(value: Interval, factor: float) -> Interval:
-    return Interval(value.estimate * factor, value.low * factor, value.high * factor)
-
-
 def _scale_effect(effect: LevelEffect, factor: float) -> LevelEffect:
-    return replace(effect, value=_scale(effect.value, factor))
+    return replace(effect, value=effect.value.scaled(factor))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from datamill.analysis.assumptions.assumption_checks import AssumptionChecks
 from datamill.analysis.interval import Interval
-from datamill.analysis.linear.linear_model import BlockGain, EffectShare, LinearModel
+from datamill.analysis.linear.linear_model import EffectShare, LinearModel
 from datamill.analysis.quantile.quantile_model import QuantileModel
 from datamill.experiment.messages.arguments import argument, tell
 from datamill.experiment.messages.numbers import (
@@ -114,9 +114,9 @@ def format_square(value: float) -> str:
     return format_fixed(value, 5 - power if power < 0 else min(6, 8 - power))
 
 
-def state_blocks(gain: BlockGain | None, alpha: float, unit: str = "") -> list[Part]:
+def state_blocks(model: LinearModel, unit: str = "") -> list[Part]:
     """What the blocks gained, in words; `unit` is that of squares."""
-    unit = f" {unit}" if unit else ""
+    unit, gain = f" {unit}" if unit else "", model.block_gain
     if gain is None:
         return []
     names = " and ".join(gain.blocks)
@@ -133,7 +133,7 @@ def state_blocks(gain: BlockGain | None, alpha: float, unit: str = "") -> list[P
             f"{format_square(gain.error_ms_without)}{unit}, and the same precision would take "
             f"{format_figures(gain.efficiency)} times as many trials."
         )
-    elif gain.p is not None and gain.p >= alpha:
+    elif not model.blocks_differ:
         found += " Blocking gained nothing here, and cost little: these conditions hardly differ."
     return [Paragraph(found, "  ")]
 
@@ -224,13 +224,9 @@ def state_quantiles_beside(
 
 def _list_terms_told(model: LinearModel, quantiles: QuantileModel) -> set[str]:
     """Terms that the mean or some quantile tells from zero, adjusted for their number."""
-    told = {row.term.name for row in model.terms if row.p_holm is not None and row.p_holm < model.alpha}
+    told = {row.term.name for row in model.terms if model.detects(row)}
     for fit in quantiles.fits:
-        told |= {
-            item.term.name
-            for item in fit.terms
-            if item.p_adjusted is not None and item.p_adjusted < model.alpha
-        }
+        told |= {item.term.name for item in fit.terms if quantiles.passes(item)}
     return told
 
 

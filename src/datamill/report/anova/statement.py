@@ -97,7 +97,7 @@ def state_anova(
         f"R^2 = {format_fixed(model.r_squared, 6)}   n = {format_count(model.n)}   error mean square = "
         f"{error}"
     )
-    parts += state_blocks(model.block_gain, model.alpha, square)
+    parts += state_blocks(model, square)
     if verbose or changes is None or not changes.changes:
         parts += [BLANK, *state_shares(model)]
     else:
@@ -236,7 +236,7 @@ def _format_test(row: TermRow) -> Line:
 
 def _state_equation(response: str, model: LinearModel) -> list[Part]:
     """Equation (1.2): the mean and the terms with p below alpha, coefficients of the full model."""
-    kept = {row.term.name for row in model.terms if row.p is not None and row.p < model.alpha}
+    kept = {row.term.name for row in model.terms if model.detects_alone(row)}
     slopes = {item.term for item in model.coefficients if _is_slope(item.term, model)}
     plain = [item.standard_error for item in model.coefficients if item.term not in slopes]
     smallest = min(plain, default=(model.mean.high - model.mean.low) / 4)

@@ -62,7 +62,7 @@ def draw_change(
             mean.level,
             mean.n,
             tuple(value * scale.factor for value in thin_points(by_level[mean.level], most, change.n)),
-            _scale(mean.value, scale.factor),
+            mean.value.scaled(scale.factor),
             _find_change(steps.get(mean.level), scale, relative=relative),
             reference=mean.level == base,
         )
@@ -123,16 +123,9 @@ def _split_observations(cells: Cells, change: LevelChange) -> dict[str, FloatArr
     }
 
 
-def _scale(value: Interval, factor: float) -> Interval:
-    return Interval(value.estimate * factor, value.low * factor, value.high * factor)
-
-
 def _find_change(step: PairComparison | None, scale: Scale, *, relative: bool) -> Interval | None:
     if step is None:
         return None
     if relative:
-        assert step.ratio is not None
-        assert step.ratio.low is not None
-        assert step.ratio.high is not None
-        return Interval(*(100 * (end - 1) for end in (step.ratio.estimate, step.ratio.low, step.ratio.high)))
-    return _scale(step.difference, scale.factor)
+        return None if step.ratio is None else step.ratio.to_percent()
+    return step.difference.scaled(scale.factor)

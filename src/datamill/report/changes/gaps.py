@@ -33,7 +33,7 @@ def phrase_gap(pair: PairComparison, winner: str, scale: Scale, level: float, *,
     """
     ratio = take_ratio(pair, winner)
     if fast and ratio is not None and ratio.estimate <= 1 / _TIMES_AS_FAST:
-        speed = Interval(1 / ratio.estimate, 1 / ratio.high, 1 / ratio.low)
+        speed = ratio.inverted()
         ends = (speed.low, speed.estimate, speed.high)
         decimals = count_decimals((speed.high - speed.low) / 2)
         low, estimate, high = (
@@ -42,9 +42,9 @@ def phrase_gap(pair: PairComparison, winner: str, scale: Scale, level: float, *,
         )
         return f"{estimate} times ({format_level(level)} interval {low} to {high}) as fast as"
     if ratio is None:
-        difference = pair.difference if winner == pair.package else _negate(pair.difference)
+        difference = pair.difference if winner == pair.package else pair.difference.negated()
         word = "higher" if difference.estimate > 0 else "lower"
-        shown = difference if difference.estimate > 0 else _negate(difference)
+        shown = difference if difference.estimate > 0 else difference.negated()
         return f"{format_interval(shown, scale, level)} {word} than"
     if ratio.estimate >= 2:
         decimals = count_decimals((ratio.high - ratio.low) / 2)
@@ -53,34 +53,25 @@ def phrase_gap(pair: PairComparison, winner: str, scale: Scale, level: float, *,
             f"{format_fixed(ratio.low, decimals)} to {format_fixed(ratio.high, decimals)})"
         )
     if ratio.estimate >= 1:
-        gap = Interval(*(100 * (value - 1) for value in (ratio.estimate, ratio.low, ratio.high)))
-        return f"{format_percent(gap, level)} higher than"
+        return f"{format_percent(ratio.to_percent(), level)} higher than"
     if ratio.estimate < _TINY_RATIO:
         bounds = f"{format_figures(ratio.low)} to {format_figures(ratio.high)}"
         return f"{format_figures(ratio.estimate)} times ({format_level(level)} interval {bounds})"
-    gap = Interval(*(100 * (1 - value) for value in (ratio.estimate, ratio.high, ratio.low)))
-    return f"{format_percent(gap, level)} lower than"
+    return f"{format_percent(ratio.to_percent().negated(), level)} lower than"
 
 
 def take_ratio(pair: PairComparison, winner: str) -> Interval | None:
     """Ratio of the winner's mean to the loser's, where it is bounded and positive."""
-    if pair.ratio is None or pair.ratio.low is None or pair.ratio.high is None or pair.ratio.low <= 0:
+    ratio = None if pair.ratio is None else pair.ratio.interval
+    if ratio is None or ratio.low <= 0:
         return None
-    if winner == pair.package:
-        return Interval(pair.ratio.estimate, pair.ratio.low, pair.ratio.high)
-    return Interval(1 / pair.ratio.estimate, 1 / pair.ratio.high, 1 / pair.ratio.low)
+    return ratio if winner == pair.package else ratio.inverted()
 
 
 def phrase_bounds(pair: PairComparison, scale: Scale, level: float) -> str:
     """By how much a package may depart from the baseline, where the data do not tell them apart."""
-    if pair.ratio is not None and pair.ratio.low is not None and pair.ratio.high is not None:
-        gap = Interval(
-            100 * (pair.ratio.estimate - 1), 100 * (pair.ratio.low - 1), 100 * (pair.ratio.high - 1)
-        )
+    gap = None if pair.ratio is None else pair.ratio.to_percent()
+    if gap is not None:
         return f"{pair.package} departs from {pair.baseline} by {format_percent(gap, level, signed=True)}"
     shown = f"their difference is {format_interval(pair.difference, scale, level)}"
     return f"{shown}; {pair.ratio.note}" if pair.ratio is not None and pair.ratio.note else shown
-
-
-def _negate(value: Interval) -> Interval:
-    return Interval(-value.estimate, -value.high, -value.low)

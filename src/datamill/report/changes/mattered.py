@@ -114,8 +114,7 @@ def phrase_term(item: TermInfluence, analysis: ResponseAnalysis, scale: Scale) -
 
 def _phrase_undetected(factors: Sequence[str], analysis: ResponseAnalysis, scale: Scale) -> str:
     """Bounds on what was not detected; absence of evidence is no evidence of absence."""
-    lack = analysis.model.lack_of_fit if analysis.model is not None else None
-    if lack is not None and (lack.p is None or lack.p < analysis.alpha):
+    if analysis.model is not None and analysis.model.misfits:
         return (
             f"Not detectable here: {', '.join(factors)}; no bound is given, since the model does not fit "
             "(see the warnings)."

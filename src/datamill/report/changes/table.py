@@ -77,10 +77,9 @@ def _spell_step(change: LevelChange | None, level: str, wording: Wording) -> tup
 
 def _spell_ratio(step: PairComparison) -> str:
     """A ratio as a change in percent, or as so many times where it is large."""
-    ratio = step.ratio
-    if ratio is None or ratio.low is None or ratio.high is None:
+    ratio = None if step.ratio is None else step.ratio.interval
+    if ratio is None:
         return "–"
     if ratio.estimate >= _IN_TIMES:
-        return _spell(Interval(ratio.estimate, ratio.low, ratio.high), 1.0, " times")
-    percent = Interval(*(100 * (end - 1) for end in (ratio.estimate, ratio.low, ratio.high)))
-    return _spell(percent, 1.0, "%", signed=True)
+        return _spell(ratio, 1.0, " times")
+    return _spell(ratio.to_percent(), 1.0, "%", signed=True)

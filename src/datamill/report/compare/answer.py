@@ -214,11 +214,9 @@ def _phrase_size(
     difference: Interval, ratio: Ratio | None, scale: Scale, level: float, base: str, *, exact: bool = False
 ) -> str:
     word = "higher" if difference.estimate > 0 else "lower"
-    bounded = ratio is not None and ratio.low is not None and ratio.high is not None and ratio.low > 0
-    if not bounded or ratio is None or ratio.low is None or ratio.high is None:
-        sign = 1 if difference.estimate > 0 else -1
-        ends = sorted((sign * difference.low, sign * difference.high))
-        size = Interval(sign * difference.estimate, ends[0], ends[1])
+    bounds = None if ratio is None else ratio.interval
+    if bounds is None or bounds.low <= 0:
+        size = difference if difference.estimate > 0 else difference.negated()
         if exact:
             shown = size.estimate * scale.factor
             return (
@@ -226,17 +224,15 @@ def _phrase_size(
                 + f" {word} than {base}'s"
             )
         return f"{format_interval(size, scale, level)} {word} than {base}'s"
-    if ratio.estimate >= 2:
+    if bounds.estimate >= 2:
         if exact:
-            return f"{format_fixed(ratio.estimate, count_decimals(ratio.estimate, 4))} times {base}'s"
-        error = (ratio.high - ratio.low) / 2
+            return f"{format_fixed(bounds.estimate, count_decimals(bounds.estimate, 4))} times {base}'s"
+        error = (bounds.high - bounds.low) / 2
         estimate, low, high = (
-            format_to_error(value, error) for value in (ratio.estimate, ratio.low, ratio.high)
+            format_to_error(value, error) for value in (bounds.estimate, bounds.low, bounds.high)
         )
         return f"{estimate} times ({format_level(level)} interval {low} to {high}) {base}'s"
-    sign = 1 if ratio.estimate > 1 else -1
-    ends = sorted((100 * sign * (ratio.low - 1), 100 * sign * (ratio.high - 1)))
-    gap = Interval(100 * sign * (ratio.estimate - 1), ends[0], ends[1])
+    gap = bounds.to_percent() if bounds.estimate > 1 else bounds.to_percent().negated()
     shown_gap = _exact_percent(gap.estimate) if exact else format_percent(gap, level)
     return f"{shown_gap} {word} than {base}'s"
 

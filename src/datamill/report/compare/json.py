@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from datamill.analysis.interval import Ratio
 from datamill.analysis.versions.history import VersionHistory
 from datamill.analysis.versions.version_comparison import VersionChange, VersionComparison, VersionMean
-from datamill.report.compare.answer import judge_direction, state_answer
-from datamill.report.compare.statement import list_warnings
+from datamill.report.compare.answer import judge_direction
 from datamill.report.tables.interval_json import spell_interval
 
 
-def format_comparison_json(
+def spell_comparison(
     comparison: VersionComparison,
     history: VersionHistory | None = None,
-    notes: Sequence[str] = (),
     excluded: int = 0,
     basis: str = "",
     put_aside: Sequence[tuple[str, int]] = (),
-) -> str:
+) -> dict[str, Any]:
     """Write a comparison of versions as a JSON object; differences are version minus baseline."""
-    content: dict[str, Any] = {
-        "answer": list(state_answer(comparison, history)),
+    return {
         "response": comparison.response,
         "unit": comparison.unit,
         "direction": comparison.direction,
@@ -42,9 +38,7 @@ def format_comparison_json(
         "versions": [_spell_mean(mean) for mean in comparison.means],
         "changes": [_spell_change(change, comparison) for change in comparison.changes],
         "history": None if history is None else _spell_history(history),
-        "warnings": list(list_warnings(comparison, history, notes)),
     }
-    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def _spell_mean(mean: VersionMean) -> dict[str, Any]:

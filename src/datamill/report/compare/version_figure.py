@@ -51,7 +51,7 @@ def draw_changes(comparison: VersionComparison, units: Mapping[str, FloatArray])
                 mean.version,
                 mean.units,
                 tuple(value * scale.factor for value in thin_points(units[mean.version], most, n)),
-                _scale(mean.value, scale.factor),
+                mean.value.scaled(scale.factor),
                 None if change is None else _find_change(change, scale.factor, relative=relative),
                 reference=mean.version in bases,
                 note="" if change is None else name_verdict(change.verdict, comparison.threshold),
@@ -99,8 +99,4 @@ def draw_changes(comparison: VersionComparison, units: Mapping[str, FloatArray])
 def _find_change(change: VersionChange, factor: float, *, relative: bool) -> Interval:
     if relative and change.percent is not None:
         return change.percent
-    return _scale(change.difference, factor)
-
-
-def _scale(value: Interval, factor: float) -> Interval:
-    return Interval(value.estimate * factor, value.low * factor, value.high * factor)
+    return change.difference.scaled(factor)

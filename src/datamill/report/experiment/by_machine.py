@@ -68,17 +68,17 @@ def phrase_machines(found: MachineByMachine) -> tuple[str, ...]:
     """Say whether machines agree on each pair of packages, and what each machine shows by itself."""
     sentences = []
     for agreement in found.agreements:
-        sentences.append(_phrase_agreement(agreement, found))
+        sentences.append(_phrase_agreement(agreement))
         sentences += _phrase_verdicts(agreement.package, agreement.baseline, found)
     return tuple(sentences)
 
 
-def _phrase_agreement(agreement: Agreement, found: MachineByMachine) -> str:
+def _phrase_agreement(agreement: Agreement) -> str:
     names = f"{agreement.package} against {agreement.baseline}"
     if agreement.p is None or agreement.lowest is None or agreement.highest is None:
         return f"Whether the machines agree on {names} cannot be said: too few give a ratio with its error."
     low, high = (f"{_spell_change(ratio)} on {name}" for name, ratio in (agreement.lowest, agreement.highest))
-    if agreement.p < found.alpha:
+    if agreement.differ:
         return (
             f"The machines do not agree on {names} (p = {format_p(agreement.p)}): the departure goes from "
             f"{low} to {high}, and the average does not speak for each of them."
@@ -202,12 +202,9 @@ def _spell_mean(value: float, unit: str) -> str:
 
 def _spell_departure(pair: PairComparison, scale: Scale) -> str:
     """A departure from the baseline with its interval: in percent, or else in the response's unit."""
-    ratio, unit = pair.ratio, "%"
-    if ratio is not None and ratio.low is not None and ratio.high is not None:
-        values = [100 * (value - 1) for value in (ratio.estimate, ratio.low, ratio.high)]
-    else:
-        difference, unit = pair.difference, f" {scale.unit}".rstrip()
-        values = [number * scale.factor for number in (difference.estimate, difference.low, difference.high)]
-    decimals = count_decimals((values[2] - values[1]) / 2)
-    middle, low, high = (format_signed(value, decimals) for value in values)
+    shown, unit = None if pair.ratio is None else pair.ratio.to_percent(), "%"
+    if shown is None:
+        shown, unit = pair.difference.scaled(scale.factor), f" {scale.unit}".rstrip()
+    decimals = count_decimals((shown.high - shown.low) / 2)
+    middle, low, high = (format_signed(end, decimals) for end in (shown.estimate, shown.low, shown.high))
     return f"{middle}{unit} ({low} to {high})"

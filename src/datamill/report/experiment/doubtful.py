@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import polars as pl
-
-from datamill.analysis.answer.doubtful_trials import DoubtfulTrials
+from datamill.analysis.answer.doubtful_trials import BrokenRule, DoubtfulTrials
 from datamill.analysis.answer.response import ResponseAnalysis
 from datamill.design.design import Design
 from datamill.experiment.messages.arguments import command
@@ -72,30 +70,9 @@ def _phrase_changes(analysis: ResponseAnalysis, without: ResponseAnalysis) -> li
     return changes
 
 
-def tabulate_doubts(table: pl.DataFrame, responses: Sequence[str]) -> Table | None:
-    """Trials by the rule that they broke, with the first example; None when no rule was broken.
-
-    An attempt that another one stands in for is in no figure, and so not here.
-    """
-    trials = (
-        table.filter(
-            pl.col("response").is_in(list(responses)) & pl.col("valid") & pl.col("doubt").is_not_null()
-        )
-        .unique("trial_id", keep="first", maintain_order=True)
-        .select("trial_id", pl.col("doubt").cast(pl.String).str.split("; "))
-        .explode("doubt")
-        .with_columns(pl.col("doubt").str.splitn(": ", 2).struct.rename_fields(["rule", "seen"]))
-        .unnest("doubt")
-    )
-    if trials.height == 0:
+def tabulate_doubts(rules: Sequence[BrokenRule]) -> Table | None:
+    """Trials by the rule that they broke, with the first example; None when no rule was broken."""
+    if not rules:
         return None
-    rules = (
-        trials.group_by("rule", maintain_order=True)
-        .agg(pl.len().alias("trials"), pl.first("trial_id"), pl.first("seen"))
-        .sort("trials", descending=True, maintain_order=True)
-    )
-    rows = tuple(
-        (str(rule), f"{seen} ({trial})", format_count(int(count)))
-        for rule, count, trial, seen in rules.iter_rows()
-    )
+    rows = tuple((item.rule, f"{item.seen} ({item.first})", format_count(item.trials)) for item in rules)
     return build_table(("rule", "first seen", "trials"), rows, words=2)

@@ -144,9 +144,9 @@ def render_report(found: ExperimentAnalysis, answer: Answer, trials: TrialSummar
         calibrations=_count_purpose("calibration", design, table, trials),
         ended=format_count(trials.ended),
         trial_counts=tabulate_trials(trials),
-        exclusions=tabulate_exclusions(table, [response.name for response in experiment.responses]),
-        put_aside=list_put_aside(table, [response.name for response in experiment.responses]),
-        doubts=tabulate_doubts(table, [response.name for response in experiment.responses]),
+        exclusions=tabulate_exclusions(found.exclusions),
+        put_aside=list_put_aside(found.put_aside),
+        doubts=tabulate_doubts(found.broken_rules),
         doubt_rules=tuple((rule.name, rule.statement) for rule in RULES),
         factors=tabulate_factors(design),
         nuisances=tabulate_nuisances(design),
@@ -179,7 +179,7 @@ def _gather_evidence(experiment: Experiment, answering: AnsweringResponse) -> _E
     boxes = start_view(draw_response_boxes(analysis, scale, faceted=True))
     distributions = start_view(draw_distributions(analysis))
     effects = _start_views(draw_effects(analysis, scale))
-    pictures = _start_views(draw_leftovers(analysis, scale))
+    pictures = _start_views(draw_leftovers(analysis, scale, answering.diagnostics))
     diagnosis = diagnose_model(analysis.checks)
     quantiles = view_quantiles(answering.quantiles, analysis)
     return _Evidence(

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from datamill.analysis.answer.response import ResponseAnalysis
-from datamill.analysis.assumptions.diagnostics import gather_diagnostics
+from datamill.analysis.assumptions.diagnostics import Diagnostics
 from datamill.analysis.distribution.boxes import BoxSummary
 from datamill.analysis.distribution.shapes import find_boxes
 from datamill.analysis.interval import Interval
 from datamill.analysis.levels.comparison import PairComparison
-from datamill.analysis.model_data.cells import Cells, gather_cells
+from datamill.analysis.model_data.cells import Cells, merge_cells
 from datamill.design.machines import MACHINE_FACTOR
 from datamill.experiment.messages.numbers import format_count
 from datamill.report.anova.figures import (
@@ -87,7 +85,7 @@ def draw_response_boxes(analysis: ResponseAnalysis, scale: Scale, *, faceted: bo
     axis = _choose_axis(analysis, scale, _find_largest(cells))
     order = cells.factors[x].levels if x is not None else (analysis.response.name,)
     at = [index for index in (column, row, x) if index is not None]
-    merged = _merge_cells(cells, at)
+    merged = merge_cells(cells, at)
     found = find_boxes(merged)
     boxes = []
     for item in found:
@@ -122,12 +120,6 @@ def draw_response_boxes(analysis: ResponseAnalysis, scale: Scale, *, faceted: bo
     return Figure(f"boxes-{analysis.response.name}", title, caption, chart)
 
 
-def _merge_cells(cells: Cells, kept: Sequence[int]) -> Cells:
-    """The same observations, told apart by some of the factors only."""
-    codes = [cells.codes[:, index].astype(np.int32)[cells.of_row] for index in kept]
-    return gather_cells([cells.factors[index] for index in kept], codes, cells.values + cells.origin)
-
-
 def _find_largest(cells: Cells) -> float:
     """The largest magnitude of an observation."""
     return max(abs(float(cells.lows.min()) + cells.origin), abs(float(cells.highs.max()) + cells.origin))
@@ -137,7 +129,7 @@ def draw_distributions(analysis: ResponseAnalysis) -> Figure:
     """Distribution curves of the packages, or of all trials of a single one."""
     cells = analysis.observations.cells
     packages = [] if analysis.package_factor is None else [analysis.package_factor]
-    merged = _merge_cells(cells, packages)
+    merged = merge_cells(cells, packages)
     log = needs_log_axis(float(cells.lows.min()) + cells.origin, float(cells.highs.max()) + cells.origin)
     drawn = draw_ecdf(analysis.response.name, analysis.unit, merged, log=log)
     title = f"{analysis.response.name}: share of {analysis.observations.units} up to each value"
@@ -147,14 +139,11 @@ def draw_distributions(analysis: ResponseAnalysis) -> Figure:
     return Figure("distribution", title, drawn.caption, chart)
 
 
-def draw_leftovers(analysis: ResponseAnalysis, scale: Scale) -> tuple[Figure, ...]:
+def draw_leftovers(analysis: ResponseAnalysis, scale: Scale, found: Diagnostics | None) -> tuple[Figure, ...]:
     """What the linear model leaves to chance, in four pictures; none where there is no model or no error."""
-    cells, model = analysis.observations.cells, analysis.model
-    if analysis.blocked is not None:
-        cells, model = analysis.blocked.cells, analysis.blocked.model
-    found = None if model is None else gather_diagnostics(cells, model)
     if found is None:
         return ()
+    cells = analysis.observations.cells if analysis.blocked is None else analysis.blocked.cells
     axis = _choose_axis(analysis, scale, _find_largest(cells))
     scaled = replace(found, fitted=found.fitted * axis.factor)
     name = f"{analysis.response.name} ({axis.unit})" if axis.unit else analysis.response.name
@@ -212,7 +201,7 @@ def _choose_column(analysis: ResponseAnalysis) -> int | None:
 def is_relative(analysis: ResponseAnalysis) -> bool:
     """Whether effect plots show changes in percent: every ratio of two levels' means is bounded."""
     ratios = [step.ratio for change in analysis.changes for step in change.steps]
-    return all(ratio is not None and ratio.low is not None and ratio.high is not None for ratio in ratios)
+    return all(ratio is not None and ratio.interval is not None for ratio in ratios)
 
 
 def draw_effects(analysis: ResponseAnalysis, scale: Scale) -> tuple[Figure, ...]:
@@ -268,11 +257,8 @@ def draw_effects(analysis: ResponseAnalysis, scale: Scale) -> tuple[Figure, ...]
 
 def _find_change(step: PairComparison, axis: Scale, *, relative: bool) -> Interval:
     """A level's change in percent, or in the axis's unit."""
-    ratio = step.ratio
-    if relative and ratio is not None and ratio.low is not None and ratio.high is not None:
-        return Interval(*(100 * (end - 1) for end in (ratio.estimate, ratio.low, ratio.high)))
-    ends = (step.difference.estimate, step.difference.low, step.difference.high)
-    return Interval(*(end * axis.factor for end in ends))
+    percent = None if step.ratio is None else step.ratio.to_percent()
+    return percent if relative and percent is not None else step.difference.scaled(axis.factor)
 
 
 def _list_gaps(analysis: ResponseAnalysis, factor: str) -> tuple[str, ...]:
@@ -305,13 +291,3 @@ def _count_trials(analysis: ResponseAnalysis) -> dict[str, int]:
         for code, level in enumerate(cells.factors[analysis.package_factor].levels)
         if (codes == code).any()
     }
-
-
-def summarize_groups(analysis: ResponseAnalysis) -> tuple[tuple[str, BoxSummary], ...]:
-    """Five-number summary of each package."""
-    cells = analysis.observations.cells
-    if analysis.package_factor is None:
-        return ((f"all {analysis.observations.units}", find_boxes(_merge_cells(cells, []))[0].summary),)
-    merged = _merge_cells(cells, [analysis.package_factor])
-    levels = merged.factors[0].levels
-    return tuple((levels[int(merged.codes[item.cell, 0])], item.summary) for item in find_boxes(merged))

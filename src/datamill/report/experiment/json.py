@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from dataclasses import asdict
 from typing import Any
 
@@ -11,10 +9,16 @@ from msgspec import to_builtins
 
 from datamill.analysis.answer.doubtful_trials import DoubtfulTrials
 from datamill.analysis.answer.experiment_analysis import AnsweringResponse, ExperimentAnalysis
+from datamill.analysis.answer.response import ResponseAnalysis
 from datamill.analysis.answer.screening import Screening
 from datamill.analysis.drift.drift import Drift
-from datamill.report.experiment.response_json import spell_response
+from datamill.analysis.quantile.quantile_model import QuantileModel
+from datamill.design.design import Design
+from datamill.design.points.aliases import AliasStructure
+from datamill.report.experiment.response_json import spell_analysis, spell_response
 from datamill.report.quantiles.json import spell_quantiles
+from datamill.report.quantiles.warnings import list_quantile_warnings
+from datamill.report.tables.envelope import SCHEMA, write_json
 from datamill.report.tables.interval_json import spell_interval, spell_known
 from datamill.report.variance.json import spell_version
 from datamill.report.words.answer import Answer
@@ -26,16 +30,18 @@ def format_experiment_json(found: ExperimentAnalysis, answer: Answer, trials: Tr
 
     Keys: `schema` (1); `experiment`, `question`; `answer`, sentences, of which the first one answers;
     `mattered`, sentences on what else moved the response; `n`, `confidence`, `method`; `warnings`, the worst
-    first; `trials`, how many were planned and how they ended, and why those that may have been disturbed are
-    `doubtful`; `responses`, the one that answers first (see `spell_response`), and `missing`, those
-    without a valid observation; of the answering response `drift`, `uncertainty` (variances of builds,
-    executions and measurements by version), `quantiles` where means do not tell all, and `screening`;
-    `decisions` of a sequential experiment.
+    first; `design`, what was planned, from which seed; `trials`, how many were planned and how they ended;
+    `exclusions`, observations left out, by reason, and `put_aside`, what is left out as planned; `doubts`,
+    the rules that trials broke which may have been disturbed; `responses`, the one that answers first (see
+    `spell_response`), and `missing`, those without a valid observation; of the answering response
+    `without_doubtful`, what becomes of it without doubtful trials, `drift`, `uncertainty` (variances of
+    builds, executions and measurements by version), `quantiles` where means do not tell all, and `screening`
+    with what is aliased; `decisions` of a sequential experiment.
     """
     first = found.answering
     answers = (*((first,) if first is not None else ()), *found.others)
     content = {
-        "schema": 1,
+        "schema": SCHEMA,
         "experiment": found.experiment.name,
         "question": answer.question,
         "answer": [answer.headline, *answer.details],
@@ -44,13 +50,33 @@ def format_experiment_json(found: ExperimentAnalysis, answer: Answer, trials: Tr
         "confidence": answer.confidence,
         "method": answer.method,
         "warnings": list(answer.warnings),
+        "design": _spell_design(found.design),
         "trials": _spell_trials(trials, None if first is None else first.doubtful),
+        "exclusions": [asdict(item) for item in found.exclusions],
+        "put_aside": asdict(found.put_aside),
+        "doubts": [asdict(item) for item in found.broken_rules],
         "responses": [spell_response(item) for item in answers],
         "missing": list(found.missing),
         **_spell_closer_look(first),
         "decisions": [to_builtins(decision) for decision in trials.decisions],
     }
-    return json.dumps(_drop_infinities(content), indent=2, ensure_ascii=False, allow_nan=False)
+    return write_json(content)
+
+
+def _spell_design(design: Design) -> dict[str, Any]:
+    return {
+        "kind": design.kind,
+        "seed": design.seed,
+        "points": design.points,
+        "combinations": design.combinations,
+        "replicates": design.replicates,
+        "construction": design.construction,
+        "resolution": design.resolution,
+        "efficiency": design.efficiency,
+        "generators": list(design.generators),
+        "aliases": list(design.aliases),
+        "factors": [asdict(factor) for factor in design.factors],
+    }
 
 
 def _spell_trials(trials: TrialSummary, doubtful: DoubtfulTrials | None) -> dict[str, Any]:
@@ -60,6 +86,7 @@ def _spell_trials(trials: TrialSummary, doubtful: DoubtfulTrials | None) -> dict
         "failed": trials.failed,
         "timed_out": trials.timed_out,
         "lost": trials.lost,
+        "not_run": trials.not_run,
         "excluded": trials.excluded,
         "not_needed": trials.not_needed,
         "doubtful": 0 if doubtful is None else doubtful.doubtful,
@@ -70,17 +97,37 @@ def _spell_trials(trials: TrialSummary, doubtful: DoubtfulTrials | None) -> dict
 
 def _spell_closer_look(first: AnsweringResponse | None) -> dict[str, Any]:
     if first is None:
-        return {"drift": None, "uncertainty": [], "quantiles": None, "screening": None}
+        none = dict.fromkeys(("without_doubtful", "drift", "uncertainty", "quantiles", "screening"))
+        return {**none, "uncertainty": []}
     return {
+        "without_doubtful": _spell_doubtful(first.doubtful),
         "drift": _spell_drift(first.drift),
         "uncertainty": []
         if first.repetition is None
         else [spell_version(version) for version in first.repetition.versions],
         "quantiles": None
         if first.quantiles is None
-        else spell_quantiles(first.analysis.observations, first.quantiles.model),
-        "screening": _spell_screening(first.screening),
+        else _spell_quantiles(first.analysis, first.quantiles.model),
+        "screening": _spell_screening(first.screening, first.aliases),
     }
+
+
+def _spell_doubtful(found: DoubtfulTrials | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {
+        "doubtful": found.doubtful,
+        "trials": found.trials,
+        "host": found.host,
+        "problem": found.problem,
+        "analysis": None if found.without is None else spell_analysis(found.without),
+    }
+
+
+def _spell_quantiles(analysis: ResponseAnalysis, model: QuantileModel) -> dict[str, Any]:
+    seen = analysis.observations
+    warnings = list_quantile_warnings(model, seen.response, seen.unit)
+    return {**spell_quantiles(seen, model), "warnings": list(warnings)}
 
 
 def _spell_drift(drift: Drift | None) -> dict[str, Any] | None:
@@ -107,7 +154,7 @@ def _spell_drift(drift: Drift | None) -> dict[str, Any] | None:
     }
 
 
-def _spell_screening(screening: Screening | None) -> dict[str, Any] | None:
+def _spell_screening(screening: Screening | None, aliases: AliasStructure | None) -> dict[str, Any] | None:
     if screening is None:
         return None
     return {
@@ -128,16 +175,28 @@ def _spell_screening(screening: Screening | None) -> dict[str, Any] | None:
             }
             for effect in screening.effects
         ],
+        "errors": [asdict(error) for error in screening.errors],
+        "n": screening.n,
+        "alpha": screening.alpha,
+        "confidence": screening.confidence,
+        "aliases": None if aliases is None else _spell_aliases(aliases),
         "method": screening.method,
     }
 
 
-def _drop_infinities(value: Any) -> Any:
-    """The same with null for numbers that JSON does not know."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _drop_infinities(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_drop_infinities(item) for item in value]
-    return value
+def _spell_aliases(aliases: AliasStructure) -> dict[str, Any]:
+    return {
+        "groups": [list(group) for group in aliases.groups],
+        "between_mains": None if aliases.between_mains is None else asdict(aliases.between_mains),
+        "main_with_interaction": None
+        if aliases.main_with_interaction is None
+        else asdict(aliases.main_with_interaction),
+        "between_interactions": None
+        if aliases.between_interactions is None
+        else asdict(aliases.between_interactions),
+        "partners": {
+            factor: [{"term": term, "correlation": size} for term, size in partners]
+            for factor, partners in aliases.partners.items()
+        },
+        "complete": aliases.complete,
+    }

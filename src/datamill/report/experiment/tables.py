@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import polars as pl
-
+from datamill.analysis.answer.left_out import Exclusion, PutAside
 from datamill.analysis.answer.machines import RELATIVE_UNIT
 from datamill.analysis.answer.response import ResponseAnalysis
 from datamill.analysis.answer.term_influence import TermInfluence
@@ -30,12 +29,9 @@ from datamill.experiment.messages.numbers import (
 from datamill.experiment.quantities import format_size
 from datamill.report.anova.scale import name_square
 from datamill.report.anova.sections import format_square
-from datamill.report.experiment.figures import summarize_groups
 from datamill.report.tables.table import Table, build_table
 from datamill.report.words.scales import Scale
 from datamill.results.bundles.trial_summary import TrialSummary
-from datamill.results.judgement.validity import CALIBRATION_REASON, REFERENCE_REASON, WARM_UP
-from datamill.results.tables.table import leave_out_put_aside
 
 #: Reasons for exclusion that the page lists.
 _MOST_REASONS = 20
@@ -66,7 +62,10 @@ def tabulate_packages(analysis: ResponseAnalysis, scale: Scale) -> Table:
         means = {f"all {analysis.observations.units}": analysis.mean}
     unit = f" ({scale.unit})" if scale.unit else ""
     rows = []
-    for name, box in summarize_groups(analysis):
+    for group in analysis.boxes:
+        box, name = group.summary, group.name
+        if analysis.package_factor is None:
+            name = f"all {analysis.observations.units}"
         spread = (box.high_quartile - box.low_quartile) * scale.factor
         decimals = count_decimals(spread)
         mean, bounds, n = "–", "–", box.n
@@ -119,8 +118,8 @@ def tabulate_terms(analysis: ResponseAnalysis, scale: Scale) -> Table | None:
         )
     for row in (row for row in model.terms if row.block):
         label = f"{_name_term(row.term, model)} (order of the run)"
-        rows.append((label, format_share(row.sum_sq / model.total_ss), "", "", ""))
-    rows.append(("what chance leaves (error)", format_share(model.error_ss / model.total_ss), "", "", ""))
+        rows.append((label, format_share(model.find_share(row)), "", "", ""))
+    rows.append(("what chance leaves (error)", format_share(model.error_share), "", "", ""))
     headers = (
         "factor",
         "share of variation",
@@ -144,10 +143,8 @@ def _spell_largest(item: TermInfluence, analysis: ResponseAnalysis, scale: Scale
     if not own:
         return "–", ""
     largest = rank_changes(own)[0]
-    pair, ratio = largest.pair, largest.pair.ratio
-    percent = None
-    if ratio is not None and ratio.low is not None and ratio.high is not None:
-        percent = Interval(*(100 * (end - 1) for end in (ratio.estimate, ratio.low, ratio.high)))
+    pair = largest.pair
+    percent = None if pair.ratio is None else pair.ratio.to_percent()
     who = f" ({largest.group})" if len(own) > 1 else ""
     shown = "–" if pair.p is None else _spell_departure(percent, pair.difference, scale)
     return shown, f"{pair.package} against {pair.baseline}{who}"
@@ -168,11 +165,9 @@ def tabulate_anova(analysis: ResponseAnalysis, scale: Scale) -> Table | None:
             format_square(row.mean_sq * square),
             "–" if row.f is None else format_figures(row.f, 4),
             format_p(row.p),
-            format_fixed(row.sum_sq / (row.sum_sq + model.error_ss), 3)
-            if row.sum_sq + model.error_ss
-            else "–",
+            "–" if partial is None else format_fixed(partial, 3),
         )
-        for row in model.terms
+        for row, partial in ((row, model.find_partial_share(row)) for row in model.terms)
     ]
     error = (
         format_square(model.error_ss * square),
@@ -198,47 +193,31 @@ def tabulate_trials(trials: TrialSummary) -> Table:
         ("failed", trials.failed),
         ("timed out", trials.timed_out),
         ("lost", trials.lost),
-        ("not yet run", max(0, trials.planned - trials.ended)),
+        ("not yet run", trials.not_run),
         *([("planned, not needed", trials.not_needed)] if trials.not_needed else []),
     )
     return build_table(("outcome", "trials"), tuple((name, format_count(count)) for name, count in counts))
 
 
-def tabulate_exclusions(table: pl.DataFrame, responses: Sequence[str]) -> Table | None:
-    """Observations left out, by response and reason, but for those put aside as planned; None without any."""
-    reasons = (
-        leave_out_put_aside(table)
-        .filter(pl.col("response").is_in(list(responses)) & ~pl.col("valid"))
-        .group_by("response", pl.col("exclusion").fill_null("no reason given"))
-        .len()
-        .sort(["len", "response", "exclusion"], descending=[True, False, False])
-    )
-    if reasons.height == 0:
+def tabulate_exclusions(exclusions: Sequence[Exclusion]) -> Table | None:
+    """Observations left out, by response and reason; None without any."""
+    if not exclusions:
         return None
     rows = [
-        (str(response), str(reason), format_count(int(count)))
-        for response, reason, count in reasons.head(_MOST_REASONS).iter_rows()
+        (item.response, item.reason, format_count(item.observations)) for item in exclusions[:_MOST_REASONS]
     ]
-    if reasons.height > _MOST_REASONS:
-        rest = int(reasons["len"][_MOST_REASONS:].sum())
-        rows.append(("", f"{reasons.height - _MOST_REASONS} further reasons", format_count(rest)))
+    if len(exclusions) > _MOST_REASONS:
+        rest = sum(item.observations for item in exclusions[_MOST_REASONS:])
+        rows.append(("", f"{len(exclusions) - _MOST_REASONS} further reasons", format_count(rest)))
     return build_table(("response", "reason", "observations"), tuple(rows), words=2)
 
 
-def list_put_aside(table: pl.DataFrame, responses: Sequence[str]) -> tuple[str, ...]:
+def list_put_aside(found: PutAside) -> tuple[str, ...]:
     """What is no part of the answers because that is the plan, such as `1,000 measurements to warm up`."""
-    rows = table.filter(pl.col("response").is_in(list(responses)) & ~pl.col("valid"))
-    # Without any exclusion the column has no type.
-    reason = pl.col("exclusion").cast(pl.String)
-    warm_up = reason.str.starts_with(f"{WARM_UP}:")
-
-    def count_trials(text: str) -> int:
-        return rows.filter(reason == text)["trial_id"].n_unique()
-
     counts = (
-        (rows.filter(warm_up).height, "measurements to warm up"),
-        (count_trials(CALIBRATION_REASON), "trials that show what a measurement costs"),
-        (count_trials(REFERENCE_REASON), "reference trials"),
+        (found.warm_ups, "measurements to warm up"),
+        (found.calibrations, "trials that show what a measurement costs"),
+        (found.references, "reference trials"),
     )
     return tuple(f"{format_count(count)} {words}" for count, words in counts if count)
 

@@ -120,8 +120,7 @@ def _tabulate_levels(versions: Sequence[VersionVariances], scale: Scale) -> Tabl
     rows = []
     for item in versions:
         for share in item.estimate.uncertainty:
-            variance = item.estimate.components.get(share.level, 0.0)
-            spread = variance**0.5 * scale.factor
+            spread = item.estimate.deviations.get(share.level, 0.0) * scale.factor
             share_of_mean = " to ".join(spell_percent(end) for end in (share.low, share.high))
             rows.append(
                 (

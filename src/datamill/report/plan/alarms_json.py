@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from datamill.analysis.versions.false_alarms import AlarmRate, FalseAlarms
 
 
-def format_alarms_json(alarms: FalseAlarms) -> str:
+def spell_alarms(alarms: FalseAlarms) -> dict[str, Any]:
     """Write all rates as a JSON object; rates are fractions."""
-    content: dict[str, Any] = {
+    return {
         "version": alarms.version,
         "response": alarms.response,
         "unit": alarms.unit,
@@ -35,9 +34,7 @@ def format_alarms_json(alarms: FalseAlarms) -> str:
             }
             for row in alarms.rows
         ],
-        "warnings": list(alarms.warnings),
     }
-    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def _spell(rate: AlarmRate | None) -> dict[str, float] | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from typing import Any
 
 from datamill.analysis.random_effects.variance_estimate import LEVELS
@@ -11,10 +9,10 @@ from datamill.analysis.repetition.repetition_plan import PlannedRepetition, Repe
 from datamill.report.plan.statement import PlanNotes, list_replication
 
 
-def format_plan_json(notes: PlanNotes, plan: RepetitionPlan) -> str:
+def spell_plan(notes: PlanNotes, plan: RepetitionPlan) -> dict[str, Any]:
     """Write a plan as a JSON object; times in seconds if `timed`, else in measured operations."""
     basis, goal, costs, optimum = plan.basis, plan.goal, plan.costs, plan.optimum
-    content: dict[str, Any] = {
+    return {
         "response": notes.response,
         "unit": notes.unit,
         "version": notes.version,
@@ -30,8 +28,8 @@ def format_plan_json(notes: PlanNotes, plan: RepetitionPlan) -> str:
             "assurance": goal.assurance,
         },
         "plan": _spell(plan.best),
-        "low": _finite(plan.low),
-        "high": _finite(plan.high),
+        "low": plan.low,
+        "high": plan.high,
         "sure": plan.sure,
         "surer": _spell(plan.surer) if plan.surer else None,
         "versions": plan.versions,
@@ -56,17 +54,15 @@ def format_plan_json(notes: PlanNotes, plan: RepetitionPlan) -> str:
             "source": costs.source,
         },
         "optimum": {
-            "m0": _finite(optimum.executions),
-            "n0": _finite(optimum.measurements),
+            "m0": optimum.executions,
+            "n0": optimum.measurements,
             "w": optimum.w,
             "b": optimum.b,
             "q": optimum.q,
         },
         "replication": list_replication(notes, plan),
         "notes": list(plan.notes),
-        "warnings": list(plan.warnings),
     }
-    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def _spell(planned: PlannedRepetition) -> dict[str, Any]:
@@ -75,7 +71,7 @@ def _spell(planned: PlannedRepetition) -> dict[str, Any]:
         "executions": planned.executions,
         "measurements": planned.measurements,
         "time": planned.time,
-        "half_width": _finite(planned.half_width),
+        "half_width": planned.half_width,
         "power": planned.power,
     }
 
@@ -83,8 +79,3 @@ def _spell(planned: PlannedRepetition) -> dict[str, Any]:
 def _clear(mean: float) -> float:
     """A harmonic mean of counts without what rounding did to it: 10, not 9.999999999999998."""
     return float(f"{mean:.12g}")
-
-
-def _finite(value: float | None) -> float | None:
-    """JSON has no infinity: what has no bound is null."""
-    return None if value is None or not math.isfinite(value) else value

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from datamill.analysis.distribution.order_statistics import count_needed
 from datamill.analysis.interval import Interval
-from datamill.analysis.quantile.fits import count_needed
 from datamill.analysis.quantile.quantile_model import (
     QuantileCoefficient,
     QuantileFit,
@@ -58,15 +58,6 @@ def format_tail(model: QuantileModel, p: float | None) -> str:
     return f"≤ {format_p(told)}" if is_bound else format_p(told)
 
 
-def is_detected(model: QuantileModel, fit: QuantileFit, term: QuantileTerm) -> bool:
-    """Whether a term is told from zero at its quantile, adjusted for the number of terms.
-
-    Never where the observations are too few for the quantile: levels that are alike are told apart there in
-    up to one of six cases.
-    """
-    return not fit.extreme and term.p_adjusted is not None and term.p_adjusted < model.alpha
-
-
 def choose_headline(model: QuantileModel) -> QuantileFit | None:
     """The last quantile that the observations suffice for; None where they suffice for none of them.
 
@@ -97,7 +88,7 @@ def state_quantiles(model: QuantileModel, response: str, unit: str) -> tuple[str
     whole = len(sound) == len(model.fits)
     # What is said is about the last one.
     model = replace(model, fits=(*(fit for fit in sound if fit is not last), last))
-    found = [term for term in last.terms if is_detected(model, last, term)]
+    found = [term for term in last.terms if model.detects(last, term)]
     untested = _state_untested(model, response, scale)
     if not found:
         tested = any(term.p_adjusted is not None for fit in model.fits for term in fit.terms)
@@ -170,7 +161,7 @@ def _state_nothing(model: QuantileModel, response: str, *, whole: bool) -> str:
         f"{term.term.name} (at {format_given(fit.quantile)})"
         for fit in model.fits[:-1]
         for term in fit.terms
-        if term.p_adjusted is not None and term.p_adjusted * len(model.fits) < model.alpha
+        if model.passes_among_all(term)
     ]
     if not other:
         # `anova` asks for quantiles of its own, and may tell of one alone.
@@ -209,8 +200,7 @@ def _state_term(model: QuantileModel, term: QuantileTerm, response: str, scale: 
         change = _spell_change(row.value, scale, model)
         return f"A unit more of {name} changes {where} of {response} by {change}{_compare(model, term)}."
     factor = model.factors[term.term.factors[0]]
-    doubled = Interval(2 * row.value.estimate, 2 * row.value.low, 2 * row.value.high)
-    change = _spell_change(doubled, scale, model)
+    change = _spell_change(row.value.scaled(2), scale, model)
     return (
         f"From {factor.levels[0]} to {factor.levels[1]}, {name} changes {where} of {response} by {change}"
         f"{_compare(model, term)}."
@@ -242,7 +232,7 @@ def _compare(model: QuantileModel, term: QuantileTerm) -> str:
     then = next(item for item in first.terms if item.term == term.term)
     before, now = _signed_size(first, then), _signed_size(last, term)
     at = f"the {name_quantile(first.quantile)}"
-    if not is_detected(model, first, then) or before == 0:
+    if not model.detects(first, then) or before == 0:
         return f"; at {at} no effect was detected"
     if len(_rows_of(last, term)) == 1 and before * now < 0:
         return f"; at {at} the effect goes the other way"
@@ -292,7 +282,7 @@ def rank_terms(model: QuantileModel) -> tuple[str, ...]:
     for fit in model.fits:
         largest = max(_size(fit, term) for term in fit.terms) or 1.0
         for term in fit.terms:
-            own = _size(fit, term) / largest * (1.0 if is_detected(model, fit, term) else 0.1)
+            own = _size(fit, term) / largest * (1.0 if model.detects(fit, term) else 0.1)
             sizes[term.term.name] = max(sizes.get(term.term.name, 0.0), own)
     return tuple(sorted(sizes, key=lambda name: -sizes[name]))
 

@@ -23,7 +23,6 @@ from datamill.report.quantiles.answer import (
     choose_headline,
     choose_model_scale,
     format_tail,
-    is_detected,
     state_quantiles,
 )
 from datamill.report.quantiles.figures import draw_effects_by_quantile
@@ -97,7 +96,7 @@ def tabulate_fit(observations: Observations, model: QuantileModel, fit: Quantile
     for term in fit.terms:
         own = [row for row in fit.coefficients if row.term == term.term.name]
         name = term.term.name
-        if is_detected(model, fit, term):
+        if model.detects(fit, term):
             strong.append(len(rows))
         if len(own) == 1:
             rows.append((name, *_spell(own[0].value, scale), format_tail(model, own[0].p)))

@@ -7,7 +7,7 @@ from typing import Any
 from datamill.analysis.quantile.quantile_model import Described, QuantileModel
 from datamill.experiment.messages.numbers import format_level, format_p
 from datamill.report.figures.figure import INK, Figure
-from datamill.report.quantiles.answer import choose_model_scale, is_detected, rank_terms
+from datamill.report.quantiles.answer import choose_model_scale, rank_terms
 from datamill.report.words.term_names import spell_coefficient
 
 #: Panels of one figure, the intercept's among them.
@@ -23,7 +23,7 @@ def draw_effects_by_quantile(observations: Described, model: QuantileModel) -> F
     panels = _choose_panels(model)
     points = []
     for fit in model.fits:
-        found = {term.term.name: is_detected(model, fit, term) for term in fit.terms}
+        found = {term.term.name: model.detects(fit, term) for term in fit.terms}
         for row in fit.coefficients:
             if row.name not in panels:
                 continue

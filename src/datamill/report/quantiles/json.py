@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import math
 from typing import Any
 
 from datamill.analysis.quantile.quantile_model import Described, QuantileModel
 from datamill.report.quantiles.answer import bound_p
-from datamill.report.quantiles.warnings import list_quantile_warnings
 from datamill.report.tables.interval_json import spell_interval
 
 
-def format_quantiles_json(observations: Described, model: QuantileModel) -> str:
-    """Write a model as JSON.
+def spell_quantiles(observations: Described, model: QuantileModel) -> dict[str, Any]:
+    """Write a model as values of JSON.
 
-    Keys: `schema` (1); `response`, `unit`, `n`, `trials` (null where each observation is one),
+    Keys: `response`, `unit`, `n`, `trials` (null where each observation is one),
     `units` ("builds" where `trials` counts these), `cells`, `smallest_cell`, `excluded`,
     `put_aside` (rows by what they are),
     `saturated`, `errors`, `method`, `confidence`, `alpha`, `replicates`, `seed`; `factors` (name,
@@ -25,17 +22,11 @@ def format_quantiles_json(observations: Described, model: QuantileModel) -> str:
     p_is_bound; the intercept first, its term null) and `terms` (term, df, block, p, p_is_bound,
     p_adjusted, detected, and for main effects with more than two levels `levels`
     and `largest_change`, from one of them to another, which holds for all pairs);
-    `not_estimable`, `crossings`, `warnings`. A bound is null where it is infinite, p where no test
+    `not_estimable`, `crossings`. A bound is null where it is infinite, p where no test
     exists, `flat_width` where data were streamed. p is not adjusted, and with `p_is_bound` at most
     that; p_adjusted is Holm's over the terms at a quantile that are no blocks, of p-values
     extrapolated beyond the draws.
     """
-    content = {"schema": 1, **spell_quantiles(observations, model)}
-    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
-
-
-def spell_quantiles(observations: Described, model: QuantileModel) -> dict[str, Any]:
-    """Write a model as values of JSON; the keys are those of `format_quantiles_json`."""
     return {
         "response": observations.response,
         "unit": observations.unit,
@@ -61,7 +52,7 @@ def spell_quantiles(observations: Described, model: QuantileModel) -> dict[str, 
                 "quantile": fit.quantile,
                 "objective": fit.objective,
                 "unique": fit.unique,
-                "flat_width": fit.flat_width if math.isfinite(fit.flat_width) else None,
+                "flat_width": fit.flat_width,
                 "extreme": fit.extreme,
                 "coefficients": [
                     {
@@ -80,7 +71,7 @@ def spell_quantiles(observations: Described, model: QuantileModel) -> dict[str, 
                         "block": term.term.name in model.blocks,
                         **_spell_p(model, term.p),
                         "p_adjusted": term.p_adjusted,
-                        "detected": term.p_adjusted is not None and term.p_adjusted < model.alpha,
+                        "detected": model.passes(term),
                         "levels": [
                             {"level": effect.levels[0], **spell_interval(effect.value)}
                             for effect in term.levels
@@ -96,7 +87,6 @@ def spell_quantiles(observations: Described, model: QuantileModel) -> dict[str, 
         ],
         "not_estimable": list(model.not_estimable),
         "crossings": model.crossings,
-        "warnings": list(list_quantile_warnings(model, observations.response, observations.unit)),
     }
 
 

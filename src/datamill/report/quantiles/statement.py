@@ -19,7 +19,6 @@ from datamill.report.quantiles.answer import (
     choose_model_scale,
     describe_detection,
     format_tail,
-    is_detected,
     rank_terms,
     state_quantiles,
 )
@@ -101,7 +100,7 @@ def _tabulate_fit(model: QuantileModel, fit: QuantileFit, scale: Scale) -> Table
     by_term = {term.term.name: term for term in fit.terms}
     rows.append(("(intercept)", fit.coefficients[0].value, ""))
     for name, term in by_term.items():
-        mark = "*" if is_detected(model, fit, term) else ""
+        mark = "*" if model.detects(fit, term) else ""
         own = [row for row in fit.coefficients if row.term == name]
         if len(own) == 1:
             rows.append((name, own[0].value, f"{format_tail(model, own[0].p)}{mark:1}"))
@@ -164,7 +163,7 @@ def _tabulate_overview(model: QuantileModel, scale: Scale) -> list[Part]:
     ]
     for label, name in chosen:
         terms = [next(term for term in fit.terms if term.term.name == name) for fit in model.fits]
-        found = [is_detected(model, fit, term) for fit, term in zip(model.fits, terms, strict=True)]
+        found = [model.detects(fit, term) for fit, term in zip(model.fits, terms, strict=True)]
         values = [next(row.value for row in fit.coefficients if row.name == label) for fit in model.fits]
         groups.append((label, values, found))
     table = [("Effect at quantile", *(f"{format_given(fit.quantile)} " for fit in model.fits))]

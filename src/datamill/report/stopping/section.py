@@ -129,7 +129,7 @@ def _spell_difference(interval: LookInterval) -> str:
         return "not to be expressed as a share of zero"
     if interval.low is None or interval.high is None:
         return f"{format_figures(100 * interval.estimate, signed=True)}%, without a bound yet"
-    value = Interval(100 * interval.estimate, 100 * interval.low, 100 * interval.high)
+    value = Interval(interval.estimate, interval.low, interval.high).scaled(100)
     return _call_sequential(format_percent(value, interval.confidence, signed=True))
 
 

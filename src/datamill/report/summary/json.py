@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from datamill.analysis.distribution.summary import DistributionSummary
 from datamill.report.tests.statement import ResponseNotes
 
 
-def format_summary_json(notes: ResponseNotes, summary: DistributionSummary) -> str:
+def spell_summary(notes: ResponseNotes, summary: DistributionSummary) -> dict[str, Any]:
     """Write the summaries of all groups as a JSON object, in the response's unit; `cv` is a fraction."""
-    content: dict[str, Any] = {
+    return {
         "response": notes.response,
         "unit": notes.unit,
         "n": summary.n,
@@ -43,6 +42,4 @@ def format_summary_json(notes: ResponseNotes, summary: DistributionSummary) -> s
             }
             for group in summary.groups
         ],
-        "warnings": list(summary.warnings),
     }
-    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)

@@ -6,69 +6,65 @@ import math
 from collections.abc import Sequence
 
 import polars as pl
-from scipy.special import stdtrit
 
-from datamill.analysis.model_data.observations import list_tidy_factors, select_response
-from datamill.analysis.quantile.fits import check_quantiles
-from datamill.experiment.messages.numbers import format_level, format_to_error, name_quantile
-from datamill.report.tables.point_quantiles import describe_quantiles, format_point_quantiles
+from datamill.analysis.distribution.points import PointQuantile, PointSummaries, PointSummary
+from datamill.experiment.messages.numbers import format_count, format_level, format_to_error, name_quantile
 from datamill.report.tables.table import Table
-from datamill.report.words.scales import choose_scale
+from datamill.report.words.scales import Scale, choose_scale
 
-#: What stands for the level of a factor that a benchmark does not have.
-_NO_LEVEL = "–"
 _NO_INTERVAL = "–"
 #: Figures of a mean that has no interval to round it by.
 _DIGITS = 4
+#: What a quantile without an interval is rounded to, as share of itself.
+_ROUNDED = 0.01
 
 
-def summarize_points(
-    table: pl.DataFrame,
-    response: str,
-    *,
-    confidence: float = 0.95,
-    quantiles: Sequence[float] = (),
-    source: str = "table",
-) -> Table:
-    """Return the mean of a response at each design point of a tidy table, with its Student interval.
-
-    One value a trial; the interval uses the variance of its own design point. There is none for fewer
-    than two trials, nor where trials do not differ: that they never would is not known. Figures are
-    rounded by the interval's half-width. Each of the `quantiles` follows, with the interval from one
-    ordered value to another whose ranks the binomial distribution gives; there is none where the
-    trials are too few for it.
-
-    Raises:
-        InputError: as `select_response`, or a quantile is not between 0 and 1.
-    """
-    wanted = check_quantiles(quantiles) if quantiles else []
-    rows = table.filter(pl.col("response") == response)
-    factors = list(list_tidy_factors(rows.filter("valid"))) or [_find_column(rows)]
-    filled = rows.with_columns(pl.col(name).cast(pl.String).fill_null(_NO_LEVEL) for name in factors)
-    observations = select_response(filled, response, factors, source=source)
-    cells = observations.cells
-    means = [cells.origin + float(mean) for mean in cells.means]
-    scale = choose_scale(observations.unit, max((abs(mean) for mean in means), default=0.0))
-    beside = format_point_quantiles(cells, wanted, confidence, scale, _NO_INTERVAL)
-    lines = []
-    for index, mean in enumerate(means):
-        n = int(cells.counts[index])
-        levels = [factor.levels[int(cells.codes[index, place])] for place, factor in enumerate(cells.factors)]
-        half = math.nan
-        if n > 1 and cells.within_ss[index] > cells.rounding_ss:
-            variance = float(cells.within_ss[index]) / (n - 1)
-            half = float(stdtrit(n - 1, 0.5 + confidence / 2)) * math.sqrt(variance / n)
-        shown = _format_mean(mean * scale.factor, half * scale.factor)
-        lines.append((*levels, str(n), *shown, *beside[index]))
+def tabulate_points(found: PointSummaries) -> Table:
+    """Means and quantiles of design points, each rounded by the half-width of its interval."""
+    observations, several = found.observations, bool(found.quantiles)
+    scale = choose_scale(observations.unit, max((abs(point.mean) for point in found.points), default=0.0))
+    lines = [
+        (
+            *point.levels,
+            str(point.n),
+            *_format_mean(point, scale),
+            *(text for item in point.quantiles for text in _format_quantile(item, scale)),
+        )
+        for point in found.points
+    ]
     unit = f" ({scale.unit})" if scale.unit else ""
-    level = format_level(confidence)
-    notes = [f"Mean with its {level} interval (Student, each design point by itself)."]
-    if any(line[len(factors) + 2] == _NO_INTERVAL for line in lines):
+    level = format_level(found.confidence)
+    return Table(
+        headers=(
+            *found.factors,
+            observations.units,
+            f"{'mean ' if several else ''}{observations.response}{unit}",
+            f"{level} interval",
+            *(
+                head
+                for item in found.quantiles
+                for head in (f"{name_quantile(item)}{unit}", f"{level} interval")
+            ),
+        ),
+        rows=tuple(lines),
+        numeric=(
+            *(_is_numeric([line[place] for line in lines]) for place in range(len(found.factors))),
+            *([True] * (3 + 2 * len(found.quantiles))),
+        ),
+        notes=tuple(_list_notes(found)),
+    )
+
+
+def _list_notes(found: PointSummaries) -> list[str]:
+    observations = found.observations
+    notes = [
+        f"Mean with its {format_level(found.confidence)} interval (Student, each design point by itself)."
+    ]
+    if any(point.mean_interval is None for point in found.points):
         one = observations.units.removesuffix("s")
         notes.append(f"No interval where there is one {one} only, or where {one}s do not differ at all.")
-    averaged = bool(observations.averaged or observations.averaged_builds)
-    if wanted:
-        notes += describe_quantiles(wanted, cells.counts, confidence, observations.units, averaged=averaged)
+    if found.quantiles:
+        notes += _describe_quantiles(found)
     if observations.averaged:
         notes.append(
             f"Measurements inside one trial were averaged (trials with several: {observations.averaged})."
@@ -80,34 +76,49 @@ def summarize_points(
         )
     if observations.excluded:
         notes.append(f"Rows excluded: {observations.excluded}.")
-    return Table(
-        headers=(
-            *factors,
-            observations.units,
-            f"{'mean ' if wanted else ''}{response}{unit}",
-            f"{level} interval",
-            *(head for item in wanted for head in (f"{name_quantile(item)}{unit}", f"{level} interval")),
-        ),
-        rows=tuple(lines),
-        numeric=(
-            *(_is_numeric([line[place] for line in lines]) for place in range(len(factors))),
-            *([True] * (3 + 2 * len(wanted))),
-        ),
-        notes=tuple(notes),
-    )
+    return notes
 
 
-def _find_column(rows: pl.DataFrame) -> str:
-    return next(name for name in ("benchmark", "package", "experiment", "response") if name in rows.columns)
+def _describe_quantiles(found: PointSummaries) -> list[str]:
+    """What the quantiles are of, how their intervals are made, and where these need more observations."""
+    units = found.observations.units
+    averaged = bool(found.observations.averaged or found.observations.averaged_builds)
+    names = [name_quantile(quantile) for quantile in found.quantiles]
+    listed = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+    notes = [
+        f"{listed[:1].upper()}{listed[1:]} over the {f'means of {units}' if averaged else units}, "
+        f"interpolated (type 7 of Hyndman and Fan); the interval{'s' if len(names) > 1 else ''} from ordered "
+        "values (binomial), whatever the distribution."
+    ]
+    fewest = min(point.n for point in found.points)
+    short = [
+        f"{format_count(count)} for the {name}"
+        for name, count in zip(names, found.needed, strict=True)
+        if fewest < count
+    ]
+    if short:
+        notes.append(f"An interval needs {', '.join(short)}; design points with fewer {units} have none.")
+    return notes
 
 
-def _format_mean(mean: float, half: float) -> tuple[str, str]:
+def _format_mean(point: PointSummary, scale: Scale) -> tuple[str, str]:
+    mean, found = point.mean * scale.factor, point.mean_interval
+    half = math.nan if found is None else (found.high - found.low) / 2 * scale.factor
     if not math.isfinite(half):
         # As many figures as an error of a hundredth leaves, with an exponent where decimals would show none.
         rounded = abs(mean) * 10.0 ** (2 - _DIGITS)
         return format_to_error(mean, rounded) if mean else "0", _NO_INTERVAL
     low, high = (format_to_error(end, half) for end in (mean - half, mean + half))
     return format_to_error(mean, half), f"{low} to {high}"
+
+
+def _format_quantile(item: PointQuantile, scale: Scale) -> tuple[str, str]:
+    value = item.value * scale.factor
+    if item.interval is None:
+        return (format_to_error(value, abs(value) * _ROUNDED) if value else "0"), _NO_INTERVAL
+    ends = item.interval.low * scale.factor, item.interval.high * scale.factor
+    error = (ends[1] - ends[0]) / 2 or abs(value) * _ROUNDED
+    return format_to_error(value, error), " to ".join(format_to_error(end, error) for end in ends)
 
 
 def show_rows(table: pl.DataFrame, *, digits: int = _DIGITS) -> Table:

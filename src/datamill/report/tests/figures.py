@@ -73,7 +73,7 @@ def draw_comparison(
             "low": max(estimate.value.low, edges[0]) * factor,
             "high": min(estimate.value.high, edges[1]) * factor,
             "n": f"{pair.n_first} and {pair.n_second}",
-            "detected": "yes" if _is_detected(pair, comparison) else "no",
+            "detected": "yes" if comparison.detects(pair) else "no",
         }
         for pair, estimate in shown[:_MOST_PAIRS]
     ]
@@ -164,10 +164,6 @@ def _find_edges(estimates: list[GroupEstimate], measure: str) -> tuple[float, fl
         if 0 < end < math.inf
     ]
     return min(ends) / 2, max(ends) * 2
-
-
-def _is_detected(pair: PairTest, comparison: GroupComparison) -> bool:
-    return pair.adjusted_p is not None and pair.adjusted_p < comparison.alpha
 
 
 def _name_places(comparison: GroupComparison) -> list[tuple[PairTest, str]]:

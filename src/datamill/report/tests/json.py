@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import math
 from typing import Any
 
 from datamill.analysis.groups.group_comparison import GroupComparison, GroupEstimate, GroupTest, PairTest
-from datamill.report.tests.statement import ResponseNotes, choose_response_scale, phrase_answer
+from datamill.report.tests.statement import ResponseNotes
 
 
-def format_tests_json(notes: ResponseNotes, comparison: GroupComparison) -> str:
+def spell_tests(notes: ResponseNotes, comparison: GroupComparison) -> dict[str, Any]:
     """Write a comparison of groups as a JSON object; differences are second minus first."""
-    scale = choose_response_scale(notes.unit, comparison)
-    content: dict[str, Any] = {
-        "answer": phrase_answer(notes.response, comparison, scale),
+    return {
         "response": notes.response,
         "unit": notes.unit,
         "n": comparison.n,
@@ -44,9 +40,7 @@ def format_tests_json(notes: ResponseNotes, comparison: GroupComparison) -> str:
             }
             for stratum in comparison.strata
         ],
-        "warnings": list(comparison.warnings),
     }
-    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def spell_pair(pair: PairTest) -> dict[str, Any]:
@@ -81,8 +75,7 @@ def _spell_estimate(estimate: GroupEstimate) -> dict[str, Any]:
         "measure": estimate.measure,
         "estimate": estimate.value.estimate,
         "low": estimate.value.low,
-        # Null stands for no bound.
-        "high": estimate.value.high if math.isfinite(estimate.value.high) else None,
+        "high": estimate.value.high,
         "confidence": estimate.confidence,
         "method": estimate.method,
     }

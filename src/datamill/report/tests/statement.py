@@ -72,7 +72,7 @@ def phrase_answer(response: str, comparison: GroupComparison, scale: Scale) -> s
         return _phrase_pair(response, comparison.combined, comparison, scale, "")
     if len(pairs) == 1:
         return _phrase_pair(response, pairs[0], comparison, scale, "")
-    found = [pair for pair in pairs if _is_detected(pair, comparison)]
+    found = [pair for pair in pairs if comparison.detects(pair)]
     if not found:
         aspect = response if comparison.question == "location" else f"the spread of {response}"
         least = min((pair.adjusted_p for pair in pairs if pair.adjusted_p is not None), default=None)
@@ -98,7 +98,7 @@ def _phrase_pair(response: str, pair: PairTest, comparison: GroupComparison, sca
     said = [_phrase_estimate(estimate, pair, scale) for estimate in pair.test.estimates]
     sure = f"p = {format_p(pair.adjusted_p)}, {sizes}"
     aspect = f"{response}" if comparison.question == "location" else f"spread of {response}"
-    if not _is_detected(pair, comparison):
+    if not comparison.detects(pair):
         detail = f": {'; '.join(said)}" if said else ""
         return (
             f"No difference in {aspect} between {pair.first} and {pair.second} was detected{where} "
@@ -110,10 +110,6 @@ def _phrase_pair(response: str, pair: PairTest, comparison: GroupComparison, sca
         f"The {aspect} of {pair.second} {verb} {word} than that of {pair.first}{where} ({sure}): "
         f"{'; '.join(said)}."
     )
-
-
-def _is_detected(pair: PairTest, comparison: GroupComparison) -> bool:
-    return pair.adjusted_p is not None and pair.adjusted_p < comparison.alpha
 
 
 def _is_larger(test: GroupTest) -> bool:
@@ -128,7 +124,7 @@ def _is_larger(test: GroupTest) -> bool:
 def _phrase_estimate(estimate: GroupEstimate, pair: PairTest, scale: Scale) -> str:
     value = estimate.value
     if estimate.measure == "share":
-        shown = format_percent(_times(value, 100), _round_level(estimate.confidence))
+        shown = format_percent(value.scaled(100), _round_level(estimate.confidence))
         return f"{pair.second} is the larger in {shown} of pairs"
     if estimate.measure == "ratio":
         return f"{_short_name(estimate)} {_format_ratio(value, estimate.confidence)}"
@@ -143,10 +139,6 @@ def _short_name(estimate: GroupEstimate) -> str:
 def _round_level(confidence: float) -> float:
     """A level as it is shown: four figures of the percentage."""
     return float(f"{100 * confidence:.4g}") / 100
-
-
-def _times(value: Interval, factor: float) -> Interval:
-    return Interval(value.estimate * factor, value.low * factor, value.high * factor)
 
 
 def _format_ratio(value: Interval, confidence: float) -> str:
@@ -212,7 +204,7 @@ def _state_pair(pair: PairTest, scale: Scale) -> list[Part]:
     for estimate in pair.test.estimates:
         value, confidence = estimate.value, estimate.confidence
         if estimate.measure == "share":
-            shown = format_percent(_times(value, 100), _round_level(confidence))
+            shown = format_percent(value.scaled(100), _round_level(confidence))
             name = f"share of pairs with {pair.second} larger"
         elif estimate.measure == "ratio":
             name, shown = estimate.name, _format_ratio(value, confidence)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,15 +11,13 @@ from datamill.analysis.distribution.windows import WindowAnalysis
 from datamill.report.tables.interval_json import spell_known
 from datamill.report.tests.json import spell_pair, spell_test
 from datamill.report.tests.statement import ResponseNotes
-from datamill.report.variability.statement import phrase_association, phrase_variability
 
 
-def format_variability_json(
+def spell_variability(
     notes: ResponseNotes, variability: Variability, factors: Sequence[FactorVariability]
-) -> str:
+) -> dict[str, Any]:
     """Write the variability of design points as a JSON object; coefficients are fractions, not percent."""
-    content: dict[str, Any] = {
-        "answer": phrase_variability(notes.response, variability, factors),
+    return {
         **_spell_notes(notes),
         "n": variability.n,
         "confidence": variability.confidence,
@@ -56,18 +53,12 @@ def format_variability_json(
             }
             for item in factors
         ],
-        "warnings": list(variability.warnings),
     }
-    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
 
 
-def format_windows_json(notes: ResponseNotes, analysis: WindowAnalysis) -> str:
+def spell_windows(notes: ResponseNotes, analysis: WindowAnalysis) -> dict[str, Any]:
     """Write the variability of windows as a JSON object; coefficients are fractions, not percent."""
-    alpha = 1 - analysis.confidence
-    content: dict[str, Any] = {
-        "answer": [
-            phrase_association(notes.response, analysis, item, alpha) for item in analysis.associations
-        ],
+    return {
         **_spell_notes(notes),
         "n": analysis.n,
         "against": analysis.against,
@@ -94,9 +85,7 @@ def format_windows_json(notes: ResponseNotes, analysis: WindowAnalysis) -> str:
             }
             for window in analysis.windows
         ],
-        "warnings": list(analysis.warnings),
     }
-    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def _spell_notes(notes: ResponseNotes) -> dict[str, Any]:

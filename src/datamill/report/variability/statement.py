@@ -68,7 +68,6 @@ def phrase_variability(
     response: str, variability: Variability, factors: Sequence[FactorVariability]
 ) -> list[str]:
     """What changes variability and how much, or else how large it is; then what was not detected."""
-    alpha = 1 - variability.confidence
     detected, missed = [], []
     for item in sorted(factors, key=lambda item: 2.0 if item.adjusted_p is None else item.adjusted_p):
         p = f"{item.deciding.name} p = {format_p(item.adjusted_p)}"
@@ -76,7 +75,7 @@ def phrase_variability(
         ratio = None if pair is None else _find_ratio(pair)
         spelt = "" if pair is None or ratio is None else _spell_ratio(ratio, _explain_level(pair, ratio))
         medians = ", ".join(f"{level} {_spell_share(cv)} of {n}" for level, n, cv in item.medians)
-        if item.adjusted_p is not None and item.adjusted_p < alpha:
+        if item.detected:
             if pair is not None and ratio is not None:
                 more = "more" if ratio.value.estimate > 1 else "less"
                 detected.append(
@@ -120,9 +119,8 @@ def _phrase_range(response: str, variability: Variability) -> str:
 
 def state_windows(notes: ResponseNotes, analysis: WindowAnalysis) -> tuple[Part, ...]:
     """State variability over windows; the first sentences are the answer."""
-    alpha = 1 - analysis.confidence
     parts: list[Part] = [
-        Paragraph(phrase_association(notes.response, analysis, item, alpha)) for item in analysis.associations
+        Paragraph(phrase_association(notes.response, analysis, item)) for item in analysis.associations
     ]
     title = f"{notes.response} over {len(analysis.windows)} windows by the sum of {analysis.against}"
     parts += [BLANK, Heading(title), BLANK]
@@ -150,7 +148,7 @@ def state_windows(notes: ResponseNotes, analysis: WindowAnalysis) -> tuple[Part,
     return tuple(parts)
 
 
-def phrase_association(response: str, analysis: WindowAnalysis, item: CountAssociation, alpha: float) -> str:
+def phrase_association(response: str, analysis: WindowAnalysis, item: CountAssociation) -> str:
     """A sentence: whether a figure of windows goes with their count."""
     where = f"over {item.windows} windows of {analysis.size} observations"
     if item.correlation is None or item.p is None:
@@ -160,7 +158,7 @@ def phrase_association(response: str, analysis: WindowAnalysis, item: CountAssoc
         f"Spearman's correlation {format_fixed(value.estimate, 2)} ({format_level(analysis.confidence)} "
         f"interval {format_fixed(value.low, 2)} to {format_fixed(value.high, 2)}), p = {format_p(item.p)}"
     )
-    if item.p >= alpha:
+    if not item.detected:
         return (
             f"The {item.figure} of {response} is not seen to change with {analysis.against} {where}: {shown}."
         )
@@ -224,14 +222,10 @@ def _explain_level(pair: PairTest, ratio: GroupEstimate) -> str:
 
 def _phrase_cv(value: Interval, confidence: float) -> str:
     if np.isfinite(value.high):
-        return format_percent(_percent(value), confidence)
+        return format_percent(value.scaled(100), confidence)
     decimals = _count_figures(100 * value.estimate, 100 * value.low, least=1)
     estimate, low = (format_fixed(100 * item, decimals) for item in (value.estimate, value.low))
     return f"{estimate}% ({format_level(confidence)} interval {low}% or more)"
-
-
-def _percent(value: Interval) -> Interval:
-    return Interval(100 * value.estimate, 100 * value.low, 100 * value.high)
 
 
 def _tabulate_points(notes: ResponseNotes, variability: Variability) -> list[Part]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,27 +9,23 @@ from datamill.analysis.random_effects.nested_data.within_executions import Measu
 from datamill.analysis.random_effects.variance_estimate import Share, VarianceEstimate
 from datamill.analysis.versions.variances import VersionVariances
 from datamill.report.tables.interval_json import spell_known
-from datamill.report.variance.answer import choose_variance_scale, phrase_variances
-from datamill.report.variance.statement import collect_variance_warnings, phrase_method
+from datamill.report.variance.statement import phrase_method
 
 
-def format_variances_json(
+def spell_variances(
     versions: Sequence[VersionVariances],
     excluded: int,
     seed: int,
-    notes: Sequence[str] = (),
     put_aside: Sequence[tuple[str, int]] = (),
-) -> str:
+) -> dict[str, Any]:
     """Write the variances of versions as a JSON object; shares are fractions, variances in the unit squared.
 
-    Keys: `schema` (1); `answer`, sentences; `response`, `unit`, `excluded`, `put_aside` (rows by what they
+    Keys: `response`, `unit`, `excluded`, `put_aside` (rows by what they
     are), `confidence`, `seed`, `method`; `versions`, each with `estimate`, `other_method` (of unbalanced
-    data), `impact` and `order`; `warnings`.
+    data), `impact` and `order`.
     """
     first = versions[0].estimate
-    content: dict[str, Any] = {
-        "schema": 1,
-        "answer": phrase_variances(versions, choose_variance_scale(versions)),
+    return {
         "response": first.response,
         "unit": first.unit,
         "excluded": excluded,
@@ -39,9 +34,7 @@ def format_variances_json(
         "seed": seed,
         "method": phrase_method(first),
         "versions": [spell_version(item) for item in versions],
-        "warnings": [*notes, *collect_variance_warnings(versions)],
     }
-    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def spell_version(item: VersionVariances) -> dict[str, Any]:
@@ -76,6 +69,7 @@ def _spell_estimate(estimate: VarianceEstimate) -> dict[str, Any]:
         "paper_mean": spell_known(estimate.paper_mean),
         "mean_squares": estimate.mean_squares,
         "variances": estimate.components,
+        "standard_deviations": estimate.deviations,
         "unknown": estimate.unknown,
         "uncertainty": _spell_shares(estimate.uncertainty),
         "variation": _spell_shares(estimate.variation),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 from datamill.analysis.interval import Interval
@@ -171,13 +170,13 @@ def _tabulate_levels(versions: Sequence[VersionVariances], scale: Scale, *, verb
         estimate = item.estimate
         uncertainty = {share.level: share for share in estimate.uncertainty}
         variation = {share.level: share for share in estimate.variation}
-        for name, variance in estimate.components.items():
+        for name, deviation in estimate.deviations.items():
             rows.append(
                 (
                     name,
                     _spell_square(estimate.mean_squares[name], scale),
-                    _spell_figures(math.sqrt(variance) * scale.factor),
-                    _spell_relative(math.sqrt(variance), estimate),
+                    _spell_figures(deviation * scale.factor),
+                    _spell_relative(deviation, estimate),
                     *_spell_share(uncertainty.get(name)),
                     *_spell_share(variation.get(name)),
                 )
@@ -268,7 +267,7 @@ def _tabulate_methods(versions: Sequence[VersionVariances], scale: Scale) -> Tab
                     "REML" if estimate.method.startswith("restricted") else "means",
                     *_spell_interval(estimate.mean, scale),
                     *(
-                        _spell_figures(math.sqrt(estimate.components[name]) * scale.factor)
+                        _spell_figures(estimate.deviations[name] * scale.factor)
                         if name in estimate.components
                         else "-"
                         for name in levels

@@ -65,6 +65,11 @@ class TrialSummary:
         """Trials that have ended, one way or another."""
         return self.completed + self.failed + self.timed_out + self.lost
 
+    @property
+    def not_run(self) -> int:
+        """Planned trials that have not ended yet."""
+        return max(0, self.planned - self.ended)
+
 
 def summarize_trials(bundle: Bundle, records: Sequence[TrialRecord], table: pl.DataFrame) -> TrialSummary:
     """Count how the trials went, each by the attempt that counts, and say where they ran."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from datamill.analysis.model_data.observations import Observations
 from datamill.analysis.model_data.question import Question
 from datamill.experiment.errors import InputError
 from datamill.report.figures.figure import Figure, shorten_figure
 from datamill.report.page.analysis_page import Section, render_analysis_page
+from datamill.report.tables.envelope import write_result
 from datamill.report.tables.markup import RENDERERS, TableForm
 from datamill.report.tables.statement import Paragraph, Part, list_tables
 from datamill.report.tables.text import render_text, wrap
@@ -130,22 +130,12 @@ class Analysis(ABC):
         return "\n".join(map(render, found))
 
     @abstractmethod
-    def numbers_json(self) -> str:
-        """The numbers of the result as JSON with every digit; an object."""
+    def numbers(self) -> dict[str, Any]:
+        """The numbers of the result with every digit, as values of JSON but for infinities."""
 
     def json(self) -> str:
         """The result as JSON: `schema` (1), `answer` (sentences), the numbers, `warnings`."""
-        numbers = json.loads(self.numbers_json())
-        warnings = (*self.warnings, *numbers.pop("warnings", ()))
-        for name in ("schema", "answer"):
-            numbers.pop(name, None)
-        content = {
-            "schema": 1,
-            "answer": list(self.lead),
-            **numbers,
-            "warnings": list(dict.fromkeys(warnings)),
-        }
-        return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+        return write_result(self.lead, self.numbers(), self.warnings)
 
     @abstractmethod
     def drawings(self) -> tuple[Callable[[], Figure], ...]:

@@ -17,9 +17,10 @@ from datamill.analysis.versions.version_comparison import VersionMean
 from datamill.experiment.errors import InputError
 from datamill.report.compare.answer import phrase_cost, scale_comparison, state_answer
 from datamill.report.compare.history_figure import draw_history
-from datamill.report.compare.json import format_comparison_json
+from datamill.report.compare.json import spell_comparison
 from datamill.report.compare.statement import state_comparison
 from datamill.report.compare.version_figure import draw_changes
+from datamill.report.tables.envelope import write_json
 from datamill.report.tables.text import render_text
 from datamill.results.judgement.costs import RepetitionCosts
 
@@ -239,7 +240,7 @@ def test_json_and_figures_hold_what_the_text_says() -> None:
     ]
     comparison = compare_versions(versions, consecutive=True)
     history = find_changes(comparison.means)
-    content = json.loads(format_comparison_json(comparison, history))
+    content = json.loads(write_json(spell_comparison(comparison, history)))
     assert [item["version"] for item in content["history"]["changes"]] == ["it's v4"]
     assert content["changes"][3]["verdict"] == "changed"
     assert len(content["versions"]) == 8

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,11 +16,16 @@ from click.testing import CliRunner
 from scipy.stats import binom
 
 from datamill.analysis.distribution.order_statistics import find_ranks
+from datamill.analysis.distribution.points import summarize_points
 from datamill.cli.exchange.export import export
 from datamill.experiment.errors import InputError
 from datamill.report.tables.markup import format_latex, format_markdown
-from datamill.report.tables.point_table import summarize_points
+from datamill.report.tables.point_table import tabulate_points
 from datamill.report.tables.table import Table
+
+
+def tabulate(table: pl.DataFrame, response: str, **options: Any) -> Table:
+    return tabulate_points(summarize_points(table, response, **options))
 
 
 def make_table(trials: int = 12, measurements: int = 1) -> pl.DataFrame:
@@ -69,7 +75,7 @@ def test_ranks_of_the_median_are_those_of_published_tables() -> None:
 
 
 def test_a_median_stands_beside_the_mean_and_does_not_heed_one_extreme() -> None:
-    printed = summarize_points(make_table(), "wall_time", quantiles=[0.5])
+    printed = tabulate(make_table(), "wall_time", quantiles=[0.5])
     assert printed.headers == (
         "flag", "trials", "mean wall_time (ms)", "95% interval", "median (ms)", "95% interval",
     )  # fmt: skip
@@ -85,20 +91,20 @@ def test_a_median_stands_beside_the_mean_and_does_not_heed_one_extreme() -> None
 
 
 def test_measurements_inside_a_trial_do_not_make_an_interval_narrower() -> None:
-    once, often = (summarize_points(make_table(12, count), "wall_time", quantiles=[0.5]) for count in (1, 9))
+    once, often = (tabulate(make_table(12, count), "wall_time", quantiles=[0.5]) for count in (1, 9))
     assert once.rows == often.rows
     assert "over the means of trials" in " ".join(often.notes)
 
 
 def test_too_few_trials_give_no_interval_and_the_number_that_would() -> None:
-    printed = summarize_points(make_table(5), "wall_time", quantiles=[0.5, 0.9])
+    printed = tabulate(make_table(5), "wall_time", quantiles=[0.5, 0.9])
     assert {row[5] for row in printed.rows} == {row[7] for row in printed.rows} == {"–"}
     notes = " ".join(printed.notes)
     assert "An interval needs 6 for the median, 36 for the 0.9 quantile" in notes
 
 
 def test_without_quantiles_the_table_is_as_it_was() -> None:
-    printed = summarize_points(make_table(), "wall_time")
+    printed = tabulate(make_table(), "wall_time")
     assert printed.headers == ("flag", "trials", "wall_time (ms)", "95% interval")
     assert "edian" not in " ".join(printed.notes)
 
@@ -137,7 +143,7 @@ def compile_latex(compiler: str, text: str) -> None:
 
 
 def test_latex_with_quantiles_is_whole_and_misreads_no_level() -> None:
-    text = format_latex(summarize_points(make_table(), "wall_time", quantiles=[0.5, 0.9]))
+    text = format_latex(tabulate(make_table(), "wall_time", quantiles=[0.5, 0.9]))
     check_latex(text)
     assert "-{}-fast" in text
     assert r"{}*[b]\_1" in text
@@ -152,7 +158,7 @@ def test_three_hyphens_and_a_sign_of_multiplication_stay_what_they_are() -> None
 
 
 def test_markdown_has_as_many_cells_in_every_row() -> None:
-    lines = format_markdown(summarize_points(make_table(), "wall_time", quantiles=[0.5])).splitlines()
+    lines = format_markdown(tabulate(make_table(), "wall_time", quantiles=[0.5])).splitlines()
     rows = [line for line in lines if line.startswith("|")]
     assert len(rows) == 4
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {7}

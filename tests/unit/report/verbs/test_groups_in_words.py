@@ -20,11 +20,12 @@ from datamill.analysis.model_data.cells import Cells, ModelFactor, gather_cells
 from datamill.analysis.model_data.observations import Covariate, Observations
 from datamill.experiment.errors import InputError
 from datamill.report.summary.statement import state_summary
+from datamill.report.tables.envelope import write_json
 from datamill.report.tables.text import render_text
 from datamill.report.tests.figures import draw_comparison
-from datamill.report.tests.json import format_tests_json
+from datamill.report.tests.json import spell_tests
 from datamill.report.tests.statement import ResponseNotes, collect_warnings, phrase_answer, state_tests
-from datamill.report.variability.json import format_variability_json
+from datamill.report.variability.json import spell_variability
 from datamill.report.variability.statement import phrase_variability, state_variability
 from datamill.report.words.scales import Scale
 
@@ -173,7 +174,7 @@ def test_a_coefficient_of_variation_without_an_upper_bound_says_so() -> None:
     text = render_text(state_variability(NOTES, found, ()))
     assert "% or more)" in text
     assert "inf" not in text
-    assert '"high": null' in format_variability_json(NOTES, found, ())
+    assert '"high": null' in write_json(spell_variability(NOTES, found, ()))
 
 
 def test_two_against_two_design_points_cannot_show_a_factor_to_matter() -> None:
@@ -305,7 +306,7 @@ def test_a_ratio_of_spreads_without_an_upper_bound_is_said_drawn_and_written() -
     text = render_text(state_tests(NOTES, found))
     assert "without bounds" in text or "or more)" in text
     assert "inf" not in text
-    assert '"high": null' in format_tests_json(NOTES, found)
+    assert '"high": null' in write_json(spell_tests(NOTES, found))
     assert "although their intervals go on" in draw_comparison("latency", "s", found).caption
 
 

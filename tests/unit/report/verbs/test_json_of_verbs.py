@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from python_verbs import FACTOR_VERBS, make_levels, make_versions
 
 import datamill
+from datamill.report.tables.envelope import write_result
 
 
 def check(content: dict[str, Any]) -> None:
@@ -21,6 +23,17 @@ def check(content: dict[str, Any]) -> None:
         assert isinstance(sentence, str)
         assert sentence
     assert len(set(content["warnings"])) == len(content["warnings"])
+
+
+def test_what_is_infinite_is_null_wherever_it_stands() -> None:
+    written = write_result(["So."], {"ends": [{"low": 1.0, "high": math.inf}], "none": math.nan}, ["w", "w"])
+    assert json.loads(written) == {
+        "schema": 1,
+        "answer": ["So."],
+        "ends": [{"low": 1.0, "high": None}],
+        "none": None,
+        "warnings": ["w"],
+    }
 
 
 @pytest.mark.parametrize("verb", FACTOR_VERBS, ids=lambda verb: verb.__name__)

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 import pytest
 
-from datamill.report.tables.point_table import summarize_points
+from datamill.analysis.distribution.points import summarize_points
+from datamill.report.tables.point_table import tabulate_points
 from datamill.report.tables.table import Table
+
+
+def tabulate(table: pl.DataFrame, response: str, **options: Any) -> Table:
+    return tabulate_points(summarize_points(table, response, **options))
 
 
 def summarize(scale: float) -> Table:
@@ -21,7 +28,7 @@ def summarize(scale: float) -> Table:
             "valid": True,
         }
     )
-    return summarize_points(table, "drift")
+    return tabulate(table, "drift")
 
 
 @pytest.mark.parametrize("scale", [1e-18, 1e-13, 1e-3, 1.0])

@@ -15,8 +15,9 @@ from datamill.analysis.quantile.quantile_model import QuantileModel
 from datamill.cli.analyze.quantiles import parse_quantiles
 from datamill.report.quantiles.answer import state_quantiles
 from datamill.report.quantiles.figures import MOST_PANELS, draw_effects_by_quantile
-from datamill.report.quantiles.json import format_quantiles_json
+from datamill.report.quantiles.json import spell_quantiles
 from datamill.report.quantiles.statement import state_quantile_model
+from datamill.report.tables.envelope import write_json
 from datamill.report.tables.text import render_text
 
 
@@ -91,7 +92,7 @@ def test_where_no_quantile_has_enough_observations_nothing_is_claimed_but_what_w
 
 def test_json_is_the_model_digit_for_digit() -> None:
     observations, model = fit()
-    content = json.loads(format_quantiles_json(observations, model))
+    content = json.loads(write_json(spell_quantiles(observations, model)))
     for fit_, written in zip(model.fits, content["quantiles"], strict=True):
         assert [row["estimate"] for row in written["coefficients"]] == [
             row.value.estimate for row in fit_.coefficients

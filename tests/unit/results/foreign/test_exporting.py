@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
 
+from datamill.analysis.distribution.points import summarize_points
 from datamill.experiment.errors import InputError
 from datamill.report.tables.markup import format_latex, format_markdown
-from datamill.report.tables.point_table import show_rows, summarize_points
+from datamill.report.tables.point_table import show_rows, tabulate_points
 from datamill.report.tables.table import Table
 from datamill.results.exporting.benchfmt import format_benchfmt, list_level_columns, name_unit
 from datamill.results.exporting.types import restore_plain_types, restore_tidy_types
 from datamill.results.foreign.importing import import_files
 
 FOLDER = Path(__file__).parents[3] / "foreign"
+
+
+def tabulate(table: pl.DataFrame, response: str, **options: Any) -> Table:
+    return tabulate_points(summarize_points(table, response, **options))
 
 
 def make_table(**columns: list) -> pl.DataFrame:
@@ -150,7 +156,7 @@ def test_means_by_design_point_have_students_interval() -> None:
         size=[size for size, numbers in values.items() for _ in numbers],
         value=[value for numbers in values.values() for value in numbers],
     )
-    printed = summarize_points(table, "wall_time")
+    printed = tabulate(table, "wall_time")
     assert printed.headers == ("size", "trials", "wall_time (s)", "95% interval")
     for row in printed.rows:
         numbers = values[row[0]]
@@ -166,14 +172,14 @@ def test_several_measurements_of_a_trial_count_once_and_one_trial_has_no_interva
     table = make_table(
         trial_id=["a", "a", "b"], measurement=[0, 1, 0], size=["1", "1", "2"], value=[1.0, 3.0, 5.0]
     )
-    printed = summarize_points(table, "wall_time")
+    printed = tabulate(table, "wall_time")
     assert printed.rows == (("1", "1", "2.000", "–"), ("2", "1", "5.000", "–"))
     assert "Measurements inside one trial were averaged (trials with several: 1)." in printed.notes
 
 
 def test_benchmarks_without_a_factor_keep_their_row() -> None:
     table = make_table(benchmark=["Sort", "Clone"], size=["10", None])
-    assert [row[:2] for row in summarize_points(table, "wall_time").rows] == [("Clone", "–"), ("Sort", "10")]
+    assert [row[:2] for row in tabulate(table, "wall_time").rows] == [("Clone", "–"), ("Sort", "10")]
 
 
 def test_every_special_sign_is_escaped() -> None:
@@ -232,7 +238,7 @@ def test_only_columns_of_plain_numbers_become_numbers() -> None:
 
 
 def test_trials_that_do_not_differ_get_no_interval() -> None:
-    printed = summarize_points(make_table(value=[896.0, 896.0]), "wall_time")
+    printed = tabulate(make_table(value=[896.0, 896.0]), "wall_time")
     assert printed.rows[0][-2:] == ("896.0", "–")
     assert "No interval where there is one trial only, or where trials do not differ at all." in printed.notes
 
