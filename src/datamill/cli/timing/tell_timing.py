@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,7 +91,10 @@ def tell_timing(question: TimingQuestion, folder: Path, exports: Exports, *, as_
         )
     else:
         console = make_console()
-        lines = [phrase_answer(answer), "", *draw_means(answer), "", *list_sentences(answer)]
+        # On one terminal nothing is told twice.
+        told = display.warned if console.is_terminal else []
+        left = replace(answer, warnings=tuple(item for item in answer.warnings if item not in told))
+        lines = [phrase_answer(answer), "", *draw_means(answer), "", *list_sentences(left)]
         for line in [*lines, f"Report: {name_command()} report {answer.bundle}"]:
             console.print(line, markup=False, highlight=False, soft_wrap=True)
     first = question.commands[0]

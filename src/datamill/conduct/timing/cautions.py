@@ -70,8 +70,8 @@ def _look_at_times(question: TimingQuestion, warm: WarmUp) -> list[str]:
         if time_s < SHORT_S and warm.start_s:
             shell = " and its shell" if command.in_shell else ""
             cautions.append(
-                f"{command.label} takes {_spell_ms(time_s)}, of which starting its process{shell} takes "
-                f"about {_spell_ms(warm.start_s)}: of what it does itself, differences are larger shares"
+                f"starting a process{shell} takes about {_spell_ms(warm.start_s)} of the {_spell_ms(time_s)} "
+                f"of {command.label}: of what it does itself, differences are larger shares"
             )
     if warm.round_s and warm.round_s[-1] > _LONG_S:
         cautions.append(

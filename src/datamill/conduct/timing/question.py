@@ -121,5 +121,5 @@ def _phrase_question(question: TimingQuestion) -> str:
             "How long does the command take?" if question.response == DEFAULT_RESPONSE else "How much is it?"
         )
     within = f" (within {format_duration(question.within_s)})" if question.within_s else ""
-    what = "take longer" if question.response == DEFAULT_RESPONSE else f"have more {question.response.name}"
+    what = "takes longer" if question.response == DEFAULT_RESPONSE else f"has more {question.response.name}"
     return f"Which of the commands {what}?{within}"

@@ -71,7 +71,8 @@ def qualify_answer(answer: Answer, experiment: Experiment, unit: str, trials: Tr
     """Let the answer of a sequential experiment be the one that stopping does not spoil.
 
     With `detect` the headline is the verdict of the rule, and its doubts come next; with `half_width` the
-    means get the intervals that are valid where it stopped; the plain ones are said to be too sure.
+    means get the intervals that are valid where it stopped; the plain ones are said to be too sure. Where a
+    decision holds such intervals of means or pairs, too, they are told instead of the plain ones.
     """
     rule = experiment.until
     if rule is None or not trials.decisions:
@@ -83,11 +84,16 @@ def qualify_answer(answer: Answer, experiment: Experiment, unit: str, trials: Tr
     if rule.detect is not None:
         headline = phrase_verdict(rule, last, response.name, response.direction)
         # They limit the verdict itself: right behind it, not among all warnings.
-        beside = (f"Warning: {doubt}" for doubt in doubts)
+        told = (f"Warning: {doubt}" for doubt in doubts)
+        details = answer.details
+        if last.means:
+            plain = f"Mean {response.name} of "
+            means = (_phrase_mean(interval, response.name, unit) for interval in last.means)
+            details = (*means, *(line for line in details if not line.startswith(plain)))
         return replace(
             answer,
             headline=headline,
-            details=(*beside, *answer.details),
+            details=(*told, *details),
             warnings=warnings,
             method=_name_method(rule),
         )
@@ -95,7 +101,12 @@ def qualify_answer(answer: Answer, experiment: Experiment, unit: str, trials: Tr
     means = tuple(_phrase_mean(interval, response.name, unit) for interval in last.intervals)
     if len(experiment.packages) == 1 and means:
         return replace(answer, headline=means[0], warnings=warnings, method=_name_method(rule))
-    return replace(answer, details=(*means, *answer.details), warnings=warnings)
+    pairs = tuple(
+        f"The {response.name} of {' departs from that of '.join(pair.name.split(' against '))} by "
+        f"{_spell_difference(pair)}."
+        for pair in last.pairs
+    )
+    return replace(answer, details=(*means, *pairs, *answer.details), warnings=warnings)
 
 
 def phrase_verdict(rule: StoppingRule, last: Decision, response: str, direction: Direction) -> str:
@@ -130,7 +141,8 @@ def _spell_difference(interval: LookInterval) -> str:
     if interval.low is None or interval.high is None:
         return f"{format_figures(100 * interval.estimate, signed=True)}%, without a bound yet"
     value = Interval(interval.estimate, interval.low, interval.high).scaled(100)
-    return _call_sequential(format_percent(value, interval.confidence, signed=True))
+    typical = " in typical executions" if interval.of == "typical" else ""
+    return _call_sequential(format_percent(value, interval.confidence, signed=True)) + typical
 
 
 def _phrase_mean(interval: LookInterval, response: str, unit: str) -> str:
