@@ -70,11 +70,11 @@ pub struct CommandAnswer {
     /// What was measured; absent when it was not executed. Nothing of its output is to be kept, so none
     /// of it counts as truncated.
     pub run: Option<PhaseFacts>,
-    /// Why it was not executed or was ended; an exit status or a signal of its own is no failure.
+    /// Why it was not executed or was ended; its exit status or signal is not a failure.
     pub failure: Option<Failure>,
     /// SHA-256 of all that it wrote to stdout, in lower-case hexadecimal; absent where that was not read.
     pub stdout_sha256: Option<String>,
-    /// The last of what it wrote to stderr, at most 2048 bytes of it; what is no UTF-8 is replaced.
+    /// The last of what it wrote to stderr, at most 2048 bytes of it; what is not UTF-8 is replaced.
     pub stderr_tail: String,
     /// Read-back of every factor in `levels`.
     pub factors: Vec<FactorFacts>,

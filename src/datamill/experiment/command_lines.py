@@ -84,7 +84,7 @@ def read_commands(
     if labels and len(labels) not in (len(texts), len(expanded)):
         raise InputError(
             f"there are {len(labels)} names for {len(texts)} commands",
-            where=argument("name"),
+            where=argument("name", verb="time"),
             remedy="Give one for each command, or none.",
         )
     filled = [fill(text, values) for text, _, values in expanded]
@@ -113,7 +113,7 @@ def list_steps(low: str, high: str, step: str) -> tuple[str, ...]:
     Raises:
         InputError: when a bound is not a number, or the step does not lead from one to the other.
     """
-    where = argument("parameter_scan")
+    where = argument("parameter_scan", verb="time")
     try:
         first, last, width = float(low), float(high), float(step)
     except ValueError:

@@ -53,7 +53,7 @@ def find_revision(repository: Path, revision: str) -> str:
     looked = _ask(repository, "rev-parse", "--git-dir")
     if looked.returncode != 0:
         raise RevisionError(
-            f"{repository} is no git repository that can be read: {_last_line(looked)}",
+            f"{repository} is not a git repository that can be read: {_last_line(looked)}",
             "git",
             "Name the folder of a clone.",
         )

@@ -15,11 +15,18 @@ from typing import Any
 
 import click
 import msgspec
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from json_keys import list_keys
 
+from datamill.analysis.sequential.rounds import Rounds
+from datamill.analysis.sequential.timing_look import decide_timing
 from datamill.cli.main import datamill
+from datamill.conduct.timing.question import TimingQuestion, write_experiment_text
+from datamill.conduct.timing.time_commands import TimedCommands
+from datamill.execution.diagnosis.finding import Finding
+from datamill.experiment.file.parse import parse_experiment
 from datamill.protocol.api.bundles import FleetSummary
 from datamill.protocol.api.experiments import ExperimentStatus, TrialLine, TrialList
 from datamill.protocol.api.plans import (
@@ -151,31 +158,47 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Result
     program = _write_worker(tmp_path)
     for module in ("fleet.workers", "fleet.trials", "fleet.submit", "fleet.fetch"):
         monkeypatch.setattr(f"datamill.cli.{module}.connect", lambda *_: Coordinator())
-    for module in ("machine.factors", "machine.worker", "experiment.check"):
-        monkeypatch.setattr(f"datamill.cli.{module}.find_worker", lambda: program)
+    check = "datamill.conduct.check_experiment"
+    for module in ("cli.machine.factors", "cli.machine.worker", "cli.timing.tell_timing"):
+        monkeypatch.setattr(f"datamill.{module}.find_worker", lambda: program)
+    monkeypatch.setattr(f"{check}.find_worker", lambda: program)
     for module in ("machine.factors", "machine.worker"):
         monkeypatch.setattr(f"datamill.cli.{module}.read_offers", _offer)
-    for module in ("machine.worker", "experiment.check"):
-        monkeypatch.setattr(f"datamill.cli.{module}.read_host_facts", lambda _: HOST)
+    for module in ("datamill.cli.machine.worker", check):
+        monkeypatch.setattr(f"{module}.read_host_facts", lambda _: HOST)
     monkeypatch.setattr("datamill.cli.machine.worker.lock_host", _lock)
     monkeypatch.setattr("datamill.cli.machine.worker.ask_worker", lambda *_: msgspec.json.encode(noise))
     monkeypatch.setattr("datamill.cli.fleet.fetch.take_home", _take_home)
-    monkeypatch.setattr("datamill.cli.experiment.check.ask_host", lambda found, _: found)
-    monkeypatch.setattr("datamill.cli.experiment.check.list_unseen_values", lambda *_: ())
-    monkeypatch.setattr("datamill.cli.experiment.check.estimate_trial_time", lambda _: None)
+    monkeypatch.setattr("datamill.cli.timing.tell_timing.time_commands", _time_commands)
+    monkeypatch.setattr("datamill.cli.machine.doctor._ask", lambda: (Finding("load", "offered", "quiet"),))
+    monkeypatch.setattr(f"{check}.ask_host", lambda found, _: found)
+    monkeypatch.setattr(f"{check}.list_unseen_values", lambda *_: ())
+    monkeypatch.setattr(f"{check}.estimate_time", lambda *_: None)
     shutil.copy(FOREIGN / "pyperf.json", "pyperf.json")
     assert CliRunner().invoke(datamill, ["new", "sorting"]).exit_code == 0
     return lambda *arguments: CliRunner().invoke(datamill, [*arguments, "--json"])
 
 
+def _time_commands(question: TimingQuestion, *_: object) -> TimedCommands:
+    """Two commands that were timed, one of which took twice as long."""
+    experiment = parse_experiment(write_experiment_text(question), name="experiment.toml")
+    values = np.random.default_rng(1).normal([1.0, 2.0], 0.01, (20, 2))
+    rounds = Rounds(tuple(item.name for item in experiment.packages), tuple(range(20)), values)
+    decision, pairs = decide_timing(experiment, rounds, look=1, trials=40, elapsed_s=60.0)
+    bundle: Any = SimpleNamespace(experiment=experiment, folder=Path("bundle"))
+    return TimedCommands(question, bundle, decision, pairs, {}, ("this machine is busy",), 60.0)
+
+
 #: What each verb is asked, and its exit status.
 ASKED: dict[str, tuple[tuple[str, ...], int]] = {
     "check": (("check", "sorting"), 0),
+    "doctor": (("doctor",), 0),
     "factors": (("factors",), 0),
     "fetch": (("fetch", "7"), 2),
     "import": (("import", "pyperf.json", "--out", "table.csv"), 0),
     "packages": (("packages", "xz"), 0),
     "submit": (("submit", "sorting", "--yes"), 0),
+    "time": (("time", "a", "b"), 0),
     "trials": (("trials", "7"), 0),
     "worker inventory": (("worker", "inventory"), 0),
     "worker noise": (("worker", "noise"), 0),

@@ -6,7 +6,7 @@ import io
 
 from rich.console import Console
 
-from datamill.cli.experiment.design_text import describe_time
+from datamill.cli.experiment.design.design_text import describe_time
 from datamill.cli.experiment.trial_progress import TrialProgress
 from datamill.conduct.question.needed_time import add_up_time
 from datamill.execution.trial_times import TrialTime, find_trial_time

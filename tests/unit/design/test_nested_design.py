@@ -6,7 +6,11 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from datamill.cli.experiment.replication_text import list_extra_trials, phrase_builds, phrase_replicates
+from datamill.cli.experiment.design.replication_text import (
+    list_extra_trials,
+    phrase_builds,
+    phrase_replicates,
+)
 from datamill.conduct.question.design_size import size_design
 from datamill.conduct.question.doubts import list_replication_doubts
 from datamill.conduct.question.needed_builds import count_nested_builds

@@ -37,6 +37,7 @@ _ALLOWED = {
     "service/coordinator/joining/enrolment.py": "answers `datamill-worker join`, which has no other face",
     "guests": "calls the emulator and the tools that make its images",
     "execution/worker.py": "calls datamill-worker",
+    "execution/command_session.py": "calls datamill-worker",
     "packing/debian_sources.py": "calls apt-get",
     "packing/git_packages.py": "calls git, and names its options",
     "report/tables/markup.py": "writes LaTeX, whose dash is two hyphens",

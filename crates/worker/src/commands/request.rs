@@ -106,14 +106,14 @@ fn check(request: &CommandRequest) -> Result<(Vec<CString>, ProcessLevels), Stri
     ];
     for (field, path) in paths {
         if path.is_some_and(|path| !Path::new(path).is_absolute() || path.contains('\0')) {
-            return Err(format!("{field} is no absolute path"));
+            return Err(format!("{field} is not an absolute path"));
         }
     }
     if (request.output == CommandOutput::File) != request.output_file.is_some() {
         return Err("output_file goes with output = \"file\", and only with it".to_owned());
     }
     if !(request.timeout_s.is_finite() && request.timeout_s >= 0.0) {
-        return Err("timeout_s is no time".to_owned());
+        return Err("timeout_s is not a time".to_owned());
     }
     let mut levels = ProcessLevels::default();
     for (name, level) in &request.levels {

@@ -13,7 +13,6 @@ mod request;
 mod root_filesystem;
 mod sight;
 mod stacked;
-mod unchanged;
 
 use datamill_protocol::IsolationKind;
 
@@ -23,7 +22,7 @@ pub use entered::{SEARCH_PATH, World, WorldFacts};
 pub use keeping::{Keeping, named_places, state_folders};
 pub use mounts::{bind_read_only, bind_tree};
 pub use package_rights::{do_confined, open_confined};
-pub use plain::{clear_scratch, remove_scratch};
+pub use plain::{clear_scratch, remove_scratch, unchanged_host};
 pub use request::{
     Changes, Confines, DROP_CACHES, PLAIN_TREE, RootFilesystem, WorldError, WorldRequest,
     WorldSettings, factor_failure, impossible_failure, own_binary,
@@ -31,7 +30,6 @@ pub use request::{
 pub use root_filesystem::{detach_abandoned, filesystem_of};
 pub use sight::{Sight, explain_folders};
 pub use stacked::ROOT_LAYER;
-pub use unchanged::unchanged_host;
 
 /// Makes the world and enters it; this process must be enclosed for the same kind.
 pub fn enter_world(kind: IsolationKind, request: &WorldRequest<'_>) -> Result<World, WorldError> {

@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 
 from datamill.cli.console import name_command, tell_waiting
-from datamill.cli.experiment.design_text import describe_design
+from datamill.cli.experiment.design.design_text import describe_design
 from datamill.cli.json_answer import spell_answer
 from datamill.conduct.check_experiment import CheckedExperiment, check_experiment
 from datamill.design.design import DesignFactor

@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from datamill.cli.console import clean_for_terminal
+from datamill.cli.json_answer import spell_answer
 from datamill.execution.diagnosis.examine import examine
 from datamill.execution.diagnosis.finding import Finding, summarize_findings
 from datamill.execution.diagnosis.machine_facts import read_machine
@@ -33,7 +34,7 @@ def doctor(as_json: bool) -> None:
     """
     findings = _ask()
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(list_content(findings))).decode())
+        click.echo(spell_findings(findings))
     else:
         for text, color in list_lines(findings):
             click.secho(clean_for_terminal(text), fg=color)
@@ -56,17 +57,16 @@ def _ask() -> tuple[Finding, ...]:
     return examine(machine, told, path=str(binary))
 
 
-def list_content(findings: tuple[Finding, ...]) -> dict[str, object]:
-    """Return what `--json` prints: version 1 of its schema, in the order of all our JSON."""
-    return {
-        "schema": 1,
-        "answer": [summarize_findings(findings)],
-        "possible": all(item.standing != "impossible" for item in findings),
-        "findings": [
+def spell_findings(findings: tuple[Finding, ...]) -> str:
+    """Return what `--json` prints."""
+    return spell_answer(
+        summarize_findings(findings),
+        possible=all(item.standing != "impossible" for item in findings),
+        findings=[
             {name: value for name, value in asdict(item).items() if name != "phrase"} for item in findings
         ],
-        "warnings": [f"{item.topic}: {item.text}." for item in findings if item.standing != "offered"],
-    }
+        warnings=[f"{item.topic}: {item.text}." for item in findings if item.standing != "offered"],
+    )
 
 
 def list_lines(findings: tuple[Finding, ...]) -> list[tuple[str, str | None]]:

@@ -15,6 +15,7 @@ from datamill.conduct.timing.question import TimingQuestion
 from datamill.conduct.timing.time_commands import time_commands
 from datamill.execution.worker import find_worker
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.phrases import finish_sentence
 
 if TYPE_CHECKING:
     # Brings statistics along, which the first execution need not wait for.
@@ -87,7 +88,11 @@ def tell_timing(question: TimingQuestion, folder: Path, exports: Exports, *, as_
     exports.write(answer, timed.completed)
     if as_json:
         click.echo(
-            spell_answer(phrase_answer(answer), warnings=answer.warnings, **list_timing_values(answer))
+            spell_answer(
+                phrase_answer(answer),
+                warnings=map(finish_sentence, answer.warnings),
+                **list_timing_values(answer),
+            )
         )
     else:
         console = make_console()

@@ -21,7 +21,6 @@ from datamill.conduct.timing.question import TimingQuestion
 from datamill.execution.state_folder import find_state_folder
 from datamill.experiment.command_lines import read_commands
 from datamill.experiment.errors import InputError
-from datamill.experiment.messages.arguments import argument
 from datamill.experiment.quantities import parse_share
 
 EXIT_SLOWER = 1
@@ -84,7 +83,7 @@ EXIT_SLOWER = 1
     help="Standard output: capture, null, inherit or a FILE [capture].",
 )
 @click.option("--ignore-failure", "-i", is_flag=True, help="Count executions whatever their exit status.")
-@click.option("--allow-status", metavar="N,...", help="Exit statuses that are no failure [0].")
+@click.option("--allow-status", metavar="N,...", help="Exit statuses that are not failures [0].")
 @click.option("--timeout", metavar="DURATION", help="Kill an execution after this time [never].")
 @click.option(
     "--response",
@@ -165,7 +164,7 @@ def time(
         directory=Path.cwd(),
         response=choose_response(response),
         within_s=parse_seconds(within, "within"),
-        limit=parse_share(precision, where=argument("precision")),
+        limit=parse_share(precision, where="--precision"),
         seed=seed or secrets.randbelow((1 << 53) - 1) + 1,
         most_rounds=runs,
         warmup_rounds=warmup,
@@ -196,7 +195,7 @@ def _find_input(name: str | None) -> Path | None:
         return None
     file = Path(name).absolute()
     if not file.is_file() and not file.exists():
-        raise InputError(f"there is no file {name}", where=argument("input"), remedy="Correct the path.")
+        raise InputError(f"there is no file {name}", where="--input", remedy="Correct the path.")
     return file
 
 
@@ -204,7 +203,7 @@ def _check_count(texts: tuple[str, ...], commands: tuple[str, ...], option: str)
     if len(texts) not in (0, 1, len(commands)):
         raise InputError(
             f"there are {len(texts)} of them for {len(commands)} commands",
-            where=argument(option),
+            where=f"--{option}",
             remedy="Give one for all commands, or one for each.",
         )
     return texts

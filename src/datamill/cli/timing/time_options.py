@@ -9,7 +9,6 @@ from typing import Any
 from datamill.experiment.command_lines import list_steps
 from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Response
-from datamill.experiment.messages.arguments import argument
 from datamill.experiment.messages.suggestions import suggest_name
 from datamill.experiment.quantities import parse_duration
 from datamill.experiment.responses import BUILT_IN_UNITS, DEFAULT_RESPONSE
@@ -35,7 +34,7 @@ def choose_response(name: str) -> Response:
     if formula not in BUILT_IN_UNITS:
         known = ["time", *_RESPONSES, *BUILT_IN_UNITS]
         raise InputError(
-            f'there is no response "{name}"', where=argument("response"), remedy=suggest_name(name, known)
+            f'there is no response "{name}"', where="--response", remedy=suggest_name(name, known)
         )
     shown = name if name in _RESPONSES else formula
     # A response may not have the name of a built-in value that is not its formula.
@@ -58,7 +57,7 @@ def parse_seconds(text: str | None, option: str) -> float:
     if text is None:
         return 0.0
     value: object = float(text) if text.replace(".", "", 1).isdigit() else text
-    return parse_duration(value, where=argument(option))
+    return parse_duration(value, where=f"--{option}")
 
 
 def parse_statuses(text: str | None) -> frozenset[int]:
@@ -73,7 +72,7 @@ def parse_statuses(text: str | None) -> frozenset[int]:
     if not all(part.isdigit() and int(part) <= 255 for part in parts):
         raise InputError(
             f"{text!r} is not a list of exit statuses",
-            where=argument("allow_status"),
+            where="--allow-status",
             remedy="Write numbers from 0 to 255 with commas between them, such as 0,1.",
         )
     return frozenset(map(int, parts))

@@ -177,7 +177,7 @@ def _check_program(name: str, command: CommandSource, where: str, kind: str) -> 
             )
     elif shutil.which(str(Path(command.directory) / program)) is None:
         raise InputError(
-            f'{kind} "{name}" runs {program}, which is no program in {command.directory}',
+            f'{kind} "{name}" runs {program}, which is not a program in {command.directory}',
             where=where,
             remedy="Correct the path; it is relative to directory, else to the experiment file.",
         )

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from datamill.conduct.timing.question import TimingQuestion
 from datamill.conduct.timing.warm_up import SHORT_S, WarmUp
-from datamill.experiment.messages.arguments import argument
-from datamill.experiment.messages.numbers import format_figures, format_share
+from datamill.experiment.messages.numbers import format_count, format_figures, format_share
 from datamill.experiment.quantities import format_duration
 from datamill.protocol.trial import TrialRecord
 
@@ -57,8 +56,7 @@ def _compare_outputs(question: TimingQuestion, warm: WarmUp) -> list[str]:
     if len(set.union(*warm.outputs.values())) == 1:
         return []
     sizes = ", ".join(
-        f"{command.label}: {warm.executions[command.name][-1].answer.run.stdout_bytes:,} B"  # type: ignore[union-attr]
-        for command in question.commands
+        f"{command.label}: {format_count(warm.find_output_bytes(command))} B" for command in question.commands
     )
     return [f"the commands do not write the same output ({sizes}): make sure that they do the same work"]
 
@@ -90,7 +88,7 @@ def _list_failures(question: TimingQuestion, records: Sequence[TrialRecord]) -> 
             told = failed[0].failure.message if failed[0].failure is not None else ""
             limits.append(
                 f"{command.label} failed in {len(failed)} of {len(own)} executions, which take no part "
-                f"(first: {told.rstrip('.')}); {argument('ignore_failure')} counts them"
+                f"(first: {told.rstrip('.')})"
             )
     return limits
 

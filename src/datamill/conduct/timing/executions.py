@@ -101,7 +101,7 @@ def run_beside(
     problem = describe_failure(answer, frozenset({0}))
     if problem:
         raise InputError(
-            f"{argument(option)}: {text!r} {problem}",
+            f"{argument(option, verb='time')}: {text!r} {problem}",
             remedy="Correct it, or let it end with status 0 whatever it finds (… || true).",
         )
 

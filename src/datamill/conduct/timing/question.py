@@ -97,7 +97,7 @@ def write_experiment_text(question: TimingQuestion) -> str:
             "executions": 2,
             "until": goal | {"grow": GROWTH},
             "max_trials": count * (question.most_rounds or MOST_ROUNDS),
-            "max_time": f"{max(question.longest_s, 0.001):.3f} s",
+            "max_time": f"{max(1, round(1e3 * question.longest_s))} ms",
         },
         "nuisance": {PADDING: {"randomise": PADDING_RANGE}},
         "responses": {

@@ -17,6 +17,7 @@ from datamill.design.design import PlannedTrial
 from datamill.execution.command_session import CommandSession
 from datamill.experiment.command_lines import CommandLine
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument
 from datamill.protocol.trial import TrialRecord
 from datamill.results.bundles.bundle import Bundle
 from datamill.results.bundles.decisions import Cause, Decision
@@ -113,7 +114,8 @@ class TimingRun:
             told = record.failure.message if record.failure is not None else ""
             raise InputError(
                 f"{command.label} failed in {failed} of {executions} executions: {told}",
-                remedy="Run it alone to see why. If it changes its input, put that back with --prepare.",
+                remedy="Run it alone to see why. If it changes its input, put that back with "
+                f"{argument('prepare', verb='time')}.",
             )
 
     def _look(self, number: int) -> None:

@@ -19,6 +19,7 @@ from datamill.conduct.timing.question import PADDING, TimingQuestion
 from datamill.execution.command_session import CommandSession
 from datamill.experiment.command_lines import CommandLine, read_commands
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument
 
 #: A round this much faster than the one before shows that there was something to warm up.
 _STILL_FALLING = 0.03
@@ -41,6 +42,12 @@ class WarmUp:
     executions: dict[str, list[Execution]] = field(default_factory=dict)
     #: Time that a process takes which does nothing; 0 where all commands are so long that it does not matter.
     start_s: float = 0.0
+
+    def find_output_bytes(self, command: CommandLine) -> int:
+        """What the last execution of a command that did not count wrote to standard output."""
+        executions = self.executions.get(command.name, [])
+        run = executions[-1].answer.run if executions else None
+        return 0 if run is None else run.stdout_bytes
 
     def find_time_s(self, command: CommandLine) -> float:
         """Time of the last execution of a command that did not count; infinite where there was none."""
@@ -112,7 +119,7 @@ def _warm_up(session: CommandSession, question: TimingQuestion, command: Command
 def _advise(question: TimingQuestion, earlier: int) -> str:
     if earlier and not question.prepare:
         return (
-            "It worked the first time: if it consumes its input, put that back before each execution "
-            "with --prepare."
+            "It worked the first time: if it consumes its input, put that back before each execution with "
+            f"{argument('prepare', verb='time')}."
         )
-    return "Run it alone to see why. A status that is no failure is allowed with --allow-status."
+    return f"Run it alone to see why. Allow other exit statuses with {argument('allow_status', verb='time')}."

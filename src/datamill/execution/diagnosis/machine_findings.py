@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from datamill.execution.diagnosis.finding import Finding
 from datamill.execution.diagnosis.machine_facts import MachineFacts
+from datamill.experiment.messages.numbers import format_fixed, format_share
 from datamill.experiment.quantities import format_size
 
 #: Running processes for each processor beyond which others disturb a trial.
@@ -85,7 +86,7 @@ def _examine_aslr(machine: MachineFacts) -> Iterator[Finding]:
 def _examine_load(machine: MachineFacts) -> Finding:
     if machine.load is None:
         return Finding("load", "lacking", "the kernel does not tell how busy this machine is", "", _NOISE)
-    text = f"{machine.load:.2f} over the last minute, on {machine.processors} processors"
+    text = f"{format_fixed(machine.load, 2)} over the last minute, on {machine.processors} processors"
     if machine.load <= MOST_LOAD * machine.processors:
         return Finding("load", "offered", text)
     return Finding("load", "lacking", f"{text}: others run too; end them or wait", "quiet", _NOISE)
@@ -120,7 +121,7 @@ def _examine_neighbours(machine: MachineFacts) -> Finding:
     share = machine.steal_share
     text = f"in {' in '.join(places)}: others share its caches and its memory"
     if machine.hypervisor and share is not None and share > MOST_STEAL:
-        text += f", and the hypervisor took {share:.1%} of the time since boot"
+        text += f", and the hypervisor took {format_share(share)} of the time since boot"
     return Finding("neighbours", "lacking", text, "a machine to itself", _NOISE)
 
 

@@ -148,7 +148,7 @@ def place_arguments(
             raise InputError(
                 f'the factors "{taken}" and "{sweep.name}" set the same, {sweep.argument or sweep.variable}',
                 where=where,
-                remedy="Let each set its own.",
+                remedy="Give each its own.",
             )
         if sweep.argument and not any(sweep.argument in text for text in commands):
             raise InputError(

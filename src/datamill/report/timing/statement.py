@@ -59,8 +59,8 @@ def phrase_needed(answer: TimingAnswer) -> str:
     if left_s <= 1.1 * answer.measured_s:
         return "A little more time would probably tell."
     return (
-        f"If it is as it seems, about {format_count(needed)} executions of each would tell, "
-        f"which takes {format_duration(left_s)} (--within)."
+        f"If it is as it seems, about {format_count(needed)} executions of each would tell: "
+        f"allow {format_duration(left_s)}."
     )
 
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::PROCESS_FACTORS;
 use super::factor::RegisteredFactor;
-use super::read_back::HANDED_FACTORS;
+use super::handed::HANDED_FACTORS;
 
 /// Levels of the process factors, all understood; an absent one leaves its factor as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -4,6 +4,7 @@
 mod conditions;
 mod environment;
 mod factor;
+mod handed;
 mod levels;
 mod libraries;
 mod memory;
@@ -16,10 +17,10 @@ use datamill_protocol::FactorOffer;
 pub use conditions::{RunConditions, prepare_command, prepare_run};
 pub use environment::is_padding_name;
 use factor::RegisteredFactor;
+pub use handed::read_back_handed;
 pub use levels::ProcessLevels;
 pub use read_back::{
-    Observer, launch_witness, observe_witness, read_back_handed, read_back_levels,
-    read_back_process_factors,
+    Observer, launch_witness, observe_witness, read_back_levels, read_back_process_factors,
 };
 
 /// All process factors, in the order in which they are offered, set and read back.

@@ -326,7 +326,7 @@ mod tests {
         for (printed, named) in [
             ("", "no level"),
             ("a\nb\n", "2 lines"),
-            ("\u{1b}[0m", "no level: "),
+            ("\u{1b}[0m", "not a level: "),
         ] {
             let refused = parse_level_line("verify", printed).unwrap_err();
             assert!(refused.contains(named), "{refused}");

@@ -12,6 +12,7 @@ from datamill.experiment.experiment import CommandSource, PackageNeeds
 from datamill.experiment.file.fields import spell_value
 from datamill.experiment.file.source import Source
 from datamill.experiment.messages.mistakes import Mistakes
+from datamill.experiment.messages.numbers import format_count
 
 #: Keys that go with `command` alone.
 COMMAND_KEYS = ("directory", "shell")
@@ -39,7 +40,7 @@ def parse_command(entry: Mapping[str, object], source: Source, section: str, ind
                 "command",
                 "no program can be given this command: it has a NUL character"
                 if "\0" in text
-                else f"a command has at most {LONGEST_COMMAND:,} characters",
+                else f"a command has at most {format_count(LONGEST_COMMAND)} characters",
                 "Put what it does into a script, and name that.",
             )
         return text

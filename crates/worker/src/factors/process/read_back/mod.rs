@@ -1,6 +1,5 @@
 //! Reading the process factors back.
 
-mod handed;
 mod observer;
 
 use std::collections::BTreeMap;
@@ -10,7 +9,6 @@ use std::io;
 use datamill_protocol::FactorFacts;
 use serde_json::Value;
 
-pub use handed::{HANDED_FACTORS, read_back_handed};
 pub use observer::{Observer, Reading, launch_witness};
 
 use super::PROCESS_FACTORS;

@@ -41,8 +41,8 @@ impl WorldFactor for BackgroundLoad {
         match (load, given) {
             _ if load == given => Ok(()),
             (Some(load), given) => Err(format!(
-                "background: levels.background_load is `{load}`, but the package given is {}",
-                given.map_or("none".to_owned(), |given| format!("`{given}`"))
+                "background: levels.background_load is `{load}`, but {} is given",
+                given.map_or("no package".to_owned(), |given| format!("`{given}`"))
             )),
             (None, _) => Err(format!(
                 "background: `{}` is given, but levels.background_load does not ask for it",

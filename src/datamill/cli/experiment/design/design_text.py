@@ -9,7 +9,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from datamill.cli.experiment.replication_text import list_extra_trials, phrase_builds, phrase_replicates
+from datamill.cli.experiment.design.replication_text import (
+    list_extra_trials,
+    phrase_builds,
+    phrase_replicates,
+)
 from datamill.conduct.check_experiment import CheckedExperiment
 from datamill.conduct.question.design_size import SizedDesign
 from datamill.conduct.question.needed_time import NeededTime

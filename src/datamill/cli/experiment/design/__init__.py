@@ -1,0 +1,1 @@
+"""A design in words for the terminal."""
