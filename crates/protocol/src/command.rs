@@ -51,8 +51,10 @@ pub struct CommandRequest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CommandOutput {
-    /// Both streams are read; stdout is hashed.
+    /// Both streams are read; stdout is hashed, which holds up a command that writes a lot.
     Capture,
+    /// Both streams are read.
+    Read,
     /// Stdout goes to `/dev/null`; stderr is read.
     Null,
     /// Both go where the worker's stderr goes.

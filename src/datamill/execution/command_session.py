@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -28,16 +29,20 @@ class CommandSession:
     """
 
     def __init__(self, binary: Path) -> None:
+        self._binary = binary
+        self._decoder = msgspec.json.Decoder(CommandAnswer)
+        self._encoder = msgspec.json.Encoder()
+        self._start()
+
+    def _start(self) -> None:
         # A session of its own: Ctrl-C reaches the worker through us, once, and not also from the terminal.
         self._process = subprocess.Popen(
-            [binary, "measure-commands", "--parent", str(os.getpid())],
+            [self._binary, "measure-commands", "--parent", str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=None,
             start_new_session=True,
         )
-        self._decoder = msgspec.json.Decoder(CommandAnswer)
-        self._encoder = msgspec.json.Encoder()
         self.greeting = msgspec.json.decode(self._read_line(), type=CommandGreeting)
 
     def __enter__(self) -> CommandSession:
@@ -46,6 +51,9 @@ class CommandSession:
 
     def __exit__(self, *_: object) -> None:
         """End the worker, and with it the command that it runs, if any."""
+        self._end()
+
+    def _end(self) -> None:
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
@@ -57,12 +65,7 @@ class CommandSession:
             self._process.kill()
             self._process.wait()
 
-    def send(self, request: CommandRequest) -> None:
-        """Let a command begin; `receive` waits for its end.
-
-        Raises:
-            WorkerError: when the worker has ended.
-        """
+    def _send(self, request: CommandRequest) -> None:
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(self._encoder.encode(request) + b"\n")
@@ -70,22 +73,25 @@ class CommandSession:
         except BrokenPipeError:
             raise WorkerError(f"{WORKER_NAME} measure-commands has ended unexpectedly") from None
 
-    def receive(self) -> CommandAnswer:
-        """Return what became of the command that was sent.
-
-        Raises:
-            WorkerError: when the worker has ended instead.
-        """
-        return self._decoder.decode(self._read_line())
-
     def measure(self, request: CommandRequest) -> CommandAnswer:
         """Run a command to its end and return what was measured.
 
+        An interruption ends the command with all that it started; another worker takes the next request.
+
         Raises:
             WorkerError: when the worker has ended instead.
+            KeyboardInterrupt: after the command has ended.
         """
-        self.send(request)
-        return self.receive()
+        if self._process.poll() is not None:
+            self._start()
+        # Libraries that handle signals themselves let a reader wait on: Ctrl-C would wait for the command.
+        signal.siginterrupt(signal.SIGINT, True)
+        try:
+            self._send(request)
+            return self._decoder.decode(self._read_line())
+        except KeyboardInterrupt:
+            self._end()
+            raise
 
     def _read_line(self) -> bytes:
         assert self._process.stdout is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from itertools import product
 from math import prod
 
@@ -47,8 +48,8 @@ def list_words(text: str, *, shell: bool | None) -> tuple[str, ...]:
         InputError: when the command is empty, or its quotes do not match.
     """
     remedy = "Type what you would type in a terminal, and put it in quotes."
-    if not text.strip() or "\0" in text:
-        raise InputError("a command is empty or has a NUL character", remedy=remedy)
+    if not text.strip() or "\0" in text or (not text.isprintable() and _is_no_text(text)):
+        raise InputError("a command is empty, or has characters that are not text", remedy=remedy)
     try:
         words = split_command(CommandSource(text, shell=shell))
     except ValueError:
@@ -94,17 +95,29 @@ def read_commands(
     commands: list[CommandLine] = []
     for number, (_, index, values) in enumerate(expanded):
         given = labels or texts
-        label = fill(given[number if len(given) == len(expanded) else index], values)
+        label = _number_label(
+            fill(given[number if len(given) == len(expanded) else index], values),
+            [command.label for command in commands],
+        )
         name = _choose_name(label, [command.name for command in commands])
         commands.append(CommandLine(name, label, filled[number], words[number], values))
     return tuple(commands)
 
 
+def _is_no_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
 def fill(text: str, values: Mapping[str, str]) -> str:
     """Return a text with the values of parameters in their places."""
-    for name, value in values.items():
-        text = text.replace(f"{{{name}}}", value)
-    return text
+    if not values:
+        return text
+    names = re.compile("|".join(re.escape(f"{{{name}}}") for name in values))
+    return names.sub(lambda found: values[found[0][1:-1]], text)
 
 
 def list_steps(low: str, high: str, step: str) -> tuple[str, ...]:
@@ -115,18 +128,19 @@ def list_steps(low: str, high: str, step: str) -> tuple[str, ...]:
     """
     where = argument("parameter_scan", verb="time")
     try:
-        first, last, width = float(low), float(high), float(step)
-    except ValueError:
+        first, last, width = Decimal(low), Decimal(high), Decimal(step)
+    except ArithmeticError:
         raise InputError(f"{low}, {high} and {step} must be numbers", where=where) from None
+    if not (first.is_finite() and last.is_finite() and width.is_finite()):
+        raise InputError(f"{low}, {high} and {step} must be finite", where=where)
     if width == 0 or (last - first) / width < 0:
         raise InputError(f"a step of {step} does not lead from {low} to {high}", where=where)
-    count = int((last - first) / width + 1e-9) + 1
+    count = int((last - first) / width) + 1
     if count > _MOST_COMMANDS:
         raise InputError(
             f"{low} to {high} by {step} are {count} values", where=where, remedy="Take larger steps."
         )
-    decimals = max(len(text.partition(".")[2]) for text in (low, step))
-    return tuple(f"{first + index * width:.{decimals}f}" for index in range(count))
+    return tuple(f"{first + index * width:f}" for index in range(count))
 
 
 def _check_parameters(texts: Sequence[str], scanned: Mapping[str, Sequence[str]]) -> None:
@@ -143,6 +157,15 @@ def _check_parameters(texts: Sequence[str], scanned: Mapping[str, Sequence[str]]
 def _combine(text: str, scanned: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
     used = [name for name in scanned if f"{{{name}}}" in text]
     return [dict(zip(used, values, strict=True)) for values in product(*(scanned[name] for name in used))]
+
+
+def _number_label(label: str, taken: Sequence[str]) -> str:
+    """What people read: in one line, and other than that of the commands before it."""
+    label = label.strip().replace("\n", "\\n")
+    number, unique = 2, label
+    while unique in taken:
+        unique, number = f"{label} ({number})", number + 1
+    return unique
 
 
 def _choose_name(label: str, taken: Sequence[str]) -> str:

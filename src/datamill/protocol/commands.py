@@ -19,7 +19,7 @@ from datamill.protocol.trial import (
     WorkerFacts,
 )
 
-CommandOutput = Literal["capture", "null", "inherit", "file"]
+CommandOutput = Literal["capture", "read", "null", "inherit", "file"]
 
 
 class CommandGreeting(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):

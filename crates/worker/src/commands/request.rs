@@ -174,6 +174,7 @@ pub fn open_output(request: &CommandRequest) -> Step<(Output, Output)> {
             let stderr = own_stderr()?;
             Ok((Output::Direct(stdout), Output::Direct(stderr)))
         }),
+        (CommandOutput::Read, _) => Ok((Output::Read, Output::Read)),
         (CommandOutput::Capture | CommandOutput::File, _) => Ok((Output::Hashed, Output::Read)),
     };
     opened.map_err(|error| {

@@ -12,8 +12,11 @@ import msgspec
 from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.sequential.intervals import bound_relative_difference, excludes_zero, lies_within
 from datamill.analysis.sequential.rounds import Rounds
-from datamill.analysis.sequential.typical_ratio import bound_typical_ratio, tell_typical_apart
-from datamill.design.batches import FEWEST_ROUNDS
+from datamill.analysis.sequential.typical_ratio import (
+    bound_separate_values,
+    bound_typical_ratio,
+    tell_typical_apart,
+)
 from datamill.results.bundles.decisions import LookInterval
 
 #: What a pair of packages comes to: the second has less of the response than the first, more, as much up to
@@ -21,10 +24,10 @@ from datamill.results.bundles.decisions import LookInterval
 Verdict = Literal["less", "more", "unchanged", "cannot tell"]
 #: Half an interval's width, as a share of the difference, from which the difference is well known.
 _WELL_KNOWN = 0.1
-#: Rounds from which means of values that do not overlap at all may be told apart. Alike packages give such
-#: values with probability 2 / C(12, 6) in 6 rounds each, and with 0.3% in 6 or more, however often one looks.
-FEWEST_SEPARATE_ROUNDS = 6
-#: The same share for packages that far apart: nobody waits for the third digit of "three times".
+#: Rounds from which anything is told of means. Fewer may well have met no slow execution where one in ten is
+#: slow (0.9^30 is 4%), and would tell of a lower mean that is not lower.
+FEWEST_FOR_MEANS = 30
+#: The same share where rounds are few: nobody waits for the third digit of "three times".
 _FAR_APART_KNOWN = 0.2
 
 
@@ -54,14 +57,15 @@ def compare_pairs(rounds: Rounds, *, alpha: float, limit: float) -> tuple[Pair, 
     """Compare every package with each before it.
 
     The chance that any of the intervals ever misses its true ratio is `alpha` at most: Bonferroni over pairs,
-    and over the two ratios of each, that of means (`bound_relative_difference`) and that of typical values
-    (`bound_typical_ratio`). Means tell of rare slow values, too; typical values can be told apart where such
-    values, of a busy machine for example, hide what becomes of the mean. A pair counts as unchanged where the
-    interval of its means lies within `limit`. It is settled when more rounds would not change what a
+    and over three intervals of each, of means (`bound_relative_difference`) and of typical values
+    (`bound_typical_ratio`, and `bound_separate_values` for few rounds). Means show rare slow values, too, if
+    there are `FEWEST_FOR_MEANS` rounds at least; typical values can be told apart sooner, and where such
+    values, of a busy machine for example, hide what becomes of the mean. A pair counts as unchanged where
+    the interval of its means lies within `limit`. It is settled when more rounds would not change what a
     reader does: unchanged, or different and known to the limit or to a tenth of the difference.
     """
     chosen = list(combinations(rounds.packages, 2))
-    share = alpha / len(chosen) / 2
+    share = alpha / len(chosen) / 3
     pairs = (_compare(rounds, baseline, other, share, limit) for baseline, other in chosen)
     # The level is that of all of them together, which is what a reader asks for.
     return tuple(
@@ -96,19 +100,27 @@ def _compare(rounds: Rounds, baseline: str, other: str, alpha: float, limit: flo
         return Pair(baseline, other, unknown, "cannot tell", settled=False, needed_rounds=0)
     steps = rounds.find_step(baseline), rounds.find_step(other)
     means = bound_relative_difference(first, second, name, alpha, steps=steps)
-    if _may_judge_means(first, second):
+    if first.size >= FEWEST_FOR_MEANS:
         if excludes_zero(means):
-            known = _WELL_KNOWN if first.size >= FEWEST_ROUNDS else _FAR_APART_KNOWN
-            return _differ(baseline, other, means, known, limit)
+            return _differ(baseline, other, means, _WELL_KNOWN, limit)
         if lies_within(means, limit):
             return Pair(baseline, other, means, "unchanged", settled=True, needed_rounds=means.rounds)
     # Values that come in steps cannot be told apart below a step, whatever their ranks are.
-    if not any(steps) and tell_typical_apart(first, second, alpha):
-        typical = bound_typical_ratio(first, second, name, alpha)
-        if excludes_zero(typical):
-            return _differ(baseline, other, typical, _WELL_KNOWN, limit)
+    typical = None if any(steps) else _find_typical(first, second, name, alpha)
+    if typical is not None:
+        known = _WELL_KNOWN if first.size >= FEWEST_FOR_MEANS else _FAR_APART_KNOWN
+        return _differ(baseline, other, typical, known, limit)
     needed = count_needed_rounds(means, limit)
     return Pair(baseline, other, means, "cannot tell", settled=False, needed_rounds=needed)
+
+
+def _find_typical(first: FloatArray, second: FloatArray, name: str, alpha: float) -> LookInterval | None:
+    """The interval of typical values where it excludes equality; None where nothing does."""
+    apart = bound_separate_values(first, second, name, alpha)
+    if not tell_typical_apart(first, second, alpha):
+        return apart
+    typical = bound_typical_ratio(first, second, name, alpha)
+    return typical if excludes_zero(typical) else apart
 
 
 def _differ(baseline: str, other: str, interval: LookInterval, known: float, limit: float) -> Pair:
@@ -118,11 +130,3 @@ def _differ(baseline: str, other: str, interval: LookInterval, known: float, lim
         half = (interval.high - interval.low) / 2
         settled = half <= max(limit, known * abs(interval.estimate))
     return Pair(baseline, other, interval, verdict, settled, count_needed_rounds(interval, limit))
-
-
-def _may_judge_means(first: FloatArray, second: FloatArray) -> bool:
-    """Whether there are rounds enough for means: with very few, skewed noise makes their rule err."""
-    if first.size >= FEWEST_ROUNDS:
-        return True
-    apart = first.max() < second.min() or second.max() < first.min()
-    return bool(first.size >= FEWEST_SEPARATE_ROUNDS and apart)

@@ -13,13 +13,10 @@ from datamill.experiment.messages.numbers import format_figures
 from datamill.experiment.quantities import format_duration
 from datamill.results.bundles.decisions import DECISION_SCHEMA, Cause, Decision, LookInterval
 
-#: Width of a single command's interval, as a share of its mean, and difference that does not matter.
-DEFAULT_LIMIT = 0.01
-
 
 def find_limit(rule: StoppingRule) -> float:
     """Return the difference, or half the width, from which on more rounds would change nothing."""
-    return rule.detect or rule.half_width or DEFAULT_LIMIT
+    return rule.detect or rule.half_width or 0.0
 
 
 def decide_timing(

@@ -28,8 +28,8 @@ def bound_typical_ratio(baseline: FloatArray, other: FloatArray, name: str, alph
         name: what the interval is called.
         alpha: chance that the true ratio ever lies outside, at any number of rounds.
 
-    The ratio is that by which all values of the baseline would have to be multiplied for either package to
-    be the larger one equally often, also where they differ much. If the packages are alike up to that ratio,
+    The estimate is the exponential of the median of the means of all pairs of logarithms of quotients (Hodges
+    and Lehmann 1963). If the packages are alike up to a ratio, which may be any noise times a factor,
     the logarithm of the quotient in a round, less that of the ratio, is as often positive as negative
     whatever its size is; then no bet on its sign wins in the mean. What is staked is larger where the
     quotient is large compared with those before it, so that it is a Wilcoxon signed-rank test made
@@ -54,6 +54,25 @@ def bound_typical_ratio(baseline: FloatArray, other: FloatArray, name: str, alph
         1 - alpha,
         "typical",
     )
+
+
+def bound_separate_values(
+    baseline: FloatArray, other: FloatArray, name: str, alpha: float
+) -> LookInterval | None:
+    """Bound typical values of packages whose values do not overlap at all; None where they do.
+
+    Arguments as for `bound_typical_ratio`. The bounds are the least and the largest quotient of any two
+    values. The middle of all quotients lies outside those of n rounds with probability 2^(1 - n), and ever
+    with twice that from a first n on: the interval is given from the n on for which that is `alpha` at most.
+    """
+    n = int(baseline.size)
+    if n < 2 or 2.0 ** (2 - n) > alpha or (baseline <= 0).any() or (other <= 0).any():
+        return None
+    low, high = float(other.min() / baseline.max()), float(other.max() / baseline.min())
+    if low <= 1 <= high:
+        return None
+    estimate = math.exp(_find_pseudomedian(np.log(other / baseline)))
+    return LookInterval(name, n, estimate - 1, low - 1, high - 1, 1 - alpha, "typical")
 
 
 def tell_typical_apart(baseline: FloatArray, other: FloatArray, alpha: float) -> bool:

@@ -11,11 +11,10 @@ import click
 
 from datamill.cli.console import make_console, name_command
 from datamill.cli.json_answer import spell_answer
-from datamill.conduct.timing.question import TimingQuestion
+from datamill.conduct.timing.question import MOST_ROUNDS, TimingQuestion
 from datamill.conduct.timing.time_commands import time_commands
 from datamill.execution.worker import find_worker
 from datamill.experiment.errors import InputError
-from datamill.experiment.messages.phrases import finish_sentence
 
 if TYPE_CHECKING:
     # Brings statistics along, which the first execution need not wait for.
@@ -80,6 +79,7 @@ def tell_timing(question: TimingQuestion, folder: Path, exports: Exports, *, as_
         timed.decision,
         timed.pairs,
         limit=question.limit,
+        most_rounds=question.most_rounds or MOST_ROUNDS,
         warnings=timed.warnings,
         measured_s=timed.measured_s,
         interrupted=timed.interrupted,
@@ -90,7 +90,7 @@ def tell_timing(question: TimingQuestion, folder: Path, exports: Exports, *, as_
         click.echo(
             spell_answer(
                 phrase_answer(answer),
-                warnings=map(finish_sentence, answer.warnings),
+                warnings=(f"{warning.rstrip('.')}." for warning in answer.warnings),
                 **list_timing_values(answer),
             )
         )

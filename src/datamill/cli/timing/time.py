@@ -24,6 +24,8 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.quantities import parse_share
 
 EXIT_SLOWER = 1
+#: What users of other tools type behind `--shell`.
+_SHELLS = ("bash", "sh", "zsh", "dash", "fish", "none", "default")
 
 
 @click.command(context_settings={"max_content_width": 100})
@@ -157,6 +159,10 @@ def time(
     Exit status: 0 whatever the answer is, 1 with --check slower when a later command is slower than the
     first, 2 when a command fails, 130 when interrupted before there is an answer.
     """  # noqa: D301 - click needs the backspace itself
+    if shell and commands[0] in _SHELLS and len(commands) > 1:
+        raise click.UsageError(
+            f"--shell takes no name here: {commands[0]} would be timed; the shell is /bin/sh"
+        )
     question = TimingQuestion(
         commands=read_commands(
             commands, labels=labels, shell=shell, parameters=parse_scans(scans, step, lists)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from datamill.analysis.sequential.pairs import Pair
 from datamill.cli.console import tell_waiting
 from datamill.conduct.timing.listener import TimingProgress
 from datamill.experiment.command_lines import CommandLine
 from datamill.experiment.messages.numbers import format_figures
-from datamill.experiment.messages.phrases import finish_sentence
 from datamill.experiment.quantities import format_duration
 from datamill.results.bundles.decisions import Decision, LookInterval
+
+if TYPE_CHECKING:
+    # Brings statistics along, which the first execution need not wait for.
+    from datamill.analysis.sequential.pairs import Pair
 
 #: Pairs that are shown at most.
 _MOST_PAIRS = 8
@@ -51,9 +54,11 @@ class TimeDisplay:
 
     def warn(self, sentence: str) -> None:
         """Say at once what limits what will be measured."""
-        self.warned.append(sentence)
-        text = finish_sentence(f"Warning: {sentence}")
-        self._console.print(text, style="yellow", markup=False, highlight=False)
+        if self._console.is_terminal:
+            # What is not seen as it happens is told with the answer.
+            self.warned.append(sentence)
+            text = f"Warning: {sentence.rstrip('.')}."
+            self._console.print(text, style="yellow", markup=False, highlight=False)
 
     def begin_warm_up(self, command: CommandLine, number: int) -> None:
         """Show that a command warms up."""

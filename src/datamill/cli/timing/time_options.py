@@ -41,7 +41,7 @@ def choose_response(name: str) -> Response:
     unit = BUILT_IN_UNITS[formula]
     known_unit = unit if unit in ("s", "B", "ns") else f"{{{unit}}}"
     return Response(
-        name=f"{shown}_used" if shown in BUILT_IN_UNITS else shown,
+        name=f"{shown}_per_execution" if shown in BUILT_IN_UNITS else shown,
         unit=known_unit,
         formula=formula,
         direction="lower",
@@ -56,7 +56,7 @@ def parse_seconds(text: str | None, option: str) -> float:
     """
     if text is None:
         return 0.0
-    value: object = float(text) if text.replace(".", "", 1).isdigit() else text
+    value: object = float(text) if text.isascii() and text.replace(".", "", 1).isdigit() else text
     return parse_duration(value, where=f"--{option}")
 
 
@@ -69,7 +69,7 @@ def parse_statuses(text: str | None) -> frozenset[int]:
     if text is None:
         return frozenset({0})
     parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdigit() and int(part) <= 255 for part in parts):
+    if not all(part.isascii() and part.isdigit() and int(part) <= 255 for part in parts):
         raise InputError(
             f"{text!r} is not a list of exit statuses",
             where="--allow-status",
@@ -98,6 +98,9 @@ def parse_scans(
 
 def choose_output(where: str) -> dict[str, Any]:
     """Return what becomes of standard output, as fields of a `TimingQuestion`."""
+    if where == "pipe":
+        # As hyperfine calls it.
+        where = "capture"
     if where in _WHERE:
         return {"output": where}
     return {"output": "file", "output_file": Path(where).absolute()}

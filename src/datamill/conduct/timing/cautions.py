@@ -9,7 +9,7 @@ from pathlib import Path
 from datamill.conduct.timing.question import TimingQuestion
 from datamill.conduct.timing.warm_up import SHORT_S, WarmUp
 from datamill.experiment.messages.numbers import format_count, format_figures, format_share
-from datamill.experiment.quantities import format_duration
+from datamill.experiment.quantities import format_duration, format_size
 from datamill.protocol.trial import TrialRecord
 
 #: Other programs per processor that wait or run, from which times are those of a busy machine.
@@ -18,18 +18,30 @@ _BUSY = 0.5
 _LONG_S = 60.0
 #: Share of the processors' time that others took while commands were measured, from which that is told.
 _TAKEN = 0.05
+#: Output from which reading it takes time that matters.
+_MUCH_OUTPUT = 16 << 20
 #: Two clocks that are read one after the other differ by less than this where nothing was suspended.
 _SUSPENDED_NS = 1_000_000
 
 
 def list_cautions(question: TimingQuestion, warm: WarmUp) -> tuple[str, ...]:
     """Return what is known before anything counts, a sentence each without its full stop."""
-    return (*_look_at_machine(), *_compare_outputs(question, warm), *_look_at_times(question, warm))
+    return (
+        *_look_at_machine(),
+        *_compare_outputs(question, warm),
+        *_look_at_sizes(question, warm),
+        *_look_at_times(question, warm),
+    )
 
 
 def list_limits(question: TimingQuestion, records: Sequence[TrialRecord]) -> tuple[str, ...]:
     """Return what the executions themselves showed, a sentence each without its full stop."""
-    return (*_list_failures(question, records), *_look_at_disturbance(records), *_look_at_clock(records))
+    return (
+        *_list_failures(question, records),
+        *_list_leftovers(question, records),
+        *_look_at_disturbance(records),
+        *_look_at_clock(records),
+    )
 
 
 def _look_at_machine() -> list[str]:
@@ -61,6 +73,17 @@ def _compare_outputs(question: TimingQuestion, warm: WarmUp) -> list[str]:
     return [f"the commands do not write the same output ({sizes}): make sure that they do the same work"]
 
 
+def _look_at_sizes(question: TimingQuestion, warm: WarmUp) -> list[str]:
+    if question.output != "capture":
+        return []
+    return [
+        f"{command.label} writes {format_size(warm.find_output_bytes(command))}, which is read through a "
+        "pipe, and that takes time"
+        for command in question.commands
+        if warm.find_output_bytes(command) > _MUCH_OUTPUT
+    ]
+
+
 def _look_at_times(question: TimingQuestion, warm: WarmUp) -> list[str]:
     cautions = []
     for command in question.commands:
@@ -68,8 +91,8 @@ def _look_at_times(question: TimingQuestion, warm: WarmUp) -> list[str]:
         if time_s < SHORT_S and warm.start_s:
             shell = " and its shell" if command.in_shell else ""
             cautions.append(
-                f"starting a process{shell} takes about {_spell_ms(warm.start_s)} of the {_spell_ms(time_s)} "
-                f"of {command.label}: of what it does itself, differences are larger shares"
+                f"starting a process{shell} takes about {_spell_ms(min(warm.start_s, time_s))} of the "
+                f"{_spell_ms(time_s)} of {command.label}: differences are larger shares of the rest"
             )
     if warm.round_s and warm.round_s[-1] > _LONG_S:
         cautions.append(
@@ -91,6 +114,16 @@ def _list_failures(question: TimingQuestion, records: Sequence[TrialRecord]) -> 
                 f"(first: {told.rstrip('.')})"
             )
     return limits
+
+
+def _list_leftovers(question: TimingQuestion, records: Sequence[TrialRecord]) -> list[str]:
+    leaving = {record.package for record in records if record.run is not None and record.run.left_processes}
+    return [
+        f"{command.label} leaves processes running, which are ended after each execution: the next one "
+        "starts without them"
+        for command in question.commands
+        if command.name in leaving
+    ]
 
 
 def _look_at_disturbance(records: Sequence[TrialRecord]) -> list[str]:

@@ -6,14 +6,16 @@ import signal
 from dataclasses import dataclass
 from time import time_ns
 
-from datamill.conduct.timing.question import TimingQuestion
+from datamill.conduct.timing.question import Output, TimingQuestion
 from datamill.design.design import PlannedTrial
 from datamill.execution.command_session import CommandSession
+from datamill.execution.errors import WorkerError
 from datamill.experiment.command_lines import CommandLine, fill, list_words
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
-from datamill.protocol.commands import CommandAnswer, CommandGreeting, CommandRequest
+from datamill.protocol.commands import CommandAnswer, CommandGreeting, CommandOutput, CommandRequest
 from datamill.protocol.trial import SCHEMA_VERSION, Failure, FailureKind, Outcome, TrialRecord
+from datamill.results.trials.responses import list_built_in_values
 
 #: What of a program's last words a message quotes.
 _QUOTED_CHARACTERS = 400
@@ -38,12 +40,19 @@ def request_command(
         directory=str(question.directory),
         variables={},
         input=str(question.input_file) if question.input_file else None,
-        # What a command writes is looked at while it warms up: whether it is what the others write.
-        output="capture" if warm_up and question.output == "null" else question.output,
+        # What a command writes is compared while it warms up: to hash it later, too, would hold up commands
+        # that write a lot.
+        output=_choose_output(question.output, warm_up=warm_up),
         output_file=str(question.output_file) if question.output_file else None,
         timeout_s=question.timeout_s,
         levels=levels,
     )
+
+
+def _choose_output(output: Output, *, warm_up: bool) -> CommandOutput:
+    if warm_up and output in ("capture", "null"):
+        return "capture"
+    return "read" if output == "capture" else output
 
 
 def execute_command(
@@ -106,6 +115,20 @@ def run_beside(
         )
 
 
+def clean_up(session: CommandSession, question: TimingQuestion, notes: list[str]) -> None:
+    """Run what cleans up, once or where it names a parameter once for each command; note what fails."""
+    named = any(f"{{{name}}}" in text for text in question.cleanup for name in _list_parameters(question))
+    for command in question.commands if named else (None,):
+        try:
+            run_beside(session, question, command, question.cleanup, "cleanup")
+        except (InputError, WorkerError) as problem:
+            notes.append(" ".join(str(problem).split()))
+
+
+def _list_parameters(question: TimingQuestion) -> set[str]:
+    return {name for command in question.commands for name in command.parameters}
+
+
 def describe_failure(answer: CommandAnswer, allowed: frozenset[int] | None) -> str:
     """Return how an execution failed, in words that follow the command's name; empty when it did not."""
     if answer.failure is not None:
@@ -124,6 +147,15 @@ def describe_failure(answer: CommandAnswer, allowed: frozenset[int] | None) -> s
     if allowed is not None and run.exit_code not in allowed:
         return f"ended with status {run.exit_code}{said}"
     return ""
+
+
+def find_missing(question: TimingQuestion, answer: CommandAnswer) -> str:
+    """Return why this machine does not give what is to be compared; empty when it does."""
+    name = question.response.formula
+    if answer.run is None or name in list_built_in_values(answer.run):
+        return ""
+    counter = next((item for item in answer.run.counters if item.name == name), None)
+    return counter.reason if counter is not None else "this machine does not count it"
 
 
 def make_record(

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from datamill.analysis.sequential.pairs import Pair
 from datamill.experiment.command_lines import CommandLine
 from datamill.results.bundles.decisions import Decision
+
+if TYPE_CHECKING:
+    # Brings statistics along, which the first execution need not wait for.
+    from datamill.analysis.sequential.pairs import Pair
 
 
 @dataclass(frozen=True, slots=True)

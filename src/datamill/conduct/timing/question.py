@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from datamill.analysis.sequential.timing_look import DEFAULT_LIMIT
+from datamill.design.batches import FEWEST_ROUNDS
 from datamill.experiment.command_lines import CommandLine
 from datamill.experiment.experiment import Response
 from datamill.experiment.file.toml_text import format_toml
@@ -15,6 +15,8 @@ from datamill.experiment.responses import DEFAULT_RESPONSE
 
 #: What becomes of a command's standard output.
 Output = Literal["capture", "null", "inherit", "file"]
+#: Difference, as a share, that does not matter to most.
+DEFAULT_LIMIT = 0.01
 #: Time for all that is measured where nobody names one, and rounds that run however long they take.
 DEFAULT_WITHIN_S = 30.0
 FEWEST_DEFAULT_ROUNDS = 6
@@ -96,7 +98,8 @@ def write_experiment_text(question: TimingQuestion) -> str:
         "replication": {
             "executions": 2,
             "until": goal | {"grow": GROWTH},
-            "max_trials": count * (question.most_rounds or MOST_ROUNDS),
+            # A plan has room for the rule; what the user asks for bounds it.
+            "max_trials": count * max(FEWEST_ROUNDS, question.most_rounds or MOST_ROUNDS),
             "max_time": f"{max(1, round(1e3 * question.longest_s))} ms",
         },
         "nuisance": {PADDING: {"randomise": PADDING_RANGE}},

@@ -7,18 +7,24 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
+from typing import TYPE_CHECKING
 
-from datamill.analysis.sequential.pairs import Pair
 from datamill.conduct.timing.cautions import list_cautions, list_limits
-from datamill.conduct.timing.executions import run_beside
+from datamill.conduct.timing.executions import clean_up
 from datamill.conduct.timing.listener import TimingListener
 from datamill.conduct.timing.question import TimingQuestion
 from datamill.conduct.timing.warm_up import warm_up_commands
 from datamill.execution.command_session import CommandSession
+from datamill.execution.errors import WorkerError
 from datamill.execution.host_lock import lock_host
+from datamill.experiment.errors import InputError
 from datamill.protocol.trial import TrialRecord
 from datamill.results.bundles.bundle import Bundle
 from datamill.results.bundles.decisions import Decision
+
+if TYPE_CHECKING:
+    # Brings statistics along.
+    from datamill.analysis.sequential.pairs import Pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,27 +64,32 @@ def time_commands(
         WorkerError: when the worker ended.
         KeyboardInterrupt: when it was interrupted before there was anything to tell.
     """
+    notes: list[str] = []
     with ExitStack() as held:
         held.enter_context(lock_host(tell=listener.tell_waiting))
         session = held.enter_context(CommandSession(binary))
         began_s = monotonic()
-        held.callback(run_beside, session, question, None, question.cleanup, "cleanup")
+        held.callback(clean_up, session, question, notes)
         warm = warm_up_commands(session, question, listener)
         # Imported late: statistics take a while to load, which the first execution need not wait for.
         from datamill.conduct.timing.timing_bundle import make_timing_bundle
         from datamill.conduct.timing.timing_run import TimingRun
 
-        for caution in list_cautions(question, warm):
+        cautions = list_cautions(question, warm)
+        for caution in cautions:
             listener.warn(caution)
         bundle = make_timing_bundle(question, binary, folder)
         run = TimingRun(session, question, bundle, listener, began_s)
         interrupted = False
         try:
             run.run()
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, InputError, WorkerError) as ending:
+            # What was measured until then is an answer, too.
             if run.decision is None:
                 raise
             interrupted = True
+            if not isinstance(ending, KeyboardInterrupt):
+                notes.append(f"it ended early: {' '.join(str(ending).split())}")
         assert run.decision is not None, "the first batch always runs, and is looked at"
         completed = {
             command.name: [
@@ -89,10 +100,17 @@ def time_commands(
             for command in question.commands
         }
         warnings = (
-            *list_cautions(question, warm),
+            *cautions,
             *list_limits(question, run.records),
             *run.decision.warnings,
         )
     return TimedCommands(
-        question, bundle, run.decision, run.pairs, completed, warnings, monotonic() - began_s, interrupted
+        question,
+        bundle,
+        run.decision,
+        run.pairs,
+        completed,
+        (*warnings, *notes),
+        monotonic() - began_s,
+        interrupted,
     )

@@ -23,7 +23,7 @@ from datamill.results.bundles.bundle import Bundle
 from datamill.results.bundles.decisions import Cause, Decision
 
 #: Time after which what was measured goes to disk; more often would disturb what is measured.
-_FLUSH_S = 30.0
+_FLUSH_S = 2.0
 #: Failed executions of one command that end timing, where they are so many of all.
 _MOST_FAILURES, _MOST_FAILED_SHARE = 5, 0.5
 

@@ -11,6 +11,7 @@ from datamill.conduct.timing.executions import (
     Execution,
     describe_failure,
     execute_command,
+    find_missing,
     request_command,
     run_beside,
 )
@@ -111,6 +112,9 @@ def _warm_up(session: CommandSession, question: TimingQuestion, command: Command
             f"{command.label} {problem}",
             remedy=_advise(question, seen.rounds),
         )
+    missing = find_missing(question, execution.answer)
+    if missing:
+        raise InputError(f"{question.response.name} of {command.label} cannot be measured: {missing}")
     seen.executions.setdefault(command.name, []).append(execution)
     if execution.answer.stdout_sha256 is not None:
         seen.outputs.setdefault(command.name, set()).add(execution.answer.stdout_sha256)

@@ -88,8 +88,8 @@ def qualify_answer(answer: Answer, experiment: Experiment, unit: str, trials: Tr
         details = answer.details
         if last.means:
             plain = f"Mean {response.name} of "
-            means = (_phrase_mean(interval, response.name, unit) for interval in last.means)
-            details = (*means, *(line for line in details if not line.startswith(plain)))
+            held = (_phrase_mean(interval, response.name, unit) for interval in last.means)
+            details = (*held, *(line for line in details if not line.startswith(plain)))
         return replace(
             answer,
             headline=headline,

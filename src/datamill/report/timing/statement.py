@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datamill.analysis.interval import Interval
 from datamill.experiment.messages.numbers import format_count, format_figures, format_level, format_to_error
-from datamill.experiment.messages.phrases import finish_sentence
 from datamill.experiment.quantities import format_duration
 from datamill.experiment.responses import DEFAULT_RESPONSE
 from datamill.report.timing.timing_answer import CommandComparison, CommandMean, TimingAnswer
@@ -55,6 +54,11 @@ def phrase_needed(answer: TimingAnswer) -> str:
     needed = max((pair.needed_rounds for pair in open_pairs), default=0)
     if not needed:
         return ""
+    if needed > answer.most_rounds:
+        return (
+            f"If it is as it seems, that takes more than the {format_count(answer.most_rounds)} executions "
+            "of each that there are at most."
+        )
     left_s = answer.measured_s + (needed - answer.rounds) * answer.round_s
     if left_s <= 1.1 * answer.measured_s:
         return "A little more time would probably tell."
@@ -76,7 +80,7 @@ def list_sentences(answer: TimingAnswer) -> list[str]:
     sentences = [f"{how}."]
     if needed := phrase_needed(answer):
         sentences.append(needed)
-    return sentences + [f"Warning: {finish_sentence(warning)}" for warning in answer.warnings]
+    return sentences + [f"Warning: {warning.rstrip('.')}." for warning in answer.warnings]
 
 
 def spell_mean(answer: TimingAnswer, mean: CommandMean) -> str:

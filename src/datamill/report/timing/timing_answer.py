@@ -57,6 +57,7 @@ class TimingAnswer:
     measured_s: float
     rounds: int
     round_s: float
+    most_rounds: int
     interrupted: bool
     bundle: str
 
@@ -68,6 +69,7 @@ def build_timing_answer(
     pairs: Sequence[Pair],
     *,
     limit: float,
+    most_rounds: int,
     warnings: tuple[str, ...],
     measured_s: float,
     interrupted: bool,
@@ -81,6 +83,7 @@ def build_timing_answer(
         decision: the last one, with the means and ratios that it rests on.
         pairs: what is known of each pair of commands.
         limit: the share below which a difference does not matter.
+        most_rounds: executions of each command at most.
         warnings: a sentence each, without the full stop.
         measured_s: time from the first execution to the last.
         interrupted: whether the user ended it.
@@ -102,6 +105,7 @@ def build_timing_answer(
         measured_s=measured_s,
         rounds=rounds,
         round_s=decision.elapsed_s / max(1, rounds),
+        most_rounds=most_rounds,
         interrupted=interrupted,
         bundle=bundle,
     )

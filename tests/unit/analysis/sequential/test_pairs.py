@@ -17,12 +17,21 @@ def draw(mean: float, spread: float, rounds: int, seed: int) -> np.ndarray:
     return mean * (1 + spread * np.random.default_rng(seed).standard_normal(rounds))
 
 
-def test_packages_far_apart_are_settled_after_six_rounds_and_no_sooner() -> None:
-    values = draw(1.0, 0.01, 6, 1), draw(3.0, 0.01, 6, 2)
+def test_packages_far_apart_are_settled_after_ten_rounds_and_no_sooner() -> None:
+    values = draw(1.0, 0.01, 10, 1), draw(3.0, 0.01, 10, 2)
     (early,) = compare_pairs(make_rounds(*(column[:5] for column in values)), alpha=0.05, limit=0.01)
     (pair,) = compare_pairs(make_rounds(*values), alpha=0.05, limit=0.01)
     assert (early.verdict, early.settled) == ("cannot tell", False)
-    assert (pair.verdict, pair.settled) == ("more", True)
+    assert (pair.verdict, pair.settled, pair.interval.of) == ("more", True, "typical")
+
+
+def test_rare_slow_values_that_few_rounds_have_not_met_leave_the_means_open() -> None:
+    calm = draw(0.96, 0.005, 25, 2)
+    few = compare_pairs(make_rounds(draw(1.0, 0.005, 25, 1), calm), alpha=0.05, limit=0.01)[0]
+    slow = np.where(np.arange(80) % 10 == 9, 1.4, draw(0.96, 0.005, 80, 2))
+    many = compare_pairs(make_rounds(draw(1.0, 0.005, 80, 1), slow), alpha=0.05, limit=0.01)[0]
+    assert (few.verdict, few.interval.of) == ("less", "typical")
+    assert (many.verdict, many.interval.of) == ("less", "typical")
 
 
 def test_a_difference_is_settled_when_it_is_known_to_a_tenth_of_it() -> None:

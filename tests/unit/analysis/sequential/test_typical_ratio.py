@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from datamill.analysis.sequential.typical_ratio import (
+    bound_separate_values,
     bound_typical_ratio,
     measure_evidence,
     tell_typical_apart,
@@ -66,6 +67,15 @@ def test_equal_values_and_values_that_are_not_positive_say_nothing() -> None:
     same = np.full(30, 2.0)
     assert not tell_typical_apart(same, same, 0.05)
     assert bound_typical_ratio(same, np.zeros(30), "b against a", 0.05).low is None
+
+
+def test_values_that_do_not_overlap_are_told_apart_as_soon_as_chance_hardly_makes_such() -> None:
+    first, second = 1 + 0.1 * np.arange(8) / 8, 2 + 0.1 * np.arange(8) / 8
+    assert bound_separate_values(first[:7], second[:7], "b against a", 0.025) is None
+    interval = bound_separate_values(first, second, "b against a", 0.025)
+    assert interval is not None
+    assert 0.8 < interval.low < interval.estimate < interval.high < 1.2
+    assert bound_separate_values(first, first[::-1], "b against a", 0.025) is None
 
 
 def test_the_bounds_are_where_the_evidence_reaches_its_limit() -> None:

@@ -1,0 +1,105 @@
+"""What `datamill time` says of played comparisons."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from datamill.experiment.command_lines import read_commands
+from datamill.experiment.responses import DEFAULT_RESPONSE
+from datamill.report.timing.exports import spell_csv, spell_hyperfine, spell_markdown
+from datamill.report.timing.json import list_timing_values
+from datamill.report.timing.picture import draw_means
+from datamill.report.timing.statement import list_sentences, phrase_answer
+from datamill.report.timing.timing_answer import CommandComparison, CommandMean, TimingAnswer
+
+A, B, C = read_commands(["a", "b", "c"])
+
+
+def compare(
+    ratio: float | None, low: float | None, high: float | None, verdict: Any, **changes: Any
+) -> CommandComparison:
+    options = {"needed_rounds": 0, "typical": False} | changes
+    return CommandComparison(A, B, ratio, low, high, verdict, **options)
+
+
+def answer(*pairs: CommandComparison, means: tuple[CommandMean, ...] = (), **changes: Any) -> TimingAnswer:
+    means = means or (CommandMean(A, 1.0, 0.98, 1.02, 20), CommandMean(B, 1.2, 1.1, 1.3, 20))
+    options: dict[str, Any] = {
+        "response": DEFAULT_RESPONSE, "confidence": 0.95, "limit": 0.01, "warnings": (), "measured_s": 44.0,
+        "rounds": 20, "round_s": 2.2, "most_rounds": 1000, "interrupted": False, "bundle": "bundle",
+    }  # fmt: skip
+    return TimingAnswer(means=means, comparisons=pairs, **options | changes)
+
+
+@pytest.mark.parametrize(
+    ("pair", "sentence"),
+    [
+        (compare(0.88, 0.86, 0.90, "faster"), "b is faster than a by 12.0% (10.0 to 14.0%)."),
+        (compare(1.12, 1.10, 1.14, "slower"), "b is slower than a by 12.0% (10.0 to 14.0%)."),
+        (compare(3.0, 2.8, 3.2, "slower"), "b takes 3.00 times (2.80 to 3.20) as long as a."),
+        (compare(0.25, 0.2, 0.4, "faster"), "b is 4.0 times (2.5 to 5.0) as fast as a."),
+        (
+            compare(1.001, 0.995, 1.006, "unchanged"),
+            "a and b take equally long, within ±1%: b departs by +0.10% (−0.50 to +0.60%).",
+        ),
+        (
+            compare(1.03, 0.98, 1.08, "cannot tell"),
+            "It cannot be told yet whether a or b is faster: b departs by +3.0% (−2.0 to +8.0%).",
+        ),
+        (
+            compare(1.05, 1.02, 1.08, "slower", typical=True),
+            "b is slower than a by 5.0% (2.0 to 8.0%), in typical executions.",
+        ),
+        (
+            compare(None, None, None, "cannot tell"),
+            "It cannot be told yet which of a and b is better: too few executions have ended.",
+        ),
+    ],
+)
+def test_a_pair_is_told_in_one_sentence(pair: CommandComparison, sentence: str) -> None:
+    assert phrase_answer(answer(pair)) == sentence
+
+
+def test_what_it_would_take_is_told_where_nothing_can_be_told_yet() -> None:
+    pair = compare(1.03, 0.98, 1.08, "cannot tell", needed_rounds=120)
+    sentences = list_sentences(answer(pair))
+    assert sentences[1] == (
+        "If it is as it seems, about 120 executions of each would tell: allow 4 min 24 s."
+    )
+
+
+def test_of_several_commands_the_best_is_named_with_those_that_may_be_as_good() -> None:
+    means = tuple(
+        CommandMean(command, mean, mean - 0.01, mean + 0.01, 20)
+        for command, mean in ((A, 1.0), (B, 1.0), (C, 2.0))
+    )
+    pairs = (
+        CommandComparison(A, B, 1.0, 0.99, 1.02, "cannot tell", 0, False),
+        CommandComparison(A, C, 2.0, 1.9, 2.1, "slower", 0, False),
+        CommandComparison(B, C, 2.0, 1.9, 2.1, "slower", 0, False),
+    )
+    told = phrase_answer(answer(*pairs, means=means))
+    assert told == "a is the fastest or as good as that: b cannot be told from it."
+
+
+def test_the_picture_has_a_line_for_each_command_and_one_for_the_scale() -> None:
+    lines = draw_means(answer(compare(1.2, 1.1, 1.3, "slower")))
+    assert len(lines) == 3
+    assert lines[0].index("●") < lines[1].index("●")
+    assert all("├" in line and "┤" in line for line in lines[:2])
+    assert lines[2].split() == ["0.98", "1.3", "s"]
+
+
+def test_json_and_tables_hold_the_same_figures() -> None:
+    found = answer(compare(0.88, 0.86, 0.90, "faster"))
+    values = list_timing_values(found)
+    assert values["commands"][0] == {
+        "name": "a", "command": "a", "parameters": {}, "mean_s": 1.0, "low": 0.98, "high": 1.02, "n": 20,
+    }  # fmt: skip
+    assert (values["comparisons"][0]["ratio"], values["comparisons"][0]["verdict"]) == (0.88, "faster")
+    assert "0.880 (0.860 to 0.900)" in spell_markdown(found)
+    assert "b,1.2,1.1,1.3,20,s,0.88,0.86,0.9,faster" in spell_csv(found)
+    assert json.loads(spell_hyperfine(found, {})) == {"results": []}
