@@ -114,7 +114,7 @@ def test_measurements_of_one_trial_are_averaged_and_never_count_as_replicates(
     assert "averaged: they are not replicates" in run(capsys, "tests", *options)[1]
     summary = ask(capsys, "summary", *options)
     assert [(group["n"], group["trials"]) for group in summary["groups"]] == [(300, 6), (300, 6)]
-    assert "no replicates" in " ".join(summary["warnings"])
+    assert "not replicates" in " ".join(summary["warnings"])
 
 
 def test_three_against_three_says_that_no_rank_test_can_detect_anything(

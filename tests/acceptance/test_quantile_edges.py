@@ -11,6 +11,7 @@ import pytest
 import datamill
 from datamill.analysis.interval import Interval
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.numbers import format_given
 
 
 def test_counts_that_hardly_vary_have_an_answer_at_every_quantile() -> None:
@@ -36,7 +37,8 @@ def test_a_covariate_with_a_large_offset_leaves_the_factor_its_interval() -> Non
             data, response="y", factors=["cfg"], covariates=["t"], quantiles=[0.5], errors="nid"
         )
         assert found.lead[0].startswith("From u to v, cfg changes the median of y by +")
-        assert f"(t from {np.mean(elapsed + offset):.10g})" in " ".join(found.text().split())
+        middle = format_given(float(np.mean(elapsed + offset)))
+        assert " ".join(f"(t from {middle})".split()) in " ".join(found.text().split())
         values.append([number for row in found.model.fits[0].coefficients for number in _list(row.value)])
     assert values[1] == pytest.approx(values[0], rel=1e-6)
 

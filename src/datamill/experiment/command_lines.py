@@ -140,7 +140,7 @@ def list_steps(low: str, high: str, step: str) -> tuple[str, ...]:
         raise InputError(
             f"{low} to {high} by {step} are {count} values", where=where, remedy="Take larger steps."
         )
-    return tuple(f"{first + index * width:f}" for index in range(count))
+    return tuple(format(first + index * width, "f") for index in range(count))
 
 
 def _check_parameters(texts: Sequence[str], scanned: Mapping[str, Sequence[str]]) -> None:

@@ -13,11 +13,11 @@ class Restoration(msgspec.Struct, frozen=True, gc=False):
     found, and `given_up` what stays as it is.
     """
 
-    is_restored: bool
-    undone: tuple[str, ...]
-    overruled: tuple[str, ...]
-    forgotten: tuple[str, ...]
-    left: tuple[str, ...]
-    damaged: tuple[str, ...]
-    would_undo: tuple[str, ...]
-    given_up: tuple[str, ...]
+    is_restored: bool = False
+    undone: tuple[str, ...] = ()
+    overruled: tuple[str, ...] = ()
+    forgotten: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    damaged: tuple[str, ...] = ()
+    would_undo: tuple[str, ...] = ()
+    given_up: tuple[str, ...] = ()

@@ -102,7 +102,7 @@ TEXTS = {
     ),
     "trials without end": (
         HEAD.format(keys="") + "[replication]\nbuilds = 100000\nexecutions = 100000\n",
-        "a fleet takes 2,000,000",
+        "a fleet takes 2\u202f000\u202f000",
     ),
     "many points": (ask_design("", 1200, 1700), "brings 1 factors"),
 }  # fmt: skip

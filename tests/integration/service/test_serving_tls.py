@@ -77,7 +77,7 @@ def test_certificates_of_a_user_are_checked_before_anything_starts(tmp_path: Pat
     assert find_authority_pem(read_tls_files(chain, ours.key, None)) == ours.authority.read_text()
     with pytest.raises(InputError, match="does not belong"):
         read_tls_files(ours.certificate, others.key, None)
-    with pytest.raises(InputError, match="no private key"):
+    with pytest.raises(InputError, match="not a private key"):
         read_tls_files(ours.certificate, ours.certificate, None)
-    with pytest.raises(InputError, match="no certificate"):
+    with pytest.raises(InputError, match="not a certificate"):
         read_tls_files(ours.key, ours.key, None)

@@ -47,5 +47,5 @@ direction = "higher"
 
 
 def test_what_no_experiment_file_holds_is_refused() -> None:
-    with pytest.raises(TypeError, match="no value of an experiment file"):
+    with pytest.raises(TypeError, match="not a value of an experiment file"):
         format_toml({"experiment": {"name": datetime.date(2026, 1, 1)}})

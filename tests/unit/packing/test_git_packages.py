@@ -100,7 +100,7 @@ def test_a_shallow_clone_says_that_it_is_one(repository: Path) -> None:
 
 def test_what_is_no_repository_is_refused(tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
-    assert "no git repository" in refuse(tmp_path / "plain")
+    assert "not a git repository" in refuse(tmp_path / "plain")
     told = refuse(tmp_path / "gone")
     assert "e.toml:5: [package] git" in told
     assert "is not there" in told

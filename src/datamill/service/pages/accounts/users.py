@@ -41,7 +41,7 @@ def list_users(request: HttpRequest) -> HttpResponse:
             told = problem.told(speak_form)
             messages.error(request, f"{told.message}. {told.remedy}", extra_tags="bad")
             return redirect("users")
-    accounts = User.objects.annotate(experiments=Count("experiment")).order_by("username")
+    accounts = User.objects.annotate(experiments=Count("fleetexperiment")).order_by("username")
     page = Paginator(accounts, _USERS_A_PAGE).get_page(request.GET.get("page"))
     context = {"page": page, "made": made, "password": password if made else "", "query": ""}
     response = show_page(request, "users.html", context, section="users")
