@@ -23,9 +23,7 @@ define need-rust
 	echo 'Rust 1.88 or later is needed (rustc and cargo); see https://rustup.rs.' >&2; exit 2; fi
 endef
 
-PYTEST := $(BIN)/pytest --maxprocesses 4 --no-loadscope-reorder --numprocesses
-# One at a time more than there are processors: many tests wait, for a worker, a broker or a clock.
-AT_A_TIME := $(shell echo $$(($$(nproc) + 1)))
+PYTEST := $(BIN)/pytest --numprocesses auto --maxprocesses 4 --no-loadscope-reorder
 
 STUDY := build/xz-vs-bzip2$(if $(FULL),-full)
 PREPARE_OPTIONS = $(if $(FULL),--full) $(if $(XZ),--xz '$(XZ)') $(if $(BZIP2),--bzip2 '$(BZIP2)') \
@@ -100,15 +98,15 @@ demo: setup
 test: setup
 	@# Both, whatever the first finds.
 	@status=0; \
-	RUST_TEST_THREADS=$(AT_A_TIME) cargo test --quiet --workspace --locked --no-fail-fast || status=1; \
-	$(PYTEST) $(AT_A_TIME) --stage change || status=1; \
+	cargo test --quiet --workspace --locked --no-fail-fast || status=1; \
+	$(PYTEST) --stage change || status=1; \
 	exit $$status
 
 check: setup
 	@# All of it, whatever the first finds; R itself answers what is frozen for `make test`.
 	@status=0; \
-	$(PYTEST) auto --stage check || status=1; \
-	$(PYTEST) auto tests/reference --live-r || status=1; \
+	$(PYTEST) --stage check || status=1; \
+	$(PYTEST) tests/reference --live-r || status=1; \
 	exit $$status
 
 hostile: setup

@@ -255,3 +255,31 @@ def test_what_cannot_be_asked_is_refused_in_a_sentence(tmp_path: Path) -> None:
         result = type_time(tmp_path, *arguments, status=2)
         assert words in result.stderr, result.stderr
         assert "Traceback" not in result.stderr
+
+
+def test_an_interruption_ends_a_command_that_still_runs(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [*command(), "time", "sleep 297.531"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        wait_for(lambda: is_running("sleep 297.531"))
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=120)
+    assert process.returncode == 130, err
+    assert not is_running("sleep 297.531")
+
+
+def test_what_fails_at_the_end_does_not_lose_the_answer(tmp_path: Path) -> None:
+    told = time_json(tmp_path, "--within", "2s", "--runs", "5", "--cleanup", "exit 9", "sleep 0.01")
+    assert told["commands"][0]["n"] == 5
+    assert any("status 9" in warning for warning in told["warnings"])
+
+
+def test_output_is_read_and_neither_hashed_nor_lost_where_it_counts(tmp_path: Path) -> None:
+    told = time_json(tmp_path, "--within", "3s", "head -c 3000000 /dev/zero")
+    records = [json.loads(line) for line in Path(told["bundle"], "log.jsonl").read_text().splitlines()]
+    sizes = {record["run"]["stdout_bytes"] for record in records}
+    assert sizes == {3_000_000}
