@@ -40,11 +40,10 @@ def list_doubts(
     experiment: Experiment, rounds: Rounds, cause: Cause, intervals: Sequence[LookInterval]
 ) -> tuple[str, ...]:
     """Say what limits a decision, each in a sentence without its full stop."""
-    doubts = [
-        *_doubt_lost(rounds, intervals),
-        *_doubt_few(cause, intervals),
-        *_doubt_heavy(rounds, cause, intervals),
-    ]
+    doubts = _doubt_lost(rounds, intervals)
+    if any(interval.of == "mean" for interval in intervals):
+        # Slow values that are rare decide means, and not typical values.
+        doubts += [*_doubt_few(cause, intervals), *_doubt_heavy(rounds, cause, intervals)]
     for name, series in _list_series(experiment, rounds):
         doubts += _doubt_dependence(name, series)
     doubts += [
