@@ -37,6 +37,8 @@ class Exports:
             InputError: when the folder of one is not there.
         """
         for file in (self.hyperfine, self.markdown, self.csv):
+            if file is not None and file.is_dir():
+                raise InputError("this is a folder", where=str(file), remedy="Name a file in it.")
             if file is not None and not file.absolute().parent.is_dir():
                 raise InputError(
                     f"there is no folder {file.parent}",
@@ -85,7 +87,6 @@ def tell_timing(question: TimingQuestion, folder: Path, exports: Exports, *, as_
         interrupted=timed.interrupted,
         bundle=str(timed.bundle.folder),
     )
-    exports.write(answer, timed.completed)
     if as_json:
         click.echo(
             spell_answer(
@@ -102,5 +103,7 @@ def tell_timing(question: TimingQuestion, folder: Path, exports: Exports, *, as_
         lines = [phrase_answer(answer), "", *draw_means(answer), "", *list_sentences(left)]
         for line in [*lines, f"Report: {name_command()} report {answer.bundle}"]:
             console.print(line, markup=False, highlight=False, soft_wrap=True)
+    # Last: a full disk must not lose the answer.
+    exports.write(answer, timed.completed)
     first = question.commands[0]
     return any(pair.verdict == "slower" and pair.a == first for pair in answer.comparisons)
