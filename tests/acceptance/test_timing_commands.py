@@ -57,7 +57,7 @@ def test_the_answer_begins_with_the_verdict(tmp_path: Path) -> None:
     first, *rest = result.stdout.splitlines()
     assert first.startswith("sleep 0.02 is ")
     assert "as fast as sleep 0.05" in first or "faster than sleep 0.05" in first
-    assert any("├" in line and "sleep 0.02" in line for line in rest)
+    assert any("●" in line and "sleep 0.02" in line for line in rest)
 
 
 def test_alike_commands_are_not_told_apart(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from datamill.execution.errors import WorkerError, WorkerKilledError
+from datamill.execution.late_signals import deferring_signals
 from datamill.experiment.errors import InputError
 from datamill.protocol.offers import FactorOffer
 from datamill.protocol.restoration import Restoration
@@ -83,26 +84,28 @@ class WorkerProgram:
     def _call(self, verb: str, spec_file: Path) -> _Output:
         # A session of its own: Ctrl-C reaches the worker through us, once, and not a second time from
         # the terminal.
-        with subprocess.Popen(
-            [self._binary, verb, spec_file, "--parent", str(os.getpid())],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-            pass_fds=self._inherited,
-        ) as process:
+        with deferring_signals():
+            process = subprocess.Popen(
+                [self._binary, verb, spec_file, "--parent", str(os.getpid())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+                pass_fds=self._inherited,
+            )
             self._running.add(process)
+        try:
+            stdout, stderr = process.communicate()
+        except BaseException:
+            process.terminate()
             try:
-                stdout, stderr = process.communicate()
-            except BaseException:
-                process.terminate()
-                try:
-                    process.communicate(timeout=_GRACE_S)
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                raise
-            finally:
-                self._running.discard(process)
+                process.communicate(timeout=_GRACE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            raise
+        finally:
+            self._running.discard(process)
         return _Output(process.returncode, stdout, stderr.decode(errors="replace"))
 
 
