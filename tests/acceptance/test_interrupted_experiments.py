@@ -16,7 +16,9 @@ KILLS = 20
 
 def read_log(folder: Path) -> list[dict]:
     log = folder / "log.jsonl"
-    return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+    # The last line may be on its way to the disk.
+    lines = log.read_text().splitlines(keepends=True) if log.exists() else []
+    return [json.loads(line) for line in lines if line.endswith("\n")]
 
 
 def list_worker_processes(folder: Path) -> list[str]:

@@ -13,14 +13,16 @@ from pathlib import Path
 import pytest
 
 DRAWING = """
-import os, time
+import os, signal, time
 from datamill.report.figures.views import start_drawing
 print(start_drawing().pid, flush=True)
 time.sleep(60)
 """
 POLITE = """
-import os, time
+import os, signal, time
 from datamill.cli.signals import end_politely
+# Under nohup it is ignored.
+signal.signal({number}, signal.SIG_DFL)
 end_politely()
 try:
     os.kill(os.getpid(), {number})

@@ -12,6 +12,9 @@ from datamill.cli.signals import end_politely, finish_quietly, leave_to_kernel
 def as_before() -> Iterator[None]:
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
     handlers = [signal.getsignal(number) for number in numbers]
+    for number in numbers[1:]:
+        # Under nohup they are ignored.
+        signal.signal(number, signal.SIG_DFL)
     yield
     for number, handler in zip(numbers, handlers, strict=True):
         signal.signal(number, handler)
