@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::disturbance::DisturbanceFacts;
-use crate::record::{FactorFacts, Failure, HostFacts, IsolationFacts, PhaseFacts, WorkerFacts};
+use crate::record::{CompilerFacts, FactorFacts, Failure, HostFacts, IsolationFacts, PhaseFacts, WorkerFacts};
 
 /// The first line: who measures, and where.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -43,8 +43,31 @@ pub struct CommandRequest {
     pub output_file: Option<String>,
     /// Time after which it is killed with all that it started, in seconds; 0 for none.
     pub timeout_s: f64,
-    /// Level asked for, by factor name, for factors of its process.
+    /// Level asked for, by factor name, for factors of its process, and of a build where it is one.
     pub levels: BTreeMap<String, String>,
+    /// How it builds, if it does: behind the compiler wrappers.
+    pub build: Option<BuildRequest>,
+}
+
+/// What a command that builds a program is given.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BuildRequest {
+    /// Absolute path of the folder for the wrappers, which outlives the build: it may note their paths. It is
+    /// made where it does not exist, and set anew where it does.
+    pub tools: String,
+    /// Seed of levels that are `random`.
+    pub seed: u64,
+}
+
+/// What a command that builds a program did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CommandBuild {
+    /// What the wrappers saw.
+    pub compiler: CompilerFacts,
+    /// SHA-256 over the content of the executables that were linked; absent where none was.
+    pub executables_sha256: Option<String>,
 }
 
 /// Where the output of a command goes.
@@ -82,4 +105,6 @@ pub struct CommandAnswer {
     pub factors: Vec<FactorFacts>,
     /// What else went on while it ran; absent when it was not executed.
     pub disturbance: Option<DisturbanceFacts>,
+    /// What it built; for a request that builds.
+    pub build: Option<CommandBuild>,
 }

@@ -34,5 +34,5 @@ def deferring_signals() -> Iterator[None]:
     finally:
         for number, handler in former.items():
             signal.signal(number, handler)
-    for number, frame in came:
-        former[signal.Signals(number)](number, frame)
+    for came_number, frame in came:
+        former[signal.Signals(came_number)](came_number, frame)

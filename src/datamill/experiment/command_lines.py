@@ -26,7 +26,8 @@ class CommandLine:
     """A command to be timed: what people call it, as it was typed, and the words that are executed.
 
     `name` is unique among those timed together and made of letters, digits, dots, underscores and dashes;
-    `label` is what people read. `parameters` are the values of a scan that it has.
+    `label` is what people read. `parameters` are the values of a scan that it has. `directory` is where it
+    runs; empty for where the user is.
     """
 
     name: str
@@ -34,6 +35,7 @@ class CommandLine:
     text: str
     words: tuple[str, ...]
     parameters: Mapping[str, str] = field(default_factory=dict)
+    directory: str = ""
 
     @property
     def in_shell(self) -> bool:

@@ -6,6 +6,7 @@ import os
 import shlex
 import subprocess
 import tarfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -50,20 +51,24 @@ def find_revision(repository: Path, revision: str) -> str:
             "git",
             "Correct the path; it is relative to the experiment file.",
         )
-    looked = _ask(repository, "rev-parse", "--git-dir")
+    looked = ask_git(repository, "rev-parse", "--git-dir")
     if looked.returncode != 0:
         raise RevisionError(
-            f"{repository} is not a git repository that can be read: {_last_line(looked)}",
+            f"{repository} is not a git repository that can be read: {last_line(looked)}",
             "git",
             "Name the folder of a clone.",
         )
-    found = _ask(repository, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    found = ask_git(
+        repository, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"
+    )
     if found.returncode == 0:
         return found.stdout.decode().strip()
     names = (
-        _ask(repository, "for-each-ref", "--format=%(refname:short)").stdout.decode(errors="replace").split()
+        ask_git(repository, "for-each-ref", "--format=%(refname:short)")
+        .stdout.decode(errors="replace")
+        .split()
     )
-    if _ask(repository, "rev-parse", "--is-shallow-repository").stdout.strip() == b"true":
+    if ask_git(repository, "rev-parse", "--is-shallow-repository").stdout.strip() == b"true":
         remedy = "The clone is shallow, it lacks what is older: git fetch --unshallow gets all of it."
     elif names:
         remedy = f"{suggest_name(revision, names)} A hash or HEAD~1 will do as well."
@@ -87,11 +92,31 @@ def write_git_package(
     Raises:
         RevisionError: when git cannot export the revision.
     """
-    tree = folder / _TREE
-    tree.mkdir(parents=True)
-    _export(repository, revision, tree)
+    write_built_package(
+        folder,
+        command,
+        lambda tree: _export(repository, revision, tree),
+        title=f"revision {revision} of {repository.name}",
+        build=build,
+    )
+
+
+def write_built_package(
+    folder: Path, command: CommandSource, export: Callable[[Path], None], *, title: str, build: str
+) -> None:
+    """Write the package of files that are built and run where they are.
+
+    Args:
+        folder: of the package, which does not exist yet.
+        command: what is measured; it runs in the files.
+        export: writes the files into a folder that does not exist yet.
+        title: what the files are called where they cannot be built.
+        build: command line of `setup.sh`; empty when nothing is built.
+    """
+    folder.mkdir(parents=True)
+    export(folder / _TREE)
     if build.strip():
-        message = f"datamill: revision {revision} of {repository.name} could not be built."
+        message = f"datamill: {title} could not be built."
         text = _SETUP.format(tree=_TREE, build=shlex.quote(build), message=shlex.quote(message))
         write_script(folder / "setup.sh", text)
     write_script(folder / "run.sh", f"#!/bin/sh\ncd {_TREE} || exit 125\nexec {spell_command(command)}\n")
@@ -99,29 +124,30 @@ def write_git_package(
 
 def list_submodules(repository: Path, revision: str) -> list[str]:
     """Return what a revision has in submodules, whose files `git archive` leaves out."""
-    told = _ask(repository, "ls-tree", "-r", "-z", "--full-tree", revision).stdout
+    told = ask_git(repository, "ls-tree", "-r", "-z", "--full-tree", revision).stdout
     paths = (entry.split(b"\t", 1)[1] for entry in told.split(b"\0") if entry.startswith(b"160000 "))
     return [f"the submodule {os.fsdecode(path)}: git archive leaves its files out" for path in paths]
 
 
 def list_uncommitted(repository: Path, revision: str) -> list[str]:
     """Return whether the repository has changes beside the revision that is checked out, as one phrase."""
-    if _ask(repository, "rev-parse", "HEAD").stdout.decode().strip() != revision:
+    if ask_git(repository, "rev-parse", "HEAD").stdout.decode().strip() != revision:
         return []
-    changed = _ask(repository, "diff-index", "--quiet", "HEAD").returncode == 1
+    changed = ask_git(repository, "diff-index", "--quiet", "HEAD").returncode == 1
     return [f"the changes in {repository} that are not committed"] if changed else []
 
 
 def _export(repository: Path, revision: str, tree: Path) -> None:
+    tree.mkdir()
     archive = tree.with_suffix(".tar")
     # From the top, wherever in the repository its folder was named.
-    top = _ask(repository, "rev-parse", "--show-toplevel").stdout.decode(errors="surrogateescape").strip()
-    made = _ask(
+    top = ask_git(repository, "rev-parse", "--show-toplevel").stdout.decode(errors="surrogateescape").strip()
+    made = ask_git(
         Path(top or repository), "archive", "--format=tar", f"--output={archive.absolute()}", revision
     )
     if made.returncode != 0:
         raise RevisionError(
-            f"revision {revision} cannot be exported: {_last_line(made)}",
+            f"revision {revision} cannot be exported: {last_line(made)}",
             "git",
             "A clone that is partial or damaged lacks files: clone it anew.",
         )
@@ -139,12 +165,19 @@ def _export(repository: Path, revision: str, tree: Path) -> None:
     archive.unlink()
 
 
-def _ask(repository: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+def ask_git(
+    repository: Path, *arguments: str, settings: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """Ask git about a repository, with variables of its own where they are given.
+
+    Raises:
+        RevisionError: when there is no git.
+    """
     environment = {name: value for name, value in os.environ.items() if name not in _MISLEADING}
     try:
         return subprocess.run(
             ["git", "-C", str(repository), *arguments],
-            env=environment | {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"},
+            env=environment | {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"} | dict(settings or {}),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
@@ -153,6 +186,7 @@ def _ask(repository: Path, *arguments: str) -> subprocess.CompletedProcess[bytes
         raise RevisionError("git is not on this machine", "git", "Install git.") from None
 
 
-def _last_line(done: subprocess.CompletedProcess[bytes]) -> str:
+def last_line(done: subprocess.CompletedProcess[bytes]) -> str:
+    """Return what git said was wrong."""
     lines = done.stderr.decode(errors="replace").strip().splitlines()
     return lines[0].removeprefix("fatal: ") if lines else f"git ended with status {done.returncode}"

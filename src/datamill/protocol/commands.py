@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from datamill.protocol.trial import (
+    CompilerFacts,
     DisturbanceFacts,
     FactorFacts,
     Failure,
@@ -43,6 +44,21 @@ class CommandRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc
     output_file: str | None
     timeout_s: float
     levels: dict[str, str]
+    build: BuildRequest | None = None
+
+
+class BuildRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """What a command that builds a program is given: a folder for the compiler wrappers, and a seed."""
+
+    tools: str
+    seed: int
+
+
+class CommandBuild(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """What a command that builds a program did."""
+
+    compiler: CompilerFacts
+    executables_sha256: str | None
 
 
 class CommandAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -55,3 +71,4 @@ class CommandAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=
     stderr_tail: str
     factors: tuple[FactorFacts, ...]
     disturbance: DisturbanceFacts | None
+    build: CommandBuild | None = None

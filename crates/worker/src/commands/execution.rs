@@ -5,7 +5,7 @@ use std::path::Path;
 use datamill_host::{HostLook, KernelLog};
 use datamill_probe::{ChildStep, Family, Launch, LaunchError, Measured, launch};
 use datamill_protocol::{
-    CommandAnswer, CommandRequest, DisturbanceFacts, FactorFacts, Failure, FailureKind, Phase,
+    CommandAnswer, CommandBuild, CommandRequest, DisturbanceFacts, FactorFacts, Failure, FailureKind, Phase,
     SCHEMA_VERSION,
 };
 
@@ -36,6 +36,7 @@ struct Seen {
     measured: Measured,
     factors: Vec<FactorFacts>,
     disturbance: DisturbanceFacts,
+    build: Option<CommandBuild>,
 }
 
 /// Executes a command once; whatever happens, the answer tells it.
@@ -50,6 +51,7 @@ pub fn execute(request: &CommandRequest, executions: &mut Executions<'_>) -> Com
             stderr_tail: String::new(),
             factors: unread_factors(request),
             disturbance: None,
+            build: None,
         },
     }
 }
@@ -57,7 +59,7 @@ pub fn execute(request: &CommandRequest, executions: &mut Executions<'_>) -> Com
 fn measure(request: &CommandRequest, executions: &mut Executions<'_>) -> Step<Seen> {
     let command = UnderstoodCommand::of(request)?;
     let interrupt = executions.interrupt;
-    let factors = executions.read_back.of(request, &command, interrupt);
+    let mut factors = executions.read_back.of(request, &command, interrupt);
     let stdin = open_input(request)?;
     let (stdout, stderr) = open_output(request)?;
     let log = executions.kernel_log.as_ref();
@@ -84,11 +86,19 @@ fn measure(request: &CommandRequest, executions: &mut Executions<'_>) -> Step<Se
     });
     let after = HostLook::take(log);
     let measured = launched.map_err(|error| not_launched(request, &command, &error))?;
+    let mut build = None;
+    if let Some(building) = &command.building {
+        let (seen, of_build) = building.look()?;
+        factors.extend(of_build);
+        factors.sort_by(|left, right| left.name.cmp(&right.name));
+        build = Some(seen);
+    }
     let own_time_ns = measured.facts.user_time_ns + measured.facts.system_time_ns;
     Ok(Seen {
         disturbance: before.compare(&after, own_time_ns),
         measured,
         factors,
+        build,
     })
 }
 
@@ -102,6 +112,7 @@ fn answer_of(request: &CommandRequest, seen: Seen) -> CommandAnswer {
         run: Some(seen.measured.facts),
         factors: seen.factors,
         disturbance: Some(seen.disturbance),
+        build: seen.build,
     }
 }
 

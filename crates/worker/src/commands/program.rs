@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, access};
 
 /// Where programs are looked for without a PATH, as the C library does.
-const WITHOUT_PATH: &[u8] = b"/bin:/usr/bin";
+pub const WITHOUT_PATH: &[u8] = b"/bin:/usr/bin";
 
 /// The path of a program that is started in a folder with an environment; the error is a clause that
 /// tells why there is none.

@@ -11,6 +11,7 @@ use std::time::Duration;
 use datamill_probe::Output;
 use datamill_protocol::{CommandOutput, CommandRequest, FailureKind, Phase, SCHEMA_VERSION};
 
+use super::building::Building;
 use super::program::find_program;
 use crate::factors::{ProcessLevels, RunConditions, prepare_command};
 use crate::process::set_variable;
@@ -26,6 +27,8 @@ pub struct UnderstoodCommand {
     pub directory: PathBuf,
     /// Levels of its factors.
     pub levels: ProcessLevels,
+    /// What it builds behind, if it builds.
+    pub building: Option<Building>,
     /// What it is launched with.
     pub conditions: RunConditions,
     /// Time after which it is killed.
@@ -35,7 +38,7 @@ pub struct UnderstoodCommand {
 impl UnderstoodCommand {
     /// Understands a request.
     pub fn of(request: &CommandRequest) -> Step<Self> {
-        let (words, levels) = check(request).map_err(|cause| {
+        let (words, levels, building) = check(request).map_err(|cause| {
             failure(
                 Phase::Run,
                 FailureKind::Internal,
@@ -51,7 +54,11 @@ impl UnderstoodCommand {
             ));
         }
         let names = request.variables.keys().map(String::as_str);
-        let conditions = prepare_command(&levels, environment_of(request), names)?;
+        let mut environment = environment_of(request);
+        if let Some(building) = &building {
+            building.install(&mut environment)?;
+        }
+        let conditions = prepare_command(&levels, environment, names)?;
         let name = &request.command[0];
         let found = find_program(name, &directory, &conditions.environment);
         let program = found.map_err(|cause| {
@@ -65,6 +72,7 @@ impl UnderstoodCommand {
             words,
             directory,
             levels,
+            building,
             conditions,
             timeout: match request.timeout_s {
                 0.0 => None,
@@ -74,8 +82,11 @@ impl UnderstoodCommand {
     }
 }
 
+/// The words of a command, the levels of its process, and what it builds behind.
+type Checked = (Vec<CString>, ProcessLevels, Option<Building>);
+
 /// Checks what a request says, and understands its levels; the error is a clause.
-fn check(request: &CommandRequest) -> Result<(Vec<CString>, ProcessLevels), String> {
+fn check(request: &CommandRequest) -> Result<Checked, String> {
     if request.schema != SCHEMA_VERSION {
         return Err(format!(
             "its version is {}, and this worker speaks {SCHEMA_VERSION}",
@@ -116,8 +127,12 @@ fn check(request: &CommandRequest) -> Result<(Vec<CString>, ProcessLevels), Stri
         return Err("timeout_s is not a time".to_owned());
     }
     let mut levels = ProcessLevels::default();
+    let mut building = Building::of(request)?;
     for (name, level) in &request.levels {
-        match levels.parse_level(name, level) {
+        let of_build = building
+            .as_mut()
+            .and_then(|building| building.settings.parse_level(name, level));
+        match of_build.or_else(|| levels.parse_level(name, level)) {
             Some(Ok(())) => {}
             Some(Err(choices)) => {
                 return Err(format!(
@@ -126,12 +141,12 @@ fn check(request: &CommandRequest) -> Result<(Vec<CString>, ProcessLevels), Stri
             }
             None => {
                 return Err(format!(
-                    "levels.{name}: no factor of a process is called so"
+                    "levels.{name}: no factor of a process, nor of a build where it is one, is called so"
                 ));
             }
         }
     }
-    Ok((words, levels))
+    Ok((words, levels, building))
 }
 
 /// The worker's own environment with the variables of a request.

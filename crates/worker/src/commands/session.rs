@@ -90,6 +90,7 @@ fn answer(line: &[u8], executions: &mut Executions<'_>) -> CommandAnswer {
             stderr_tail: String::new(),
             factors: Vec::new(),
             disturbance: None,
+            build: None,
         },
     }
 }

@@ -1,5 +1,6 @@
 //! Commands measured through the binary.
 
+mod building;
 mod ends;
 mod factors;
 mod requests;

@@ -62,6 +62,7 @@ impl Session {
             output_file: None,
             timeout_s: 60.0,
             levels: Default::default(),
+            build: None,
         }
     }
 

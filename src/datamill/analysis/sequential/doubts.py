@@ -43,7 +43,7 @@ def list_doubts(
     doubts = _doubt_lost(rounds, intervals)
     if any(interval.of == "mean" for interval in intervals):
         # Slow values that are rare decide means, and not typical values.
-        doubts += [*_doubt_few(cause, intervals), *_doubt_heavy(rounds, cause, intervals)]
+        doubts += [*_doubt_few(rounds, cause, intervals), *_doubt_heavy(rounds, cause, intervals)]
     for name, series in _list_series(experiment, rounds):
         doubts += _doubt_dependence(name, series)
     doubts += [
@@ -88,9 +88,9 @@ def _doubt_lost(rounds: Rounds, intervals: Sequence[LookInterval]) -> list[str]:
     ]
 
 
-def _doubt_few(cause: Cause, intervals: Sequence[LookInterval]) -> list[str]:
+def _doubt_few(rounds: Rounds, cause: Cause, intervals: Sequence[LookInterval]) -> list[str]:
     """Rare slow runs may all have been missed; only where the rule was met does that matter."""
-    fewest = min((interval.rounds for interval in intervals), default=0)
+    fewest = rounds.executions * min((interval.rounds for interval in intervals), default=0)
     if cause not in ("changed", "no difference", "precise") or fewest >= _SHOWS_RARE:
         return []
     return [

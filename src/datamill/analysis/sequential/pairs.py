@@ -27,6 +27,8 @@ _WELL_KNOWN = 0.1
 #: Rounds from which anything is told of means. Fewer may well have met no slow execution where one in ten is
 #: slow (0.9^30 is 4%), and would tell of a lower mean that is not lower.
 FEWEST_FOR_MEANS = 30
+#: Rounds from which that is so where each is the mean of several executions, if these are enough.
+FEWEST_MEAN_ROUNDS = 15
 #: The same share where rounds are few: nobody waits for the third digit of "three times".
 _FAR_APART_KNOWN = 0.2
 
@@ -59,7 +61,7 @@ def compare_pairs(rounds: Rounds, *, alpha: float, limit: float) -> tuple[Pair, 
     The chance that any of the intervals ever misses its true ratio is `alpha` at most: Bonferroni over pairs,
     and over three intervals of each, of means (`bound_relative_difference`) and of typical values
     (`bound_typical_ratio`, and `bound_separate_values` for few rounds). Means show rare slow values, too, if
-    there are `FEWEST_FOR_MEANS` rounds at least; typical values can be told apart sooner, and where such
+    there are enough executions (`shows_means`); typical values can be told apart sooner, and where such
     values, of a busy machine for example, hide what becomes of the mean. A pair counts as unchanged where
     the interval of its means lies within `limit`. It is settled when more rounds would not change what a
     reader does: unchanged, or different and known to the limit or to a tenth of the difference.
@@ -87,6 +89,13 @@ def count_needed_rounds(interval: LookInterval, limit: float) -> int:
     return max(interval.rounds, round(interval.rounds * (half / wanted) ** 2))
 
 
+def shows_means(rounds: Rounds, size: int) -> bool:
+    """Tell whether so many rounds hold enough executions to say something of means."""
+    if rounds.executions == 1:
+        return size >= FEWEST_FOR_MEANS
+    return size >= FEWEST_MEAN_ROUNDS and size * rounds.executions >= FEWEST_FOR_MEANS
+
+
 def list_undecided(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
     """Return the pairs that more rounds may still settle."""
     return tuple(pair for pair in pairs if not pair.settled)
@@ -100,7 +109,8 @@ def _compare(rounds: Rounds, baseline: str, other: str, alpha: float, limit: flo
         return Pair(baseline, other, unknown, "cannot tell", settled=False, needed_rounds=0)
     steps = rounds.find_step(baseline), rounds.find_step(other)
     means = bound_relative_difference(first, second, name, alpha, steps=steps)
-    if first.size >= FEWEST_FOR_MEANS:
+    enough = shows_means(rounds, int(first.size))
+    if enough:
         if excludes_zero(means):
             return _differ(baseline, other, means, _WELL_KNOWN, limit)
         if lies_within(means, limit):
@@ -108,7 +118,7 @@ def _compare(rounds: Rounds, baseline: str, other: str, alpha: float, limit: flo
     # Values that come in steps cannot be told apart below a step, whatever their ranks are.
     typical = None if any(steps) else _find_typical(first, second, name, alpha)
     if typical is not None:
-        known = _WELL_KNOWN if first.size >= FEWEST_FOR_MEANS else _FAR_APART_KNOWN
+        known = _WELL_KNOWN if enough else _FAR_APART_KNOWN
         return _differ(baseline, other, typical, known, limit)
     needed = count_needed_rounds(means, limit)
     return Pair(baseline, other, means, "cannot tell", settled=False, needed_rounds=needed)

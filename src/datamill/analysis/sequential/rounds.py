@@ -23,13 +23,14 @@ class Rounds:
     valid value in that round. A design point's value is the mean of its executions in the round, and an
     execution's that of its measurements, so that rounds are independent and nothing below them counts.
     `steps` (P) are those in which a package's values come where they hide how much these vary, else 0; empty
-    where none do.
+    where none do. `executions` says how many a value is the mean of.
     """
 
     packages: tuple[str, ...]
     numbers: tuple[int, ...]
     values: FloatArray
     steps: tuple[float, ...] = ()
+    executions: int = 1
 
     def find_step(self, package: str) -> float:
         """The step that hides how much the values of a package vary; 0 if none does."""

@@ -18,6 +18,7 @@ from datamill.experiment.errors import InputError
 
 if TYPE_CHECKING:
     # Brings statistics along, which the first execution need not wait for.
+    from datamill.conduct.commits.time_revisions import RevisionQuestion
     from datamill.protocol.trial import TrialRecord
     from datamill.report.timing.timing_answer import TimingAnswer
 
@@ -58,8 +59,17 @@ class Exports:
             self.csv.write_text(spell_csv(answer), encoding="utf-8")
 
 
-def tell_timing(question: TimingQuestion, folder: Path, exports: Exports, *, as_json: bool) -> bool:
+def tell_timing(
+    question: TimingQuestion,
+    folder: Path,
+    exports: Exports,
+    *,
+    as_json: bool,
+    revisions: RevisionQuestion | None = None,
+) -> bool:
     """Time commands, print and export the answer, and tell whether one is slower than the first.
+
+    With `revisions` it is one command in each of these.
 
     Raises:
         InputError: when a command fails, or the folder is not empty.
@@ -67,9 +77,14 @@ def tell_timing(question: TimingQuestion, folder: Path, exports: Exports, *, as_
     """
     from datamill.cli.timing.time_display import TimeDisplay
 
-    labels = {command.name: command.label for command in question.commands}
-    with TimeDisplay(make_console(stderr=True), labels) as display:
-        timed = time_commands(question, find_worker(), folder, display)
+    with TimeDisplay(make_console(stderr=True)) as display:
+        if revisions is None:
+            timed = time_commands(question, find_worker(), folder, display)
+        else:
+            from datamill.conduct.commits.time_revisions import time_revisions
+
+            timed = time_revisions(revisions, question, find_worker(), folder, display)
+    question = timed.question
     from datamill.report.timing.json import list_timing_values
     from datamill.report.timing.picture import draw_means
     from datamill.report.timing.statement import list_sentences, phrase_answer
@@ -86,6 +101,7 @@ def tell_timing(question: TimingQuestion, folder: Path, exports: Exports, *, as_
         measured_s=timed.measured_s,
         interrupted=timed.interrupted,
         bundle=str(timed.bundle.folder),
+        executions=question.builds.executions if question.builds is not None else 0,
     )
     if as_json:
         click.echo(

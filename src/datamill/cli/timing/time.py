@@ -16,6 +16,7 @@ from datamill.cli.timing.time_options import (
     parse_scans,
     parse_seconds,
     parse_statuses,
+    read_revisions,
 )
 from datamill.conduct.timing.question import TimingQuestion
 from datamill.execution.state_folder import find_state_folder
@@ -33,6 +34,16 @@ _SHELLS = ("bash", "sh", "zsh", "dash", "fish", "none", "default")
 @click.option(
     "--name", "-n", "labels", multiple=True, metavar="NAME", help="What to call a command; in order."
 )
+@click.option(
+    "--git",
+    "revisions",
+    is_flag=False,
+    flag_value="",
+    metavar="BASE..HEAD",
+    help="Time one command in two revisions [HEAD and what is not committed].",
+)
+@click.option("--build", metavar="CMD", help="With --git: builds a revision; run again for other layouts.")
+@click.option("--series", is_flag=True, help="With --git: every commit from BASE to HEAD.")
 @click.option(
     "--within", metavar="DURATION", help="Time for all of it, such as 30s or 5min [30s, and 6 executions]."
 )
@@ -119,6 +130,9 @@ _SHELLS = ("bash", "sh", "zsh", "dash", "fish", "none", "default")
 def time(
     commands: tuple[str, ...],
     labels: tuple[str, ...],
+    revisions: str | None,
+    build: str | None,
+    series: bool,
     within: str | None,
     precision: str,
     runs: int | None,
@@ -155,6 +169,7 @@ def time(
       datamill time 'gzip -9 -k -c f' 'zstd -9 -c f'
       datamill time 'sleep 0.1'
       datamill time -L level 1,6,9 'gzip -{level} -c f'
+      datamill time --git main..HEAD --build 'make -j2' -- './prog data'
 
     Exit status: 0 whatever the answer is, 1 with --check slower when a later command is slower than the
     first, 2 when a command fails, 130 when interrupted before there is an answer.
@@ -162,6 +177,12 @@ def time(
     if shell and commands[0] in _SHELLS and len(commands) > 1:
         raise click.UsageError(
             f"--shell takes no name here: {commands[0]} would be timed; the shell is /bin/sh"
+        )
+    asked = read_revisions(revisions, build, series=series)
+    if asked is not None and (len(commands) != 1 or scans or lists or labels):
+        raise click.UsageError(
+            "--git times one command, without names and scans; write it behind --, as in "
+            "datamill time --git main..HEAD -- './prog data'"
         )
     question = TimingQuestion(
         commands=read_commands(
@@ -186,7 +207,7 @@ def time(
     )
     exports = Exports(export_json, export_markdown, export_csv)
     exports.check_folders()
-    slower = tell_timing(question, out or _choose_folder(), exports, as_json=as_json)
+    slower = tell_timing(question, out or _choose_folder(), exports, as_json=as_json, revisions=asked)
     raise SystemExit(EXIT_SLOWER if check is not None and slower else 0)
 
 

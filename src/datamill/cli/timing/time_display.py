@@ -29,13 +29,16 @@ class TimeDisplay:
 
     Args:
         console: standard error: what is answered goes to standard output alone.
-        labels: what people call each command, by its name.
     """
 
-    def __init__(self, console: Console, labels: dict[str, str]) -> None:
-        self._console, self._labels = console, labels
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        #: What people call each command, by its name.
+        self._labels: dict[str, str] = {}
         self._live = Live(console=console, auto_refresh=False, transient=True)
         self.warned: list[str] = []
+        #: What the last look showed.
+        self._lines: list[str] = []
 
     def __enter__(self) -> TimeDisplay:
         """Start the display."""
@@ -60,8 +63,13 @@ class TimeDisplay:
             text = f"Warning: {sentence.rstrip('.')}."
             self._console.print(text, style="yellow", markup=False, highlight=False)
 
+    def tell_building(self, sentence: str) -> None:
+        """Show what is built."""
+        self._show([*self._lines, sentence])
+
     def begin_warm_up(self, command: CommandLine, number: int) -> None:
         """Show that a command warms up."""
+        self._labels[command.name] = command.label
         again = f" ({number})" if number > 1 else ""
         self._show([f"warming up{again}: {command.label}"])
 
@@ -76,6 +84,7 @@ class TimeDisplay:
             ]
         else:
             lines += [f"  {self._labels[mean.name]}: {_spell_width(mean)}" for mean in decision.means]
+        self._lines = lines
         self._show(lines)
 
     def _show(self, lines: Sequence[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from datamill.experiment.command_lines import list_steps
 from datamill.experiment.errors import InputError
@@ -12,6 +12,9 @@ from datamill.experiment.experiment import Response
 from datamill.experiment.messages.suggestions import suggest_name
 from datamill.experiment.quantities import parse_duration
 from datamill.experiment.responses import BUILT_IN_UNITS, DEFAULT_RESPONSE
+
+if TYPE_CHECKING:
+    from datamill.conduct.commits.time_revisions import RevisionQuestion
 
 #: What people call responses, and the built-in values that they are.
 _RESPONSES = {
@@ -104,3 +107,38 @@ def choose_output(where: str) -> dict[str, Any]:
     if where in _WHERE:
         return {"output": where}
     return {"output": "file", "output_file": Path(where).absolute()}
+
+
+def read_revisions(text: str | None, build: str | None, *, series: bool) -> RevisionQuestion | None:
+    """Return which revisions are compared; None where none are.
+
+    Raises:
+        InputError: when options need `--git`, or the text names no revisions.
+    """
+    if text is None:
+        if build is not None or series:
+            raise InputError(
+                "it goes with revisions",
+                where="--series" if series else "--build",
+                remedy="Name them with --git BASE..HEAD, or build before you time.",
+            )
+        return None
+    from datamill.conduct.commits.time_revisions import RevisionQuestion
+
+    names = [part.strip() for part in text.split(",")]
+    if len(names) == 1 and ".." in text:
+        first, _, last = text.partition("..")
+        last = last.removeprefix(".") or "HEAD"
+        names = [f"{first or 'HEAD'}...{last}" if "..." in text else first or "HEAD", last]
+    elif len(names) == 1:
+        # Against what is not committed.
+        names = [text or "HEAD", ""]
+    elif not all(names):
+        raise InputError(
+            f"{text!r} does not name revisions", where="--git", remedy="Write BASE..HEAD, or A,B,C."
+        )
+    if series and len(names) != 2:
+        raise InputError(
+            "a series goes from one revision to another", where="--series", remedy="Write BASE..HEAD."
+        )
+    return RevisionQuestion(Path.cwd(), tuple(names), (build or "").strip(), series)

@@ -6,6 +6,7 @@ import signal
 from dataclasses import dataclass
 from time import time_ns
 
+from datamill.conduct.timing.builds import Built
 from datamill.conduct.timing.question import Output, TimingQuestion
 from datamill.design.design import PlannedTrial
 from datamill.execution.command_session import CommandSession
@@ -14,7 +15,7 @@ from datamill.experiment.command_lines import CommandLine, fill, list_words
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
 from datamill.protocol.commands import CommandAnswer, CommandGreeting, CommandOutput, CommandRequest
-from datamill.protocol.trial import SCHEMA_VERSION, Failure, FailureKind, Outcome, TrialRecord
+from datamill.protocol.trial import SCHEMA_VERSION, FactorFacts, Failure, FailureKind, Outcome, TrialRecord
 from datamill.results.trials.responses import list_built_in_values
 
 #: What of a program's last words a message quotes.
@@ -37,7 +38,7 @@ def request_command(
     return CommandRequest(
         schema=SCHEMA_VERSION,
         command=command.words,
-        directory=str(question.directory),
+        directory=command.directory or str(question.directory),
         variables={},
         input=str(question.input_file) if question.input_file else None,
         # What a command writes is compared while it warms up: to hash it later, too, would hold up commands
@@ -98,7 +99,7 @@ def run_beside(
         CommandRequest(
             schema=SCHEMA_VERSION,
             command=list_words(text, shell=True),
-            directory=str(question.directory),
+            directory=(command.directory if command is not None else "") or str(question.directory),
             variables={},
             input=None,
             output="capture",
@@ -165,6 +166,7 @@ def make_record(
     execution: Execution,
     greeting: CommandGreeting,
     package_sha256: str,
+    built: Built | None = None,
 ) -> TrialRecord:
     """Return the trial record of an execution.
 
@@ -203,12 +205,18 @@ def make_record(
         ended_unix_ns=execution.ended_unix_ns,
         outcome=outcome,
         failure=failure,
-        build=None,
+        build=built.facts if built is not None else None,
         run=run,
         collect=None,
-        factors=answer.factors,
+        factors=_join_factors(trial, answer, built),
         metrics={},
         archive=None,
         notices=(),
         disturbance=answer.disturbance,
     )
+
+
+def _join_factors(trial: PlannedTrial, answer: CommandAnswer, built: Built | None) -> tuple[FactorFacts, ...]:
+    """What was read back of the factors of process and build, as far as the trial has them."""
+    of_build = [fact for fact in built.factors if fact.name in trial.levels] if built is not None else []
+    return tuple(sorted((*answer.factors, *of_build), key=lambda fact: fact.name))

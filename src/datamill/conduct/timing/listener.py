@@ -35,6 +35,10 @@ class TimingListener(Protocol):
         """Something limits what will be measured; it is known now."""
         ...
 
+    def tell_building(self, sentence: str) -> None:
+        """Something is built, which takes its time; nothing is measured meanwhile."""
+        ...
+
     def begin_warm_up(self, command: CommandLine, number: int) -> None:
         """A command runs without being counted, for the first time or again."""
         ...

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from datamill.conduct.timing.builds import BuildPlan
 from datamill.design.batches import FEWEST_ROUNDS
 from datamill.experiment.command_lines import CommandLine
 from datamill.experiment.experiment import Response
@@ -20,6 +22,9 @@ DEFAULT_LIMIT = 0.01
 #: Time for all that is measured where nobody names one, and rounds that run however long they take.
 DEFAULT_WITHIN_S = 30.0
 FEWEST_DEFAULT_ROUNDS = 6
+#: The same where each round is a new build.
+DEFAULT_BUILDS_WITHIN_S = 60.0
+FEWEST_DEFAULT_BUILDS = 10
 #: Rounds at most: from so many on, chance in single executions is no longer what an answer lacks.
 MOST_ROUNDS = 1000
 #: Share of the rounds before it that a batch adds: looks take no time that matters.
@@ -27,6 +32,8 @@ GROWTH = "10%"
 #: Bytes that are added to the environment of an execution, drawn anew for each.
 PADDING = "env_padding"
 PADDING_RANGE = "0..4096"
+#: What is drawn anew for each build.
+LINK_ORDER = "link_order"
 EXPERIMENT_NAME = "time"
 
 
@@ -38,7 +45,7 @@ class TimingQuestion:
     `FEWEST_DEFAULT_ROUNDS`). `most_rounds` and `warmup_rounds` are None where they are to be found.
     `allowed_statuses` are exit statuses that are no failure; None allows all. `setup` runs once before each
     command's first execution, `prepare` before and `conclude` after each, `cleanup` when all is done; none of
-    them is measured.
+    them is measured. `builds` says how often what the commands execute is built; None where it is there.
     """
 
     commands: tuple[CommandLine, ...]
@@ -60,16 +67,28 @@ class TimingQuestion:
     prepare: tuple[str, ...] = ()
     conclude: tuple[str, ...] = ()
     cleanup: tuple[str, ...] = ()
+    builds: BuildPlan | None = None
 
     @property
     def longest_s(self) -> float:
         """The time that executions may take, where it does not leave too few rounds."""
-        return self.within_s or DEFAULT_WITHIN_S
+        return self.within_s or (DEFAULT_WITHIN_S if self.builds is None else DEFAULT_BUILDS_WITHIN_S)
+
+    @property
+    def fewest_rounds(self) -> int:
+        """Rounds that run however long they take, where nobody names a time."""
+        return FEWEST_DEFAULT_ROUNDS if self.builds is None else FEWEST_DEFAULT_BUILDS
 
 
-def write_experiment_text(question: TimingQuestion) -> str:
-    """Return the experiment file that a question amounts to."""
+def write_experiment_text(
+    question: TimingQuestion, origins: Mapping[str, Mapping[str, object]] | None = None
+) -> str:
+    """Return the experiment file that a question amounts to.
+
+    `origins` says of each command by its name where its package is from; else it is the command alone.
+    """
     count = len(question.commands)
+    builds = question.builds
     goal = (
         {"detect": question.limit, "alpha": question.alpha, "power": 1 - question.alpha / 2}
         if count == 2
@@ -87,22 +106,22 @@ def write_experiment_text(question: TimingQuestion) -> str:
             "confidence": 1 - question.alpha,
         },
         "package": [
-            {
-                "name": command.name,
-                "command": command.text,
-                "shell": command.in_shell,
-                "directory": str(question.directory),
-            }
+            {"name": command.name, **(origins[command.name] if origins else _describe(question, command))}
             for command in question.commands
         ],
         "replication": {
-            "executions": 2,
+            **({"executions": 2} if builds is None else {"builds": 2, "executions": builds.executions}),
             "until": goal | {"grow": GROWTH},
             # A plan has room for the rule; what the user asks for bounds it.
-            "max_trials": count * max(FEWEST_ROUNDS, question.most_rounds or MOST_ROUNDS),
+            "max_trials": count
+            * max(FEWEST_ROUNDS, question.most_rounds or MOST_ROUNDS)
+            * (builds.executions if builds is not None else 1),
             "max_time": f"{max(1, round(1e3 * question.longest_s))} ms",
         },
-        "nuisance": {PADDING: {"randomise": PADDING_RANGE}},
+        "nuisance": {
+            PADDING: {"randomise": PADDING_RANGE},
+            **({LINK_ORDER: {"fix": "random"}} if builds is not None and builds.has_order else {}),
+        },
         "responses": {
             response.name: {
                 "unit": response.unit,
@@ -116,6 +135,14 @@ def write_experiment_text(question: TimingQuestion) -> str:
         "# folder and environment of the user. `datamill run` on this file repeats them as trials.\n\n"
     )
     return note + format_toml(tables)
+
+
+def _describe(question: TimingQuestion, command: CommandLine) -> dict[str, object]:
+    return {
+        "command": command.text,
+        "shell": command.in_shell,
+        "directory": command.directory or str(question.directory),
+    }
 
 
 def _phrase_question(question: TimingQuestion) -> str:

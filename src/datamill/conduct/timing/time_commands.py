@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from datamill.conduct.timing.builds import Builds
 from datamill.conduct.timing.cautions import list_cautions, list_limits
 from datamill.conduct.timing.executions import clean_up
 from datamill.conduct.timing.listener import TimingListener
 from datamill.conduct.timing.question import TimingQuestion
-from datamill.conduct.timing.warm_up import warm_up_commands
+from datamill.conduct.timing.warm_up import WarmUp, warm_up_commands
 from datamill.execution.command_session import CommandSession
 from datamill.execution.errors import WorkerError
 from datamill.execution.host_lock import lock_host
@@ -25,6 +26,7 @@ from datamill.results.bundles.decisions import Decision
 if TYPE_CHECKING:
     # Brings statistics along.
     from datamill.analysis.sequential.pairs import Pair
+    from datamill.conduct.timing.timing_bundle import PackageOrigin
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,46 +73,75 @@ def time_commands(
         began_s = monotonic()
         held.callback(clean_up, session, question, notes)
         warm = warm_up_commands(session, question, listener)
-        # Imported late: statistics take a while to load, which the first execution need not wait for.
-        from datamill.conduct.timing.timing_bundle import make_timing_bundle
-        from datamill.conduct.timing.timing_run import TimingRun
+        timed = measure_rounds(session, question, binary, folder, listener, warm, began_s=began_s)
+    return replace(timed, warnings=(*timed.warnings, *notes))
 
-        cautions = list_cautions(question, warm)
-        for caution in cautions:
-            listener.warn(caution)
-        bundle = make_timing_bundle(question, binary, folder)
-        run = TimingRun(session, question, bundle, listener, began_s)
-        interrupted = False
-        try:
-            run.run()
-        except (KeyboardInterrupt, InputError, WorkerError) as ending:
-            # What was measured until then is an answer, too.
-            if run.decision is None:
-                raise
-            interrupted = True
-            if not isinstance(ending, KeyboardInterrupt):
-                notes.append(f"it ended early: {' '.join(str(ending).split())}")
-        assert run.decision is not None, "the first batch always runs, and is looked at"
-        completed = {
-            command.name: [
-                record
-                for record in run.records
-                if record.package == command.name and record.outcome == "completed"
-            ]
-            for command in question.commands
-        }
-        warnings = (
-            *cautions,
-            *list_limits(question, run.records),
-            *run.decision.warnings,
-        )
+
+def measure_rounds(
+    session: CommandSession,
+    question: TimingQuestion,
+    binary: Path,
+    folder: Path,
+    listener: TimingListener,
+    warm: WarmUp,
+    *,
+    began_s: float,
+    builds: Builds | None = None,
+    origins: Mapping[str, PackageOrigin] | None = None,
+) -> TimedCommands:
+    """Execute commands that are warm in turns, look, stop, and keep everything.
+
+    Args:
+        session: executes commands.
+        question: what is timed.
+        binary: the worker.
+        folder: where the bundle is made.
+        listener: hears of each step.
+        warm: what was seen before.
+        began_s: when timing began, on the monotonic clock.
+        builds: makes what the commands execute; None where that is there.
+        origins: where the package of each command is from; None for commands alone.
+
+    Raises:
+        InputError: when a command fails too often.
+        WorkerError: when the worker ended.
+        KeyboardInterrupt: when it was interrupted before there was anything to tell.
+    """
+    # Imported late: statistics take a while to load, which the first execution need not wait for.
+    from datamill.conduct.timing.timing_bundle import make_timing_bundle
+    from datamill.conduct.timing.timing_run import TimingRun
+
+    cautions = list_cautions(question, warm)
+    for caution in cautions:
+        listener.warn(caution)
+    bundle = make_timing_bundle(question, binary, folder, origins)
+    run = TimingRun(session, question, bundle, listener, began_s, builds)
+    interrupted, notes = False, []
+    try:
+        run.run()
+    except (KeyboardInterrupt, InputError, WorkerError) as ending:
+        # What was measured until then is an answer, too.
+        if run.decision is None:
+            raise
+        interrupted = True
+        if not isinstance(ending, KeyboardInterrupt):
+            notes.append(f"it ended early: {' '.join(str(ending).split())}")
+    assert run.decision is not None, "the first batch always runs, and is looked at"
+    completed = {
+        command.name: [
+            record
+            for record in run.records
+            if record.package == command.name and record.outcome == "completed"
+        ]
+        for command in question.commands
+    }
     return TimedCommands(
         question,
         bundle,
         run.decision,
         run.pairs,
         completed,
-        (*warnings, *notes),
+        (*cautions, *list_limits(question, run.records), *run.decision.warnings, *notes),
         monotonic() - began_s,
         interrupted,
     )

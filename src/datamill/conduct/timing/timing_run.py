@@ -8,11 +8,12 @@ from time import monotonic
 
 from datamill.analysis.sequential.pairs import Pair
 from datamill.analysis.sequential.timing_look import decide_timing
+from datamill.conduct.timing.builds import Builds
 from datamill.conduct.timing.executions import execute_command, make_record
 from datamill.conduct.timing.listener import TimingListener, TimingProgress
-from datamill.conduct.timing.question import FEWEST_DEFAULT_ROUNDS, TimingQuestion
+from datamill.conduct.timing.question import TimingQuestion
 from datamill.conduct.timing.rounds_so_far import RoundsSoFar
-from datamill.design.batches import list_batches
+from datamill.design.batches import list_batches, number_round
 from datamill.design.design import PlannedTrial
 from datamill.execution.command_session import CommandSession
 from datamill.experiment.command_lines import CommandLine
@@ -37,6 +38,7 @@ class TimingRun:
         bundle: where records and decisions go.
         listener: hears of rounds and looks.
         began_s: when timing began, on the monotonic clock: warming up takes of the time allowed.
+        builds: makes what the commands execute; None where that is there.
     """
 
     def __init__(
@@ -46,8 +48,10 @@ class TimingRun:
         bundle: Bundle,
         listener: TimingListener,
         began_s: float,
+        builds: Builds | None = None,
     ) -> None:
         self._session, self._question, self._bundle, self._listener = session, question, bundle, listener
+        self._builds = builds
         self._commands: Mapping[str, CommandLine] = {item.name: item for item in question.commands}
         self._archives = {item.name: item.sha256 for item in bundle.head.packages}
         self._rounds = RoundsSoFar(bundle.experiment)
@@ -72,12 +76,11 @@ class TimingRun:
                 if bound := self._find_bound(batch):
                     self._stop(bound)
                     return
+                if self._builds is not None:
+                    self._builds.make(batch)
                 for trial in batch:
                     self._execute(trial)
-                self._complete, self._trials = (
-                    max(trial.replicate for trial in batch),
-                    self._trials + len(batch),
-                )
+                self._complete, self._trials = self._find_last(batch), self._trials + len(batch)
                 self._look(number)
                 if self.decision is not None and self.decision.decision == "stop":
                     return
@@ -90,7 +93,11 @@ class TimingRun:
 
     def _execute(self, trial: PlannedTrial) -> None:
         command = self._commands[trial.package]
-        levels = {name: level for name, level in trial.levels.items() if name != "package"}
+        built = self._builds.put(trial) if self._builds is not None else None
+        of_build = {fact.name for fact in built.factors} if built is not None else set()
+        levels = {
+            name: level for name, level in trial.levels.items() if name != "package" and name not in of_build
+        }
         execution = execute_command(self._session, self._question, command, levels)
         record = make_record(
             self._question,
@@ -99,6 +106,7 @@ class TimingRun:
             execution,
             self._session.greeting,
             self._archives[trial.package],
+            built,
         )
         self.records.append(record)
         self._unwritten.append(record)
@@ -136,14 +144,17 @@ class TimingRun:
         """The bound that the next batch would break; the first one always runs."""
         if not self._complete:
             return None
-        most, last = self._question.most_rounds, max(trial.replicate for trial in batch)
+        most, last = self._question.most_rounds, self._find_last(batch)
         if most is not None and last > most:
             return "max_trials"
         foreseen_s = self._tell_progress().round_s * (last - self._complete)
-        if not self._question.within_s and self._complete < FEWEST_DEFAULT_ROUNDS:
+        if not self._question.within_s and self._complete < self._question.fewest_rounds:
             return None
         over = monotonic() - self._began_s + foreseen_s > self._question.longest_s
         return "max_time" if over else None
+
+    def _find_last(self, batch: tuple[PlannedTrial, ...]) -> int:
+        return max(number_round(self._bundle.experiment, trial) for trial in batch)
 
     def _stop(self, cause: Cause) -> None:
         """Make the last look one that ends timing."""

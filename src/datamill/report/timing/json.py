@@ -14,7 +14,8 @@ def list_timing_values(answer: TimingAnswer) -> dict[str, Any]:
 
     Of a response in seconds `mean_s` is its mean, of another one `mean`. `ratio` is that of `b` to `a`, of
     means or of typical values as `of` says; the verdict is on `b`. Bounds that are not known, or
-    infinite, are None.
+    infinite, are None. Where revisions are timed `n` counts their builds, each with `executions_per_build`;
+    else that is 0.
     """
     mean_key = "mean_s" if answer.response.unit == "s" else "mean"
     response = answer.response
@@ -48,6 +49,7 @@ def list_timing_values(answer: TimingAnswer) -> dict[str, Any]:
             for pair in answer.comparisons
         ],
         "rounds": answer.rounds,
+        "executions_per_build": answer.executions,
         "measured_s": answer.measured_s,
         "interrupted": answer.interrupted,
         "bundle": answer.bundle,

@@ -56,31 +56,43 @@ def phrase_needed(answer: TimingAnswer) -> str:
         return ""
     if needed > answer.most_rounds:
         return (
-            f"If it is as it seems, that takes more than the {format_count(answer.most_rounds)} executions "
-            "of each that there are at most."
+            f"If it is as it seems, that takes more than the {format_count(answer.most_rounds)} "
+            f"{_name_rounds(answer)} of each that there are at most."
         )
     left_s = answer.measured_s + (needed - answer.rounds) * answer.round_s
     if left_s <= 1.1 * answer.measured_s:
         return "A little more time would probably tell."
     return (
-        f"If it is as it seems, about {format_count(needed)} executions of each would tell: "
+        f"If it is as it seems, about {format_count(needed)} {_name_rounds(answer)} of each would tell: "
         f"allow {format_duration(left_s)}."
     )
 
 
+def _name_rounds(answer: TimingAnswer) -> str:
+    return "builds" if answer.executions else "executions"
+
+
 def list_sentences(answer: TimingAnswer) -> list[str]:
     """Return what stands below the picture: how it was measured, what it would take, and what limits it."""
-    turns = "" if len(answer.means) == 1 else " of each, in turns"
-    how = (
-        f"{format_count(answer.rounds)} executions{turns}, each with another size of the environment, "
-        f"in {format_duration(answer.measured_s)}"
-    )
+    how = f"{_phrase_rounds(answer)} in {format_duration(answer.measured_s)}"
     if answer.interrupted:
         how += "; interrupted"
     sentences = [f"{how}."]
     if needed := phrase_needed(answer):
         sentences.append(needed)
     return sentences + [f"Warning: {warning.rstrip('.')}." for warning in answer.warnings]
+
+
+def _phrase_rounds(answer: TimingAnswer) -> str:
+    rounds = format_count(answer.rounds)
+    if answer.executions:
+        times = "once" if answer.executions == 1 else f"{answer.executions} times"
+        return (
+            f"{rounds} builds of each, linked in another order every time and executed {times}, in turns, with "
+            "another size of the environment for each execution,"
+        )
+    turns = "" if len(answer.means) == 1 else " of each, in turns"
+    return f"{rounds} executions{turns}, each with another size of the environment,"
 
 
 def spell_mean(answer: TimingAnswer, mean: CommandMean) -> str:

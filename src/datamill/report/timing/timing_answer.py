@@ -46,7 +46,10 @@ class CommandComparison:
 
 @dataclass(frozen=True, slots=True)
 class TimingAnswer:
-    """All that `datamill time` answers; `limit` is the share below which a difference does not matter."""
+    """All that `datamill time` answers; `limit` is the share below which a difference does not matter.
+
+    A round is an execution of each command; where `executions` is not 0, it is a build of each with so many.
+    """
 
     response: Response
     confidence: float
@@ -60,6 +63,7 @@ class TimingAnswer:
     most_rounds: int
     interrupted: bool
     bundle: str
+    executions: int = 0
 
 
 def build_timing_answer(
@@ -74,6 +78,7 @@ def build_timing_answer(
     measured_s: float,
     interrupted: bool,
     bundle: str,
+    executions: int = 0,
 ) -> TimingAnswer:
     """Return the answer that a last decision is.
 
@@ -88,6 +93,7 @@ def build_timing_answer(
         measured_s: time from the first execution to the last.
         interrupted: whether the user ended it.
         bundle: where it is kept.
+        executions: of each build; 0 where what the commands execute is not built.
     """
     response = experiment.responses[0]
     by_name = {command.name: command for command in commands}
@@ -108,6 +114,7 @@ def build_timing_answer(
         most_rounds=most_rounds,
         interrupted=interrupted,
         bundle=bundle,
+        executions=executions,
     )
 
 

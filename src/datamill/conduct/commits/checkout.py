@@ -1,0 +1,203 @@
+"""One revision's files on disk: built, linked again and again in another order, each result kept apart."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import stat
+from pathlib import Path
+
+from datamill.conduct.timing.builds import Built
+from datamill.conduct.timing.question import LINK_ORDER
+from datamill.execution.command_session import CommandSession
+from datamill.experiment.command_lines import list_words
+from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument
+from datamill.packing.git_trees import GitTree, GitTrees
+from datamill.protocol.commands import BuildRequest, CommandAnswer, CommandRequest
+from datamill.protocol.trial import SCHEMA_VERSION, BuildFacts
+
+_ELF = b"\x7fELF"
+#: Place of the type in the head of an ELF file, and types that are executed or loaded, in either byte order.
+_TYPE_AT, _LOADED = 16, (b"\2\0", b"\3\0", b"\0\2", b"\0\3")
+#: The build that comes first, which is not measured.
+FIRST = 0
+_QUOTED_CHARACTERS = 800
+
+
+class Checkout:
+    """The files of one revision, in a folder of their own.
+
+    The first build makes everything. Each later one removes what is executed or loaded, and asks for it again
+    with another order of objects: a build system then links and no more. What it does not make again stays
+    that of the first; if it makes nothing again, all is built anew. What a build made is kept, and comes back
+    under its own name when it is measured, so that paths are the same for all.
+
+    Args:
+        trees: of the repository.
+        tree: which files.
+        folder: where they go; does not exist yet.
+        inner: folder in them where commands run.
+        build: command line; empty where nothing is built.
+    """
+
+    def __init__(self, trees: GitTrees, tree: GitTree, folder: Path, build: str) -> None:
+        self.tree = tree
+        self._trees, self._build = trees, build
+        self._folder = folder
+        self._files, self._kept, self._tools = folder / "files", folder / "kept", folder / "tools"
+        self.directory = self._files / trees.inner
+        self._made: list[Path] = []
+        self._in_place = FIRST
+        self.builds: dict[int, Built] = {}
+        trees.export(tree, self._files)
+        self._given = self._list_linked()
+        if not self.directory.is_dir():
+            raise InputError(
+                f"{tree.title} has no folder {trees.inner}",
+                where="git",
+                remedy="Go into a folder that both revisions have.",
+            )
+
+    @property
+    def made(self) -> int:
+        """How many files that are executed or loaded a build makes."""
+        return len(self._made)
+
+    def build_first(self, session: CommandSession) -> Built:
+        """Build everything, in the order that the build system has.
+
+        Raises:
+            InputError: when the revision cannot be built.
+        """
+        return self._finish(FIRST, self._run_build(session, "default", 0))
+
+    def build_again(self, session: CommandSession, number: int, seed: int) -> Built:
+        """Make a numbered build in an order drawn from its seed, and keep what it made.
+
+        Raises:
+            InputError: when it fails.
+        """
+        if number in self.builds:
+            return self.builds[number]
+        for path in self._made:
+            path.unlink(missing_ok=True)
+        answer = self._try_build(session, seed)
+        missing = [path for path in self._made if not path.exists()]
+        if answer is None or len(missing) == len(self._made):
+            shutil.rmtree(self._files)
+            self._trees.export(self.tree, self._files)
+            answer = self._run_build(session, "random", seed)
+        else:
+            # Such as what a configuration tried out.
+            for path in missing:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(self._kept / str(FIRST) / path.relative_to(self._files), path)
+        return self._finish(number, answer)
+
+    def _finish(self, number: int, answer: CommandAnswer) -> Built:
+        """Note and keep what was made."""
+        self._made = sorted(set(self._list_linked()) - set(self._given))
+        digest = hashlib.sha256()
+        for path in self._made:
+            kept = self._kept / str(number) / path.relative_to(self._files)
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            # A copy: a build may write again into the files that it finds.
+            shutil.copy2(path, kept)
+            digest.update(os.fsencode(path.relative_to(self._files)) + b"\0")
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+        assert answer.run is not None
+        assert answer.build is not None
+        facts = BuildFacts(
+            id=f"{self.tree.name}-{number}",
+            policy="shared",
+            reused=False,
+            setup=answer.run,
+            compiler=answer.build.compiler,
+            executables_sha256=answer.build.executables_sha256,
+        )
+        built = Built(facts, answer.factors, digest.hexdigest(), answer.run.wall_time_ns / 1e9)
+        self.builds[number] = built
+        self._in_place = number
+        return built
+
+    def put(self, number: int) -> None:
+        """Put what a numbered build made in its place."""
+        if self._in_place == number or number not in self.builds:
+            return
+        folder = self._kept / str(number)
+        for kept in sorted(path for path in folder.rglob("*") if path.is_file()):
+            place = self._files / kept.relative_to(folder)
+            new = place.with_name(f".{place.name}.datamill")
+            new.unlink(missing_ok=True)
+            os.link(kept, new)
+            new.replace(place)
+            # Of two names of one file the kernel leaves both.
+            new.unlink(missing_ok=True)
+        self._in_place = number
+
+    def forget(self, number: int) -> None:
+        """Remove what is kept of a build that is not measured any more."""
+        shutil.rmtree(self._kept / str(number), ignore_errors=True)
+
+    def _try_build(self, session: CommandSession, seed: int) -> CommandAnswer | None:
+        try:
+            return self._run_build(session, "random", seed)
+        except InputError:
+            return None
+
+    def _run_build(self, session: CommandSession, order: str, seed: int) -> CommandAnswer:
+        answer = session.measure(
+            CommandRequest(
+                schema=SCHEMA_VERSION,
+                command=list_words(self._build, shell=True),
+                directory=str(self.directory),
+                variables={},
+                input=None,
+                output="read",
+                output_file=None,
+                timeout_s=0.0,
+                levels={LINK_ORDER: order},
+                build=BuildRequest(str(self._tools), seed),
+            )
+        )
+        run = answer.run
+        if answer.failure is not None or answer.build is None or run is None or run.exit_code != 0:
+            raise InputError(
+                f"{self.tree.title} cannot be built: {_describe(answer)}",
+                where=argument("build", verb="time"),
+                remedy="Run it in a fresh clone to see why: what git ignores is not there.",
+            )
+        return answer
+
+    def _list_linked(self) -> list[Path]:
+        return [
+            path
+            for folder, _, names in os.walk(self._files)
+            for path in (Path(folder, name) for name in names)
+            if _is_linked(path)
+        ]
+
+
+def _is_linked(path: Path) -> bool:
+    """Whether a file is an executable or a shared object of ELF, and no link to one."""
+    with contextlib.suppress(OSError):
+        if not stat.S_ISREG(path.lstat().st_mode):
+            return False
+        with path.open("rb") as file:
+            head = file.read(_TYPE_AT + 2)
+        return head.startswith(_ELF) and head[_TYPE_AT:] in _LOADED
+    return False
+
+
+def _describe(answer: CommandAnswer) -> str:
+    if answer.failure is not None:
+        return f"{answer.failure.message} {answer.failure.remedy}".strip()
+    words = answer.stderr_tail.strip()
+    said = f'; it said: "{words[-_QUOTED_CHARACTERS:]}"' if words else ""
+    run = answer.run
+    if run is not None and run.signal is not None:
+        return f"it was ended by signal {run.signal}{said}"
+    return f"it ended with status {run.exit_code if run is not None else '?'}{said}"
