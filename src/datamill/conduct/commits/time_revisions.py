@@ -180,8 +180,8 @@ def prepare_revisions(
             raise
         raise InputError(
             str(problem.args[0]),
-            remedy="Each revision is checked out anew, without what git ignores: if it must be built, say how "
-            f"with {argument('build', verb='time')}.",
+            remedy="Each revision is checked out anew, without what git ignores: if it must be built, "
+            f"say how with {argument('build', verb='time')}.",
         ) from None
     if not build:
         return warm, question, None

@@ -88,8 +88,8 @@ def _phrase_rounds(answer: TimingAnswer) -> str:
     if answer.executions:
         times = "once" if answer.executions == 1 else f"{answer.executions} times"
         return (
-            f"{rounds} builds of each, linked in another order every time and executed {times}, in turns, with "
-            "another size of the environment for each execution,"
+            f"{rounds} builds of each, linked in another order every time and executed {times}, in turns, "
+            "with another size of the environment for each execution,"
         )
     turns = "" if len(answer.means) == 1 else " of each, in turns"
     return f"{rounds} executions{turns}, each with another size of the environment,"
