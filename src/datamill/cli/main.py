@@ -22,6 +22,7 @@ EXIT_INTERRUPTED = 130
 #: The verbs in the order in which a user meets them, each with its line in the help.
 _VERBS = {
     "time": "Say which of several commands is faster, or how long one takes.",
+    "gate": "Say whether a change slows any benchmark down.",
     "new": "Make an experiment that runs as it is.",
     "packages": "List the packages that come with datamill.",
     "check": "Validate an experiment and show its design.",
@@ -50,7 +51,7 @@ _VERBS = {
 
 #: The folders in which their modules lie; `analyze` is one itself.
 _ROOMS = {
-    "time": "timing",
+    **dict.fromkeys(("time", "gate"), "timing"),
     **dict.fromkeys(("new", "packages", "check", "run", "report"), "experiment"),
     **dict.fromkeys(("plan", "compare"), "analyze"),
     **dict.fromkeys(("import", "export"), "exchange"),

@@ -96,6 +96,13 @@ class GitTrees:
             )
         return found
 
+    def has(self, revision: str) -> bool:
+        """Tell whether there is a commit of that name."""
+        found = _ask(
+            self.top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"
+        )
+        return found.returncode == 0
+
     def list_commits(self, first: str, last: str) -> list[str]:
         """Return the commits after one up to another, the oldest first, along first parents."""
         told = _ask(self.top, "rev-list", "--first-parent", "--reverse", f"{first}..{last}")

@@ -39,16 +39,18 @@ class Checkout:
         trees: of the repository.
         tree: which files.
         folder: where they go; does not exist yet.
-        inner: folder in them where commands run.
         build: command line; empty where nothing is built.
+        at_top: whether it is built at the top of the repository; else in the folder where the user is.
     """
 
-    def __init__(self, trees: GitTrees, tree: GitTree, folder: Path, build: str) -> None:
+    def __init__(
+        self, trees: GitTrees, tree: GitTree, folder: Path, build: str, *, at_top: bool = False
+    ) -> None:
         self.tree = tree
         self._trees, self._build = trees, build
         self._folder = folder
         self._files, self._kept, self._tools = folder / "files", folder / "kept", folder / "tools"
-        self.directory = self._files / trees.inner
+        self.directory = self._files if at_top else self._files / trees.inner
         self._made: list[Path] = []
         self._in_place = FIRST
         self.builds: dict[int, Built] = {}
@@ -60,6 +62,11 @@ class Checkout:
                 where="git",
                 remedy="Go into a folder that both revisions have.",
             )
+
+    @property
+    def top(self) -> Path:
+        """Where the files of the revision are."""
+        return self._files
 
     @property
     def made(self) -> int:

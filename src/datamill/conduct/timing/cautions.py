@@ -27,7 +27,7 @@ _SUSPENDED_NS = 1_000_000
 def list_cautions(question: TimingQuestion, warm: WarmUp) -> tuple[str, ...]:
     """Return what is known before anything counts, a sentence each without its full stop."""
     return (
-        *_look_at_machine(),
+        *look_at_machine(),
         *_compare_outputs(question, warm),
         *_look_at_sizes(question, warm),
         *_look_at_times(question, warm),
@@ -44,7 +44,8 @@ def list_limits(question: TimingQuestion, records: Sequence[TrialRecord]) -> tup
     )
 
 
-def _look_at_machine() -> list[str]:
+def look_at_machine() -> list[str]:
+    """Return what of this machine disturbs measuring before it begins, a sentence each."""
     cautions = []
     processors = len(os.sched_getaffinity(0))
     load = os.getloadavg()[0]

@@ -1,0 +1,235 @@
+"""A gate from what is asked to what was measured: revisions built, benchmarks tried, sweeps run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from datamill.analysis.gate.judge_benchmarks import BASE, HEAD, BenchmarkVerdict
+from datamill.analysis.sequential.rounds import Rounds
+from datamill.conduct.commits.checkout import FIRST, Checkout
+from datamill.conduct.commits.revision_builds import PROBE
+from datamill.conduct.commits.time_revisions import choose_trees, scratch_folder
+from datamill.conduct.gate.benchmark_values import BenchmarkError, Values
+from datamill.conduct.gate.gate_run import GateRun, Measured, choose_executions
+from datamill.conduct.timing.cautions import look_at_machine
+from datamill.design.seeds import derive_seed
+from datamill.execution.command_session import CommandSession
+from datamill.execution.host_lock import lock_host
+from datamill.experiment.errors import InputError
+from datamill.experiment.gate.gate import Gate
+from datamill.packing.git_trees import UNCOMMITTED, GitTree, GitTrees
+from datamill.protocol.trial import HostFacts
+
+#: Names of the line of development that a change is meant for, the first that exists counts.
+_USUAL_BASES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
+
+
+class GateListener(Protocol):
+    """Hears how a gate goes on; never while something is measured."""
+
+    def tell_waiting(self, sentence: str) -> None:
+        """Something else is measured on this machine, and is waited for."""
+        ...
+
+    def tell_building(self, sentence: str) -> None:
+        """Something is built or tried."""
+        ...
+
+    def tell_look(self, verdicts: tuple[BenchmarkVerdict, ...], sweeps: int, elapsed_s: float) -> None:
+        """The data were looked at."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class GateOutcome:
+    """What a gate came to.
+
+    `rounds` are those of each value by its name. `broken` says in a sentence each what works in base and not
+    in head, `added` names benchmarks that base lacks. `varies` says whether builds differ.
+    """
+
+    gate: Gate
+    base: GitTree
+    head: GitTree
+    verdicts: tuple[BenchmarkVerdict, ...]
+    rounds: dict[str, Rounds]
+    broken: tuple[str, ...]
+    added: tuple[str, ...]
+    warnings: tuple[str, ...]
+    host: HostFacts
+    sweeps: int
+    measured_s: float
+    varies: bool
+    interrupted: bool
+
+
+def conduct_gate(
+    gate: Gate, folder: Path, state: Path, binary: Path, seed: int, listener: GateListener
+) -> GateOutcome:
+    """Build both revisions, measure every benchmark in turns, and judge.
+
+    Args:
+        gate: what is asked.
+        folder: in the repository.
+        state: where folders for checkouts are made.
+        binary: the worker.
+        seed: of all that is drawn.
+        listener: hears of each step.
+
+    Raises:
+        InputError: when there is no such revision, one cannot be built, or no benchmark works in both.
+        WorkerError: when the worker ended.
+        KeyboardInterrupt: when it was interrupted before there was anything to tell.
+    """
+    with ExitStack() as held:
+        held.enter_context(lock_host(tell=listener.tell_waiting))
+        scratch = Path(held.enter_context(scratch_folder(state)))
+        trees = GitTrees(folder, scratch)
+        base, head = _choose(trees, gate)
+        session = held.enter_context(CommandSession(binary))
+        build = _join_builds(gate)
+        checkouts = {
+            side: Checkout(trees, tree, scratch / name, build, at_top=True)
+            for side, name, tree in ((BASE, "a", base), (HEAD, "b", head))
+        }
+        build_s, varies = _build(session, checkouts, build, seed, listener)
+        warnings = list(look_at_machine())
+        if build and not varies:
+            warnings.append(
+                "each build of a revision is the same however often it is built: what another layout would "
+                "do is not part of the intervals"
+            )
+
+        def make_build(number: int) -> None:
+            for side, checkout in checkouts.items():
+                checkout.forget(number - 1)
+                checkout.build_again(session, number, derive_seed(seed, "build", side, str(number)))
+
+        run = GateRun(
+            session, gate, checkouts, [], scratch, make_build if varies else None, seed, listener.tell_look
+        )
+        tried = _try_benchmarks(gate, run, build_s if varies else 0.0, listener.tell_building)
+        if run.measured:
+            run.run()
+        elif not tried.broken:
+            raise InputError(
+                f"no benchmark works in both {base.title} and {head.title}: {'; '.join(tried.notes)}",
+                remedy="Each revision is checked out anew, without what git ignores: see that its build and "
+                "its commands work there.",
+            )
+        warnings += tried.notes
+        for item in run.measured:
+            if item.failures:
+                warnings.append(
+                    f"{item.benchmark.name} failed in {len(item.failures)} of {item.runs} executions "
+                    f"(first in {item.failures[0]})"
+                )
+        return GateOutcome(
+            gate=replace(gate, base=base.title, head=head.title),
+            base=base,
+            head=head,
+            verdicts=run.verdicts,
+            rounds=run.gather_rounds(),
+            broken=tried.broken,
+            added=tried.added,
+            warnings=tuple(warnings),
+            host=session.greeting.host,
+            sweeps=run.sweeps,
+            measured_s=run.elapsed_s,
+            varies=varies,
+            interrupted=run.interrupted,
+        )
+
+
+def _choose(trees: GitTrees, gate: Gate) -> tuple[GitTree, GitTree]:
+    head = "" if gate.head == UNCOMMITTED else gate.head
+    if gate.base:
+        base = gate.base
+    else:
+        found = trees.find(head or "HEAD").commit
+        base = next(
+            (
+                name
+                for name in _USUAL_BASES
+                if trees.has(name) and trees.find(f"{name}...{head or 'HEAD'}").commit != found
+            ),
+            "",
+        )
+        base = f"{base}...{head or 'HEAD'}" if base else ("HEAD" if not head else f"{head}~1")
+    first, second = choose_trees(trees, (base, head))
+    return first, second
+
+
+def _join_builds(gate: Gate) -> str:
+    """The build of the whole and of each benchmark, as one command line."""
+    parts = [f"( {gate.build} )"] if gate.build else []
+    parts += [
+        f"( cd './{benchmark.directory}' && {benchmark.setup} )"
+        for benchmark in gate.benchmarks
+        if benchmark.setup
+    ]
+    return " && ".join(parts)
+
+
+def _build(
+    session: CommandSession, checkouts: dict[str, Checkout], build: str, seed: int, listener: GateListener
+) -> tuple[float, bool]:
+    """Build both, and once more: the time that a later build takes, and whether it differs."""
+    if not build:
+        return 0.0, False
+    longest_s, varies = 0.0, False
+    for checkout in checkouts.values():
+        listener.tell_building(f"building {checkout.tree.title}")
+        checkout.build_first(session)
+        again = checkout.build_again(session, PROBE, seed)
+        varies = varies or again.digest != checkout.builds[FIRST].digest
+        longest_s = max(longest_s, again.time_s)
+    return longest_s, varies
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    broken: tuple[str, ...]
+    added: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def _try_benchmarks(gate: Gate, run: GateRun, build_s: float, tell: Callable[[str], None]) -> _Tried:
+    """Execute each once in both revisions, which warms it up and shows what values it has."""
+    broken, added, notes = [], [], []
+    run.measured = [Measured(benchmark, 0.0, 1, ()) for benchmark in gate.benchmarks]
+    working = []
+    for item in run.measured:
+        benchmark = item.benchmark
+        tell(f"trying {benchmark.name}")
+        found: dict[str, Values] = {}
+        problems: dict[str, str] = {}
+        for side in (BASE, HEAD):
+            try:
+                found[side] = run.execute(benchmark, side)
+            except BenchmarkError as problem:
+                problems[side] = str(problem)
+        if HEAD in problems and BASE in found:
+            broken.append(f"{benchmark.name} worked before, and {problems[HEAD]}")
+        elif BASE in problems and HEAD in found:
+            added.append(benchmark.name)
+            notes.append(f"{benchmark.name} is not compared: in base it {problems[BASE]}")
+        elif problems:
+            notes.append(f"{benchmark.name} {problems[HEAD]}")
+        if len(found) < 2:
+            continue
+        before, after = found[BASE].by_name, found[HEAD].by_name
+        notes += [f"{name} is not compared: head does not have it" for name in before if name not in after]
+        added += [name for name in after if name not in before]
+        names = tuple(name for name in before if name in after)
+        if names:
+            item.names = names
+            item.execution_s = max(values.time_s for values in found.values())
+            item.executions = choose_executions(item.execution_s, build_s)
+            working.append(item)
+    run.measured = working
+    return _Tried(tuple(broken), tuple(added), tuple(notes))

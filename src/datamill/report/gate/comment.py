@@ -1,0 +1,43 @@
+"""The comment that a gate writes below a pull request, in Markdown."""
+
+from __future__ import annotations
+
+from datamill.report.gate.gate_answer import GateAnswer
+from datamill.report.gate.statement import list_rows, list_sentences, name_columns, phrase_gate
+
+#: By this line a comment is found again, to be replaced.
+MARK = "<!-- datamill gate -->"
+#: What would be markup, a link to an issue or a call of a person.
+_SPELLED = {sign: f"\\{sign}" for sign in "\\`*_[]|#~"} | {"<": "&lt;", ">": "&gt;", "@": "&#64;"}
+#: Rows that are shown at once; the others are folded away.
+_SHOWN = 10
+
+
+def write_comment(answer: GateAnswer) -> str:
+    """Return the comment: the verdict, what changed, and below a fold the rest and how it was measured."""
+    head = "No slowdown" if answer.passes else "Slower" if answer.alarms else "Broken"
+    rows = list_rows(answer)
+    lines = [MARK, f"### {head}", "", _escape(phrase_gate(answer)), ""]
+    if rows:
+        lines += _write_table(answer, rows[:_SHOWN])
+    lines += ["", "<details><summary>How it was measured</summary>", ""]
+    if rows[_SHOWN:]:
+        lines += [*_write_table(answer, rows[_SHOWN:]), ""]
+    lines += [f"- {_escape(sentence)}" for sentence in list_sentences(answer)]
+    return "\n".join([*lines, "", "</details>", ""])
+
+
+def _write_table(answer: GateAnswer, rows: list[tuple[str, ...]]) -> list[str]:
+    columns = name_columns(answer)
+    # Names to the left, numbers to the right.
+    marks = ["---", *["---:"] * 5, "---", "---:"]
+    return [
+        f"| {' | '.join(columns)} |",
+        f"| {' | '.join(marks)} |",
+        *(f"| {' | '.join(_escape(cell) for cell in row)} |" for row in rows),
+    ]
+
+
+def _escape(text: str) -> str:
+    """A text that names of benchmarks and words of programs cannot make anything else of."""
+    return "".join(_SPELLED.get(sign, sign) for sign in " ".join(text.split()))

@@ -1,0 +1,140 @@
+"""The answer of a gate as records: each benchmark, what is an alarm, and what limits it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from datamill.analysis.gate.judge_benchmarks import BASE, HEAD, BenchmarkVerdict
+from datamill.analysis.gate.power import find_power
+from datamill.analysis.sequential.rounds import Rounds
+from datamill.experiment.gate.gate import Gate
+
+Verdict = Literal["slower", "faster", "unchanged", "cannot tell"]
+_WORDS: dict[str, Verdict] = {"more": "slower", "less": "faster", "unchanged": "unchanged"}
+#: Slowdowns of which it is said how likely they are found.
+SLOWDOWNS = (0.01, 0.03, 0.05, 0.1)
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkAnswer:
+    """One benchmark: means in seconds, the change of head as a share of base with its interval, the verdict.
+
+    `of` tells a change of means from one of typical values. `n` counts rounds: builds where builds differ,
+    else executions. `detectable` is the slowdown that so many find with probability 80%.
+    """
+
+    name: str
+    base_mean: float | None
+    head_mean: float | None
+    change: float | None
+    low: float | None
+    high: float | None
+    of: Literal["mean", "typical"]
+    n: int
+    verdict: Verdict
+    is_alarm: bool
+    detectable: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class GateAnswer:
+    """All that a gate answers.
+
+    `power` is the chance that a slowdown of that size is found, by its size, in the mean over benchmarks.
+    """
+
+    gate: Gate
+    base: str
+    head: str
+    benchmarks: tuple[BenchmarkAnswer, ...]
+    broken: tuple[str, ...]
+    added: tuple[str, ...]
+    power: Mapping[float, float]
+    warnings: tuple[str, ...]
+    rounds: int
+    varies: bool
+    measured_s: float
+    interrupted: bool
+
+    @property
+    def alarms(self) -> tuple[BenchmarkAnswer, ...]:
+        """Benchmarks that are certainly slower by more than is tolerated, the worst first."""
+        found = [item for item in self.benchmarks if item.is_alarm]
+        return tuple(sorted(found, key=lambda item: -(item.change or 0.0)))
+
+    @property
+    def passes(self) -> bool:
+        """Whether nothing is slower or broken."""
+        return not self.alarms and not self.broken
+
+
+def build_gate_answer(
+    gate: Gate,
+    verdicts: Sequence[BenchmarkVerdict],
+    rounds: Mapping[str, Rounds],
+    *,
+    base: str,
+    head: str,
+    broken: tuple[str, ...],
+    added: tuple[str, ...],
+    warnings: tuple[str, ...],
+    sweeps: int,
+    varies: bool,
+    measured_s: float,
+    interrupted: bool,
+) -> GateAnswer:
+    """Return the answer that verdicts and their rounds are.
+
+    Args:
+        gate: what was asked.
+        verdicts: on each benchmark.
+        rounds: of each, by its name.
+        base: what people read of the revision that was.
+        head: the same of the one that is judged.
+        broken: sentences about what worked in base and does not in head.
+        added: names of benchmarks that base lacks.
+        warnings: a sentence each, without the full stop.
+        sweeps: rounds of the benchmark that has the most.
+        varies: whether each round is another build.
+        measured_s: time from the first round to the last.
+        interrupted: whether the user ended it.
+    """
+    alpha = gate.alpha / max(1, len(rounds))
+    return GateAnswer(
+        gate=gate,
+        base=base,
+        head=head,
+        benchmarks=tuple(_take(verdict) for verdict in verdicts),
+        broken=broken,
+        added=added,
+        power={share: _average_power(rounds, alpha, share) for share in SLOWDOWNS},
+        warnings=warnings,
+        rounds=sweeps,
+        varies=varies,
+        measured_s=measured_s,
+        interrupted=interrupted,
+    )
+
+
+def _take(verdict: BenchmarkVerdict) -> BenchmarkAnswer:
+    interval = verdict.pair.interval
+    return BenchmarkAnswer(
+        verdict.name,
+        verdict.base_mean,
+        verdict.head_mean,
+        interval.estimate,
+        interval.low,
+        interval.high,
+        interval.of,
+        interval.rounds,
+        _WORDS.get(verdict.pair.verdict, "cannot tell"),
+        verdict.is_alarm,
+        verdict.detectable,
+    )
+
+
+def _average_power(rounds: Mapping[str, Rounds], alpha: float, share: float) -> float:
+    found = [find_power(*item.of_pair(BASE, HEAD), alpha, share) for item in rounds.values()]
+    return sum(found) / len(found) if found else 0.0

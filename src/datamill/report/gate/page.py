@@ -1,0 +1,108 @@
+"""The page of a gate: the verdict, a picture of all changes, the table, and how it was measured."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from datamill.experiment.messages.numbers import format_level
+from datamill.report.figures.figure import INK, Figure
+from datamill.report.gate.gate_answer import GateAnswer
+from datamill.report.gate.statement import list_rows, list_sentences, name_columns, phrase_gate
+from datamill.report.page.analysis_page import Section, render_analysis_page
+from datamill.report.tables.table import Table, build_table
+
+#: Colours of verdicts, apart for colour-blind eyes as well.
+_COLOURS = {"slower": "#c4504a", "faster": "#2f9e78", "unchanged": "#2f7ec1", "cannot tell": "#8a8a8a"}
+#: Benchmarks that the picture has room for.
+_MOST_DRAWN = 40
+
+
+def render_gate_page(answer: GateAnswer) -> str:
+    """Render a self-contained HTML page."""
+    sentences = list_sentences(answer)
+    warnings = [item.removeprefix("Warning: ") for item in sentences if item.startswith("Warning: ")]
+    told = [item for item in sentences if not item.startswith("Warning: ")]
+    figures = (draw_changes(answer),) if answer.benchmarks else ()
+    tables = (build_gate_table(answer),) if answer.benchmarks else ()
+    return render_analysis_page(
+        f"Gate: {answer.head} against {answer.base}",
+        (phrase_gate(answer), *told),
+        (Section("Changes", figures=figures, parts=tables),),
+        warnings,
+    )
+
+
+def build_gate_table(answer: GateAnswer) -> Table:
+    """Return the table of all benchmarks; alarms stand out."""
+    rows = list_rows(answer)
+    strong = [index for index, row in enumerate(rows) if row[6].endswith("alarm")]
+    table = build_table(name_columns(answer), rows, strong=strong)
+    # The verdict is a word among numbers.
+    return replace(table, numeric=tuple(name not in ("benchmark", "verdict") for name in table.headers))
+
+
+def draw_changes(answer: GateAnswer) -> Figure:
+    """Draw the change of each benchmark on its interval, the worst on top."""
+    known = [item for item in answer.benchmarks if item.change is not None]
+    shown = sorted(known, key=lambda item: -(item.change or 0.0))[:_MOST_DRAWN]
+    values = [
+        {
+            "benchmark": item.name,
+            "change": 100 * (item.change or 0.0),
+            "low": 100 * item.low if item.low is not None else None,
+            "high": 100 * item.high if item.high is not None else None,
+            "verdict": item.verdict,
+        }
+        for item in shown
+    ]
+    level = format_level(1 - answer.gate.alpha)
+    axis = {
+        "field": "benchmark",
+        "type": "nominal",
+        "sort": [item.name for item in shown],
+        "title": None,
+        "axis": {"labelLimit": 320},
+    }
+    colour = {
+        "field": "verdict",
+        "type": "nominal",
+        "scale": {"domain": list(_COLOURS), "range": list(_COLOURS.values())},
+        "title": "verdict",
+    }
+    title = f"change from {answer.base} (%)"
+    chart = {
+        "data": {"values": values},
+        "height": {"step": 22},
+        "width": 460,
+        "layer": [
+            {
+                "data": {"values": [{"zero": 0}]},
+                "mark": {"type": "rule", "color": INK, "strokeOpacity": 0.6},
+                "encoding": {"x": {"field": "zero", "type": "quantitative"}},
+            },
+            {
+                "mark": {"type": "rule", "strokeWidth": 3},
+                "encoding": {
+                    "y": axis,
+                    "x": {"field": "low", "type": "quantitative", "title": title},
+                    "x2": {"field": "high"},
+                    "color": colour,
+                },
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
+                "encoding": {
+                    "y": axis,
+                    "x": {"field": "change", "type": "quantitative", "title": title},
+                    "color": colour,
+                },
+            },
+        ],
+    }
+    caption = (
+        f"each point is the change of a benchmark from {answer.base} to {answer.head}, each bar its "
+        f"interval; all intervals hold together at {level}. Right of 0 is slower."
+    )
+    if len(known) > len(shown):
+        caption += f" {len(known) - len(shown)} further benchmarks are not drawn."
+    return Figure("gate-changes", "Change by benchmark", caption, chart)

@@ -1,0 +1,135 @@
+"""What a gate says in sentences and in a table: the verdict first."""
+
+from __future__ import annotations
+
+from datamill.experiment.messages.numbers import (
+    format_count,
+    format_figures,
+    format_level,
+    format_share,
+    format_to_error,
+)
+from datamill.experiment.quantities import format_duration
+from datamill.report.gate.gate_answer import BenchmarkAnswer, GateAnswer
+from datamill.report.words.scales import choose_scale
+
+#: Benchmarks that the first sentence names.
+_NAMED = 3
+HEADERS = ("benchmark", "change", "interval", "base", "head", "n", "verdict", "finds")
+
+
+def phrase_gate(answer: GateAnswer) -> str:
+    """Return the verdict in a sentence or two."""
+    count = len(answer.benchmarks)
+    if answer.alarms:
+        named = [f"{item.name} by {spell_size(item)}" for item in answer.alarms[:_NAMED]]
+        more = f" and {len(answer.alarms) - _NAMED} more" if len(answer.alarms) > _NAMED else ""
+        what = "benchmark is" if count == 1 else f"of {count} benchmarks {_is(len(answer.alarms))}"
+        number = "The" if count == 1 else str(len(answer.alarms))
+        text = f"{number} {what} slower in {answer.head} than in {answer.base}: {', '.join(named)}{more}."
+    elif not count:
+        text = f"Nothing could be compared between {answer.base} and {answer.head}."
+    else:
+        what = "The benchmark is not" if count == 1 else f"None of {count} benchmarks is"
+        text = f"{what} known to be slower in {answer.head} than in {answer.base}{_limit(answer)}."
+    for sentence in answer.broken:
+        text += f" Broken: {sentence.rstrip('.')}."
+    return text
+
+
+def list_sentences(answer: GateAnswer) -> list[str]:
+    """Return what stands below the table: how it was measured, its error rates, and what limits it."""
+    level = format_level(answer.gate.alpha)
+    what = "builds of each revision, linked in another order every time" if answer.varies else "executions"
+    sentences = [
+        f"Up to {format_count(answer.rounds)} {what}, in turns, in {format_duration(answer.measured_s)}"
+        f"{'; interrupted' if answer.interrupted else ''}.",
+        f"The chance of a false alarm in any of the benchmarks is {level} at most for the whole run, however "
+        "often it was looked at. " + _phrase_power(answer),
+    ]
+    if answer.added:
+        sentences.append(f"New, and compared with nothing: {', '.join(answer.added)}.")
+    return sentences + [f"Warning: {warning.rstrip('.')}." for warning in answer.warnings]
+
+
+def list_rows(answer: GateAnswer) -> list[tuple[str, ...]]:
+    """Return a row for each benchmark under `HEADERS`: alarms first, then what is faster, then the rest."""
+    order = {"slower": 0, "faster": 1, "cannot tell": 2, "unchanged": 3}
+    chosen = sorted(
+        answer.benchmarks, key=lambda item: (not item.is_alarm, order[item.verdict], -abs(item.change or 0))
+    )
+    return [
+        (
+            item.name,
+            spell_change(item),
+            spell_interval(item),
+            _spell_time(item.base_mean),
+            _spell_time(item.head_mean),
+            format_count(item.n),
+            item.verdict + (", alarm" if item.is_alarm else ""),
+            f"{format_share(item.detectable)}" if item.detectable is not None else "–",
+        )
+        for item in chosen
+    ]
+
+
+def name_columns(answer: GateAnswer) -> tuple[str, ...]:
+    """Return the headers, with the level that intervals have together."""
+    level = format_level(1 - answer.gate.alpha)
+    return tuple(f"{level} interval" if name == "interval" else name for name in HEADERS)
+
+
+def spell_change(item: BenchmarkAnswer) -> str:
+    """Return a change with its sign, such as `+3.1%`."""
+    if item.change is None:
+        return "–"
+    if item.low is None or item.high is None:
+        return f"{format_figures(100 * item.change, 2, signed=True)}%"
+    return f"{format_to_error(100 * item.change, _error(item), signed=True)}%"
+
+
+def spell_interval(item: BenchmarkAnswer) -> str:
+    """Return the bounds of a change, such as `+2.0 to +4.2%`."""
+    if item.low is None or item.high is None:
+        return "not bounded yet"
+    low, high = (format_to_error(100 * bound, _error(item), signed=True) for bound in (item.low, item.high))
+    return f"{low} to {high}%"
+
+
+def spell_size(item: BenchmarkAnswer) -> str:
+    """Return a slowdown with its interval, such as `3.1% (2.0 to 4.2%)`."""
+    assert item.change is not None
+    if item.low is None or item.high is None:
+        return f"{format_figures(100 * item.change, 2)}%"
+    told = [format_to_error(100 * value, _error(item)) for value in (item.change, item.low, item.high)]
+    return f"{told[0]}% ({told[1]} to {told[2]}%)"
+
+
+def _error(item: BenchmarkAnswer) -> float:
+    assert item.low is not None
+    assert item.high is not None
+    return 50 * (item.high - item.low)
+
+
+def _limit(answer: GateAnswer) -> str:
+    """From which slowdown on that says something."""
+    known = [item.detectable for item in answer.benchmarks if item.detectable is not None]
+    if len(known) < len(answer.benchmarks) or not known:
+        return ""
+    return f"; slowdowns of {format_share(max(known))} would have been found in four of five runs"
+
+
+def _phrase_power(answer: GateAnswer) -> str:
+    told = [f"{format_level(share)} with {format_share(power)}" for share, power in answer.power.items()]
+    return f"A slowdown is found with a probability, in the mean over benchmarks, of: {', '.join(told)}."
+
+
+def _spell_time(value: float | None) -> str:
+    if value is None:
+        return "–"
+    scale = choose_scale("s", value)
+    return f"{format_figures(value * scale.factor, 3)} {scale.unit}"
+
+
+def _is(count: int) -> str:
+    return "is" if count == 1 else "are"
