@@ -30,7 +30,7 @@ def write_comment(answer: GateAnswer) -> str:
 def _write_table(answer: GateAnswer, rows: list[tuple[str, ...]]) -> list[str]:
     columns = name_columns(answer)
     # Names to the left, numbers to the right.
-    marks = ["---", *["---:"] * 5, "---", "---:"]
+    marks = ["---", *["---:"] * (len(columns) - 2), "---"]
     return [
         f"| {' | '.join(columns)} |",
         f"| {' | '.join(marks)} |",

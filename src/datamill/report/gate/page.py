@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from datamill.experiment.messages.numbers import format_level
 from datamill.report.figures.figure import INK, Figure
 from datamill.report.gate.gate_answer import GateAnswer
@@ -35,10 +33,8 @@ def render_gate_page(answer: GateAnswer) -> str:
 def build_gate_table(answer: GateAnswer) -> Table:
     """Return the table of all benchmarks; alarms stand out."""
     rows = list_rows(answer)
-    strong = [index for index, row in enumerate(rows) if row[6].endswith("alarm")]
-    table = build_table(name_columns(answer), rows, strong=strong)
-    # The verdict is a word among numbers.
-    return replace(table, numeric=tuple(name not in ("benchmark", "verdict") for name in table.headers))
+    strong = [index for index, row in enumerate(rows) if row[-1].endswith("alarm")]
+    return build_table(name_columns(answer), rows, strong=strong, last_words=1)
 
 
 def draw_changes(answer: GateAnswer) -> Figure:

@@ -15,7 +15,7 @@ from datamill.report.words.scales import choose_scale
 
 #: Benchmarks that the first sentence names.
 _NAMED = 3
-HEADERS = ("benchmark", "change", "interval", "base", "head", "n", "verdict", "finds")
+HEADERS = ("benchmark", "change", "interval", "base", "head", "n", "finds", "verdict")
 
 
 def phrase_gate(answer: GateAnswer) -> str:
@@ -66,8 +66,8 @@ def list_rows(answer: GateAnswer) -> list[tuple[str, ...]]:
             _spell_time(item.base_mean),
             _spell_time(item.head_mean),
             format_count(item.n),
+            format_share(item.detectable) if item.detectable is not None else "–",
             item.verdict + (", alarm" if item.is_alarm else ""),
-            f"{format_share(item.detectable)}" if item.detectable is not None else "–",
         )
         for item in chosen
     ]
