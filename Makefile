@@ -30,7 +30,7 @@ PREPARE_OPTIONS = $(if $(FULL),--full) $(if $(XZ),--xz '$(XZ)') $(if $(BZIP2),--
 	$(if $(CORPUS),--corpus '$(CORPUS)')
 
 # Python without the ending.
-SCRIPTS := wheels/build wheels/check studies/xz-vs-bzip2/prepare studies/memory-layout/experiment-3-guests $(wildcard studies/*/summarize)
+SCRIPTS := wheels/build wheels/check studies/xz-vs-bzip2/prepare studies/memory-layout/experiment-3-guests $(wildcard studies/*/summarize studies/*/measure)
 
 .PHONY: help setup demo test check hostile nightly lint bench simulate man wheel wheel-check glossary clean
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from math import ceil
+from dataclasses import dataclass
+from math import sqrt
 
-from datamill.conduct.commits.checkout import Checkout
-from datamill.conduct.timing.builds import BuildPlan, Built
+from datamill.conduct.commits.checkout import FIRST, Checkout
+from datamill.conduct.timing.builds import Built
 from datamill.conduct.timing.question import LINK_ORDER
 from datamill.design.design import PlannedTrial
+from datamill.design.seeds import derive_seed
 from datamill.execution.command_session import CommandSession
 
-#: The build by which it is seen whether builds differ at all; it is not measured.
-PROBE = -1
+#: Builds by which it is seen whether they differ at all; none is measured.
+PROBES = (-1, -2, -3, -4)
 #: Executions of a build at most: more tell nothing of the next build.
 _MOST_EXECUTIONS = 20
 
@@ -48,24 +50,49 @@ class RevisionBuilds:
         return checkout.builds[trial.build]
 
 
-def plan_builds(
-    session: CommandSession, checkouts: Mapping[str, Checkout], seed: int, execution_s: float
-) -> BuildPlan | None:
-    """Return how often each revision is built and executed; None where its builds are all alike.
+@dataclass(frozen=True, slots=True)
+class ProbedBuilds:
+    """What further builds showed: whether any differs, whether their order was drawn, the time of one."""
 
-    One more build of each shows whether builds differ and what one takes. A build is executed about as long
-    as it took to make: either costs as much as the other then.
+    differ: bool
+    ordered: bool
+    build_s: float
+
+
+def probe_builds(
+    session: CommandSession, checkouts: Mapping[str, Checkout], seed: int, tell: Callable[[str], None]
+) -> ProbedBuilds:
+    """Build each checkout again, to see whether builds differ and what one takes.
+
+    Of few objects a drawn order may be the one that they have: it is drawn several times then.
     """
     longest_s, differ, ordered = 0.0, False, True
     for checkout in checkouts.values():
-        first = checkout.builds[0]
-        again = checkout.build_again(session, PROBE, seed)
-        differ = differ or again.digest != first.digest
-        longest_s = max(longest_s, again.time_s)
+        first = checkout.builds[FIRST]
+        for number in PROBES:
+            tell(f"building {checkout.tree.title} again, in another order")
+            again = checkout.build_again(
+                session, number, derive_seed(seed, "probe", checkout.tree.name, str(number))
+            )
+            longest_s = max(longest_s, again.time_s)
+            if again.digest != first.digest:
+                differ = True
+                break
+            if differ:
+                break
         ordered = ordered and any(
             fact.name == LINK_ORDER and fact.observed == fact.asked for fact in again.factors
         )
-    if not differ:
-        return None
-    executions = ceil(longest_s / execution_s) if execution_s > 0 else _MOST_EXECUTIONS
-    return BuildPlan(max(1, min(_MOST_EXECUTIONS, executions)), ordered)
+    return ProbedBuilds(differ, ordered, longest_s)
+
+
+def choose_executions(execution_s: float, build_s: float) -> int:
+    """Return how often a build is executed: the root of how many executions it takes as long to make as.
+
+    That is best where builds differ as much as executions of one do. Two is the least where a build is not
+    much shorter than an execution: so few builds more are needed until rare slow executions show.
+    """
+    if execution_s <= 0 or build_s <= 0:
+        return 1
+    fewest = 2 if build_s > execution_s / 2 else 1
+    return max(fewest, min(_MOST_EXECUTIONS, round(sqrt(build_s / execution_s))))

@@ -13,7 +13,8 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from datamill.conduct.commits.checkout import Checkout
-from datamill.conduct.commits.revision_builds import RevisionBuilds, plan_builds
+from datamill.conduct.commits.revision_builds import RevisionBuilds, choose_executions, probe_builds
+from datamill.conduct.timing.builds import BuildPlan
 from datamill.conduct.timing.executions import clean_up
 from datamill.conduct.timing.listener import TimingListener
 from datamill.conduct.timing.question import TimingQuestion
@@ -186,10 +187,10 @@ def prepare_revisions(
     if not build:
         return warm, question, None
     execution_s = max(warm.find_time_s(command) for command in commands)
-    listener.tell_building("building each again, in another order")
-    plan = plan_builds(session, checkouts, seed, execution_s)
-    if plan is None:
+    probed = probe_builds(session, checkouts, seed, listener.tell_building)
+    if not probed.differ:
         return warm, question, None
+    plan = BuildPlan(choose_executions(execution_s, probed.build_s), probed.ordered)
     builds = RevisionBuilds(session, checkouts, listener.tell_building)
     return warm, replace(question, builds=plan), builds
 

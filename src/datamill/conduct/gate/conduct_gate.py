@@ -10,11 +10,11 @@ from typing import Protocol
 
 from datamill.analysis.gate.judge_benchmarks import BASE, HEAD, BenchmarkVerdict
 from datamill.analysis.sequential.rounds import Rounds
-from datamill.conduct.commits.checkout import FIRST, Checkout
-from datamill.conduct.commits.revision_builds import PROBE
+from datamill.conduct.commits.checkout import Checkout
+from datamill.conduct.commits.revision_builds import choose_executions, probe_builds
 from datamill.conduct.commits.time_revisions import choose_trees, scratch_folder
 from datamill.conduct.gate.benchmark_values import BenchmarkError, Values
-from datamill.conduct.gate.gate_run import GateRun, Measured, choose_executions
+from datamill.conduct.gate.gate_run import GateRun, Measured
 from datamill.conduct.timing.cautions import look_at_machine
 from datamill.design.seeds import derive_seed
 from datamill.execution.command_session import CommandSession
@@ -181,14 +181,11 @@ def _build(
     """Build both, and once more: the time that a later build takes, and whether it differs."""
     if not build:
         return 0.0, False
-    longest_s, varies = 0.0, False
     for checkout in checkouts.values():
         listener.tell_building(f"building {checkout.tree.title}")
         checkout.build_first(session)
-        again = checkout.build_again(session, PROBE, seed)
-        varies = varies or again.digest != checkout.builds[FIRST].digest
-        longest_s = max(longest_s, again.time_s)
-    return longest_s, varies
+    probed = probe_builds(session, checkouts, seed, listener.tell_building)
+    return probed.build_s, probed.differ
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,8 +36,6 @@ MOST_SWEEPS = 300
 #: there are others that can.
 _SELDOM = 4
 _MOST_FAILED = 0.3
-#: Executions of a build of one benchmark at most, and the time that these may take.
-_MOST_EXECUTIONS, _BUILD_SHARE_S = 10, 1.0
 
 
 @dataclass(slots=True)
@@ -205,12 +203,6 @@ class GateRun:
             {PADDING: str(padding)},
             qualified=sum(bool(item.benchmark.tool) for item in self.measured) > 1,
         )
-
-
-def choose_executions(execution_s: float, build_s: float) -> int:
-    """Return how often a build of a benchmark is executed: for about as long as it took to make."""
-    wanted = max(1.0, min(build_s, _BUILD_SHARE_S)) if build_s else 0.0
-    return max(1, min(_MOST_EXECUTIONS, round(wanted / 2 / execution_s))) if execution_s > 0 else 1
 
 
 def _find_step(values: list[float]) -> float:

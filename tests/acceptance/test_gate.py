@@ -1,0 +1,184 @@
+"""`datamill gate`: does a change slow any benchmark down?"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from acceptance.scratch_repositories import commit, git, make_repository, write_main
+
+TWO = """\
+[gate]
+base = "HEAD~1"
+build = "make"
+within = "15s"
+
+[[benchmark]]
+name = "prog"
+command = "./prog"
+
+[[benchmark]]
+name = "wait"
+command = "sleep 0.02"
+"""
+#: What a tool writes: the time of `one` is that of the program, the time of `other` always the same.
+TOOL = """\
+#!/bin/sh
+start=$(date +%s%N); ./prog; end=$(date +%s%N)
+cat <<END
+{"context": {}, "benchmarks": [
+  {"name": "one", "run_type": "iteration", "iterations": 1, "real_time": $((end - start)), "time_unit": "ns"},
+  {"name": "other/8", "run_type": "iteration", "iterations": 1, "real_time": 5$((start % 10)), "time_unit": "ns"}]}
+END
+"""
+
+
+def run(folder: Path, *arguments: str, status: int = 0) -> subprocess.CompletedProcess[str]:
+    program = str(Path(sys.executable).with_name("datamill"))
+    done = subprocess.run(
+        [program, *arguments], cwd=folder, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == status, done.stderr + done.stdout
+    return done
+
+
+@pytest.fixture(autouse=True)
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATAMILL_STATE_DIR", str(tmp_path / "state"))
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    return make_repository(tmp_path / "repository")
+
+
+def test_a_slower_benchmark_is_an_alarm_and_all_files_say_the_same(repository: Path, tmp_path: Path) -> None:
+    write_main(repository, loops=8_000_000)
+    commit(repository, "slower")
+    (repository / "gate.toml").write_text(TWO)
+    out, history = tmp_path / "out", tmp_path / "history.csv"
+    done = run(repository, "gate", "--json", "--out", str(out), "--history", str(history), status=1)
+    told = json.loads(done.stdout)
+    prog, wait = sorted(told["benchmarks"], key=lambda item: item["name"])
+    assert prog["verdict"] == "slower"
+    assert prog["alarm"]
+    assert not wait["alarm"]
+    assert told["answer"][0].startswith("1 of 2 benchmarks is slower in HEAD (")
+    assert json.loads((out / "gate.json").read_text()) == told
+    comment = (out / "comment.md").read_text()
+    assert comment.startswith("<!-- datamill gate -->\n### Slower\n")
+    change = f"{100 * prog['change']:+.0f}"
+    assert change in comment
+    assert change in (out / "report.html").read_text()
+    assert [item["slowdown"] for item in told["power"]] == [0.01, 0.03, 0.05, 0.1]
+    rows = history.read_text().splitlines()
+    assert len(rows) == 1 + prog["n"] + wait["n"]
+    # A second run adds to the history, whose versions can be compared.
+    git(repository, "checkout", "--quiet", "HEAD~1")
+    write_main(repository, loops=2_000_100)
+    commit(repository, "another")
+    run(repository, "gate", "--within", "4s", "--out", str(out), "--history", str(history))
+    compared = run(repository, "compare", str(history), "--where", "benchmark=prog", "--json").stdout
+    assert json.loads(compared)["answer"]
+
+
+def test_a_change_of_words_passes(repository: Path) -> None:
+    (repository / "README").write_text("words\n")
+    commit(repository, "words")
+    done = run(repository, "gate", "--base", "HEAD~1", "--build", "make", "--within", "6s", "./prog")
+    assert done.stdout.startswith("The benchmark is not known to be slower in HEAD (")
+    assert "false alarm in any of the benchmarks is 5% at most" in done.stdout
+
+
+def test_each_benchmark_that_a_tool_reports_is_judged(repository: Path) -> None:
+    (repository / "tool").write_text(TOOL)
+    (repository / "tool").chmod(0o755)
+    commit(repository, "a tool")
+    write_main(repository, loops=8_000_000)
+    commit(repository, "slower")
+    (repository / "gate.toml").write_text(
+        '[gate]\nbase = "HEAD~1"\nbuild = "make"\nwithin = "15s"\n'
+        '[[benchmark]]\ncommand = "./tool"\ntool = "google-benchmark"\n'
+    )
+    told = json.loads(run(repository, "gate", "--json", status=1).stdout)
+    verdicts = {item["name"]: item["alarm"] for item in told["benchmarks"]}
+    assert verdicts == {"one": True, "other arg1=8": False}
+
+
+def test_what_breaks_a_benchmark_does_not_pass(repository: Path) -> None:
+    write_main(repository, status=3)
+    commit(repository, "broken")
+    done = run(
+        repository,
+        "gate",
+        "--base",
+        "HEAD~1",
+        "--build",
+        "make",
+        "--within",
+        "3s",
+        "./prog",
+        "true",
+        status=1,
+    )
+    assert "Broken: ./prog worked before, and ended with status 3." in done.stdout
+
+
+def test_a_benchmark_that_base_lacks_is_named_and_compared_with_nothing(repository: Path) -> None:
+    (repository / "new").write_text("#!/bin/sh\nexec true\n")
+    (repository / "new").chmod(0o755)
+    commit(repository, "new")
+    done = run(repository, "gate", "--base", "HEAD~1", "--within", "3s", "./new", "true")
+    assert "New, and compared with nothing: ./new." in done.stdout
+
+
+def test_packages_are_built_and_run_where_they_are(repository: Path) -> None:
+    package = repository / "bench" / "wait"
+    package.mkdir(parents=True)
+    for name, text in (("setup.sh", "touch ready"), ("run.sh", "test -e ready && sleep 0.01")):
+        (package / name).write_text(f"#!/bin/sh\n{text}\n")
+        (package / name).chmod(0o755)
+    commit(repository, "a package")
+    write_main(repository, loops=1_000_000)
+    commit(repository, "something else")
+    (repository / "gate.toml").write_text(
+        '[gate]\nbase = "HEAD~1"\nwithin = "3s"\n[[benchmark]]\npackage = "bench/wait"\n'
+    )
+    told = json.loads(run(repository, "gate", "--json").stdout)
+    assert [item["name"] for item in told["benchmarks"]] == ["bench/wait"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[gate]\n", "a gate has 1 to 200 benchmarks"),
+        ('[[benchmark]]\nname = "x"\n', "a benchmark needs a command"),
+        ('[[benchmark]]\ncommand = "x"\ntool = "pyperv"\n', "gate.toml:3: [benchmark] tool"),
+        ('[gate]\nbuilt = "make"\n[[benchmark]]\ncommand = "x"\n', 'unknown key "built"'),
+        ('[gate]\nwithin = "soon"\n[[benchmark]]\ncommand = "x"\n', "gate.toml:2: [gate] within"),
+        ('[[benchmark]]\ncommand = "x"\n[[benchmark]]\ncommand = "x"\n', 'two benchmarks are called "x"'),
+        ('[gate]\nbase = "nothing"\n[[benchmark]]\ncommand = "true"\n', 'there is no revision "nothing"'),
+        ('[gate]\nbase = "HEAD~1"\n[[benchmark]]\ncommand = "false"\n', "no benchmark works in both"),
+        ("gate", "not valid TOML"),
+    ],
+)
+def test_a_gate_that_cannot_be_used_is_refused_with_the_way_out(
+    repository: Path, text: str, message: str
+) -> None:
+    (repository / "README").write_text("words\n")
+    commit(repository, "words")
+    (repository / "gate.toml").write_text(text)
+    said = " ".join(run(repository, "gate", status=2).stderr.split())
+    assert message in said
+    assert "Traceback" not in said
+
+
+def test_a_history_that_is_none_is_refused_before_anything_is_measured(repository: Path) -> None:
+    other = repository / "other.csv"
+    other.write_text("a,b\n1,2\n")
+    said = run(repository, "gate", "--history", os.fspath(other), "true", status=2).stderr
+    assert "this is not the history of a gate" in said
+    assert other.read_text() == "a,b\n1,2\n"
