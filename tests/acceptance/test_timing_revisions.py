@@ -39,7 +39,7 @@ def test_a_commit_that_is_slower_is_told_and_the_bundle_says_the_same(
     before = git(repository, "count-objects", "-v")
     told = json.loads(
         run(
-            repository, "time", "--git", "HEAD~1..HEAD", "--build", "make", "--within", "30s", "--json",
+            repository, "time", "--git", "HEAD~1..HEAD", "--build", "make", "--within", "25s", "--json",
             "--", "./prog",
         ).stdout
     )  # fmt: skip
@@ -65,7 +65,7 @@ def test_what_is_not_committed_is_compared_with_the_last_commit(repository: Path
     write_main(repository, loops=8_000_000)
     (repository / "new.txt").write_text("a file that git does not know\n")
     result = run(
-        repository, "time", "--git", "--build", "make", "--within", "30s", "--", "test -e new.txt; ./prog"
+        repository, "time", "--git", "--build", "make", "--within", "25s", "--", "test -e new.txt; ./prog"
     )
     first = result.stdout.splitlines()[0]
     assert first.startswith(("uncommitted takes ", "uncommitted is slower than HEAD"))
@@ -92,7 +92,7 @@ def test_scripts_that_need_no_build_are_executed_as_they_are(repository: Path) -
     (repository / "script").chmod(0o755)
     commit(repository, "a script")
     (repository / "script").write_text("#!/bin/sh\nsleep 0.06\n")
-    told = json.loads(run(repository, "time", "--git", "--within", "30s", "--json", "--", "./script").stdout)
+    told = json.loads(run(repository, "time", "--git", "--within", "25s", "--json", "--", "./script").stdout)
     assert told["comparisons"][0]["verdict"] == "slower"
     assert told["executions_per_build"] == 0
 

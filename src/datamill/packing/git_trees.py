@@ -123,7 +123,8 @@ class GitTrees:
         own = Path(os.fsdecode(_ask(self.top, "rev-parse", "--git-path", "index").stdout.strip()))
         if (self.top / own).exists():
             # With the times that git knows, it reads only the files that changed.
-            shutil.copyfile(self.top / own, index)
+            # And with its own time, by which it knows which files may have changed within the same second.
+            shutil.copy2(self.top / own, index)
         settings = self._settings(index)
         for arguments in (("add", "--all"), ("write-tree",)):
             told = _ask(self.top, *arguments, settings=settings)
