@@ -32,7 +32,6 @@ cat <<END
 {"context": {}, "benchmarks": [
   {"name": "one", "run_type": "iteration", "iterations": 1, "real_time": $((end - start)), "time_unit": "ns"},
   {"name": "other/8", "run_type": "iteration", "real_time": 5$((end % 10)), "time_unit": "ns"}]}
-]}
 END
 """
 

@@ -20,13 +20,17 @@ import pytest
 from click.testing import CliRunner, Result
 from json_keys import list_keys
 
+from datamill.analysis.gate.judge_benchmarks import BASE, HEAD, judge_benchmarks
 from datamill.analysis.sequential.rounds import Rounds
 from datamill.analysis.sequential.timing_look import decide_timing
 from datamill.cli.main import datamill
+from datamill.conduct.gate.conduct_gate import GateOutcome
 from datamill.conduct.timing.question import TimingQuestion, write_experiment_text
 from datamill.conduct.timing.time_commands import TimedCommands
 from datamill.execution.diagnosis.finding import Finding
 from datamill.experiment.file.parse import parse_experiment
+from datamill.experiment.gate.gate import Gate
+from datamill.packing.git_trees import GitTree
 from datamill.protocol.api.bundles import FleetSummary
 from datamill.protocol.api.experiments import ExperimentStatus, TrialLine, TrialList
 from datamill.protocol.api.plans import (
@@ -159,7 +163,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Result
     for module in ("fleet.workers", "fleet.trials", "fleet.submit", "fleet.fetch"):
         monkeypatch.setattr(f"datamill.cli.{module}.connect", lambda *_: Coordinator())
     check = "datamill.conduct.check_experiment"
-    for module in ("cli.machine.factors", "cli.machine.worker", "cli.timing.tell_timing"):
+    for module in ("cli.machine.factors", "cli.machine.worker", "cli.timing.tell_timing", "cli.timing.gate"):
         monkeypatch.setattr(f"datamill.{module}.find_worker", lambda: program)
     monkeypatch.setattr(f"{check}.find_worker", lambda: program)
     for module in ("machine.factors", "machine.worker"):
@@ -170,6 +174,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Result
     monkeypatch.setattr("datamill.cli.machine.worker.ask_worker", lambda *_: msgspec.json.encode(noise))
     monkeypatch.setattr("datamill.cli.fleet.fetch.take_home", _take_home)
     monkeypatch.setattr("datamill.cli.timing.tell_timing.time_commands", _time_commands)
+    monkeypatch.setattr("datamill.conduct.gate.conduct_gate.conduct_gate", _conduct_gate)
     monkeypatch.setattr("datamill.cli.machine.doctor._ask", lambda: (Finding("load", "offered", "quiet"),))
     monkeypatch.setattr(f"{check}.ask_host", lambda found, _: found)
     monkeypatch.setattr(f"{check}.list_unseen_values", lambda *_: ())
@@ -189,12 +194,34 @@ def _time_commands(question: TimingQuestion, *_: object) -> TimedCommands:
     return TimedCommands(question, bundle, decision, pairs, {}, ("this machine is busy",), 60.0)
 
 
+def _conduct_gate(gate: Gate, *_: object) -> GateOutcome:
+    """A benchmark that became slower by a tenth, another that broke, and a new one."""
+    values = np.random.default_rng(1).normal([1.0, 1.1], 0.01, (20, 2))
+    rounds = {"a": Rounds((BASE, HEAD), tuple(range(20)), values, executions=2)}
+    return GateOutcome(
+        gate=gate,
+        base=GitTree("main", "1" * 40, "2" * 40),
+        head=GitTree("HEAD", "3" * 40, "4" * 40),
+        verdicts=judge_benchmarks(rounds, alpha=0.05, limit=0.01, tolerate=0.0),
+        rounds=rounds,
+        broken=("b worked before, and ended with status 1",),
+        added=("c",),
+        warnings=("this machine is busy",),
+        host=HOST,
+        sweeps=20,
+        measured_s=60.0,
+        varies=True,
+        interrupted=False,
+    )
+
+
 #: What each verb is asked, and its exit status.
 ASKED: dict[str, tuple[tuple[str, ...], int]] = {
     "check": (("check", "sorting"), 0),
     "doctor": (("doctor",), 0),
     "factors": (("factors",), 0),
     "fetch": (("fetch", "7"), 2),
+    "gate": (("gate", "--out", "out", "a"), 1),
     "import": (("import", "pyperf.json", "--out", "table.csv"), 0),
     "packages": (("packages", "xz"), 0),
     "submit": (("submit", "sorting", "--yes"), 0),

@@ -8,6 +8,11 @@ from datamill.analysis.random_effects.variance_estimate import LEVELS
 from datamill.analysis.repetition.repetition_plan import PlannedRepetition, RepetitionPlan
 from datamill.report.plan.statement import PlanNotes, list_replication
 
+_METHOD = (
+    "exact search over whole numbers of builds, executions and measurements; widths by Student's t over "
+    "builds, from the pilot's variances and costs (EPEW 2006, equations 18, 19 and 22)"
+)
+
 
 def spell_plan(notes: PlanNotes, plan: RepetitionPlan) -> dict[str, Any]:
     """Write a plan as a JSON object; times in seconds if `timed`, else in measured operations."""
@@ -19,6 +24,9 @@ def spell_plan(notes: PlanNotes, plan: RepetitionPlan) -> dict[str, Any]:
         "excluded": notes.excluded,
         "put_aside": dict(notes.put_aside),
         "timed": notes.timed,
+        "method": _METHOD,
+        # The values of the pilot; nothing was measured where its variances were given.
+        "n": round(basis.builds * basis.executions * basis.measurements) if basis.builds else None,
         "goal": {
             "kind": goal.kind,
             "value": goal.value,
