@@ -30,7 +30,7 @@ from datamill.conduct.timing.time_commands import TimedCommands
 from datamill.execution.diagnosis.finding import Finding
 from datamill.experiment.file.parse import parse_experiment
 from datamill.experiment.gate.gate import Gate
-from datamill.packing.git_trees import GitTree
+from datamill.packing.git.git_trees import GitTree
 from datamill.protocol.api.bundles import FleetSummary
 from datamill.protocol.api.experiments import ExperimentStatus, TrialLine, TrialList
 from datamill.protocol.api.plans import (

@@ -39,7 +39,7 @@ _ALLOWED = {
     "execution/worker.py": "calls datamill-worker",
     "execution/command_session.py": "calls datamill-worker",
     "packing/debian_sources.py": "calls apt-get",
-    "packing/git_packages.py": "calls git, and names its options",
+    "packing/git": "calls git, and names its options",
     "report/tables/markup.py": "writes LaTeX, whose dash is two hyphens",
     "results/foreign": "tells how other tools export",
 }

@@ -15,7 +15,7 @@ from datamill.execution.command_session import CommandSession
 from datamill.experiment.command_lines import list_words
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
-from datamill.packing.git_trees import GitTree, GitTrees
+from datamill.packing.git.git_trees import GitTree, GitTrees
 from datamill.protocol.commands import BuildRequest, CommandAnswer, CommandRequest
 from datamill.protocol.trial import SCHEMA_VERSION, BuildFacts
 

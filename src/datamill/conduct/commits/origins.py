@@ -12,8 +12,8 @@ from datamill.conduct.timing.timing_bundle import PackageOrigin, write_plain_pac
 from datamill.experiment.command_lines import CommandLine
 from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import CommandSource, Limits
-from datamill.packing.git_packages import write_built_package
-from datamill.packing.git_trees import GitTree, GitTrees
+from datamill.packing.git.git_packages import write_built_package
+from datamill.packing.git.git_trees import GitTree, GitTrees
 from datamill.packing.packages import PackageFacts, inspect_package
 
 

@@ -25,7 +25,7 @@ from datamill.execution.host_lock import lock_host
 from datamill.experiment.command_lines import CommandLine
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
-from datamill.packing.git_trees import SHORT_DIGITS, GitTree, GitTrees
+from datamill.packing.git.git_trees import SHORT_DIGITS, GitTree, GitTrees
 
 if TYPE_CHECKING:
     from datamill.conduct.timing.timing_bundle import PackageOrigin

@@ -21,7 +21,7 @@ from datamill.execution.command_session import CommandSession
 from datamill.execution.host_lock import lock_host
 from datamill.experiment.errors import InputError
 from datamill.experiment.gate.gate import Gate
-from datamill.packing.git_trees import UNCOMMITTED, GitTree, GitTrees
+from datamill.packing.git.git_trees import UNCOMMITTED, GitTree, GitTrees
 from datamill.protocol.trial import HostFacts
 
 #: Names of the line of development that a change is meant for, the first that exists counts.

@@ -1,0 +1,1 @@
+"""Revisions of git repositories: found, exported, and written as packages."""
