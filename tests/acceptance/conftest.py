@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import io
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -59,6 +62,9 @@ def make_figure_scripts() -> Path | None:
 class Command:
     """Runs `datamill` in a folder of its own, with a memory of its own.
 
+    Called, it runs in this process: to start one and load it takes longer than most of what is asked. What is
+    about processes starts one, with `start` or `launch`.
+
     That memory begins with the scripts of interactive figures: putting them together takes two seconds, and
     only the test of a first use need see that.
     """
@@ -81,6 +87,27 @@ class Command:
             (cache / scripts.name).symlink_to(scripts)
 
     def __call__(self, *arguments: str | Path, timeout_s: float = 600) -> subprocess.CompletedProcess[str]:
+        words = [str(argument) for argument in arguments]
+        if words[:1] == ["serve"] or words[:2] in (["worker", "join"], ["worker", "restore"]):
+            # Another program takes the place of their process, or speaks in its stead.
+            return self.launch(*arguments, timeout_s=timeout_s)
+        with (
+            _end_after(timeout_s),
+            mock.patch.dict(os.environ, self.environment, clear=True),
+            contextlib.chdir(self.folder),
+            _Said() as out,
+            _Said() as err,
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+        ):
+            with pytest.raises(SystemExit) as ended:
+                main(words)
+            return subprocess.CompletedProcess(
+                arguments, int(ended.value.code or 0), out.read_all(), err.read_all()
+            )
+
+    def launch(self, *arguments: str | Path, timeout_s: float = 600) -> subprocess.CompletedProcess[str]:
+        """Run it in a process of its own, as a shell does."""
         return subprocess.run(
             [BIN / "datamill", *arguments],
             cwd=self.folder,
@@ -103,31 +130,37 @@ class Command:
         )
 
 
-class Quick(Command):
-    """The same in this process, for verbs that start nothing: to start one and load it would take longest."""
+class _Said(io.TextIOWrapper):
+    """What a command writes; bytes as well, through its `buffer`."""
 
-    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        super().__init__(folder)
-        self._capsys = capsys
+    def __init__(self) -> None:
+        self._bytes = io.BytesIO()
+        super().__init__(self._bytes, encoding="utf-8", newline="", write_through=True)
 
-    def __call__(self, *arguments: str | Path, timeout_s: float = 600) -> subprocess.CompletedProcess[str]:  # noqa: ARG002
-        with pytest.MonkeyPatch.context() as patch, contextlib.chdir(self.folder):
-            for name, value in self.environment.items():
-                patch.setenv(name, value)
-            with pytest.raises(SystemExit) as ended:
-                main([str(argument) for argument in arguments])
-        said = self._capsys.readouterr()
-        return subprocess.CompletedProcess(arguments, int(ended.value.code or 0), said.out, said.err)
+    def read_all(self) -> str:
+        self.flush()
+        return self._bytes.getvalue().decode()
+
+
+@contextlib.contextmanager
+def _end_after(seconds: float) -> Iterator[None]:
+    """Fail what takes longer, as a process would be killed."""
+
+    def fail(*_: object) -> None:
+        raise TimeoutError(f"the command did not end within {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture
 def datamill(tmp_path: Path) -> Command:
     return Command(tmp_path)
-
-
-@pytest.fixture
-def quick(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Quick:
-    return Quick(tmp_path, capsys)
 
 
 @pytest.fixture

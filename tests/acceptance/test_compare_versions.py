@@ -10,7 +10,7 @@ from nested_draws import draw_version, write_csv
 
 import datamill as library
 
-from .conftest import Command, Quick, assert_refused
+from .conftest import Command, assert_refused
 
 
 @pytest.fixture
@@ -24,18 +24,18 @@ def two(tmp_path: Path) -> Path:
     return write_csv(tmp_path / "two.csv", versions)
 
 
-def test_a_change_is_told_with_size_interval_and_n(quick: Quick, two: Path) -> None:
-    result = quick("compare", two, "--direction", "lower", "--figure", "f.png", "--html", "p.html")
+def test_a_change_is_told_with_size_interval_and_n(datamill: Command, two: Path) -> None:
+    result = datamill("compare", two, "--direction", "lower", "--figure", "f.png", "--html", "p.html")
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("1.1 has changed: its value is ")
     assert "higher than 1.0's, which is worse." in result.stdout
     assert "n = 8 builds of 3 executions of 5 measurements" in result.stdout
-    assert (quick.folder / "f.png").read_bytes().startswith(b"\x89PNG")
-    assert "1.1 has changed" in (quick.folder / "p.html").read_text()
+    assert (datamill.folder / "f.png").read_bytes().startswith(b"\x89PNG")
+    assert "1.1 has changed" in (datamill.folder / "p.html").read_text()
 
 
-def test_json_has_every_digit_and_the_same_verdict_as_the_library(quick: Quick, two: Path) -> None:
-    result = quick("compare", two, "--json", "--threshold", "10%")
+def test_json_has_every_digit_and_the_same_verdict_as_the_library(datamill: Command, two: Path) -> None:
+    result = datamill("compare", two, "--json", "--threshold", "10%")
     content = json.loads(result.stdout)
     assert [change["verdict"] for change in content["changes"]] == ["unchanged"]
     assert content["threshold"] == pytest.approx(0.1)
@@ -43,57 +43,57 @@ def test_json_has_every_digit_and_the_same_verdict_as_the_library(quick: Quick, 
     assert content["changes"][0]["difference"]["low"] == found.comparison.changes[0].difference.low
 
 
-def test_files_without_versions_are_versions_and_are_warned_about(quick: Quick, tmp_path: Path) -> None:
+def test_files_without_versions_are_versions_and_are_warned_about(datamill: Command, tmp_path: Path) -> None:
     rng = np.random.default_rng(4)
     for name in ("old", "new"):
         file = write_csv(tmp_path / f"{name}.csv", [draw_version(rng, "x", (4, 2, 2))])
         file.write_text("\n".join(line.split(",", 1)[1] for line in file.read_text().splitlines()) + "\n")
-    result = quick("compare", "old.csv", "new.csv")
+    result = datamill("compare", "old.csv", "new.csv")
     assert result.returncode == 0, result.stderr
     assert "Each version against old" in result.stdout
     assert "not measured in one experiment" in result.stdout.replace("\n  ", " ")
 
 
-def test_versions_whose_names_clash_get_the_name_of_their_file(quick: Quick, tmp_path: Path) -> None:
+def test_versions_whose_names_clash_get_the_name_of_their_file(datamill: Command, tmp_path: Path) -> None:
     rng = np.random.default_rng(4)
     for name in ("monday", "tuesday"):
         write_csv(tmp_path / f"{name}.csv", [draw_version(rng, "main", (4, 2, 2))])
-    result = quick("compare", "monday.csv", "tuesday.csv", "--json")
+    result = datamill("compare", "monday.csv", "tuesday.csv", "--json")
     assert [item["version"] for item in json.loads(result.stdout)["versions"]] == ["monday", "tuesday"]
 
 
-def test_a_series_tells_where_it_changes_and_draws_its_history(quick: Quick, tmp_path: Path) -> None:
+def test_a_series_tells_where_it_changes_and_draws_its_history(datamill: Command, tmp_path: Path) -> None:
     rng = np.random.default_rng(6)
     versions = [
         draw_version(rng, f"v{at}", (5, 2, 2), mean=100.0 + 3 * (at >= 6), spreads=(0.6, 0.3, 0.3))
         for at in range(12)
     ]
     write_csv(tmp_path / "nightly.csv", versions)
-    result = quick("compare", "nightly.csv", "--series", "--figure", "history.svg")
+    result = datamill("compare", "nightly.csv", "--series", "--figure", "history.svg")
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("value changes 1 time in 12 versions: at v6.")
     assert "From v6 up to v11, value is " in result.stdout.replace("\n", " ")
-    assert "<svg" in (quick.folder / "history.svg").read_text()
+    assert "<svg" in (datamill.folder / "history.svg").read_text()
 
 
 def test_a_check_fails_only_when_a_version_is_worse_by_more_than_the_threshold(
-    quick: Quick, two: Path
+    datamill: Command, two: Path
 ) -> None:
-    assert quick("compare", two, "--check", "worse", "--direction", "lower").returncode == 1
-    assert quick("compare", two, "--check", "worse", "--direction", "higher").returncode == 0
-    wide = quick("compare", two, "--check", "worse", "--direction", "lower", "--threshold", "0.2")
+    assert datamill("compare", two, "--check", "worse", "--direction", "lower").returncode == 1
+    assert datamill("compare", two, "--check", "worse", "--direction", "higher").returncode == 0
+    wide = datamill("compare", two, "--check", "worse", "--direction", "lower", "--threshold", "0.2")
     assert wide.returncode == 0
-    assert quick("compare", two).returncode == 0
+    assert datamill("compare", two).returncode == 0
 
 
-def test_rows_can_be_chosen_by_the_level_of_a_column(quick: Quick, two: Path) -> None:
+def test_rows_can_be_chosen_by_the_level_of_a_column(datamill: Command, two: Path) -> None:
     lines = two.read_text().splitlines()
     mixed = [
         f"{lines[0]},machine",
         *(f"{line},{'a' if at % 2 else 'b'}" for at, line in enumerate(lines[1:])),
     ]
     two.write_text("\n".join(mixed) + "\n")
-    result = quick("compare", two, "--where", "machine=a", "--json")
+    result = datamill("compare", two, "--where", "machine=a", "--json")
     assert json.loads(result.stdout)["n"] == 120
 
 
@@ -116,21 +116,21 @@ def test_rows_can_be_chosen_by_the_level_of_a_column(quick: Quick, two: Path) ->
     ],
 )
 def test_bad_input_ends_with_what_to_do(
-    quick: Quick, two: Path, arguments: tuple[str, ...], words: tuple[str, ...]
+    datamill: Command, two: Path, arguments: tuple[str, ...], words: tuple[str, ...]
 ) -> None:
     assert two.is_file()
-    assert_refused(quick("compare", *arguments), *words)
+    assert_refused(datamill("compare", *arguments), *words)
 
 
-def test_units_that_differ_between_versions_are_refused(quick: Quick, two: Path) -> None:
+def test_units_that_differ_between_versions_are_refused(datamill: Command, two: Path) -> None:
     lines = two.read_text().splitlines()
     two.write_text("\n".join(line.replace(",ms", ",s") if line.startswith("1.1") else line for line in lines))
-    assert_refused(quick("compare", two), "two.csv", '"ms"', '"s"', "one unit")
+    assert_refused(datamill("compare", two), "two.csv", '"ms"', '"s"', "one unit")
 
 
-def test_a_single_measurement_cannot_be_compared(quick: Quick, tmp_path: Path) -> None:
+def test_a_single_measurement_cannot_be_compared(datamill: Command, tmp_path: Path) -> None:
     (tmp_path / "few.csv").write_text("version,build,value\na,1,5\nb,1,5\nb,2,6\n")
-    assert_refused(quick("compare", "few.csv"), "few.csv", "version a has a single measurement")
+    assert_refused(datamill("compare", "few.csv"), "few.csv", "version a has a single measurement")
 
 
 NESTED = """
@@ -178,19 +178,19 @@ def test_packages_of_a_nested_bundle_are_versions_at_a_chosen_level_of_other_fac
 
 
 def test_the_text_names_the_baseline_and_why_and_a_series_warns_of_rows_that_alternate(
-    quick: Quick, tmp_path: Path
+    datamill: Command, tmp_path: Path
 ) -> None:
     rng = np.random.default_rng(6)
     file = write_csv(tmp_path / "t.csv", [draw_version(rng, name, (4, 2, 2)) for name in ("v2", "v1", "v3")])
-    result = quick("compare", file)
+    result = datamill("compare", file)
     assert "Each version against v2 (the first in the data; --baseline names another)" in result.stdout
-    assert "alternate" not in quick("compare", file, "--series").stdout
-    named = quick("compare", file, "--baseline", "v1", "--json")
+    assert "alternate" not in datamill("compare", file, "--series").stdout
+    named = datamill("compare", file, "--baseline", "v1", "--json")
     assert json.loads(named.stdout)["baseline"] == {"version": "v1", "reason": "as asked for"}
     head, *lines = file.read_text().splitlines()
     half = len(lines) // 2
     mixed = [line for pair in zip(lines[:half], lines[half:], strict=True) for line in pair]
     file.write_text("\n".join([head, *mixed]) + "\n")
-    told = " ".join(quick("compare", file, "--series").stdout.split())
+    told = " ".join(datamill("compare", file, "--series").stdout.split())
     assert "rows of different versions alternate in " in told
     assert "in the order of their first rows (v2, v1, v3)" in told

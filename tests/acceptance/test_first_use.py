@@ -13,7 +13,7 @@ import polars as pl
 def test_a_new_experiment_is_checked_run_and_reported_as_it_is(datamill, tmp_path: Path) -> None:
     # What was never made here: not even the scripts of its figures.
     shutil.rmtree(tmp_path / ".cache")
-    result = datamill("new", "sorting")
+    result = datamill.launch("new", "sorting")
     assert result.returncode == 0, result.stderr
     assert "datamill run sorting" in result.stdout
 
@@ -27,7 +27,7 @@ def test_a_new_experiment_is_checked_run_and_reported_as_it_is(datamill, tmp_pat
     assert order[0].split("\t") == ["order", "trial", "replicate", "package", "optimization", "aslr"]
     assert not list(tmp_path.glob("sorting-*"))
 
-    result = datamill("run", "sorting", "--out", "bundle")
+    result = datamill.launch("run", "sorting", "--out", "bundle")
     assert result.returncode == 0, result.stdout + result.stderr
     assert "sort" in result.stdout
     assert result.stdout.rstrip().endswith("bundle/report.html")
@@ -43,7 +43,7 @@ def test_a_new_experiment_is_checked_run_and_reported_as_it_is(datamill, tmp_pat
 
     page = (bundle / "report.html").read_text()
     (bundle / "report.html").unlink()
-    result = datamill("report", "bundle")
+    result = datamill.launch("report", "bundle")
     assert result.returncode == 0, result.stderr
     assert (bundle / "report.html").read_text() == page
 

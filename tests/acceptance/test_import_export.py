@@ -15,7 +15,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from acceptance.conftest import BIN, Command, Quick, assert_refused
+from acceptance.conftest import BIN, Command, assert_refused
 
 FOREIGN = Path(__file__).parent.parent / "foreign"
 
@@ -27,11 +27,6 @@ QUESTIONS = {
     "go.txt": ["--factors", "alg,size"],
     "rebench.data": [],
 }
-
-
-@pytest.fixture
-def datamill(quick: Quick) -> Quick:
-    return quick
 
 
 @pytest.mark.parametrize(("name", "asked"), QUESTIONS.items())
@@ -147,7 +142,7 @@ def test_a_table_survives_all_formats_that_keep_it(datamill) -> None:
 
 def test_a_bundle_is_exported(datamill, make_experiment) -> None:
     make_experiment()
-    assert Command(datamill.folder)("run", "experiment.toml", "--out", "bundle").returncode == 0
+    assert datamill("run", "experiment.toml", "--out", "bundle").returncode == 0
     text = datamill("export", "bundle", "--to", "benchfmt", "--response", "rate")
     lines = text.stdout.splitlines()
     table = pl.read_parquet(datamill.folder / "bundle" / "table.parquet")
@@ -205,7 +200,7 @@ def _write_hyperfine(file: Path, times_of: dict[str, list[float]]) -> None:
     file.write_text(json.dumps({"results": results}))
 
 
-def _follow_next(datamill: Quick, said: str) -> subprocess.CompletedProcess[str]:
+def _follow_next(datamill: Command, said: str) -> subprocess.CompletedProcess[str]:
     """Type what the summary suggests."""
     line = next(line for line in said.splitlines() if line.startswith("Next: "))
     return datamill(*shlex.split(line.removeprefix("Next: "))[1:])

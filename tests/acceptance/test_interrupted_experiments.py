@@ -86,7 +86,7 @@ def test_killing_the_command_kills_its_trial(datamill, make_experiment, tmp_path
 def test_interrupting_ends_with_130_and_says_how_to_continue(
     datamill, make_experiment, tmp_path: Path
 ) -> None:
-    make_experiment(replicates=50)
+    make_experiment(replicates=20)
     process = datamill.start("run", "experiment.toml", "--out", "bundle")
     wait_until(lambda: len(read_log(tmp_path / "bundle")) >= 3)
     process.send_signal(signal.SIGINT)
@@ -100,7 +100,7 @@ def test_interrupting_ends_with_130_and_says_how_to_continue(
     assert result.returncode == 0, result.stdout + result.stderr
     after = read_log(tmp_path / "bundle")
     assert after[: len(before)] == before
-    assert len({record["trial_id"] for record in after}) == len(after) == 200
+    assert len({record["trial_id"] for record in after}) == len(after) == 80
 
 
 def test_two_commands_cannot_run_one_experiment(datamill, make_experiment, tmp_path: Path) -> None:

@@ -8,13 +8,6 @@ from typing import Any
 import polars as pl
 import pytest
 
-from acceptance.conftest import Quick
-
-
-@pytest.fixture
-def datamill(quick: Quick) -> Quick:
-    return quick
-
 
 def write_tidy(folder: Any, **columns: Any) -> None:
     usual = {

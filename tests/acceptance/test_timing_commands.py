@@ -1,7 +1,6 @@
 """`datamill time`, as people type it."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -10,27 +9,21 @@ from pathlib import Path
 
 import pytest
 
+from acceptance.conftest import BIN, Command
 
-def type_time(folder: Path, *arguments: str, status: int = 0, **options) -> subprocess.CompletedProcess[str]:
-    result = subprocess.run(
-        [*command(), "time", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-        **options,
-    )
+
+def type_time(
+    folder: Path, *arguments: str, status: int = 0, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    datamill = Command(folder)
+    datamill.environment.update(variables)
+    result = datamill("time", *arguments, timeout_s=300)
     assert result.returncode == status, result.stderr + result.stdout
     return result
 
 
-def command() -> list[str]:
-    return [str(Path(sys.executable).with_name("datamill"))]
-
-
-def time_json(folder: Path, *arguments: str, **options) -> dict:
-    return json.loads(type_time(folder, "--json", *arguments, **options).stdout)
+def time_json(folder: Path, *arguments: str, **variables: str) -> dict:
+    return json.loads(type_time(folder, "--json", *arguments, **variables).stdout)
 
 
 def test_a_command_that_takes_twice_as_long_is_slower_and_the_bundle_says_the_same(tmp_path: Path) -> None:
@@ -41,10 +34,7 @@ def test_a_command_that_takes_twice_as_long_is_slower_and_the_bundle_says_the_sa
     assert 1.3 < pair["ratio"] < 3
     assert [item["name"] for item in told["commands"]] == ["sleep 0.02", "sleep 0.05"]
     assert all(item["low"] < item["mean_s"] < item["high"] and item["n"] >= 6 for item in told["commands"])
-    report = subprocess.run(
-        [*command(), "report", "--json", "bundle"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    answer = json.loads(report.stdout)
+    answer = json.loads(Command(tmp_path)("report", "--json", "bundle").stdout)
     last = answer["decisions"][-1]
     assert last["decision"] == "stop"
     assert last["intervals"][0]["estimate"] == pytest.approx(pair["ratio"] - 1)
@@ -141,11 +131,7 @@ def test_unlike_outputs_are_told(tmp_path: Path) -> None:
 
 def test_commands_see_the_environment_and_the_folder_of_their_user(tmp_path: Path) -> None:
     (tmp_path / "here").write_text("a-secret")
-    told = time_json(
-        tmp_path,
-        "--within", "2s", 'test "$MINE" = "$(cat here)"',
-        env={**os.environ, "MINE": "a-secret"},
-    )  # fmt: skip
+    told = time_json(tmp_path, "--within", "2s", 'test "$MINE" = "$(cat here)"', MINE="a-secret")
     assert told["commands"][0]["n"] >= 2
     kept = [file.read_bytes() for file in Path(told["bundle"]).rglob("*") if file.is_file()]
     assert not any(b"a-secret" in content for content in kept)
@@ -162,13 +148,7 @@ def test_results_are_exported_in_three_forms(tmp_path: Path) -> None:
     assert all(len(item["times"]) >= 6 and item["mean"] > 0.01 for item in exported)
     assert "| `sleep 0.02` |" in (tmp_path / "t.md").read_text()
     assert (tmp_path / "t.csv").read_text().count("\n") == 3
-    imported = subprocess.run(
-        [*command(), "import", "h.json", "--out", "h.csv"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    imported = Command(tmp_path)("import", "h.json", "--out", "h.csv")
     assert imported.returncode == 0, imported.stderr
 
 
@@ -185,7 +165,7 @@ def test_other_responses_than_time_can_be_compared(tmp_path: Path) -> None:
 def test_an_interruption_ends_with_an_answer_from_what_was_measured(tmp_path: Path) -> None:
     with subprocess.Popen(
         [
-            *command(),
+            BIN / "datamill",
             "time",
             "--json",
             "--out",
@@ -216,7 +196,7 @@ def test_an_interruption_ends_with_an_answer_from_what_was_measured(tmp_path: Pa
 
 def test_a_killed_timing_leaves_no_command_behind(tmp_path: Path) -> None:
     with subprocess.Popen(
-        [*command(), "time", "--within", "60s", "sleep 31.4159"],
+        [BIN / "datamill", "time", "--within", "60s", "sleep 31.4159"],
         cwd=tmp_path,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -259,7 +239,7 @@ def test_what_cannot_be_asked_is_refused_in_a_sentence(tmp_path: Path) -> None:
 
 def test_an_interruption_ends_a_command_that_still_runs(tmp_path: Path) -> None:
     with subprocess.Popen(
-        [*command(), "time", "sleep 297.531"],
+        [BIN / "datamill", "time", "sleep 297.531"],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
