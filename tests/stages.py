@@ -35,7 +35,9 @@ LATER = {
     "sources that are downloaded": (
         "tests/acceptance/test_shipped_packages.py::test_a_package_with_fetched_sources",
     ),
-    "PostgreSQL": (),
+    "PostgreSQL": (
+        "tests/integration/service/test_serving_command.py::test_two_coordinators_on_one_postgresql",
+    ),
     "more of the simulation": (
         "tests/simulation/test_simulation.py::test_no_seed_violates_an_invariant[the others]",
         "tests/simulation/test_simulation.py::test_a_planted_bug_is_found",

@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 from free_ports import find_free_port
 from integration.service.brokers import skip_without_broker
+from integration.service.databases import put_tables
 
 from acceptance.conftest import BIN, Command
 
@@ -33,6 +34,9 @@ class LocalFleet:
         self.port = find_free_port()
         self.scheme = "https" if "--tls" in options else "http"
         self.url = f"{self.scheme}://127.0.0.1:{self.port}"
+        (self.folder / "data").mkdir(mode=0o700)
+        # To make them takes longer than all else that the coordinator does before it serves.
+        put_tables(self.folder / "data" / "coordinator.sqlite3")
         self.serving = self.serve()
 
     def serve(self) -> subprocess.Popen[bytes]:

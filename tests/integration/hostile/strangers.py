@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from integration.service import databases  # noqa: F401 - sets Django up
 from integration.service.brokers import skip_without_broker
+from integration.service.databases import put_tables
 from integration.service.played_fleet import Coordinator
 
 #: As most systems give their processes: soft and hard bound of open files.
@@ -43,6 +43,10 @@ class DoorCoordinator(Coordinator):
     def start(self) -> None:
         """Start it; its words go to `data/../serve.log`."""
         skip_without_broker()
+        self.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not (self.data / "coordinator.sqlite3").exists():
+            # To make them takes longer than all else that it does before it serves.
+            put_tables(self.data / "coordinator.sqlite3")
         with self.log_file.open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "datamill.service", "--data", str(self.data), "--listen",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
@@ -19,6 +20,7 @@ from pathlib import Path
 import pytest
 from free_ports import find_free_port
 from integration.service.brokers import make_keys
+from integration.service.databases import put_tables
 from integration.service.played_fleet import Coordinator
 
 from datamill.service.serving.tls import compute_fingerprint
@@ -42,6 +44,20 @@ def serve(tmp_path: Path, *options: str) -> subprocess.CompletedProcess[str]:
         check=False,
         env={**os.environ, "XDG_CONFIG_HOME": str(tmp_path / "config")},
     )
+
+
+def put_data(tmp_path: Path) -> Path:
+    """A data folder with tables, which only a first start need make, and that takes longest."""
+    data = tmp_path / "data"
+    data.mkdir(mode=0o700)
+    put_tables(data / "coordinator.sqlite3")
+    return data
+
+
+def dump(data: Path) -> list[str]:
+    """All that is in the database of a data folder."""
+    with contextlib.closing(sqlite3.connect(data / "coordinator.sqlite3")) as database:
+        return list(database.iterdump())
 
 
 def refused(done: subprocess.CompletedProcess[str], *words: str) -> None:
@@ -108,7 +124,10 @@ def test_a_second_start_finds_the_same_users_keys_and_broker(coordinator: Coordi
         time.sleep(0.02)
 
 
-def test_web_stays_up_and_says_so_while_the_broker_cannot_start(coordinator: Coordinator) -> None:
+def test_web_stays_up_and_says_so_while_the_broker_cannot_start(
+    coordinator: Coordinator, tmp_path: Path
+) -> None:
+    put_data(tmp_path)
     coordinator.start()
     coordinator.wait_until_well()
     config = coordinator.data / "nats" / "server.conf"
@@ -127,6 +146,7 @@ def test_web_stays_up_and_says_so_while_the_broker_cannot_start(coordinator: Coo
 def test_tls_is_spoken_with_an_authority_that_clients_can_check(
     coordinator: Coordinator, tmp_path: Path
 ) -> None:
+    put_data(tmp_path)
     coordinator.options = ("--tls", "--public-name", "lab.example")
     coordinator.start()
     authority = coordinator.data / "tls" / "ca.pem"
@@ -152,6 +172,7 @@ def test_tls_is_spoken_with_an_authority_that_clients_can_check(
 
 
 def test_two_coordinators_on_one_folder_are_refused(coordinator: Coordinator, tmp_path: Path) -> None:
+    put_data(tmp_path)
     coordinator.start()
     coordinator.wait_until_well()
     assert coordinator.process is not None
@@ -185,7 +206,7 @@ def test_a_taken_port_is_named(tmp_path: Path) -> None:
         done = serve(
             tmp_path,
             "--data",
-            str(tmp_path / "b"),
+            str(put_data(tmp_path)),
             "--listen",
             f"127.0.0.1:{find_free_port()}",
             "--nats-port",
@@ -194,17 +215,17 @@ def test_a_taken_port_is_named(tmp_path: Path) -> None:
         refused(done, str(port), "--nats-port")
 
 
-def test_a_database_of_a_newer_version_is_left_alone(coordinator: Coordinator, tmp_path: Path) -> None:
-    coordinator.start()
-    coordinator.wait_until_well()
-    coordinator.kill(signal.SIGTERM)
-    with sqlite3.connect(coordinator.data / "coordinator.sqlite3") as database:
+def test_a_database_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
+    data = put_data(tmp_path)
+    with contextlib.closing(sqlite3.connect(data / "coordinator.sqlite3")) as database, database:
         database.execute(
             "INSERT INTO django_migrations (app, name, applied) VALUES ('datamill', '9999_future', ?)",
             ["2030-01-01"],
         )
-    done = serve(tmp_path, "--data", str(coordinator.data), "--listen", f"127.0.0.1:{find_free_port()}")
+    before = dump(data)
+    done = serve(tmp_path, "--data", str(data), "--listen", f"127.0.0.1:{find_free_port()}")
     refused(done, "newer datamill", "9999_future")
+    assert dump(data) == before
 
 
 @pytest.mark.parametrize(
@@ -226,7 +247,7 @@ def test_a_database_of_a_newer_version_is_left_alone(coordinator: Coordinator, t
     ],
 )
 def test_bad_options_end_with_a_message(tmp_path: Path, options: list[str], words: list[str]) -> None:
-    given = ["--data", str(tmp_path / "data")]
+    given = ["--data", str(tmp_path / "data" if "--database" in options else put_data(tmp_path))]
     if "--listen" not in options:
         given += ["--listen", f"127.0.0.1:{find_free_port()}"]
     done = serve(tmp_path, *given, *options)
@@ -242,24 +263,25 @@ def test_folders_that_cannot_be_used_are_named(tmp_path: Path) -> None:
 
 
 def test_a_file_of_keys_that_is_not_ours_is_named(tmp_path: Path) -> None:
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "keys").write_text("{}")
-    done = serve(tmp_path, "--data", str(tmp_path / "data"), "--listen", f"127.0.0.1:{find_free_port()}")
-    refused(done, str(tmp_path / "data" / "keys"), "backup")
+    data = put_data(tmp_path)
+    (data / "keys").write_text("{}")
+    done = serve(tmp_path, "--data", str(data), "--listen", f"127.0.0.1:{find_free_port()}")
+    refused(done, str(data / "keys"), "backup")
 
 
 def test_a_broker_that_does_not_answer_is_named(tmp_path: Path) -> None:
     seed = tmp_path / "seed"
     seed.write_text(make_keys().account_seed)
+    data = put_data(tmp_path)
     port = find_free_port()
     done = serve(
-        tmp_path, "--data", str(tmp_path / "data"), "--listen", f"127.0.0.1:{find_free_port()}",
+        tmp_path, "--data", str(data), "--listen", f"127.0.0.1:{find_free_port()}",
         "--nats", f"nats://127.0.0.1:{port}", "--nats-account-seed", str(seed),
     )  # fmt: skip
     refused(done, f"nats://127.0.0.1:{port}", "--nats")
     seed.write_text("nothing")
     done = serve(
-        tmp_path, "--data", str(tmp_path / "data"), "--listen", f"127.0.0.1:{find_free_port()}",
+        tmp_path, "--data", str(data), "--listen", f"127.0.0.1:{find_free_port()}",
         "--nats", f"nats://127.0.0.1:{port}", "--nats-account-seed", str(seed),
     )  # fmt: skip
     refused(done, str(seed), "seed")
