@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
-import os
 import shutil
 import socket
 import ssl
@@ -14,6 +13,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from acceptance.conftest import Command
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -147,7 +147,7 @@ def test_constraints_are_critical_and_of_networks(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["old", "new", "forged"])
 def test_the_real_worker_believes_authorities_old_and_new_and_no_forged_name(
-    tmp_path: Path, kind: str
+    datamill: Command, tmp_path: Path, kind: str
 ) -> None:
     program = shutil.which("datamill-worker", path=str(Path(sys.executable).parent))
     if program is None:
@@ -156,13 +156,10 @@ def test_the_real_worker_believes_authorities_old_and_new_and_no_forged_name(
     folder = served.data / "tls"
     if kind == "old":
         make_old_authority(folder)
-    environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path / "config")}
     served.start()
     try:
         wait_until(lambda: "Ctrl-C" in served.log(), 120, "it does not start")
-        verb = (sys.executable, "-c", "from datamill.cli.main import main; main()")
-        asking = (*verb, "worker", "token", "--quiet")
-        token = subprocess.check_output(asking, text=True, timeout=120, env=environment).strip()
+        token = datamill("worker", "token", "--quiet", timeout_s=120).stdout.strip()
         if kind == "forged":
             served.stop()
             forge(folder, "bank.example", "localhost", *tls.list_own_names())
@@ -179,7 +176,7 @@ def test_the_real_worker_believes_authorities_old_and_new_and_no_forged_name(
                 wait_until(lambda: joined.exists() or worker.poll() is not None, 60, "it does not join")
                 # At the broker, too.
                 if joined.exists():
-                    wait_until(lambda: _serves(verb, environment), 60, "it does not reach the broker")
+                    wait_until(lambda: _serves(datamill), 60, "it does not reach the broker")
             finally:
                 worker.terminate()
         told = (tmp_path / "worker.log").read_text()
@@ -189,6 +186,5 @@ def test_the_real_worker_believes_authorities_old_and_new_and_no_forged_name(
         served.stop()
 
 
-def _serves(verb: tuple[str, ...], environment: dict[str, str]) -> bool:
-    told = subprocess.check_output((*verb, "workers", "--json"), text=True, timeout=120, env=environment)
-    return '"idle"' in told
+def _serves(datamill: Command) -> bool:
+    return '"idle"' in datamill("workers", "--json", timeout_s=120).stdout

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from acceptance.conftest import Command
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.http import Http404
@@ -150,7 +149,7 @@ VERBS = (
 )  # fmt: skip
 
 
-def test_every_verb_says_that_the_key_is_void(stranger_url: str, tmp_path: Path) -> None:
+def test_every_verb_says_that_the_key_is_void(stranger_url: str, datamill: Command, tmp_path: Path) -> None:
     (tmp_path / "p1").mkdir()
     for name in ("run.sh", "collect.sh"):
         (tmp_path / "p1" / name).write_text("#!/bin/sh\ntrue\n")
@@ -159,11 +158,7 @@ def test_every_verb_says_that_the_key_is_void(stranger_url: str, tmp_path: Path)
         '[experiment]\nname = "e"\nreplicates = 1\n[[package]]\nname = "p1"\npath = "p1"\n'
     )
     for verb in VERBS:
-        done = subprocess.run(
-            [sys.executable, "-c", "from datamill.cli.main import main; main()", *verb,
-             "--url", stranger_url, "--key", "dmk_void"],
-            capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path,
-        )  # fmt: skip
+        done = datamill(*verb, "--url", stranger_url, "--key", "dmk_void", timeout_s=120)
         assert done.returncode == 2, (verb, done.stdout, done.stderr)
         assert "does not know this key" in done.stderr, (verb, done.stderr)
         assert "Traceback" not in done.stderr
