@@ -10,6 +10,7 @@ import pytest
 from synthetic import EXPERIMENT, fit_record, make_bundle_folder, make_failed_record, make_phase, make_record
 
 from datamill.experiment.errors import InputError
+from datamill.results.bundles import opening
 from datamill.results.bundles.opening import lock_bundle, open_bundle
 from datamill.results.tables.table import TABLE_SCHEMA
 
@@ -137,7 +138,11 @@ def test_a_folder_that_is_no_bundle_is_refused(tmp_path: Path) -> None:
         open_bundle(tmp_path)
 
 
-def test_a_second_process_is_refused_until_the_first_has_ended(tmp_path: Path) -> None:
+def test_a_second_process_is_refused_until_the_first_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It waits for one that is about to end.
+    monkeypatch.setattr(opening, "_LOCK_WAIT_S", 0.2)
     bundle = make_bundle_folder(tmp_path / "bundle")
     with lock_bundle(bundle), pytest.raises(InputError, match="another datamill"), lock_bundle(bundle):
         pytest.fail("both hold the lock")
