@@ -18,7 +18,7 @@ from simulation.planting import list_plants
 
 TESTS = Path(__file__).parents[1]
 #: The first prove a change, the whole check adds the rest, and the night has 10 000: docs/simulation.md.
-FIRST = 30
+FIRST = 12
 SEEDS = int(os.environ.get("DATAMILL_SIMULATION_SEEDS", choose_count(100, 10_000)))
 #: What finds each planted bug, a pattern, within the seeds that every change runs.
 FOUND = {
