@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 from answered_study import write_answer
+from nightly import choose_count
 from planted_study import plan_study
 from scipy.stats import binom
 
@@ -38,7 +39,7 @@ def test_factors_that_do_nothing_seldom_matter_though_one_level_is_noisier(
         [point for point in points for _ in range(kept if point[factor] == level else replicates)]
     )
     sizes = np.where(codes[:, factor] == level, spread, 1.0)
-    rng, trials, hits = np.random.default_rng(1), 250, 0
+    rng, trials, hits = np.random.default_rng(1), choose_count(125, 250), 0
     for _ in range(trials):
         cells = gather_cells(factors, codes, 100 + sizes * rng.standard_normal(len(codes)))
         influence = rank_terms(cells, fit_linear_model(cells, order=2, alpha=ALPHA), group_factor=0)
@@ -60,7 +61,7 @@ def test_two_valued_data_seldom_make_a_winner_or_a_factor_that_matters(
 ) -> None:
     levels = {"package": LEVELS["package"]} if packages_only else LEVELS
     experiment, design, table, summary = plan_study(levels, lambda _r, _p: 1.0, replicates=replicates)
-    rng, trials, winners, mattered = np.random.default_rng(2), 200, 0, 0
+    rng, trials, winners, mattered = np.random.default_rng(2), choose_count(80, 200), 0, 0
     for _ in range(trials):
         values = pl.Series(draw(rng, table.height))
         answer = write_answer(experiment, design, table.with_columns(value=values), summary)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from nightly import choose_count
 from scipy.stats import binom
 
 from datamill.analysis.assumptions.check import check_assumptions
@@ -13,7 +14,7 @@ from datamill.analysis.levels.packages import compare_packages
 from datamill.analysis.linear.model import fit_linear_model
 from datamill.analysis.model_data.cells import Cells, ModelFactor, gather_cells
 
-REPLICATIONS = 1000
+REPLICATIONS = choose_count(400, 1000)
 
 PACKAGE = ModelFactor("package", ("first", "second"))
 FLAG = ModelFactor("flag", ("-O0", "-O2", "-O3"))
@@ -64,7 +65,7 @@ def compare_alike(rng: np.random.Generator, replicates: int) -> Comparison:
 
 def test_the_comparison_errs_as_often_as_it_says_though_one_package_is_eight_times_noisier() -> None:
     rng = np.random.default_rng(2)
-    replications = 4000
+    replications = choose_count(1500, 4000)
     false_alarms, difference, ratio, means = 0, 0, 0, [0, 0]
     for _ in range(replications):
         comparison = compare_alike(rng, replicates=8)
@@ -179,7 +180,7 @@ def test_bands_of_the_effect_plot_cover_the_true_departure_in_percent() -> None:
 @pytest.mark.parametrize("replicates", [3, 8])
 def test_the_checks_seldom_accuse_data_that_meet_the_assumptions(replicates: int) -> None:
     rng = np.random.default_rng(8)
-    spread, normal, trials = 0, 0, 500
+    spread, normal, trials = 0, 0, choose_count(250, 500)
     for _ in range(trials):
         cells = make_cells(rng, (5.0, 5.0), replicates)
         model = fit_linear_model(cells, order=2, alpha=0.05)

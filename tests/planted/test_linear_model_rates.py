@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from nightly import choose_count
 from scipy.stats import binom
 
 from datamill.analysis.assumptions.check import check_assumptions
@@ -20,7 +21,7 @@ FACTORS = [
     ModelFactor("flag", ("-O0", "-O2", "-O3")),
     ModelFactor("load", ("no", "yes")),
 ]
-REPLICATIONS = 1000
+REPLICATIONS = choose_count(400, 1000)
 
 Draw = Callable[[np.random.Generator, int], FloatArray]
 NOISE: dict[str, Draw] = {
@@ -128,7 +129,7 @@ def test_the_mean_understates_what_the_scheduler_does_to_the_slowest_and_the_qua
 def test_a_drift_and_likeness_of_neighbours_are_found_and_seldom_imagined() -> None:
     rng = np.random.default_rng(26)
     base = lay_out(8)
-    accused, trials = np.zeros(2, dtype=int), 400
+    accused, trials = np.zeros(2, dtype=int), choose_count(200, 400)
     for _ in range(trials):
         codes = rng.permutation(base)
         model, cells = _fit(codes, rng.standard_normal(len(codes)))

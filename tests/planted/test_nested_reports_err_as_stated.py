@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from nested_study import make_nested_study
+from nightly import choose_count
 from scipy.stats import binom, t
 
 from datamill.analysis.answer.response import ResponseAnalysis, analyze_response
@@ -25,7 +26,7 @@ def analyze(
 def test_equal_packages_seem_to_differ_as_often_as_stated(
     aslr: tuple[str, ...], shape: tuple[int, int, int]
 ) -> None:
-    draws, alarms, missed = 150, 0, 0
+    draws, alarms, missed = choose_count(60, 150), 0, 0
     for seed in range(draws):
         analysis = analyze(seed, shape, aslr=aslr)
         assert analysis.comparison is not None

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from nightly import choose_count
 from scipy.stats import binom
 
 import datamill
 from datamill.analysis.quantile.quantile_model import QuantileFit
 
-ROUNDS = 150
+ROUNDS = choose_count(60, 150)
 
 
 def draw(kind: str, rng: np.random.Generator, n: int) -> np.ndarray:

@@ -5,6 +5,7 @@ from math import comb
 
 import numpy as np
 import pytest
+from nightly import choose_count
 from scipy.stats import binom, nct, norm, t
 
 from datamill.analysis.distribution.skewed_means import find_heavy_tail
@@ -21,7 +22,7 @@ from datamill.experiment.file.parse import parse_experiment
 
 Draw = Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
 
-EXPERIMENTS = 2000
+EXPERIMENTS = choose_count(1000, 2000)
 ROUNDS = 400
 ALPHA = 0.05
 POWER = 0.9

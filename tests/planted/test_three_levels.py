@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from nightly import choose_count
 
 from datamill.analysis.random_effects.impact import estimate_impact
 from datamill.analysis.random_effects.mean_squares import compute_mean_squares, solve_components
@@ -89,7 +90,7 @@ def test_the_paper_mean_squares_hold_what_the_levels_below_add() -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_interval_of_the_mean_covers_as_it_claims(builds: int, shape: str) -> None:
     rng = np.random.default_rng(builds)
-    repetitions = 300 if shape == "normal" else 150
+    repetitions = choose_count(150, 300) if shape == "normal" else choose_count(75, 150)
     covered = 0
     for _ in range(repetitions):
         nested = plant(rng, builds, draw=SHAPES[shape])
@@ -106,7 +107,7 @@ def _covers_mean(nested: NestedValues) -> bool:
 
 def test_the_interval_of_the_mean_covers_in_unbalanced_data_by_both_methods() -> None:
     rng = np.random.default_rng(13)
-    covered, by_likelihood, repetitions = 0, 0, 120
+    covered, by_likelihood, repetitions = 0, 0, choose_count(60, 120)
     for _ in range(repetitions):
         nested = plant(rng, 8, keep=0.25)
         covered += _covers_mean(nested)
@@ -124,7 +125,7 @@ def test_intervals_of_shares_and_of_the_impact_factor_cover(shape: str, least: f
     parts = np.array([1.0, 1 / 5, 9 / 50])
     uncertainty, variation = parts / parts.sum(), np.array([1.0, 1.0, 9.0]) / 11
     factor = np.sqrt(1 + 1 / (1 + 9 / 10))
-    repetitions = 120
+    repetitions = choose_count(60, 120)
     hits = np.zeros(7, dtype=int)
     for seed in range(repetitions):
         nested = plant(rng, 10, draw=SHAPES[shape])
@@ -142,7 +143,7 @@ def test_restricted_maximum_likelihood_is_nearly_unbiased_inside_the_boundary() 
     rng = np.random.default_rng(15)
     found = [
         [fit_reml(average_executions(plant(rng, 20, keep=0.5))).components[level] for level in LEVELS]
-        for _ in range(100)
+        for _ in range(choose_count(50, 100))
     ]
     means, errors = np.mean(found, axis=0), np.std(found, axis=0) / np.sqrt(len(found))
     truth = np.square(list(SPREAD.values()))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from nested_draws import draw_version, take_one_build
+from nightly import choose_count
 from scipy.stats import binom
 
 from datamill.analysis.versions.compare import compare_versions
@@ -28,7 +29,7 @@ def compare_two(
 
 
 def test_equal_versions_of_many_builds_seem_changed_as_often_as_stated_and_of_one_build_mostly() -> None:
-    draws = 1000
+    draws = choose_count(400, 1000)
     alarms = {False: 0, True: 0}
     for single in alarms:
         rng = np.random.default_rng(1)
@@ -51,7 +52,7 @@ def test_a_change_of_three_percent_is_found_and_the_papers_rule_finds_it_later()
 
 @pytest.mark.parametrize("builds", [5, 10, 30])
 def test_differences_and_ratios_are_covered_though_variances_differ(builds: int) -> None:
-    rng, draws = np.random.default_rng(builds), 1500
+    rng, draws = np.random.default_rng(builds), choose_count(600, 1500)
     covered = {"difference": 0, "ratio": 0}
     for _ in range(draws):
         old = draw_version(rng, "old", (builds, 3, 4))
@@ -70,7 +71,7 @@ def test_differences_and_ratios_are_covered_though_variances_differ(builds: int)
 
 
 def test_intervals_of_several_versions_hold_together() -> None:
-    rng, draws, missed = np.random.default_rng(5), 600, 0
+    rng, draws, missed = np.random.default_rng(5), choose_count(250, 600), 0
     for _ in range(draws):
         versions = [draw_version(rng, f"v{at}", (8, 2, 2)) for at in range(5)]
         changes = compare_versions(versions).changes
@@ -79,7 +80,7 @@ def test_intervals_of_several_versions_hold_together() -> None:
 
 
 def test_a_version_is_seldom_called_unchanged_when_it_changed_by_the_threshold() -> None:
-    rng, draws, wrong = np.random.default_rng(6), 800, 0
+    rng, draws, wrong = np.random.default_rng(6), choose_count(400, 800), 0
     for _ in range(draws):
         old = draw_version(rng, "old", (12, 2, 2), spreads=(0.3, 0.1, 0.1))
         new = draw_version(rng, "new", (12, 2, 2), mean=101.001, spreads=(0.3, 0.1, 0.1))
@@ -115,7 +116,7 @@ def search(rng: np.random.Generator, means: list[float], builds: int, seed: int)
 
 @pytest.mark.parametrize(("versions", "builds"), [(10, 5), (25, 3), (25, 10)])
 def test_a_series_without_a_change_is_cut_as_seldom_as_stated(versions: int, builds: int) -> None:
-    rng, draws = np.random.default_rng(versions + builds), 120
+    rng, draws = np.random.default_rng(versions + builds), choose_count(60, 120)
     cut = sum(
         bool((found := search(rng, [100.0] * versions, builds, at)).changes or found.lone)
         for at in range(draws)

@@ -10,6 +10,7 @@ from types import FrameType
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from nightly import choose_count
 
 from datamill.experiment.errors import InputError
 from datamill.experiment.file.parse import parse_experiment
@@ -65,7 +66,7 @@ def count_work(function: Callable[[], object]) -> tuple[int, int]:
     return calls, most
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=choose_count(20, 500), deadline=None)
 @example("a." * 100_000 + "a = 1")
 @example("x = " + "[" * 20_000 + "]" * 20_000)
 @example("x = " + "{a=" * 20_000 + "}" * 20_000)

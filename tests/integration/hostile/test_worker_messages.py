@@ -23,7 +23,7 @@ from datamill.service.models import Event, FleetWorker
 EXAMPLES = Path(__file__).parents[3] / "protocol" / "examples"
 KINDS = sorted(file.stem for file in EXAMPLES.glob("worker-report-*.json"))
 usual = hypothesis.settings(
-    max_examples=choose_count(60, 2000),
+    max_examples=choose_count(25, 2000),
     deadline=None,
     database=None,
     derandomize=True,

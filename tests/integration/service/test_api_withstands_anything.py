@@ -14,12 +14,13 @@ from integration.service.api_users import TEXT, ApiUser, make_submission
 from integration.service.brokers import make_keys
 from integration.service.databases import MEMORY_URL, use_database
 from integration.service.fleets import join
+from nightly import choose_count
 from schemathesis import GenerationMode
 
 from datamill.service.api.api import api
 from datamill.service.broker.access import BrokerAccess, set_broker_access
 
-EXAMPLES = 20
+EXAMPLES = choose_count(10, 100)
 
 
 @pytest.fixture
