@@ -3,11 +3,11 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from acceptance.conftest import Command
 from acceptance.scratch_repositories import commit, git, make_repository, write_main
 
 TWO = """\
@@ -37,10 +37,11 @@ END
 
 
 def run(folder: Path, *arguments: str, status: int = 0) -> subprocess.CompletedProcess[str]:
-    program = str(Path(sys.executable).with_name("datamill"))
-    done = subprocess.run(
-        [program, *arguments], cwd=folder, capture_output=True, text=True, check=False, timeout=300
-    )
+    # Beside the repository, in which nothing of its own may lie.
+    datamill = Command(folder.parent)
+    datamill.folder = folder
+    datamill.environment["DATAMILL_STATE_DIR"] = os.environ["DATAMILL_STATE_DIR"]
+    done = datamill(*arguments, timeout_s=300)
     assert done.returncode == status, done.stderr + done.stdout
     return done
 
