@@ -36,6 +36,7 @@ LATER = {
         "tests/acceptance/test_shipped_packages.py::test_a_package_with_fetched_sources",
     ),
     "PostgreSQL": (
+        "tests/integration/hostile/test_viewers.py::test_viewers_hold_no_connections_to_the_database",
         "tests/integration/service/test_serving_command.py::test_two_coordinators_on_one_postgresql",
     ),
     "more of the simulation": (

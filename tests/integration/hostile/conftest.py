@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 from acceptance.conftest import datamill
+from integration.service.conftest import no_pause_between_turns
 from integration.service.databases import database, memory_database, postgres_url
 from integration.service.played_fleet import Coordinator, standing_by
 
-__all__ = ["database", "datamill", "memory_database", "postgres_url"]
+__all__ = ["database", "datamill", "memory_database", "no_pause_between_turns", "postgres_url"]
 
 
 @pytest.fixture

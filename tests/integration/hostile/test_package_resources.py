@@ -182,7 +182,7 @@ def test_the_files_of_a_world_are_counted(host: PackageHost) -> None:
 @pytest.mark.parametrize("attack", [ZOMBIES, STOPPED], ids=["zombies", "stopped"])
 def test_a_package_that_heeds_no_signal_ends_with_its_time(host: PackageHost, attack: str) -> None:
     started_s = time.monotonic()
-    record = host.run(attack, run_timeout_s=2)
+    record = host.run(attack, run_timeout_s=1)
     assert time.monotonic() - started_s < STILL_S
     assert record.outcome == "timed_out"
     await_holding("the family has ended", lambda: not host.list_left())
