@@ -21,8 +21,8 @@ from datamill.protocol.trial import TrialRecord
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="overlays need root")
 
 #: What takes longer than this, in seconds, stands still; less is what a busy machine may take.
-STILL_S = 55
-FORK_BOMB = "f() { f | f & }\nf\nsleep 60"
+STILL_S = 240
+FORK_BOMB = "f() { f | f & }\nf\nsleep 300"
 #: Forks as fast as one process can, and every child leaves its family.
 DAEMONS = """#!/usr/bin/python3
 import os, time
@@ -32,14 +32,14 @@ while True:
             os.setsid()
             if os.fork():
                 os._exit(0)
-            time.sleep(60)
+            time.sleep(300)
     except OSError:
         time.sleep(0.01)
 """
 THREADS = """#!/usr/bin/python3
 import threading, time
 while True:
-    threading.Thread(target=time.sleep, args=(60,)).start()
+    threading.Thread(target=time.sleep, args=(300,)).start()
 """
 MEMORY = """#!/usr/bin/python3
 taken = []
@@ -57,9 +57,9 @@ signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 32))
 for _ in range(300):
     if os.fork() == 0:
         os._exit(0)
-time.sleep(60)
+time.sleep(300)
 """
-STOPPED = "trap '' TERM INT HUP\n(trap '' TERM; setsid sleep 60 &)\nkill -STOP $$"
+STOPPED = "trap '' TERM INT HUP\n(trap '' TERM; setsid sleep 300 &)\nkill -STOP $$"
 #: The archive is small, and what is in it is not.
 ARCHIVE_BOMB = """#!/usr/bin/python3
 import gzip, tarfile, io
@@ -217,7 +217,7 @@ done 2>/dev/null
 
 
 def test_a_killed_worker_leaves_nothing_to_the_next(host: PackageHost) -> None:
-    process = host.start("i=0; while [ $i -lt 100 ]; do i=$((i+1)); setsid sleep 60 & done; wait")
+    process = host.start("i=0; while [ $i -lt 100 ]; do i=$((i+1)); setsid sleep 300 & done; wait")
     await_holding("its processes run", lambda: len(host.list_left()) > 20)
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
