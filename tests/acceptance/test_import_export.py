@@ -274,6 +274,7 @@ def test_a_full_disk_under_an_analysis_does_not_speak_of_a_run(tmp_path: Path) -
     [
         ("hyperfine.json", ["n=0.01", "how=a"]),
         ("pyperf.json", ["benchmark=sort"]),
+        ("pytest-benchmark.json", ["benchmark=test_b.py::test_sort", "kind=list", "size=1000"]),
         ("go-events.jsonl", []),
         ("rebench.data", ["benchmark=Sort", "inputSize=10"]),
         ("criterion", ["benchmark=sorting/stable", "parameter=1000", "baseline=new"]),

@@ -21,8 +21,8 @@ from datamill.results.foreign.table import LabelledResults, build_foreign_table
 from datamill.results.foreign.units import find_conversion
 
 FOLDER = Path(__file__).parent.parent / "foreign"
-JSON_FILES = ["hyperfine.json", "pyperf-single.json", "google-1.json", "jmh-gc.json",
-              "asv/host/6737e387-existing.json"]  # fmt: skip
+JSON_FILES = ["hyperfine.json", "pyperf-single.json", "pytest-benchmark.json", "google-1.json",
+              "jmh-gc.json", "asv/host/6737e387-existing.json"]  # fmt: skip
 TEXT_FILES = ["go.txt", "rebench.data", "cargo-criterion.jsonl", "asv-run.txt", "go-events.jsonl"]
 
 finite = st.floats(allow_nan=False, allow_infinity=False)

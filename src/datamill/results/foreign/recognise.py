@@ -15,11 +15,13 @@ from datamill.results.foreign.formats.google_benchmark import GOOGLE_BENCHMARK
 from datamill.results.foreign.formats.hyperfine import HYPERFINE
 from datamill.results.foreign.formats.jmh import JMH
 from datamill.results.foreign.formats.pyperf import PYPERF
+from datamill.results.foreign.formats.pytest_benchmark import PYTEST_BENCHMARK
 from datamill.results.foreign.formats.rebench import REBENCH
 
 #: All formats, in the order in which they are tried; no content is claimed by two.
 FORMATS = (
-    HYPERFINE, PYPERF, GOOGLE_BENCHMARK, JMH, CARGO_CRITERION, CRITERION, BENCHFMT, REBENCH, ASV, ASV_TEXT,
+    HYPERFINE, PYPERF, PYTEST_BENCHMARK, GOOGLE_BENCHMARK, JMH, CARGO_CRITERION, CRITERION, BENCHFMT, REBENCH,
+    ASV, ASV_TEXT,
 )  # fmt: skip
 
 #: First columns of exports that hold summaries only, with what to ask the tool for instead.

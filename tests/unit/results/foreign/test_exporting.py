@@ -106,7 +106,16 @@ def test_units_are_benchstats(response: str, unit: str | None, name: str) -> Non
 
 @pytest.mark.parametrize(
     "name",
-    ["go.txt", "google-1.json", "jmh.json", "hyperfine.json", "pyperf.json", "rebench.data", "criterion"],
+    [
+        "go.txt",
+        "google-1.json",
+        "jmh.json",
+        "hyperfine.json",
+        "pyperf.json",
+        "pytest-benchmark.json",
+        "rebench.data",
+        "criterion",
+    ],
 )
 def test_what_is_exported_to_benchfmt_is_imported_again_with_the_same_values(
     name: str, tmp_path: Path

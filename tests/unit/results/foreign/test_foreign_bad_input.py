@@ -52,11 +52,23 @@ def test_what_is_no_result_file(tmp_path: Path, content: bytes | str, words: str
 
 def test_an_unknown_format_names_those_that_were_tried(tmp_path: Path) -> None:
     remedy = refuse(write(tmp_path, "hello")).remedy
-    for name in ("hyperfine", "pyperf", "google-benchmark", "jmh", "criterion", "benchfmt", "rebench", "asv"):
+    for name in (
+        "hyperfine",
+        "pyperf",
+        "pytest-benchmark",
+        "google-benchmark",
+        "jmh",
+        "criterion",
+        "benchfmt",
+        "rebench",
+        "asv",
+    ):
         assert name in remedy
 
 
-@pytest.mark.parametrize("name", ["hyperfine.json", "pyperf.json", "jmh.json", "google-1.json"])
+@pytest.mark.parametrize(
+    "name", ["hyperfine.json", "pyperf.json", "pytest-benchmark.json", "jmh.json", "google-1.json"]
+)
 def test_truncated_json_names_its_line(tmp_path: Path, name: str) -> None:
     text = (FOLDER / name).read_text()
     error = refuse(write(tmp_path, text[: len(text) // 2]))
@@ -81,6 +93,10 @@ REBENCH = "invocation\titeration\tvalue\tunit\tcriterion\tbenchmark\n"
         ({"results": [{"command": "x", "times": []}]}, "it holds no observation"),
         ({"benchmarks": [{"runs": [{"values": 3}]}], "version": "1.0"}, "benchmarks[0].runs[0].values"),
         ({"benchmarks": [{"runs": []}]}, 'the field "version" is missing'),
+        ({"machine_info": {}, "commit_info": {}, "benchmarks": [{"name": "b"}]}, "benchmarks[0].stats"),
+        ({"machine_info": {}, "commit_info": {}, "benchmarks": [{"name": "b", "stats": {"data": ["x"]}}]},
+         "benchmarks[0].stats.data[0]"),
+        ({"machine_info": {}, "commit_info": {}, "benchmarks": []}, "it holds no observation"),
         ([{"benchmark": "b", "mode": "ss", "primaryMetric": {}}], '"primaryMetric.scoreUnit" is missing'),
         ([{"benchmark": "b", "primaryMetric": {"scoreUnit": "s/op"}}], 'the field "mode" is missing'),
         ({"context": {}, "benchmarks": [{"name": "b", "real_time": "x"}]}, 'the field "real_time" is wrong'),
@@ -135,6 +151,13 @@ def test_exports_of_summaries_say_how_to_get_the_observations() -> None:
     error = refuse(FOLDER / "hyperfine.csv")
     assert "holds summaries" in error.message
     assert "--export-json" in error.remedy
+
+
+def test_pytest_benchmark_saved_without_data_says_how_to_get_them() -> None:
+    error = refuse(FOLDER / "pytest-benchmark-summary.json")
+    assert "benchmarks[0].stats.data" in error.message
+    assert "--benchmark-json" in error.remedy
+    assert "--benchmark-save-data" in error.remedy
 
 
 def test_a_folder_that_is_not_criterions(tmp_path: Path) -> None:

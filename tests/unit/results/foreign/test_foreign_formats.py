@@ -22,6 +22,7 @@ FILES = {
     "hyperfine-failures.json": "hyperfine",
     "pyperf.json": "pyperf",
     "pyperf-single.json": "pyperf",
+    "pytest-benchmark.json": "pytest-benchmark",
     "google-1.json": "google-benchmark",
     "google-2.json": "google-benchmark",
     "jmh.json": "jmh",
@@ -116,6 +117,34 @@ def test_pyperf_runs_are_executions_and_warm_ups_are_excluded() -> None:
     assert used["context.iterations"].unique().sort().to_list() == [32768, 65536]
     assert "context.python_version" in table.columns
     assert list_factors(table) == []
+
+
+def test_pytest_benchmark_rounds_share_a_process_and_parameters_are_factors() -> None:
+    table = read("pytest-benchmark.json")
+    entries = load("pytest-benchmark.json")["benchmarks"]
+    assert table["value"].to_list() == [value for entry in entries for value in entry["stats"]["data"]]
+    assert table["unit"].unique().to_list() == ["s"]
+    assert table["trial_id"].n_unique() == len(entries) == 6
+    assert table["benchmark"].unique(maintain_order=True).to_list() == [
+        "test_b.py::test_sort", "test_b.py::TestJoin::test_join", "test_b.py::test_object",
+    ]  # fmt: skip
+    sorts = table.filter(pl.col("benchmark") == "test_b.py::test_sort")
+    assert set(sorts.select("kind", "size").unique().rows()) == {
+        ("list", "1000"), ("list", "4000"), ("tuple", "1000"), ("tuple", "4000"),
+    }  # fmt: skip
+    assert set(sorts["context.iterations"]) == {5}
+    assert set(table["context.group"]) == {None, "join"}
+    assert set(table["context.node"]) == {"host"}
+    assert "context.cpu.brand_raw" in table.columns
+
+
+def test_an_object_as_parameter_of_pytest_benchmark_has_the_name_that_pytest_gives_it() -> None:
+    # As JSON has it, it holds an address, and no two runs of the benchmark would have the same.
+    (entry,) = (item for item in load("pytest-benchmark.json")["benchmarks"] if item["param"] == "odd")
+    assert entry["params"]["data"].startswith("UNSERIALIZABLE[")
+    table = read("pytest-benchmark.json").filter(pl.col("benchmark") == "test_b.py::test_object")
+    assert set(table["param"]) == {"odd"}
+    assert "data" not in table.columns
 
 
 def test_google_benchmark_repetitions_share_a_process_and_aggregates_are_no_observations() -> None:
