@@ -133,7 +133,8 @@ def tell_gate(
         check_history(history)
     folder.mkdir(parents=True, exist_ok=True)
     with GateDisplay(make_console(stderr=True), asked.within_s) as display:
-        outcome = conduct_gate(asked, Path.cwd(), folder.parent, find_worker(), seed, display)
+        # Not beside what is written: that is often in the repository, whose files checkouts must not see.
+        outcome = conduct_gate(asked, Path.cwd(), _find_gates(), find_worker(), seed, display)
     answer = build_gate_answer(
         outcome.gate,
         outcome.verdicts,
@@ -211,6 +212,9 @@ def _name(commands: tuple[str, ...], index: int) -> str:
     return commands[index] if not same else f"{commands[index]} ({same + 1})"
 
 
+def _find_gates() -> Path:
+    return find_state_folder(os.environ, is_root=os.geteuid() == 0).absolute() / "gates"
+
+
 def _choose_folder() -> Path:
-    state = find_state_folder(os.environ, is_root=os.geteuid() == 0)
-    return state / "gates" / f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{os.getpid()}"
+    return _find_gates() / f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{os.getpid()}"

@@ -37,8 +37,10 @@ class GitTree:
     @property
     def title(self) -> str:
         """What people read of it: as they typed it, and the hash where that is something else."""
-        if not self.commit or self.commit.startswith(self.label):
+        if not self.commit:
             return self.label
+        if self.commit.startswith(self.label):
+            return self.label[:SHORT_DIGITS]
         return f"{self.label} ({self.commit[:SHORT_DIGITS]})"
 
 
