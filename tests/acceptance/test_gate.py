@@ -183,3 +183,64 @@ def test_a_history_that_is_none_is_refused_before_anything_is_measured(repositor
     said = run(repository, "gate", "--history", os.fspath(other), "true", status=2).stderr
     assert "this is not the history of a gate" in said
     assert other.read_text() == "a,b\n1,2\n"
+
+
+def test_what_works_once_and_then_fails_in_head_does_not_pass(repository: Path) -> None:
+    (repository / "flaky").write_text("#!/bin/sh\nexit 0\n")
+    (repository / "flaky").chmod(0o755)
+    commit(repository, "flaky")
+    (repository / "flaky").write_text("#!/bin/sh\ntest ! -e tried || exit 7\ntouch tried\n")
+    commit(repository, "fails from its second execution on")
+    done = run(repository, "gate", "--base", "HEAD~1", "--within", "3s", "./flaky", status=1)
+    assert "Broken: ./flaky failed in " in done.stdout
+    assert "in base in 0 (first in head: ended with status 7)" in done.stdout
+
+
+def test_a_folder_of_what_is_written_may_be_relative_and_in_the_repository(repository: Path) -> None:
+    write_main(repository, loops=1_000_000)
+    commit(repository, "faster")
+    (repository / "gate.toml").write_text('[gate]\nbuild = "make"\n[[benchmark]]\ncommand = "./prog"\n')
+    run(repository, "gate", "--base", "HEAD~1", "--within", "2s", "--out", "gate")
+    assert sorted(path.name for path in (repository / "gate").iterdir()) == [
+        "comment.md", "gate.json", "report.html",
+    ]  # fmt: skip
+    assert git(repository, "status", "--short").split() == ["??", "gate.toml", "??", "gate/"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--out", "Makefile"), "Makefile: this folder cannot be made"),
+        (("--comment", "none/comment.md"), "there is no folder none"),
+        (("--html", "."), "this is a folder"),
+        (("--alpha", "60%"), "--alpha: the chance of a false alarm must be below 50%"),
+        ((), "HEAD is the first commit: there is nothing to compare it with"),
+    ],
+)
+def test_what_cannot_be_asked_or_written_is_refused_before_anything_is_measured(
+    repository: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    said = " ".join(run(repository, "gate", *arguments, "true", status=2).stderr.split())
+    assert message in said
+    assert "Traceback" not in said
+
+
+def test_a_package_that_is_missing_does_not_run_the_setup_of_the_repository(repository: Path) -> None:
+    (repository / "setup.sh").write_text("#!/bin/sh\ntouch ran\n")
+    (repository / "setup.sh").chmod(0o755)
+    commit(repository, "a setup of something else")
+    (repository / "gate.toml").write_text('[gate]\nbase = "HEAD~1"\n[[benchmark]]\npackage = "none"\n')
+    said = run(repository, "gate", status=2).stderr
+    assert "cannot be built" in said
+    assert "./none" in said
+
+
+def test_output_that_is_not_of_the_tool_is_told_without_places_of_ours(repository: Path) -> None:
+    (repository / "README").write_text("words\n")
+    commit(repository, "words")
+    (repository / "gate.toml").write_text(
+        '[gate]\nbase = "HEAD~1"\n[[benchmark]]\ncommand = "echo hello"\ntool = "hyperfine"\n'
+    )
+    said = " ".join(run(repository, "gate", status=2).stderr.split())
+    assert "wrote no results of hyperfine: standard output: the file is not hyperfine JSON" in said
+    assert "--format" not in said

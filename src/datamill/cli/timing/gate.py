@@ -18,7 +18,7 @@ from datamill.cli.timing.time_options import parse_seconds
 from datamill.execution.state_folder import find_state_folder
 from datamill.execution.worker import find_worker
 from datamill.experiment.errors import InputError
-from datamill.experiment.gate.gate import Benchmark, Gate
+from datamill.experiment.gate.gate import MOST_ALPHA, Benchmark, Gate
 from datamill.experiment.gate.gate_file import GATE_FILE, parse_gate
 from datamill.experiment.quantities import parse_share
 
@@ -91,6 +91,10 @@ def gate(
     if tolerate is not None:
         given["tolerate"] = 0.0 if tolerate in ("0", "0%") else parse_share(tolerate, where="--tolerate")
     asked = replace(asked, **given)  # type: ignore[arg-type]
+    if asked.alpha >= MOST_ALPHA:
+        raise InputError(
+            "the chance of a false alarm must be below 50%", where="--alpha", remedy="Write --alpha 5%."
+        )
     raise SystemExit(
         tell_gate(
             asked,
@@ -131,7 +135,7 @@ def tell_gate(
 
     if history is not None:
         check_history(history)
-    folder.mkdir(parents=True, exist_ok=True)
+    _check_places(folder, comment, html)
     with GateDisplay(make_console(stderr=True), asked.within_s) as display:
         # Not beside what is written: that is often in the repository, whose files checkouts must not see.
         outcome = conduct_gate(asked, Path.cwd(), _find_gates(), find_worker(), seed, display)
@@ -210,6 +214,23 @@ def _read_gate(commands: tuple[str, ...], name: str | None) -> Gate:
 def _name(commands: tuple[str, ...], index: int) -> str:
     same = commands[:index].count(commands[index])
     return commands[index] if not same else f"{commands[index]} ({same + 1})"
+
+
+def _check_places(folder: Path, *files: Path | None) -> None:
+    """Refuse what could not be written, before anything is measured, and make the folder."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"this folder cannot be made: {error.strerror}", where=str(folder), remedy="Name another one."
+        ) from None
+    for file in files:
+        if file is not None and file.is_dir():
+            raise InputError("this is a folder", where=str(file), remedy="Name a file in it.")
+        if file is not None and not file.absolute().parent.is_dir():
+            raise InputError(
+                f"there is no folder {file.parent}", where=str(file), remedy="Make it, or write elsewhere."
+            )
 
 
 def _find_gates() -> Path:

@@ -81,7 +81,8 @@ def execute_benchmark(
     )
     problem = describe_failure(answer, _ONLY_STATUS)
     if problem or answer.run is None:
-        raise BenchmarkError(problem)
+        # Where a checkout is says nothing to people.
+        raise BenchmarkError(problem.replace(f"{top}/", ""))
     time_s = answer.run.wall_time_ns / 1e9
     if not benchmark.tool:
         return Values({benchmark.name: time_s}, time_s)
@@ -92,11 +93,20 @@ def execute_benchmark(
 
 
 def _read_results(benchmark: Benchmark, written: Path) -> dict[str, float]:
+    place = benchmark.output or "standard output"
     try:
         content, _ = load_content(written)
-        results = recognise_format(content, forced=benchmark.tool).read(content)
-    except (InputError, OSError) as problem:
-        raise BenchmarkError(f"wrote no results that can be read: {problem}") from None
+        form = recognise_format(content, forced=benchmark.tool)
+    except InputError as problem:
+        raise BenchmarkError(f"wrote no results of {benchmark.tool}: {place}: {problem.message}") from None
+    except OSError as problem:
+        raise BenchmarkError(f"wrote no results of {benchmark.tool}: {place}: {problem.strerror}") from None
+    try:
+        results = form.read(content)
+    except InputError as problem:
+        raise BenchmarkError(
+            f"wrote no results of {benchmark.tool}: {place}: {problem.message}. {problem.remedy}"
+        ) from None
     found: dict[str, list[float]] = {}
     for execution in results.executions:
         series = _choose_time(execution)

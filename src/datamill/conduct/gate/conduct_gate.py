@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import Protocol
 
 from datamill.analysis.gate.judge_benchmarks import BASE, HEAD, BenchmarkVerdict
@@ -122,8 +123,14 @@ def conduct_gate(
                 "its commands work there.",
             )
         warnings += tried.notes
+        broken = list(tried.broken)
         for item in run.measured:
-            if item.failures:
+            if run.breaks(item):
+                broken.append(
+                    f"{item.benchmark.name} failed in {item.count_failures(HEAD)} of {item.runs} executions, "
+                    f"in base in {item.count_failures(BASE)} (first in {item.failures[0]})"
+                )
+            elif item.failures:
                 warnings.append(
                     f"{item.benchmark.name} failed in {len(item.failures)} of {item.runs} executions "
                     f"(first in {item.failures[0]})"
@@ -134,7 +141,7 @@ def conduct_gate(
             head=head,
             verdicts=run.verdicts,
             rounds=run.gather_rounds(),
-            broken=tried.broken,
+            broken=tuple(broken),
             added=tried.added,
             warnings=tuple(warnings),
             host=session.greeting.host,
@@ -159,6 +166,12 @@ def _choose(trees: GitTrees, gate: Gate) -> tuple[GitTree, GitTree]:
             ),
             "",
         )
+        if not base and head and not trees.has(f"{head}~1") and not trees.is_shallow:
+            raise InputError(
+                f"{head} is the first commit: there is nothing to compare it with",
+                where="git",
+                remedy="Commit a change, or name another base.",
+            )
         base = f"{base}...{head or 'HEAD'}" if base else ("HEAD" if not head else f"{head}~1")
     first, second = choose_trees(trees, (base, head))
     return first, second
@@ -168,7 +181,8 @@ def _join_builds(gate: Gate) -> str:
     """The build of the whole and of each benchmark, as one command line."""
     parts = [f"( {gate.build} )"] if gate.build else []
     parts += [
-        f"( cd './{benchmark.directory}' && {benchmark.setup} )"
+        # In braces: what follows || must not run where the folder is missing.
+        f"( cd {quote(f'./{benchmark.directory}')} && {{ {benchmark.setup}\n}} )"
         for benchmark in gate.benchmarks
         if benchmark.setup
     ]

@@ -57,6 +57,10 @@ class Measured:
                 cells = self.values.setdefault(name, {}).setdefault(number, {BASE: [], HEAD: []})
                 cells[revision].append(found[name])
 
+    def count_failures(self, revision: str) -> int:
+        """Return how many executions in a revision gave no value."""
+        return sum(failure.startswith(f"{revision}: ") for failure in self.failures)
+
 
 class GateRun:
     """Measures benchmarks sweep by sweep until each is settled, or the time is over.
@@ -164,6 +168,10 @@ class GateRun:
             if verdict.name in item.names and not verdict.pair.settled
         ]
         return max(needed, default=0) * 2 * item.executions * item.execution_s
+
+    def breaks(self, item: Measured) -> bool:
+        """Tell whether a benchmark fails too often, and in head more often than in base."""
+        return self._is_broken(item) and item.count_failures(HEAD) > item.count_failures(BASE)
 
     def _is_broken(self, item: Measured) -> bool:
         return item.runs >= 4 and len(item.failures) > _MOST_FAILED * item.runs

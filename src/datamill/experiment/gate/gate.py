@@ -7,6 +7,8 @@ from dataclasses import dataclass
 DEFAULT_WITHIN_S = 300.0
 DEFAULT_ALPHA = 0.05
 DEFAULT_LIMIT = 0.01
+#: From here on the chance of a false alarm is a coin's.
+MOST_ALPHA = 0.5
 
 
 @dataclass(frozen=True, slots=True)

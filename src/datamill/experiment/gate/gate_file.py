@@ -13,6 +13,7 @@ from datamill.experiment.gate.gate import (
     DEFAULT_ALPHA,
     DEFAULT_LIMIT,
     DEFAULT_WITHIN_S,
+    MOST_ALPHA,
     Benchmark,
     Gate,
 )
@@ -145,7 +146,7 @@ def _check_names(gate: Gate, source: Source) -> None:
         raise InputError(
             f'two benchmarks are called "{twice}"', where=source.name, remedy="Give each its own name."
         )
-    if not 0 < gate.alpha < 0.5:
+    if not 0 < gate.alpha < MOST_ALPHA:
         raise InputError(
             "alpha is the chance of a false alarm, above 0 and below 0.5",
             where=source.locate("gate", "alpha"),

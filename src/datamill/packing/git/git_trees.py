@@ -105,6 +105,11 @@ class GitTrees:
         )
         return found.returncode == 0
 
+    @property
+    def is_shallow(self) -> bool:
+        """Whether older commits are not there."""
+        return _ask(self.top, "rev-parse", "--is-shallow-repository").stdout.strip() == b"true"
+
     def list_commits(self, first: str, last: str) -> list[str]:
         """Return the commits after one up to another, the oldest first, along first parents."""
         told = _ask(self.top, "rev-list", "--first-parent", "--reverse", f"{first}..{last}")

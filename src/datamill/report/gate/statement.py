@@ -39,14 +39,7 @@ def phrase_gate(answer: GateAnswer) -> str:
 
 def list_sentences(answer: GateAnswer) -> list[str]:
     """Return what stands below the table: how it was measured, its error rates, and what limits it."""
-    level = format_level(answer.gate.alpha)
-    what = "builds of each revision, linked in another order every time" if answer.varies else "executions"
-    sentences = [
-        f"Up to {format_count(answer.rounds)} {what}, in turns, in {format_duration(answer.measured_s)}"
-        f"{'; interrupted' if answer.interrupted else ''}.",
-        f"The chance of a false alarm in any of the benchmarks is {level} at most for the whole run, however "
-        "often it was looked at. " + _phrase_power(answer),
-    ]
+    sentences = _list_rates(answer) if answer.benchmarks else []
     if answer.added:
         sentences.append(f"New, and compared with nothing: {', '.join(answer.added)}.")
     return sentences + [f"Warning: {warning.rstrip('.')}." for warning in answer.warnings]
@@ -117,6 +110,17 @@ def _limit(answer: GateAnswer) -> str:
     if len(known) < len(answer.benchmarks) or not known:
         return ""
     return f"; slowdowns of {format_share(max(known))} would have been found in four of five runs"
+
+
+def _list_rates(answer: GateAnswer) -> list[str]:
+    level = format_level(answer.gate.alpha)
+    what = "builds of each revision, linked in another order every time" if answer.varies else "executions"
+    return [
+        f"Up to {format_count(answer.rounds)} {what}, in turns, in {format_duration(answer.measured_s)}"
+        f"{'; interrupted' if answer.interrupted else ''}.",
+        f"The chance of a false alarm in any of the benchmarks is {level} at most for the whole run, however "
+        "often it was looked at. " + _phrase_power(answer),
+    ]
 
 
 def _phrase_power(answer: GateAnswer) -> str:
