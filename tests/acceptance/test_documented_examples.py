@@ -17,7 +17,9 @@ import datamill
 from datamill.cli.main import main
 from datamill.experiment.file.parse import parse_experiment
 from datamill.experiment.file.toml_text import format_toml
+from datamill.experiment.gate.gate_file import parse_gate
 from datamill.protocol.trial import BuildFacts, CompilerFacts
+from datamill.results.foreign.recognise import FORMATS
 
 SECOND = 1_000_000_000
 START = 1_700_000_000 * SECOND
@@ -157,7 +159,16 @@ def complete(block: Block) -> str:
 
 
 @pytest.mark.parametrize(
-    "block", [block for block in list_blocks("toml") if block.page != "docs/workers.md"], ids=str
+    "block",
+    [block for block in list_blocks("toml") if block.page not in ("docs/workers.md", "docs/gate.md")],
+    ids=str,
 )
 def test_an_experiment_file_that_a_page_shows_is_one(block: Block) -> None:
     assert parse_experiment(complete(block), name=str(block)).packages
+
+
+@pytest.mark.parametrize(
+    "block", [block for block in list_blocks("toml") if block.page == "docs/gate.md"], ids=str
+)
+def test_a_file_of_a_gate_that_the_page_shows_is_one(block: Block) -> None:
+    assert parse_gate(block.text, name=str(block), tools=[item.name for item in FORMATS]).benchmarks

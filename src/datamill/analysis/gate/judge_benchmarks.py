@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from datamill.analysis.gate.power import find_detectable_share
 from datamill.analysis.model_data.cells import FloatArray
-from datamill.analysis.sequential.pairs import Pair, compare_pairs
+from datamill.analysis.sequential.pairs import Pair, compare_pairs, shows_means
 from datamill.analysis.sequential.rounds import Rounds
 
 #: What the packages of a gate's rounds are called.
@@ -20,7 +20,7 @@ class BenchmarkVerdict:
 
     `pair` compares head with base; `base_mean` and `head_mean` are over complete rounds. `is_alarm` says that
     head is certainly slower by more than is tolerated. `detectable` is the slowdown that so many rounds find
-    with probability 80%; None where too few have ended.
+    with probability 80%; None where too few have ended to say anything of means.
     """
 
     name: str
@@ -64,7 +64,7 @@ def _judge(name: str, rounds: Rounds, alpha: float, limit: float, tolerate: floa
         _find_mean(base),
         _find_mean(head),
         pair.verdict == "more" and low is not None and low > tolerate,
-        find_detectable_share(base, head, alpha),
+        find_detectable_share(base, head, alpha) if shows_means(rounds, base.size) else None,
     )
 
 

@@ -30,7 +30,7 @@ _SHELLS = ("bash", "sh", "zsh", "dash", "fish", "none", "default")
 
 
 @click.command(context_settings={"max_content_width": 100})
-@click.argument("commands", nargs=-1, required=True, metavar="COMMAND...")
+@click.argument("commands", nargs=-1, metavar="COMMAND...")
 @click.option(
     "--name", "-n", "labels", multiple=True, metavar="NAME", help="What to call a command; in order."
 )
@@ -174,6 +174,14 @@ def time(
     Exit status: 0 whatever the answer is, 1 with --check slower when a later command is slower than the
     first, 2 when a command fails, 130 when interrupted before there is an answer.
     """  # noqa: D301 - click needs the backspace itself
+    if not commands:
+        # An option with an optional value takes the next word for it.
+        raise click.UsageError(
+            f"there is no command: {revisions} was taken for revisions; write it behind --, as in "
+            "datamill time --git -- './prog data'"
+            if revisions
+            else "Missing argument 'COMMAND...'."
+        )
     if shell and commands[0] in _SHELLS and len(commands) > 1:
         raise click.UsageError(
             f"--shell takes no name here: {commands[0]} would be timed; the shell is /bin/sh"

@@ -99,6 +99,11 @@ def conduct_gate(
         }
         build_s, varies = _build(session, checkouts, build, seed, listener)
         warnings = list(look_at_machine())
+        warnings += [
+            f"the submodule {path} of {tree.title} is not checked out"
+            for tree in (base, head)
+            for path in trees.list_submodules(tree)
+        ]
         if build and not varies:
             warnings.append(
                 "each build of a revision is the same however often it is built: what another layout would "
@@ -178,10 +183,9 @@ def _choose(trees: GitTrees, gate: Gate) -> tuple[GitTree, GitTree]:
 
 
 def _join_builds(gate: Gate) -> str:
-    """The build of the whole and of each benchmark, as one command line."""
+    """The builds of the whole and of benchmarks; in braces: none may run where its folder is missing."""
     parts = [f"( {gate.build} )"] if gate.build else []
     parts += [
-        # In braces: what follows || must not run where the folder is missing.
         f"( cd {quote(f'./{benchmark.directory}')} && {{ {benchmark.setup}\n}} )"
         for benchmark in gate.benchmarks
         if benchmark.setup
@@ -192,7 +196,7 @@ def _join_builds(gate: Gate) -> str:
 def _build(
     session: CommandSession, checkouts: dict[str, Checkout], build: str, seed: int, listener: GateListener
 ) -> tuple[float, bool]:
-    """Build both, and once more: the time that a later build takes, and whether it differs."""
+    """Build both, and again: the time that a later build takes, and whether any differs."""
     if not build:
         return 0.0, False
     for checkout in checkouts.values():

@@ -8,6 +8,7 @@ from typing import Literal
 
 from datamill.analysis.gate.judge_benchmarks import BASE, HEAD, BenchmarkVerdict
 from datamill.analysis.gate.power import find_power
+from datamill.analysis.sequential.pairs import shows_means
 from datamill.analysis.sequential.rounds import Rounds
 from datamill.experiment.gate.gate import Gate
 
@@ -120,21 +121,32 @@ def build_gate_answer(
 
 def _take(verdict: BenchmarkVerdict) -> BenchmarkAnswer:
     interval = verdict.pair.interval
+    word = _WORDS.get(verdict.pair.verdict, "cannot tell")
+    low, high = interval.low, interval.high
+    if word == "cannot tell" and low is not None and high is not None and not low <= 0 <= high:
+        # Of means, by too few rounds to have met rare slow executions: it bounds nothing yet.
+        low = high = None
     return BenchmarkAnswer(
         verdict.name,
         verdict.base_mean,
         verdict.head_mean,
         interval.estimate,
-        interval.low,
-        interval.high,
+        low,
+        high,
         interval.of,
         interval.rounds,
-        _WORDS.get(verdict.pair.verdict, "cannot tell"),
+        word,
         verdict.is_alarm,
         verdict.detectable,
     )
 
 
+def _find_power(rounds: Rounds, alpha: float, share: float) -> float:
+    base, head = rounds.of_pair(BASE, HEAD)
+    # So few rounds say nothing of means, whatever the interval is.
+    return find_power(base, head, alpha, share) if shows_means(rounds, base.size) else 0.0
+
+
 def _average_power(rounds: Mapping[str, Rounds], alpha: float, share: float) -> float:
-    found = [find_power(*item.of_pair(BASE, HEAD), alpha, share) for item in rounds.values()]
+    found = [_find_power(item, alpha, share) for item in rounds.values()]
     return sum(found) / len(found) if found else 0.0

@@ -107,8 +107,9 @@ def _error(item: BenchmarkAnswer) -> float:
 def _limit(answer: GateAnswer) -> str:
     """From which slowdown on that says something."""
     known = [item.detectable for item in answer.benchmarks if item.detectable is not None]
-    if len(known) < len(answer.benchmarks) or not known:
-        return ""
+    if lacking := len(answer.benchmarks) - len(known):
+        whose = "it" if len(answer.benchmarks) == 1 else f"{lacking} of them"
+        return f", but too little was measured of {whose} to find a slowdown: allow more time"
     return f"; slowdowns of {format_share(max(known))} would have been found in four of five runs"
 
 
