@@ -9,12 +9,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from unittest import mock
 
 import pytest
 
+from acceptance.review_platform import Platform
 from datamill.cli.main import main
 from datamill.report.figures.vega_runtime import find_vega_runtime, load_vega_runtime
 
@@ -190,3 +192,11 @@ def assert_refused(result: subprocess.CompletedProcess[str], *words: str) -> Non
     assert "Traceback" not in said
     for word in words:
         assert word in said.replace("\n", " "), said
+
+
+@pytest.fixture
+def platform() -> Iterator[Platform]:
+    with Platform() as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
