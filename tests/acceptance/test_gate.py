@@ -89,9 +89,10 @@ def test_a_slower_benchmark_is_an_alarm_and_all_files_say_the_same(repository: P
 def test_a_change_of_words_passes(repository: Path) -> None:
     (repository / "README").write_text("words\n")
     commit(repository, "words")
-    done = run(repository, "gate", "--base", "HEAD~1", "--build", "make", "--within", "6s", "./prog")
+    asked = ("--base", "HEAD~1", "--build", "make", "--within", "6s", "--alpha", "1%")
+    done = run(repository, "gate", *asked, "./prog")
     assert done.stdout.startswith("The benchmark is not known to be slower in HEAD (")
-    assert "false alarm in any of the benchmarks is 5% at most" in done.stdout
+    assert "false alarm in any of the benchmarks is 1% at most" in done.stdout
 
 
 def test_each_benchmark_that_a_tool_reports_is_judged(repository: Path) -> None:
@@ -134,6 +135,21 @@ def test_a_benchmark_that_base_lacks_is_named_and_compared_with_nothing(reposito
     commit(repository, "new")
     done = run(repository, "gate", "--base", "HEAD~1", "--within", "3s", "./new", "true")
     assert "New, and compared with nothing: ./new." in done.stdout
+
+
+def test_a_change_that_only_adds_benchmarks_passes(repository: Path) -> None:
+    (repository / "new").write_text("#!/bin/sh\nexec true\n")
+    (repository / "new").chmod(0o755)
+    commit(repository, "new")
+    done = run(repository, "gate", "--base", "HEAD~1", "--within", "3s", "./new")
+    assert done.stdout.startswith("Nothing could be compared between HEAD~1 (")
+    assert "New, and compared with nothing: ./new." in done.stdout
+
+
+def test_a_change_of_no_file_passes(repository: Path) -> None:
+    git(repository, "commit", "--quiet", "--allow-empty", "--message", "nothing")
+    done = run(repository, "gate", "--base", "HEAD~1", "./prog")
+    assert "has the same files as HEAD~1" in done.stdout
 
 
 def test_packages_are_built_and_run_where_they_are(repository: Path) -> None:

@@ -21,6 +21,7 @@ from click.testing import CliRunner, Result
 from json_keys import list_keys
 
 from datamill.analysis.gate.judge_benchmarks import BASE, HEAD, judge_benchmarks
+from datamill.analysis.gate.power import average_power
 from datamill.analysis.sequential.rounds import Rounds
 from datamill.analysis.sequential.timing_look import decide_timing
 from datamill.cli.main import datamill
@@ -204,6 +205,7 @@ def _conduct_gate(gate: Gate, *_: object) -> GateOutcome:
         head=GitTree("HEAD", "3" * 40, "4" * 40),
         verdicts=judge_benchmarks(rounds, alpha=0.05, limit=0.01, tolerate=0.0),
         rounds=rounds,
+        power=average_power(rounds, 0.05),
         broken=("b worked before, and ended with status 1",),
         added=("c",),
         warnings=("this machine is busy",),

@@ -2,10 +2,19 @@
 
 import os
 import signal
+from collections.abc import Iterator
 
 import pytest
 
 from datamill.execution.late_signals import deferring_signals
+
+
+@pytest.fixture(autouse=True)
+def raising_interrupts() -> Iterator[None]:
+    """Have Python raise an interruption, whatever the process was started with."""
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, former)
 
 
 def interrupt_within(done: list[str]) -> None:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.sequential.boundaries import find_anytime_critical
+from datamill.analysis.sequential.pairs import shows_means
+from datamill.analysis.sequential.rounds import Rounds
 
 #: Probability with which a slowdown is found that is said to be detectable.
 POWER = 0.8
+#: Slowdowns of which it is said how likely they are found.
+SLOWDOWNS = (0.01, 0.03, 0.05, 0.1)
 #: Parts into which the error rate of a benchmark is shared (`compare_pairs`).
 _PARTS = 3
 
@@ -47,6 +52,26 @@ def find_power(base: FloatArray, head: FloatArray, alpha: float, share: float) -
     if not math.isfinite(critical):
         return 0.0
     return 1.0 if error == 0 else float(ndtr(share / error - critical))
+
+
+def average_power(rounds: Mapping[str, Rounds], alpha: float) -> dict[float, float]:
+    """Return the probability with which each of `SLOWDOWNS` is found, in the mean over benchmarks.
+
+    Args:
+        rounds: of each benchmark by its name.
+        alpha: error rate of all of them together, of which each has an equal part.
+    """
+    share = alpha / max(1, len(rounds))
+    return {
+        slowdown: sum(_find_power_of(item, share, slowdown) for item in rounds.values()) / max(1, len(rounds))
+        for slowdown in SLOWDOWNS
+    }
+
+
+def _find_power_of(rounds: Rounds, alpha: float, slowdown: float) -> float:
+    base, head = rounds.of_pair(*rounds.packages)
+    # So few rounds say nothing of means, whatever the interval is.
+    return find_power(base, head, alpha, slowdown) if shows_means(rounds, base.size) else 0.0
 
 
 def _find_error(base: FloatArray, head: FloatArray) -> float | None:

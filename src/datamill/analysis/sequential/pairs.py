@@ -121,6 +121,9 @@ def _compare(rounds: Rounds, baseline: str, other: str, alpha: float, limit: flo
         known = _WELL_KNOWN if enough else _FAR_APART_KNOWN
         return _differ(baseline, other, typical, known, limit)
     needed = count_needed_rounds(means, limit)
+    if excludes_zero(means):
+        # By rounds too few to have met rare slow executions: it bounds nothing yet.
+        means = msgspec.structs.replace(means, low=None, high=None)
     return Pair(baseline, other, means, "cannot tell", settled=False, needed_rounds=needed)
 
 

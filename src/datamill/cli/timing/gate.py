@@ -142,7 +142,7 @@ def tell_gate(
     answer = build_gate_answer(
         outcome.gate,
         outcome.verdicts,
-        outcome.rounds,
+        outcome.power,
         base=outcome.base.title,
         head=outcome.head.title,
         broken=outcome.broken,
@@ -159,6 +159,19 @@ def tell_gate(
         **list_gate_values(answer),
     )
     page = html or folder / "report.html"
+    # Who reads what is printed may close the pipe early, and a full disk must not lose the answer.
+    problem = None
+    try:
+        (folder / "gate.json").write_text(f"{spelled}\n", encoding="utf-8")
+        for path in {folder / "comment.md", comment or folder / "comment.md"}:
+            path.write_text(write_comment(answer), encoding="utf-8")
+        page.write_text(render_gate_page(answer), encoding="utf-8")
+        if history is not None:
+            version = outcome.head.commit[:12] or outcome.head.name
+            machine = outcome.host.cpu_model or ""
+            append_history(history, outcome.rounds, version=version, machine=machine, unix_s=int(time.time()))
+    except OSError as error:
+        problem = error
     if as_json:
         click.echo(spelled)
     else:
@@ -170,20 +183,8 @@ def tell_gate(
         for sentence in list_sentences(answer):
             console.print(sentence, markup=False, soft_wrap=True)
         console.print(f"Report: {page}", markup=False, soft_wrap=True)
-    # Last: a full disk must not lose the answer.
-    (folder / "gate.json").write_text(f"{spelled}\n", encoding="utf-8")
-    for path in {folder / "comment.md", comment or folder / "comment.md"}:
-        path.write_text(write_comment(answer), encoding="utf-8")
-    page.write_text(render_gate_page(answer), encoding="utf-8")
-    if history is not None:
-        version = outcome.head.commit[:12] or outcome.head.name
-        append_history(
-            history,
-            outcome.rounds,
-            version=version,
-            machine=outcome.host.cpu_model or "",
-            unix_s=int(time.time()),
-        )
+    if problem is not None:
+        raise problem
     return 0 if answer.passes else EXIT_SLOWER
 
 

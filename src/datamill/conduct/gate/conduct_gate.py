@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,10 +10,11 @@ from shlex import quote
 from typing import Protocol
 
 from datamill.analysis.gate.judge_benchmarks import BASE, HEAD, BenchmarkVerdict
+from datamill.analysis.gate.power import average_power
 from datamill.analysis.sequential.rounds import Rounds
 from datamill.conduct.commits.checkout import Checkout
 from datamill.conduct.commits.revision_builds import choose_executions, probe_builds
-from datamill.conduct.commits.time_revisions import choose_trees, scratch_folder
+from datamill.conduct.commits.time_revisions import scratch_folder
 from datamill.conduct.gate.benchmark_values import BenchmarkError, Values
 from datamill.conduct.gate.gate_run import GateRun, Measured
 from datamill.conduct.timing.cautions import look_at_machine
@@ -57,7 +58,8 @@ class GateOutcome:
     base: GitTree
     head: GitTree
     verdicts: tuple[BenchmarkVerdict, ...]
-    rounds: dict[str, Rounds]
+    rounds: Mapping[str, Rounds]
+    power: Mapping[float, float]
     broken: tuple[str, ...]
     added: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -90,15 +92,17 @@ def conduct_gate(
         held.enter_context(lock_host(tell=listener.tell_waiting))
         scratch = Path(held.enter_context(scratch_folder(state)))
         trees = GitTrees(folder, scratch)
-        base, head = _choose(trees, gate)
+        base, head, warnings = _choose(trees, gate)
         session = held.enter_context(CommandSession(binary))
+        if base.tree == head.tree:
+            return _judge_nothing(gate, base, head, session.greeting.host)
         build = _join_builds(gate)
         checkouts = {
             side: Checkout(trees, tree, scratch / name, build, at_top=True)
             for side, name, tree in ((BASE, "a", base), (HEAD, "b", head))
         }
         build_s, varies = _build(session, checkouts, build, seed, listener)
-        warnings = list(look_at_machine())
+        warnings += look_at_machine()
         warnings += [
             f"the submodule {path} of {tree.title} is not checked out"
             for tree in (base, head)
@@ -121,7 +125,7 @@ def conduct_gate(
         tried = _try_benchmarks(gate, run, build_s if varies else 0.0, listener.tell_building)
         if run.measured:
             run.run()
-        elif not tried.broken:
+        elif not tried.broken and not tried.added:
             raise InputError(
                 f"no benchmark works in both {base.title} and {head.title}: {'; '.join(tried.notes)}",
                 remedy="Each revision is checked out anew, without what git ignores: see that its build and "
@@ -140,12 +144,14 @@ def conduct_gate(
                     f"{item.benchmark.name} failed in {len(item.failures)} of {item.runs} executions "
                     f"(first in {item.failures[0]})"
                 )
+        rounds = run.gather_rounds() if run.measured else {}
         return GateOutcome(
             gate=replace(gate, base=base.title, head=head.title),
             base=base,
             head=head,
             verdicts=run.verdicts,
-            rounds=run.gather_rounds(),
+            rounds=rounds,
+            power=average_power(rounds, gate.alpha),
             broken=tuple(broken),
             added=tried.added,
             warnings=tuple(warnings),
@@ -157,7 +163,18 @@ def conduct_gate(
         )
 
 
-def _choose(trees: GitTrees, gate: Gate) -> tuple[GitTree, GitTree]:
+def _judge_nothing(gate: Gate, base: GitTree, head: GitTree, host: HostFacts) -> GateOutcome:
+    """What a change comes to that changes no file."""
+    note = f"{head.title} has the same files as {base.title}"
+    gate = replace(gate, base=base.title, head=head.title)
+    return GateOutcome(
+        gate, base, head, (), {}, {}, (), (), (note,), host, 0, 0.0, varies=False, interrupted=False
+    )
+
+
+def _choose(trees: GitTrees, gate: Gate) -> tuple[GitTree, GitTree, list[str]]:
+    """Base and head, and what is to be said of the choice."""
+    notes = []
     head = "" if gate.head == UNCOMMITTED else gate.head
     if gate.base:
         base = gate.base
@@ -177,9 +194,14 @@ def _choose(trees: GitTrees, gate: Gate) -> tuple[GitTree, GitTree]:
                 where="git",
                 remedy="Commit a change, or name another base.",
             )
+        if not base and trees.is_shallow:
+            notes.append(
+                "this clone is shallow and shows no main line: base is the commit before head, which may be "
+                "part of the same change"
+            )
         base = f"{base}...{head or 'HEAD'}" if base else ("HEAD" if not head else f"{head}~1")
-    first, second = choose_trees(trees, (base, head))
-    return first, second
+    first, second = (trees.find(name) if name else trees.take_uncommitted() for name in (base, head))
+    return first, second, notes
 
 
 def _join_builds(gate: Gate) -> str:

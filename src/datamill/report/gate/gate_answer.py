@@ -6,16 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from datamill.analysis.gate.judge_benchmarks import BASE, HEAD, BenchmarkVerdict
-from datamill.analysis.gate.power import find_power
-from datamill.analysis.sequential.pairs import shows_means
-from datamill.analysis.sequential.rounds import Rounds
+from datamill.analysis.gate.judge_benchmarks import BenchmarkVerdict
 from datamill.experiment.gate.gate import Gate
 
 Verdict = Literal["slower", "faster", "unchanged", "cannot tell"]
 _WORDS: dict[str, Verdict] = {"more": "slower", "less": "faster", "unchanged": "unchanged"}
-#: Slowdowns of which it is said how likely they are found.
-SLOWDOWNS = (0.01, 0.03, 0.05, 0.1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +69,7 @@ class GateAnswer:
 def build_gate_answer(
     gate: Gate,
     verdicts: Sequence[BenchmarkVerdict],
-    rounds: Mapping[str, Rounds],
+    power: Mapping[float, float],
     *,
     base: str,
     head: str,
@@ -86,12 +81,12 @@ def build_gate_answer(
     measured_s: float,
     interrupted: bool,
 ) -> GateAnswer:
-    """Return the answer that verdicts and their rounds are.
+    """Return the answer that verdicts are.
 
     Args:
         gate: what was asked.
         verdicts: on each benchmark.
-        rounds: of each, by its name.
+        power: chance that a slowdown is found, by its size, in the mean over benchmarks.
         base: what people read of the revision that was.
         head: the same of the one that is judged.
         broken: sentences about what worked in base and does not in head.
@@ -102,7 +97,6 @@ def build_gate_answer(
         measured_s: time from the first round to the last.
         interrupted: whether the user ended it.
     """
-    alpha = gate.alpha / max(1, len(rounds))
     return GateAnswer(
         gate=gate,
         base=base,
@@ -110,7 +104,7 @@ def build_gate_answer(
         benchmarks=tuple(_take(verdict) for verdict in verdicts),
         broken=broken,
         added=added,
-        power={share: _average_power(rounds, alpha, share) for share in SLOWDOWNS},
+        power=power,
         warnings=warnings,
         rounds=sweeps,
         varies=varies,
@@ -121,32 +115,16 @@ def build_gate_answer(
 
 def _take(verdict: BenchmarkVerdict) -> BenchmarkAnswer:
     interval = verdict.pair.interval
-    word = _WORDS.get(verdict.pair.verdict, "cannot tell")
-    low, high = interval.low, interval.high
-    if word == "cannot tell" and low is not None and high is not None and not low <= 0 <= high:
-        # Of means, by too few rounds to have met rare slow executions: it bounds nothing yet.
-        low = high = None
     return BenchmarkAnswer(
         verdict.name,
         verdict.base_mean,
         verdict.head_mean,
         interval.estimate,
-        low,
-        high,
+        interval.low,
+        interval.high,
         interval.of,
         interval.rounds,
-        word,
+        _WORDS.get(verdict.pair.verdict, "cannot tell"),
         verdict.is_alarm,
         verdict.detectable,
     )
-
-
-def _find_power(rounds: Rounds, alpha: float, share: float) -> float:
-    base, head = rounds.of_pair(BASE, HEAD)
-    # So few rounds say nothing of means, whatever the interval is.
-    return find_power(base, head, alpha, share) if shows_means(rounds, base.size) else 0.0
-
-
-def _average_power(rounds: Mapping[str, Rounds], alpha: float, share: float) -> float:
-    found = [_find_power(item, alpha, share) for item in rounds.values()]
-    return sum(found) / len(found) if found else 0.0
