@@ -51,9 +51,14 @@ def test_the_answer_begins_with_the_verdict(tmp_path: Path) -> None:
 
 
 def test_alike_commands_are_not_told_apart(tmp_path: Path) -> None:
-    told = time_json(tmp_path, "--within", "4s", "--name", "a", "--name", "b", "sleep 0.01", "sleep 0.01")
-    (pair,) = told["comparisons"]
-    assert pair["verdict"] in ("unchanged", "cannot tell")
+    verdicts = []
+    # One timing in twenty may err, three in a row do not.
+    for _ in range(3):
+        told = time_json(tmp_path, "--within", "4s", "--name", "a", "--name", "b", "sleep 0.01", "sleep 0.01")
+        verdicts.append(told["comparisons"][0]["verdict"])
+        if verdicts[-1] in ("unchanged", "cannot tell"):
+            return
+    assert verdicts == []
 
 
 def test_one_command_has_a_time_and_no_comparison(tmp_path: Path) -> None:
