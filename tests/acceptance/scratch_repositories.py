@@ -5,9 +5,12 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+#: With its own rule: tests that make starts may have its built-in ones switched off.
 _MAKEFILE = """\
 prog: main.o one.o two.o three.o
 \t$(CC) -o $@ main.o one.o two.o three.o
+%.o: %.c
+\t$(CC) -c -o $@ $<
 """
 _MAIN = """\
 #include <stdio.h>
