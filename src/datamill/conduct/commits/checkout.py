@@ -25,6 +25,8 @@ _TYPE_AT, _LOADED = 16, (b"\2\0", b"\3\0", b"\0\2", b"\0\3")
 #: The build that comes first, which is not measured.
 FIRST = 0
 _QUOTED_CHARACTERS = 800
+#: What a make that started us tells those that it starts itself: no build of a revision is one of these.
+_OF_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")
 
 
 class Checkout:
@@ -161,7 +163,7 @@ class Checkout:
                 schema=SCHEMA_VERSION,
                 command=list_words(self._build, shell=True),
                 directory=str(self.directory),
-                variables={},
+                variables={name: "" for name in _OF_MAKE if name in os.environ},
                 input=None,
                 output="read",
                 output_file=None,
