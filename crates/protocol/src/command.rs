@@ -6,7 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::disturbance::DisturbanceFacts;
-use crate::record::{CompilerFacts, FactorFacts, Failure, HostFacts, IsolationFacts, PhaseFacts, WorkerFacts};
+use crate::record::{
+    CompilerFacts, FactorFacts, Failure, HostFacts, IsolationFacts, PhaseFacts, WorkerFacts,
+};
 
 /// The first line: who measures, and where.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -48,8 +48,10 @@ impl Building {
             .rev()
             .find_map(|variable| variable.as_bytes().strip_prefix(b"PATH="));
         let path = String::from_utf8_lossy(found.unwrap_or(WITHOUT_PATH)).into_owned();
-        self.place(&path)
-            .map_err(io_failure(Phase::Isolate, "installing the compiler wrappers"))?;
+        self.place(&path).map_err(io_failure(
+            Phase::Isolate,
+            "installing the compiler wrappers",
+        ))?;
         let wrapped = format!("{}/bin:{path}", self.tools.display());
         set_variable(environment, "PATH", &wrapped);
         Ok(())

@@ -5,8 +5,8 @@ use std::path::Path;
 use datamill_host::{HostLook, KernelLog};
 use datamill_probe::{ChildStep, Family, Launch, LaunchError, Measured, launch};
 use datamill_protocol::{
-    CommandAnswer, CommandBuild, CommandRequest, DisturbanceFacts, FactorFacts, Failure, FailureKind, Phase,
-    SCHEMA_VERSION,
+    CommandAnswer, CommandBuild, CommandRequest, DisturbanceFacts, FactorFacts, Failure,
+    FailureKind, Phase, SCHEMA_VERSION,
 };
 
 use super::read_back::ReadBack;
