@@ -74,11 +74,11 @@ $(VENV)/.packages: $(VENV)/.uv requirements/dev.txt
 	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements/dev.txt
 	@touch $@
 
-# With it the kernels that Python loads are built.
+# With it the kernels that Python loads are built. Cargo counts its own jobs: of `make -j` it has no pipe.
 $(VENV)/.project: $(VENV)/.packages pyproject.toml $(RUST_SOURCES)
 	$(need-rust)
 	@echo 'setup, step 3 of 4: kernels of the analyses, compiled (1 to 5 minutes)'
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
+	MAKEFLAGS= $(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@$(BIN)/python -m compileall -q src/datamill
 	@touch $@
 
@@ -86,7 +86,7 @@ $(VENV)/.project: $(VENV)/.packages pyproject.toml $(RUST_SOURCES)
 $(WORKER): $(VENV)/.uv $(RUST_SOURCES)
 	$(need-rust)
 	@echo 'setup, step 4 of 4: the worker, compiled (1 to 5 minutes)'
-	RUSTFLAGS='-C target-feature=+crt-static' \
+	MAKEFLAGS= RUSTFLAGS='-C target-feature=+crt-static' \
 		cargo build --quiet --release --locked --target $(HOST) --target-dir $(TARGET) -p datamill-worker
 	@cp $(TARGET)/$(HOST)/release/datamill-worker $@.new
 	@mv $@.new $@

@@ -34,9 +34,11 @@ class LocalFleet:
         self.port = find_free_port()
         self.scheme = "https" if "--tls" in options else "http"
         self.url = f"{self.scheme}://127.0.0.1:{self.port}"
-        (self.folder / "data").mkdir(mode=0o700)
-        # To make them takes longer than all else that the coordinator does before it serves.
-        put_tables(self.folder / "data" / "coordinator.sqlite3")
+        data = self.folder / "data"
+        if "--database" not in options and not data.exists():
+            data.mkdir(mode=0o700)
+            # To make them takes longer than all else that the coordinator does before it serves.
+            put_tables(data / "coordinator.sqlite3")
         self.serving = self.serve()
 
     def serve(self) -> subprocess.Popen[bytes]:
