@@ -36,8 +36,11 @@ SCENARIOS = (
     Scenario("twice as slow one time in twenty", tail=0.05),
 )
 
-_MAKEFILE = """\
-OBJECTS = main.o one.o two.o three.o filler.o
+#: Files of code that is never called. With few, some places of `three` would come in many orders, and two
+#: programs that are alike would differ in the mean over orders.
+_FILLERS = 12
+_MAKEFILE = f"""\
+OBJECTS = main.o one.o two.o three.o {" ".join(f"filler{number}.o" for number in range(_FILLERS))}
 CFLAGS = -O2
 prog: $(OBJECTS)
 \t$(CC) -o $@ $(OBJECTS)
@@ -77,12 +80,13 @@ def write_repository(folder: Path, scenario: Scenario, number: int) -> None:
     for name in ("one", "two", "three"):
         (folder / f"{name}.c").write_text(_PART.format(name=name))
     for is_head in (False, True):
-        # Every change moves code: so does this, which is never called.
-        filler = "".join(
-            f"int filler{place}(int x) {{ return x * {place + 3} + {drawn.randrange(9)}; }}\n"
-            for place in range(drawn.randrange(40))
-        )
-        (folder / "filler.c").write_text(f"int filler;\n{filler}")
+        # Every change moves code: so do these.
+        for file in range(_FILLERS):
+            filler = "".join(
+                f"int filler{file}_{place}(int x) {{ return x * {place + 3} + {drawn.randrange(9)}; }}\n"
+                for place in range(drawn.randrange(1, 9))
+            )
+            (folder / f"filler{file}.c").write_text(filler)
         (folder / "main.c").write_text(
             _MAIN.format(
                 loops=_LOOPS,
