@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
+
+from acceptance.conftest import Command
 
 #: With its own rule: tests that make starts may have its built-in ones switched off.
 _MAKEFILE = """\
@@ -57,3 +60,14 @@ def git(folder: Path, *arguments: str) -> str:
         ["git", "-C", str(folder), *settings, *arguments], capture_output=True, text=True, check=True
     )
     return done.stdout
+
+
+def type_datamill(folder: Path, *arguments: str, status: int = 0) -> subprocess.CompletedProcess[str]:
+    """Run datamill in a repository, with the state folder that the test has set."""
+    # Beside the repository, in which nothing of its own may lie.
+    datamill = Command(folder.parent)
+    datamill.folder = folder
+    datamill.environment["DATAMILL_STATE_DIR"] = os.environ["DATAMILL_STATE_DIR"]
+    done = datamill(*arguments, timeout_s=300)
+    assert done.returncode == status, done.stderr + done.stdout
+    return done

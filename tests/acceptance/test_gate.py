@@ -2,13 +2,12 @@
 
 import json
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from acceptance.conftest import Command
 from acceptance.scratch_repositories import commit, git, make_repository, write_main
+from acceptance.scratch_repositories import type_datamill as run
 
 TWO = """\
 [gate]
@@ -34,16 +33,6 @@ cat <<END
   {"name": "other/8", "run_type": "iteration", "real_time": 5$((end % 10)), "time_unit": "ns"}]}
 END
 """
-
-
-def run(folder: Path, *arguments: str, status: int = 0) -> subprocess.CompletedProcess[str]:
-    # Beside the repository, in which nothing of its own may lie.
-    datamill = Command(folder.parent)
-    datamill.folder = folder
-    datamill.environment["DATAMILL_STATE_DIR"] = os.environ["DATAMILL_STATE_DIR"]
-    done = datamill(*arguments, timeout_s=300)
-    assert done.returncode == status, done.stderr + done.stdout
-    return done
 
 
 @pytest.fixture(autouse=True)

@@ -1,24 +1,12 @@
 """`datamill time --git`: one command in several revisions, each built several times."""
 
 import json
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from acceptance.conftest import Command
 from acceptance.scratch_repositories import commit, git, make_repository, write_main
-
-
-def run(folder: Path, *arguments: str, status: int = 0) -> subprocess.CompletedProcess[str]:
-    # Beside the repository, in which nothing of its own may lie.
-    datamill = Command(folder.parent)
-    datamill.folder = folder
-    datamill.environment["DATAMILL_STATE_DIR"] = os.environ["DATAMILL_STATE_DIR"]
-    done = datamill(*arguments, timeout_s=300)
-    assert done.returncode == status, done.stderr + done.stdout
-    return done
+from acceptance.scratch_repositories import type_datamill as run
 
 
 @pytest.fixture(autouse=True)

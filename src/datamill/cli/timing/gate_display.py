@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.live import Live
-from rich.text import Text
 
-from datamill.cli.console import tell_waiting
+from datamill.cli.timing.passing_lines import PassingLines
 from datamill.experiment.quantities import format_duration
 
 if TYPE_CHECKING:
@@ -19,8 +17,8 @@ if TYPE_CHECKING:
 _WORDS = {"more": "slower", "less": "faster"}
 
 
-class GateDisplay:
-    """A `GateListener` on a terminal; silent where there is none.
+class GateDisplay(PassingLines):
+    """A `GateListener` that shows how many benchmarks are still in doubt.
 
     Args:
         console: standard error.
@@ -28,24 +26,8 @@ class GateDisplay:
     """
 
     def __init__(self, console: Console, within_s: float) -> None:
-        self._console, self._within_s = console, within_s
-        self._live = Live(console=console, auto_refresh=False, transient=True)
-        self._line = ""
-
-    def __enter__(self) -> GateDisplay:
-        """Start the display."""
-        if self._console.is_terminal:
-            self._live.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Take the display away."""
-        if self._console.is_terminal:
-            self._live.stop()
-
-    def tell_waiting(self, sentence: str) -> None:
-        """Say that something else is measured here."""
-        tell_waiting(sentence)
+        super().__init__(console)
+        self._within_s = within_s
 
     def tell_building(self, sentence: str) -> None:
         """Show what is built or tried."""
@@ -57,8 +39,3 @@ class GateDisplay:
         left_s = max(0.0, self._within_s - elapsed_s)
         told = ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
         self._show([f"{sweeps} rounds, at most {format_duration(left_s)} to go: {told}"])
-
-    def _show(self, lines: Sequence[str]) -> None:
-        if self._console.is_terminal:
-            text = Text("\n".join(lines), style="dim", overflow="ellipsis", no_wrap=True)
-            self._live.update(text, refresh=True)

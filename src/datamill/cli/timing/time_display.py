@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.live import Live
-from rich.text import Text
 
-from datamill.cli.console import tell_waiting
+from datamill.cli.timing.passing_lines import PassingLines
 from datamill.conduct.timing.listener import TimingProgress
 from datamill.experiment.command_lines import CommandLine
 from datamill.experiment.messages.numbers import format_figures
@@ -24,36 +22,20 @@ if TYPE_CHECKING:
 _MOST_PAIRS = 8
 
 
-class TimeDisplay:
-    """A `TimingListener` on a terminal; silent where there is none, but for what must be known at once.
+class TimeDisplay(PassingLines):
+    """A `TimingListener` that shows the interval shrinking, and warns at once.
 
     Args:
         console: standard error: what is answered goes to standard output alone.
     """
 
     def __init__(self, console: Console) -> None:
-        self._console = console
+        super().__init__(console)
         #: What people call each command, by its name.
         self._labels: dict[str, str] = {}
-        self._live = Live(console=console, auto_refresh=False, transient=True)
         self.warned: list[str] = []
         #: What the last look showed.
         self._lines: list[str] = []
-
-    def __enter__(self) -> TimeDisplay:
-        """Start the display."""
-        if self._console.is_terminal:
-            self._live.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Take the display away."""
-        if self._console.is_terminal:
-            self._live.stop()
-
-    def tell_waiting(self, sentence: str) -> None:
-        """Say that something else is measured here."""
-        tell_waiting(sentence)
 
     def warn(self, sentence: str) -> None:
         """Say at once what limits what will be measured."""
@@ -86,12 +68,6 @@ class TimeDisplay:
             lines += [f"  {self._labels[mean.name]}: {_spell_width(mean)}" for mean in decision.means]
         self._lines = lines
         self._show(lines)
-
-    def _show(self, lines: Sequence[str]) -> None:
-        if self._console.is_terminal:
-            self._live.update(
-                Text("\n".join(lines), style="dim", overflow="ellipsis", no_wrap=True), refresh=True
-            )
 
 
 def _spell(interval: LookInterval) -> str:

@@ -173,7 +173,7 @@ def _judge_nothing(gate: Gate, base: GitTree, head: GitTree, host: HostFacts) ->
 
 
 def _choose(trees: GitTrees, gate: Gate) -> tuple[GitTree, GitTree, list[str]]:
-    """Base and head, and what is to be said of the choice."""
+    """Base and head, with warnings about the choice."""
     notes = []
     head = "" if gate.head == UNCOMMITTED else gate.head
     if gate.base:

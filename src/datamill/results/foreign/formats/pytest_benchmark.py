@@ -49,7 +49,7 @@ class _Document(msgspec.Struct, frozen=True):
 
 
 def claims_pytest_benchmark(content: Content) -> bool:
-    """Whether the document has benchmarks and tells of its machine and commit."""
+    """Whether the document has benchmarks, a machine and a commit."""
     return content.has_keys("benchmarks", "machine_info", "commit_info")
 
 
