@@ -1,0 +1,1 @@
+"""Ways to predict: one file each, named in `registry`."""
