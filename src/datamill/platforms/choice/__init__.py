@@ -1,0 +1,1 @@
+"""On which machines to measure, and which benchmarks a suite can do without."""

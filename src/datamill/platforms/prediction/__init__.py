@@ -1,0 +1,1 @@
+"""The application's time on machines where it was not measured, with intervals and refusals."""

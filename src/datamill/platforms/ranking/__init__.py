@@ -1,0 +1,1 @@
+"""Candidate machines in the order of their speed for an application."""
