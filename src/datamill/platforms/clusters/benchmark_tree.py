@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.cluster import hierarchy
 
+from datamill.late import hierarchy
 from datamill.platforms.scores.score_matrix import FloatArray, IntArray
 
 #: Distances that differ by less are the same: what rounding adds to a correlation.
