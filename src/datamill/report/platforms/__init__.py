@@ -1,0 +1,1 @@
+"""What is said of machines that one cannot use."""

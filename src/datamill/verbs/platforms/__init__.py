@@ -1,0 +1,1 @@
+"""Verbs about machines that one cannot use."""
