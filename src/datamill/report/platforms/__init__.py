@@ -1,0 +1,1 @@
+"""Predictions for platforms, choices and rankings of machines in text, JSON and figures."""

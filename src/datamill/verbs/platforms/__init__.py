@@ -1,0 +1,1 @@
+"""Verbs about machines that cannot be used: fit, predict, choose, rank."""
