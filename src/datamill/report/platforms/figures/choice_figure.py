@@ -23,7 +23,7 @@ def draw_choice(choice: MachineChoice) -> Figure:
     x = alt.X(
         "count:Q",
         title="machines measured",
-        scale=alt.Scale(domain=[0, len(rows) - 1 + 0.3], nice=False),
+        scale=alt.Scale(domain=[0, len(rows) - 1 + 0.12 * len(rows)], nice=False),
         axis=alt.Axis(tickMinStep=1, format="d"),
     )
     y = alt.Y("left:Q", title="variance left (%)", scale=alt.Scale(domain=[0, 108], nice=False))

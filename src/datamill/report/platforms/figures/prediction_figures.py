@@ -129,7 +129,7 @@ def draw_carriers(carriers: Sequence[Carrier], kind: str) -> Figure:
 def _thin(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """All rows, or of many the measured ones and others evenly over the whole range."""
     if len(rows) <= _MOST_MACHINES:
-        return rows
+        return list(rows)
     measured = sum(row["kind"] == "measured" for row in rows)
     room = max(2, _MOST_MACHINES - measured)
     others = [row for row in rows if row["kind"] != "measured"]

@@ -15,8 +15,9 @@ from datamill.report.figures.figure import INK, Figure
 from datamill.report.platforms.values import PlatformNotes, choose_words
 
 _WIDTH, _HEIGHT = 560, 340
-#: Machines up to which each point is named.
-_MOST_NAMED = 24
+#: Machines up to which each point is named; of more only the ends and those that the mean misleads about.
+_MOST_NAMED = 8
+_WITH, _AGAINST = "with the suite's mean", "against the suite's mean"
 
 
 def draw_ranking(ranking: MachineRanking, notes: PlatformNotes, suite_means: Mapping[str, float]) -> Figure:
@@ -51,9 +52,14 @@ def draw_ranking(ranking: MachineRanking, notes: PlatformNotes, suite_means: Map
     steps: list[dict[str, Any]] = []
     for number, (left, right) in enumerate(pairwise(rows)):
         against = {(left["machine"], right["machine"]), (right["machine"], left["machine"])} & misled
-        told_as = "against the suite's mean" if against else "with the suite's mean"
         steps += [
-            {"suite": end["suite"], "value": end["value"], "step": number, "way": told_as}
+            {
+                "suite": end["suite"],
+                "value": end["value"],
+                "machine": end["machine"],
+                "step": number,
+                "way": _AGAINST if against else _WITH,
+            }
             for end in (left, right)
         ]
     sign = 1 if ranking.prediction.kind == "seconds" else -1
@@ -66,7 +72,7 @@ def draw_ranking(ranking: MachineRanking, notes: PlatformNotes, suite_means: Map
     suite = "suite's geometric mean (times, relative)"
     x = alt.X("suite:Q", title=suite, scale=x_scale, axis=alt.Axis(format="~g", tickCount=6))
     y = alt.Y("value:Q", title=words.head, scale=y_scale, axis=alt.Axis(format="~g", tickCount=6))
-    ways = ["with the suite's mean", "against the suite's mean"]
+    ways = [_WITH, _AGAINST]
     colors = [choose_mark(0).color, choose_mark(5).color]
     color = alt.Color(
         "way:N", title=None, scale=alt.Scale(domain=ways, range=colors), legend=alt.Legend(orient="top")
@@ -93,13 +99,20 @@ def draw_ranking(ranking: MachineRanking, notes: PlatformNotes, suite_means: Map
         legend=alt.Legend(orient="top"),
     )
     points = alt.Chart(alt.InlineData(values=rows))
+    named = _name_points(rows, {step["machine"] for step in steps if step["way"] == _AGAINST}, line)
     layers.append(
         points.mark_point(filled=True, size=55, opacity=1, color=INK).encode(
             x, y, shape=shape, tooltip=["machine:N", "kind:N", "value:Q", "suite:Q"]
         )
     )
-    if len(rows) <= _MOST_NAMED:
-        layers.append(points.mark_text(dy=-11, fontSize=10).encode(x, y, text="machine:N"))
+    layers += [
+        alt.Chart(alt.InlineData(values=[row for row in named if row["above"] == above]))
+        .mark_text(
+            dx=-7 if above else 7, dy=-9 if above else 10, align="right" if above else "left", fontSize=10
+        )
+        .encode(x, y, text="machine:N")
+        for above in (True, False)
+    ]
     chart = alt.layer(*layers).properties(width=_WIDTH, height=_HEIGHT)
     text = (
         "Machines from left to right as the suite's mean orders them; the black line is what that mean alone "
@@ -109,3 +122,19 @@ def draw_ranking(ranking: MachineRanking, notes: PlatformNotes, suite_means: Map
     )
     title = f"{ranking.prediction.application} over the suite's mean"
     return Figure("ranking", title, text, chart.to_dict())
+
+
+def _name_points(
+    rows: list[dict[str, Any]], misled: set[str], line: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """The points that are named; names stand above the mean's line or below it, as the points do."""
+    ends = {rows[0]["machine"], rows[-1]["machine"]}
+    low, high = line
+    slope = math.log(high["value"] / low["value"]) / (math.log(high["suite"] / low["suite"]) or 1.0)
+    named = []
+    for row in rows:
+        if len(rows) > _MOST_NAMED and row["machine"] not in misled | ends:
+            continue
+        by_mean = math.log(low["value"]) + slope * math.log(row["suite"] / low["suite"])
+        named.append({**row, "above": math.log(row["value"]) >= by_mean})
+    return named
