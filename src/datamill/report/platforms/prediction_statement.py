@@ -42,10 +42,11 @@ def phrase_prediction(prediction: PlatformPrediction, notes: PlatformNotes) -> t
         common = find_common_refusal(prediction.predictions)
         if common:
             return (f"{application} is not predictable from this suite: {common}.",)
-        return (
-            f"{application} is not predictable from this suite on any of "
-            f"{count_nouns(len(refused), 'machine')}; each one's reason stands below.",
-        )
+        if len(refused) == 1:
+            place = f"on {refused[0].machine}: the reason stands below"
+        else:
+            place = f"on any of {len(refused)} machines: the reasons stand below"
+        return (f"{application} is not predictable from this suite {place}.",)
     first = kept[0]
     if len(kept) == 1:
         sentence = f"{application} would {words.verb} {words.phrase(first)} on {first.machine}"
