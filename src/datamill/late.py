@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import jinja2
     import polars as pl
     import vl_convert
+    from scipy.cluster import hierarchy
 else:
     from importlib import import_module
 
@@ -26,8 +27,9 @@ else:
             return getattr(import_module(self._name), name)
 
     alt = _Late("altair")
+    hierarchy = _Late("scipy.cluster.hierarchy")
     jinja2 = _Late("jinja2")
     pl = _Late("polars")
     vl_convert = _Late("vl_convert")
 
-__all__ = ["alt", "jinja2", "pl", "vl_convert"]
+__all__ = ["alt", "hierarchy", "jinja2", "pl", "vl_convert"]

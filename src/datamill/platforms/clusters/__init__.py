@@ -1,0 +1,1 @@
+"""Which benchmarks of a suite tell the same."""

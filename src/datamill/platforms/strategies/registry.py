@@ -1,0 +1,31 @@
+"""The strategies by the names under which they are typed."""
+
+from __future__ import annotations
+
+from datamill.experiment.errors import InputError
+from datamill.experiment.messages.suggestions import suggest_name
+from datamill.platforms.strategies.linear.best_single import BestSingle
+from datamill.platforms.strategies.linear.clock import Clock
+from datamill.platforms.strategies.linear.clusters import Clusters
+from datamill.platforms.strategies.linear.geometric_mean import GeometricMean
+from datamill.platforms.strategies.strategy import Strategy
+
+#: All of them, in the order in which they are listed. A new one is a line here.
+_ALL: tuple[Strategy, ...] = (
+    Clock(),
+    BestSingle(),
+    GeometricMean(),
+    Clusters(),
+)
+STRATEGIES = {strategy.name: strategy for strategy in _ALL}
+
+
+def find_strategy(name: str) -> Strategy:
+    """The strategy of this name.
+
+    Raises:
+        InputError: there is none; names the nearest one.
+    """
+    if name not in STRATEGIES:
+        raise InputError(f'there is no strategy "{name}"', remedy=suggest_name(name, STRATEGIES))
+    return STRATEGIES[name]

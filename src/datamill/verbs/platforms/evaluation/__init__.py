@@ -1,0 +1,1 @@
+"""What an evaluation of platforms needs beside its numbers: processes, and a folder to go on from."""
