@@ -21,7 +21,7 @@ from datamill.report.tables.statement import Part
 from datamill.verbs.analyses.analysis import Analysis
 from datamill.verbs.inputs.arguments import take_confidence, take_name
 from datamill.verbs.platforms.fingerprint_file import write_fingerprint
-from datamill.verbs.platforms.platform_inputs import read_platform_data
+from datamill.verbs.platforms.platform_inputs import ask_strategy, read_platform_data
 from datamill.verbs.platforms.predict import USUAL_CONFIDENCE
 
 
@@ -97,7 +97,7 @@ def fit_platforms(
         name=take_name("name", name),
         response=take_name("response", response),
     )
-    asked = take_name("strategy", strategy)
-    prediction = predict_from_matrix(data.matrix, data.application, confidence=level, strategy=asked)
-    fingerprint = take_fingerprint(data.matrix, data.application, asked)
+    asked = ask_strategy(strategy)
+    prediction = predict_from_matrix(data.matrix, data.application, confidence=level, **asked)
+    fingerprint = take_fingerprint(data.matrix, data.application, asked.get("strategy", ""))
     return FittedPlatforms(prediction, fingerprint, data.notes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import polars as pl
@@ -17,8 +17,9 @@ from datamill.experiment.messages.suggestions import suggest_name
 from datamill.platforms.fingerprint.fingerprint import join_scores
 from datamill.platforms.scores.score_matrix import ApplicationTimes, ScoreMatrix
 from datamill.platforms.scores.table_columns import name_some, read_names, read_numbers
+from datamill.platforms.strategies.registry import find_strategy
 from datamill.report.platforms.values import MeasuredMachine, PlatformNotes
-from datamill.verbs.inputs.arguments import take_names
+from datamill.verbs.inputs.arguments import take_name, take_names
 from datamill.verbs.inputs.data import locate_errors
 from datamill.verbs.inputs.score_tables import load_scores_table
 from datamill.verbs.inputs.scores import load_application, load_scores
@@ -81,6 +82,25 @@ def _describe(matrix: ScoreMatrix, times: ApplicationTimes, notes: tuple[str, ..
         machines=len(matrix.machines),
         notes=notes,
     )
+
+
+class AskedStrategy(TypedDict, total=False):
+    """The strategy that was asked for; without it the default predicts."""
+
+    strategy: str
+
+
+def ask_strategy(given: object, kept: str = "") -> AskedStrategy:
+    """The strategy that is given, else the one that a fingerprint keeps, else none.
+
+    Raises:
+        InputError: it is no text, or there is no such strategy.
+    """
+    name = take_name("strategy", given) or kept
+    if not name:
+        return {}
+    find_strategy(name)
+    return {"strategy": name}
 
 
 def take_machines(name: str, given: object, known: Sequence[str]) -> tuple[str, ...]:

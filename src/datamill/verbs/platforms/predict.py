@@ -23,7 +23,7 @@ from datamill.report.platforms.values import PlatformNotes
 from datamill.report.tables.statement import Part
 from datamill.verbs.analyses.analysis import Analysis
 from datamill.verbs.inputs.arguments import take_confidence, take_name
-from datamill.verbs.platforms.platform_inputs import read_platform_data, take_machines
+from datamill.verbs.platforms.platform_inputs import ask_strategy, read_platform_data, take_machines
 
 #: Level of intervals unless another one is asked for.
 USUAL_CONFIDENCE = 0.9
@@ -117,7 +117,7 @@ def predict_platforms(
         data.matrix,
         data.application,
         confidence=level,
-        strategy=take_name("strategy", strategy) or data.strategy,
+        **ask_strategy(strategy, data.strategy),
     )
     if wanted:
         chosen = tuple(item for item in prediction.predictions if item.machine in wanted)

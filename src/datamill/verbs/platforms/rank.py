@@ -20,7 +20,12 @@ from datamill.report.platforms.values import PlatformNotes
 from datamill.report.tables.statement import Part
 from datamill.verbs.analyses.analysis import Analysis
 from datamill.verbs.inputs.arguments import take_confidence, take_name
-from datamill.verbs.platforms.platform_inputs import read_platform_data, read_prices, take_machines
+from datamill.verbs.platforms.platform_inputs import (
+    ask_strategy,
+    read_platform_data,
+    read_prices,
+    take_machines,
+)
 from datamill.verbs.platforms.predict import USUAL_CONFIDENCE
 
 
@@ -105,7 +110,7 @@ def rank_machines(
         candidates=wanted or None,
         prices=read_prices(prices, wanted or data.matrix.machines),
         confidence=level,
-        strategy=take_name("strategy", strategy) or data.strategy,
+        **ask_strategy(strategy, data.strategy),
     )
     means = average_suite(data.matrix)
     by_machine = {name: float(mean) for name, mean in zip(data.matrix.machines, means, strict=True)}
