@@ -64,8 +64,11 @@ _ROOMS = {
 }
 
 
-#: Verbs of `analyze`, which users type without it.
-_NESTED = dict.fromkeys(("anova", "quantiles", "tests", "variability", "variance", "summary"), "analyze")
+#: Verbs of groups, which users type without the group.
+_NESTED = {
+    **dict.fromkeys(("anova", "quantiles", "tests", "variability", "variance", "summary"), "analyze"),
+    **dict.fromkeys(("fit", "predict", "choose", "rank", "suite"), "platforms"),
+}
 
 
 @click.group(

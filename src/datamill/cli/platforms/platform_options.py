@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from datamill.cli.verbs import DataArgument
+
 _PATH = click.Path(path_type=Path)
 
 
@@ -19,7 +21,9 @@ def scores_argument(verb: Callable[..., None]) -> Callable[..., None]:
     def with_scores(scores: tuple[Path, ...], **rest: Any) -> None:
         verb(scores=scores[0] if len(scores) == 1 else list(scores), **rest)
 
-    return click.argument("scores", metavar="SCORES", nargs=-1, required=True, type=_PATH)(with_scores)
+    return click.argument("scores", metavar="SCORES", cls=DataArgument, nargs=-1, required=True, type=_PATH)(
+        with_scores
+    )
 
 
 def machine_options(verb: Callable[..., None]) -> Callable[..., None]:

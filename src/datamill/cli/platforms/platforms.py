@@ -13,6 +13,7 @@ _VERBS = {
     "predict": "Its time on every machine where it was not measured, with intervals.",
     "choose": "Which machines should it be measured on?",
     "rank": "Which machine is best for it, and how sure is that?",
+    "suite": "Make an experiment of the fingerprint suite, for machines without scores.",
 }
 
 

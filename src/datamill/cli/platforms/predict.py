@@ -23,6 +23,7 @@ from datamill.verbs.platforms.predict import predict_platforms
 @fingerprint_option
 @click.option(
     "--target",
+    "--targets",
     "targets",
     multiple=True,
     metavar="NAME",

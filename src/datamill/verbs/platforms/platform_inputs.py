@@ -121,9 +121,15 @@ def take_machines(name: str, given: object, known: Sequence[str]) -> tuple[str, 
         if item not in known:
             raise InputError(
                 f'{argument(name)} names "{item}", which the scores do not have',
-                remedy=suggest_name(item, known),
+                remedy=_suggest_machine(item, known),
             )
     return names
+
+
+def _suggest_machine(given: str, known: Sequence[str]) -> str:
+    """The nearest name; where none is near, some of the names, of which suites may have hundreds."""
+    suggestion = suggest_name(given, known)
+    return suggestion if suggestion.startswith("Did") else f"The machines are: {name_some(known)}."
 
 
 def read_prices(given: Any, machines: Iterable[str]) -> dict[str, float] | None:
