@@ -1,0 +1,1 @@
+"""`datamill platforms`: predictions for machines that cannot be used; one module a verb."""
