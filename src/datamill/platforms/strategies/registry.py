@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.suggestions import suggest_name
+from datamill.platforms.strategies.linear.adjusted_r2 import AdjustedR2
 from datamill.platforms.strategies.linear.best_single import BestSingle
 from datamill.platforms.strategies.linear.clock import Clock
 from datamill.platforms.strategies.linear.clusters import Clusters
 from datamill.platforms.strategies.linear.geometric_mean import GeometricMean
+from datamill.platforms.strategies.linear.mallows_cp import MallowsCp
 from datamill.platforms.strategies.strategy import Strategy
 
 #: All of them, in the order in which they are listed. A new one is a line here.
@@ -16,6 +18,8 @@ _ALL: tuple[Strategy, ...] = (
     BestSingle(),
     GeometricMean(),
     Clusters(),
+    AdjustedR2(),
+    MallowsCp(),
 )
 STRATEGIES = {strategy.name: strategy for strategy in _ALL}
 
