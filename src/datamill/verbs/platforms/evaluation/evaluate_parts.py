@@ -8,8 +8,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from queue import Empty, SimpleQueue
 
+import datamill
 from datamill.experiment.errors import InputError
 from datamill.platforms.evaluation.evaluate_part import PartErrors, evaluate_part
 from datamill.platforms.evaluation.evaluation_plan import EvaluationPlan, Part
@@ -82,11 +84,13 @@ def _share_out(
 
 
 def _start_process() -> subprocess.Popen[bytes]:
+    # The same datamill as here, wherever it was imported from.
+    paths = [str(Path(datamill.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
     return subprocess.Popen(
         [sys.executable, "-m", "datamill.verbs.platforms.evaluation.part_process", str(os.getpid())],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env={**os.environ, **_ONE_THREAD},
+        env={**os.environ, **_ONE_THREAD, "PYTHONPATH": os.pathsep.join(paths)},
         bufsize=0,
     )
 
