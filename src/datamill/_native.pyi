@@ -356,3 +356,42 @@ def sum_residuals(
     squared differences, of e times the rest of its position, and of squares of these rests, where the
     rest is the position from the middle minus `positions` of the cell.
     """
+
+def best_of_sizes(
+    predictors: NDArray[np.float64],
+    response: NDArray[np.float64],
+    rows: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    largest: int,
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Return RSS (S · K), members (S · K · K), ties (S · K) and total sums of squares (S) for K = `largest`.
+
+    Set s has the rows `rows[offsets[s]:offsets[s + 1]]` of the predictors (n × p) and the response (n). See
+    `BestSubsets`. Raises ValueError for parts that do not fit.
+    """
+
+def best_by_criterion(
+    predictors: NDArray[np.float64],
+    response: NDArray[np.float64],
+    rows: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    by_cp: bool,
+    largest: int,
+    variances: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Return RSS (S), members (S · K), ties (S) and total sums of squares (S) of the best subset by a criterion."""
+
+def best_of_each(
+    table: NDArray[np.float64],
+    rows: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    largest: int,
+    variances: NDArray[np.float64],
+) -> tuple[
+    tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]],
+    tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]],
+]:
+    """Return what `best_by_criterion` does, by adjusted R² and by Cp, for each of q columns as the response.
+
+    `variances` (S · q); results have S · q entries.
+    """

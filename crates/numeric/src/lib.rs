@@ -8,4 +8,5 @@ mod draws;
 pub mod nested;
 pub mod quantile;
 pub mod residuals;
+pub mod subsets;
 pub mod texts;

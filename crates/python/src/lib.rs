@@ -8,6 +8,7 @@ mod quantile_cells;
 mod quantile_general;
 mod quantile_retargeted;
 mod residuals;
+mod subsets;
 mod texts;
 
 #[pymodule]
@@ -18,5 +19,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     quantile_general::register(module)?;
     quantile_retargeted::register(module)?;
     residuals::register(module)?;
+    subsets::register(module)?;
     texts::register(module)
 }

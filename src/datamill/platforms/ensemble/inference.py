@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
-from datamill.platforms.methods.centred import center_applications
-from datamill.platforms.ensemble.members import MEMBERS, predict_members
-from datamill.platforms.methods.transposed_ridge import Method
 from datamill.platforms.ensemble.difficulty import describe_difficulty
 from datamill.platforms.ensemble.error_scale import add_target_errors, fit_error_scale
+from datamill.platforms.ensemble.members import MEMBERS, predict_members
 from datamill.platforms.ensemble.pseudo_applications import (
     PseudoApplications,
     predict_application,
     predict_pseudo_applications,
 )
 from datamill.platforms.ensemble.stacking import weigh_members
+from datamill.platforms.methods.centred import center_applications
+from datamill.platforms.methods.transposed_ridge import Method
 from datamill.platforms.scores.score_matrix import FloatArray, IntArray
 
 #: Fewer benchmarks than these, taken for the application in turn, say nothing about errors.
@@ -159,7 +159,9 @@ def _differentiate_times(
     trained = len(times)
     steps = np.concatenate([_STEP * np.eye(trained), -_STEP * np.eye(trained)])
     suites = np.broadcast_to(logs, (2 * trained, *logs.shape))
-    predicted = np.einsum("b,bjm->jm", weights, predict_members(center_applications(suites, times + steps), methods))
+    predicted = np.einsum(
+        "b,bjm->jm", weights, predict_members(center_applications(suites, times + steps), methods)
+    )
     found: FloatArray = (predicted[:trained] - predicted[trained:]).T / (2 * _STEP)
     return found
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from datamill.platforms.methods.centred import Centred, center_applications, hold_out_each
-from datamill.platforms.ensemble.members import predict_members
-from datamill.platforms.methods.transposed_ridge import Method
 from datamill.platforms.ensemble.difficulty import describe_difficulty
+from datamill.platforms.ensemble.members import predict_members
+from datamill.platforms.methods.centred import Centred, center_applications, hold_out_each
+from datamill.platforms.methods.transposed_ridge import Method
 from datamill.platforms.scores.score_matrix import FloatArray, IntArray
 
 #: More benchmarks than these are not taken in turn: the time grows with their number, what is learned hardly.

@@ -67,7 +67,7 @@ def arrange_application(matrix: ScoreMatrix, application: ApplicationTimes) -> A
         (name, int(known[matrix.machines.index(name)].sum())) for name in chosen if not enough[name]
     )
     rows = [matrix.machines.index(name) for name in (*trained, *usable)]
-    seen: NDArray[np.bool_] = known[rows[: len(trained)]].any(axis=0) & known[rows].any(axis=0)
+    seen = np.asarray(known[rows[: len(trained)]].any(axis=0), dtype=np.bool_)
     if not seen.all():
         lost = [name for name, kept in zip(matrix.benchmarks, seen.tolist(), strict=True) if not kept]
         warnings.append(

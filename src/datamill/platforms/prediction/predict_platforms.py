@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from datamill.experiment.errors import InputError
-from datamill.platforms.prediction.arranged import Arranged, arrange_application
 from datamill.platforms.ensemble.inference import (
     FEWEST_TAKEN,
     Inference,
@@ -13,6 +12,7 @@ from datamill.platforms.ensemble.inference import (
     find_half_widths,
     infer_application,
 )
+from datamill.platforms.prediction.arranged import Arranged, arrange_application
 from datamill.platforms.prediction.platform_prediction import (
     Carrier,
     MachinePrediction,
@@ -21,6 +21,8 @@ from datamill.platforms.prediction.platform_prediction import (
 )
 from datamill.platforms.prediction.refusals import LIMIT, find_refusals
 from datamill.platforms.scores.score_matrix import ApplicationTimes, FloatArray, ScoreMatrix
+from datamill.platforms.strategies.from_methods import find_methods
+from datamill.platforms.strategies.registry import find_strategy
 
 #: As it is named in answers.
 ENSEMBLE = "ensemble"
@@ -51,6 +53,21 @@ def predict_platforms(
     Raises:
         InputError: as `arrange_application`, or a number is outside its range.
     """
+    return infer_platforms(matrix, application, confidence=confidence, limit=limit, strategy=strategy)[0]
+
+
+def infer_platforms(
+    matrix: ScoreMatrix,
+    application: ApplicationTimes,
+    *,
+    confidence: float,
+    limit: float,
+    strategy: str,
+) -> tuple[PlatformPrediction, Inference | None, Arranged]:
+    """Return a prediction with the inference that it rests on (None where no target can be predicted).
+
+    Arguments and errors as `predict_platforms`.
+    """
     if not 0 < confidence < 1:
         raise InputError(f"the confidence {confidence} does not lie between 0 and 1")
     if limit <= 0:
@@ -73,7 +90,7 @@ def predict_platforms(
         nothing = float("nan")
         predictions[name] = MachinePrediction(name, nothing, nothing, nothing, (Refusal("scores", sentence),))
     order = [name for name in matrix.machines if name in predictions]
-    return PlatformPrediction(
+    prediction = PlatformPrediction(
         application=application.name,
         kind=application.kind,
         confidence=confidence,
@@ -85,6 +102,7 @@ def predict_platforms(
         strategy=strategy,
         warnings=(*arranged.warnings, *_warn(arranged, found, confidence)),
     )
+    return prediction, found, arranged
 
 
 def _list_predictions(

@@ -110,5 +110,9 @@ def _refuse_without_suite(found: Inference, bound: float) -> tuple[tuple[Refusal
 
 
 def _say_error(size: float | FloatArray) -> str:
-    """Write an error on the logarithm as a percentage."""
+    """Write an error on the logarithm: in percent, as a factor from 2 on, and none that is beyond all use."""
+    if size > np.log(1000):
+        return "a factor of 1000"
+    if size >= np.log(2):
+        return f"a factor of {format_figures(float(np.exp(size)), 2)}"
     return f"{format_figures(100 * float(np.expm1(size)), 2)}%"

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from datamill.platforms.ensemble.inference import ENSEMBLE_METHODS, find_half_widths, infer_application
 from datamill.platforms.methods.centred import Centred, center_applications
 from datamill.platforms.methods.transposed_ridge import Method
-from datamill.platforms.ensemble.inference import ENSEMBLE_METHODS, find_half_widths, infer_application
 from datamill.platforms.scores.score_matrix import FloatArray
 from datamill.platforms.strategies.strategy import Forecast, Strategy, Task
 
@@ -51,9 +51,7 @@ class Ensemble:
         )
 
 
-def find_methods(
-    strategy: Strategy, facts: Mapping[str, FloatArray]
-) -> Sequence[Method]:
+def find_methods(strategy: Strategy, facts: Mapping[str, FloatArray]) -> Sequence[Method]:
     """Return the members of the ensemble, or a strategy as the only one.
 
     Args:

@@ -1,0 +1,217 @@
+//! The searches that are offered, each over many sets of rows.
+
+use rayon::prelude::*;
+
+use super::aims::{Aim, Found, Hunt};
+use super::frame::{Frame, RESPONSE, Table};
+use super::tree::Tree;
+
+/// Number of ties where an exact fit made counting them pointless.
+pub const NOT_COUNTED: i64 = -1;
+
+/// The best subset of one size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BestOfSize {
+    /// Bit j: column j is a member.
+    pub set: u64,
+    /// Residual sum of squares, in squared units of the response.
+    pub rss: f64,
+    /// Other subsets of that size that are as good.
+    pub ties: i64,
+}
+
+/// What makes a subset of k predictors good, n rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Criterion {
+    /// Smallest RSS / (n - k - 1), for k up to n - 2.
+    AdjustedR2,
+    /// Smallest RSS / variance + 2k, for k up to n - 2.
+    Cp,
+}
+
+/// The subset that is best by a criterion.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Chosen {
+    /// Bit j: column j is a member.
+    pub set: u64,
+    /// Residual sum of squares, in squared units of the response.
+    pub rss: f64,
+    /// Total sum of squares.
+    pub total: f64,
+    /// Other subsets that are as good.
+    pub ties: i64,
+}
+
+/// Total sum of squares, and the best subset of each size from 1 to `largest`, for each set of rows.
+///
+/// None where no subset of independent columns has that size.
+#[must_use]
+pub fn best_of_sizes(
+    predictors: Table<'_>,
+    response: &[f64],
+    row_sets: &[Vec<usize>],
+    largest: usize,
+) -> Vec<(f64, Vec<Option<BestOfSize>>)> {
+    row_sets
+        .par_iter()
+        .map(|rows| search_sizes(predictors, response, rows, largest))
+        .collect()
+}
+
+fn search_sizes(
+    predictors: Table<'_>,
+    response: &[f64],
+    rows: &[usize],
+    largest: usize,
+) -> (f64, Vec<Option<BestOfSize>>) {
+    let frame = Frame::new(predictors, Some(response), rows);
+    let total = *frame.totals.last().expect("the response is always kept");
+    // As many columns as there are dimensions leave nothing, so that nothing has to be sought.
+    let sought = largest
+        .min(frame.dims.saturating_sub(1))
+        .min(frame.candidates());
+    let mut hunt = [Hunt::new((1..=sought).map(Aim::of_size).collect(), sought)];
+    search(&frame, sought, &mut hunt);
+    let best = (1..=largest).map(|size| {
+        let found = hunt[0].aims.get(size - 1).and_then(|aim| aim.found);
+        if let Some(Found { set, rss, ties, .. }) = found {
+            return Some(BestOfSize {
+                set,
+                rss: rss * total,
+                ties,
+            });
+        }
+        let fits_exactly = hunt[0]
+            .exact
+            .map(|(_, set)| set)
+            .or((size == frame.dims).then_some(0));
+        let set = frame.fill(fits_exactly?, size)?;
+        Some(BestOfSize {
+            set,
+            rss: 0.0,
+            ties: NOT_COUNTED,
+        })
+    });
+    (total, best.collect())
+}
+
+/// The best subset by a criterion, of at most `largest` columns, for each set of rows.
+///
+/// `variances` are for Cp, one a set of rows.
+#[must_use]
+pub fn best_by_criterion(
+    predictors: Table<'_>,
+    response: &[f64],
+    row_sets: &[Vec<usize>],
+    criterion: Criterion,
+    largest: usize,
+    variances: &[f64],
+) -> Vec<Chosen> {
+    let choose = |(number, rows): (usize, &Vec<usize>)| {
+        let frame = Frame::new(predictors, Some(response), rows);
+        let total = *frame.totals.last().expect("the response is always kept");
+        let sought = find_largest(&frame, largest);
+        let variance = variances.get(number).copied().unwrap_or(f64::NAN);
+        let mut hunt = [Hunt::new(
+            vec![criterion.aim(&frame, sought, variance / total)],
+            sought,
+        )];
+        search(&frame, sought, &mut hunt);
+        Chosen::new(hunt[0].aims[0].found, total)
+    };
+    row_sets.par_iter().enumerate().map(choose).collect()
+}
+
+/// Each column in turn the response and all others the predictors: both criteria for each set of rows.
+///
+/// One search serves all columns. `variances` have one number for each column of each set of rows, one set after
+/// the other. None for a column that is constant.
+#[must_use]
+pub fn best_of_each(
+    table: Table<'_>,
+    row_sets: &[Vec<usize>],
+    largest: usize,
+    variances: &[f64],
+) -> Vec<Vec<Option<[Chosen; 2]>>> {
+    let choose = |(number, rows): (usize, &Vec<usize>)| {
+        let frame = Frame::new(table, None, rows);
+        let sought = find_largest(&frame, largest);
+        let mut hunts = vec![Hunt::new(vec![], sought); table.columns()];
+        for (name, total) in frame.names.iter().zip(&frame.totals) {
+            let column = usize::from(*name);
+            let variance = variances[number * table.columns() + column];
+            let aims = [
+                (Criterion::AdjustedR2, f64::NAN),
+                (Criterion::Cp, variance / total),
+            ]
+            .map(|(criterion, variance)| criterion.aim(&frame, sought, variance));
+            hunts[column] = Hunt::new(aims.to_vec(), sought);
+        }
+        search(&frame, sought, &mut hunts);
+        let mut chosen = vec![None; table.columns()];
+        for (name, total) in frame.names.iter().zip(&frame.totals) {
+            let aims = &hunts[usize::from(*name)].aims;
+            chosen[usize::from(*name)] =
+                Some([0, 1].map(|aim| Chosen::new(aims[aim].found, *total)));
+        }
+        chosen
+    };
+    row_sets.par_iter().enumerate().map(choose).collect()
+}
+
+impl Criterion {
+    /// Of sizes 0 to `largest`; `variance` is a share of the total sum of squares.
+    fn aim(self, frame: &Frame, largest: usize, variance: f64) -> Aim {
+        let sizes = 0..=largest;
+        match self {
+            Self::AdjustedR2 => {
+                let free = |size: usize| (frame.rows - size).saturating_sub(1);
+                let rates = sizes.map(|size| (free(size) > 0).then(|| 1.0 / free(size) as f64));
+                Aim::new(rates.collect(), vec![0.0; largest + 1])
+            }
+            Self::Cp => {
+                let rate = (variance > 0.0).then(|| 1.0 / variance);
+                let rates = vec![rate; largest + 1];
+                Aim::new(rates, sizes.map(|size| 2.0 * size as f64).collect())
+            }
+        }
+    }
+}
+
+impl Chosen {
+    fn new(found: Option<Found>, total: f64) -> Self {
+        match found {
+            Some(Found { set, rss, ties, .. }) => Self {
+                set,
+                rss: rss * total,
+                total,
+                ties,
+            },
+            // Nothing was comparable: too few rows, or no variance.
+            None => Self {
+                set: 0,
+                rss: total,
+                total,
+                ties: 0,
+            },
+        }
+    }
+}
+
+/// The largest size that leaves a degree of freedom, and that the columns can have.
+fn find_largest(frame: &Frame, largest: usize) -> usize {
+    let others = frame.names.len().saturating_sub(1);
+    largest
+        .min(frame.rows.saturating_sub(2))
+        .min(others)
+        .min(frame.dims.saturating_sub(1))
+}
+
+fn search(frame: &Frame, largest: usize, hunts: &mut [Hunt]) {
+    if hunts.is_empty() || frame.names.is_empty() {
+        return;
+    }
+    debug_assert!(hunts.len() > 1 || frame.names.last() == Some(&RESPONSE));
+    let order: Vec<usize> = (0..frame.candidates()).collect();
+    Tree::new(frame, &order, largest, hunts).search();
+}

@@ -1,0 +1,1 @@
+"""Which predictors a linear model takes: exhaustive search, criteria, and steps forward and backward."""
