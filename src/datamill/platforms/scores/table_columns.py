@@ -153,7 +153,7 @@ def _refuse_not_positive(numbers: FloatArray, column: str, lines: Lines) -> None
         more = int(odd.sum()) - 1
         also = f" (and {count_nouns(more, 'further row')} like it)" if more else ""
         raise InputError(
-            f"{column} is {numbers[row]:g}, which is no positive finite number{also}",
+            f"{column} is {numbers[row]:g}, which is not a positive finite number{also}",
             where=lines.locate(row),
             remedy="Correct it, or leave the cell empty where nothing was measured.",
         )
