@@ -60,10 +60,12 @@ def gather_bundle_scores(
     unit = str(rows["unit"][0] or "")
     conversion = find_conversion(unit)
     is_time = conversion.unit == "s" and not higher
+    first = pl.col("value").first()
     trials = (
         rows.with_columns(machine=names)
         .group_by("machine", "package", "trial_id", maintain_order=True)
-        .agg(pl.col("value").log().mean().exp())
+        # About the first value, so that a single one stays as it is.
+        .agg(first * (pl.col("value") / first).log().mean().exp())
         .with_columns(replicate=pl.int_range(1, pl.len() + 1).over("machine", "package"))
         .rename({"package": "benchmark"})
     )
