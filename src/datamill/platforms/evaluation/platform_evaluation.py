@@ -1,16 +1,16 @@
-"""An evaluation as a whole: from the errors of its blocks to what it says."""
+"""An evaluation as a whole: from the errors of its parts to what it says."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from datamill.experiment.messages.numbers import format_share
 from datamill.platforms.clusters.benchmark_tree import BenchmarkTree, build_tree
-from datamill.platforms.evaluation.evaluate_block import BlockErrors
+from datamill.platforms.evaluation.evaluate_part import PartErrors
 from datamill.platforms.evaluation.evaluation_plan import EvaluationPlan, Variant
 from datamill.platforms.evaluation.example_models import ExampleModels, fit_examples
 from datamill.platforms.evaluation.size_errors import SizeErrors, join_errors, summarize_size
@@ -52,16 +52,17 @@ class PlatformEvaluation:
 
 
 def summarize_evaluation(
-    matrix: ScoreMatrix, plan: EvaluationPlan, blocks: Iterable[BlockErrors], confidence: float, at: int
+    matrix: ScoreMatrix, plan: EvaluationPlan, parts: Sequence[PartErrors], confidence: float, at: int
 ) -> PlatformEvaluation:
-    """Summarise all blocks of a plan; `at` is one of its sizes."""
-    by_size: dict[tuple[Variant, int], list[BlockErrors]] = defaultdict(list)
-    for errors in blocks:
-        by_size[errors.block.variant, errors.block.size].append(errors)
+    """Summarise all parts of a plan; `at` is one of its sizes."""
+    by_size: dict[tuple[Variant, int], list[PartErrors]] = defaultdict(list)
+    for errors in parts:
+        for variant in errors.part.variants:
+            by_size[variant, errors.part.size].append(errors)
     sizes, curves, worst = [], [], []
     for variant in plan.variants:
         for size in plan.sizes:
-            joined = join_errors(plan, by_size[variant, size])
+            joined = join_errors(by_size[variant, size], variant)
             found = summarize_size(plan, variant, size, joined, confidence)
             if found is None:
                 continue
@@ -96,20 +97,22 @@ def _list_warnings(
         found.append(
             f"{len(plan.applications)} applications are few: intervals over applications are a rough guess"
         )
+    absurd = []
     for variant in plan.variants:
         mine = [item for item in sizes if item.variant == variant]
         silent = [str(size) for size in plan.sizes if size not in {item.size for item in mine}]
         if silent:
             found.append(f"{variant.label} predicts nothing from {', '.join(silent)} machines")
-        if partly := [item for item in mine if item.unanswered]:
-            models = sum(item.unanswered for item in partly)
+        if models := sum(item.unanswered for item in mine):
             found.append(f"{models} models of {variant.label} predict nothing and are left out")
-        if absurd := [item for item in mine if item.absurd > _ABSURD]:
-            most = max(absurd, key=lambda item: item.absurd)
-            found.append(
-                f"of the times that {variant.label} predicts from {most.size} machines "
-                f"{format_share(most.absurd)} are not above zero: a linear model in seconds can give such"
-            )
+        most = max(mine, key=lambda item: item.absurd, default=None)
+        if most is not None and most.absurd > _ABSURD and not variant.limit:
+            absurd.append(f"{variant.label} from {most.size} machines ({format_share(most.absurd)})")
+    if absurd:
+        found.append(
+            f"some predicted times are not above zero, as linear models in seconds can have them, most of "
+            f"{', '.join(absurd)}"
+        )
     for curve in curves:
         if curve.undefined:
             found.append(

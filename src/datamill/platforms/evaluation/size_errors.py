@@ -14,7 +14,7 @@ from datamill.platforms.evaluation.application_intervals import (
     bound_mean_of_models,
     bound_quantiles,
 )
-from datamill.platforms.evaluation.evaluate_block import BlockErrors
+from datamill.platforms.evaluation.evaluate_part import PartErrors
 from datamill.platforms.evaluation.evaluation_plan import EvaluationPlan, Variant
 from datamill.platforms.scores.score_matrix import FloatArray, IntArray
 
@@ -65,19 +65,25 @@ class JoinedErrors:
     unanswered: int
 
 
-def join_errors(plan: EvaluationPlan, blocks: Sequence[BlockErrors]) -> JoinedErrors:
-    """Put the blocks of one variant and size together."""
-    nrmse = np.concatenate([errors.nrmse for errors in blocks])
+def join_errors(parts: Sequence[PartErrors], variant: Variant) -> JoinedErrors:
+    """Put the parts of one size that have a variant together."""
+    parts = sorted(parts, key=lambda item: item.part.start)
+    places = [item.part.variants.index(variant) for item in parts]
+
+    def join(name: str) -> FloatArray:
+        arrays = [getattr(item, name)[place] for item, place in zip(parts, places, strict=True)]
+        return np.concatenate(arrays, axis=1)
+
+    nrmse, relative = join("nrmse"), join("relative")
     known = np.isfinite(nrmse)
-    codes = [plan.applications.index(errors.block.application) for errors in blocks]
-    lengths = [len(errors.nrmse) for errors in blocks]
+    applications, sets = np.nonzero(known)
     return JoinedErrors(
         nrmse=nrmse[known],
-        adjusted_r2=np.concatenate([errors.adjusted_r2 for errors in blocks])[known],
-        predictors=np.concatenate([errors.predictors for errors in blocks])[known],
-        applications=np.repeat(codes, lengths)[known],
-        places=np.concatenate([np.arange(length) for length in lengths])[known],
-        relative=np.concatenate([errors.relative for errors in blocks])[known],
+        adjusted_r2=join("adjusted_r2")[known],
+        predictors=join("predictors")[known].astype(np.int64),
+        applications=applications,
+        places=sets,
+        relative=relative[known],
         unanswered=int(np.sum(~known)),
     )
 

@@ -37,11 +37,8 @@ def find_worst(plan: EvaluationPlan, variant: Variant, size: int, joined: Joined
     """Count the tenth of the models that err most, at least one, by whom they predict."""
     count = max(1, round(len(joined.nrmse) / 10))
     worst = np.argsort(-joined.nrmse, kind="stable")[:count]
-    machines = np.zeros(len(plan.machines), dtype=np.int64)
-    for code in np.unique(joined.applications[worst]):
-        sets = plan.list_sets(plan.applications[code], size)
-        chosen = joined.places[worst[joined.applications[worst] == code]]
-        machines += np.bincount(list_targets(sets[chosen], len(machines)).ravel(), minlength=len(machines))
+    targets = list_targets(plan.list_sets(size)[joined.places[worst]], len(plan.machines))
+    machines = np.bincount(targets.ravel(), minlength=len(plan.machines))
     applications = np.bincount(joined.applications[worst], minlength=len(plan.applications))
     order = np.argsort(-applications, kind="stable")
     half = int(np.searchsorted(np.cumsum(applications[order]), count / 2)) + 1

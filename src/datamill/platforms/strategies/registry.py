@@ -7,10 +7,12 @@ from datamill.experiment.messages.suggestions import suggest_name
 from datamill.platforms.ensemble.members import MEMBERS
 from datamill.platforms.methods.shared_covariance import share_covariance
 from datamill.platforms.strategies.from_methods import Ensemble, OneMethod
+from datamill.platforms.strategies.linear.adjusted_r2 import AdjustedR2
 from datamill.platforms.strategies.linear.best_single import BestSingle
 from datamill.platforms.strategies.linear.clock import Clock
 from datamill.platforms.strategies.linear.clusters import Clusters
 from datamill.platforms.strategies.linear.geometric_mean import GeometricMean
+from datamill.platforms.strategies.linear.mallows_cp import MallowsCp
 from datamill.platforms.strategies.strategy import Strategy
 
 #: All of them, in the order in which they are listed. A new one is a line here.
@@ -19,6 +21,8 @@ _ALL: tuple[Strategy, ...] = (
     BestSingle(),
     GeometricMean(),
     Clusters(),
+    AdjustedR2(),
+    MallowsCp(),
     Ensemble(),
     *(OneMethod(name.replace(" ", "-").replace(",", ""), name, method) for name, method in MEMBERS.items()),
     OneMethod("low-rank", "low-rank factors", share_covariance(1.0, 1.0, rank=3)),

@@ -14,8 +14,8 @@ import numpy as np
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
 from datamill.experiment.messages.suggestions import suggest_name
-from datamill.platforms.evaluation.evaluate_block import BlockErrors, make_strategy
-from datamill.platforms.evaluation.evaluation_plan import Block, EvaluationPlan, Variant
+from datamill.platforms.evaluation.evaluate_part import PartErrors, list_parts, make_strategy
+from datamill.platforms.evaluation.evaluation_plan import EvaluationPlan, Part, Variant
 from datamill.platforms.evaluation.platform_evaluation import PlatformEvaluation, summarize_evaluation
 from datamill.platforms.scores.score_matrix import ScoreMatrix
 from datamill.platforms.strategies.many_tasks import LimitedStrategy
@@ -30,7 +30,7 @@ from datamill.report.tables.statement import Part
 from datamill.verbs.analyses.analysis import Analysis
 from datamill.verbs.inputs.arguments import check_choice, take_confidence, take_names, take_seed, take_whole
 from datamill.verbs.inputs.scores import load_scores
-from datamill.verbs.platforms.evaluation.evaluate_blocks import evaluate_blocks
+from datamill.verbs.platforms.evaluation.evaluate_parts import evaluate_parts
 from datamill.verbs.platforms.evaluation.evaluation_folder import EvaluationFolder
 
 #: What the thesis compares (2015, Figure 7.6).
@@ -40,16 +40,16 @@ _SMALLEST, _LARGEST, USUAL_DRAWS = 3, 14, 500
 #: A line needs a predictor besides the application itself, and a model one to choose from.
 _FEWEST_BENCHMARKS = 3
 Picture = Literal["errors", "means", "thresholds", "limits", "tree", "lines", "models"]
-#: Hears of finished blocks: how many there are, how many of all there will be, and the last one.
-Listener = Callable[[int, int, Block], None]
+#: Hears of finished parts: how many there are, how many of all there will be, and the last one.
+Listener = Callable[[int, int, Part], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EvaluatedPlatforms(Analysis):
-    """How well strategies predict: `evaluation` as records. `blocks` has every error of every model."""
+    """How well strategies predict: `evaluation` as records. `parts` has every error of every model."""
 
     evaluation: PlatformEvaluation
-    blocks: tuple[BlockErrors, ...]
+    parts: tuple[PartErrors, ...]
     notes: tuple[str, ...]
 
     @property
@@ -154,9 +154,9 @@ def evaluate_platforms(
     )
     workers = take_whole("processes", processes, 1)
     folder = EvaluationFolder(Path(out), matrix, plan) if out is not None else None
-    blocks = _evaluate(matrix, plan, folder, workers, listener)
-    evaluation = summarize_evaluation(matrix, plan, blocks, level, last)
-    return EvaluatedPlatforms(evaluation, blocks, (*loaded.notes, *notes))
+    parts = _evaluate(matrix, plan, folder, workers, listener)
+    evaluation = summarize_evaluation(matrix, plan, parts, level, last)
+    return EvaluatedPlatforms(evaluation, parts, (*loaded.notes, *notes))
 
 
 def _evaluate(
@@ -165,30 +165,31 @@ def _evaluate(
     folder: EvaluationFolder | None,
     processes: int | None,
     listener: Listener | None,
-) -> tuple[BlockErrors, ...]:
-    """All blocks in the order of the plan, those of the folder first."""
-    blocks = plan.list_blocks()
-    found: dict[Block, BlockErrors] = {}
+) -> tuple[PartErrors, ...]:
+    """All parts in the order of the plan, those of the folder first."""
+    parts = list_parts(plan)
+    found: dict[Part, PartErrors] = {}
     if folder is not None:
-        for block in blocks:
-            kept = folder.read_block(block)
+        for part in parts:
+            kept = folder.read_part(part)
             if kept is not None:
-                found[block] = kept
+                found[part] = kept
     if found and listener is not None:
-        listener(len(found), len(blocks), list(found)[-1])
+        listener(len(found), len(parts), list(found)[-1])
     # Those that take longest first, so that no process is left with them at the end.
-    left = sorted((block for block in blocks if block not in found), key=lambda block: -_guess_work(plan, block))
-    for errors in evaluate_blocks(matrix, plan, left, processes):
+    left = sorted((part for part in parts if part not in found), key=lambda part: -_guess_work(part))
+    for errors in evaluate_parts(matrix, plan, left, processes):
         if folder is not None:
-            folder.write_block(errors)
-        found[errors.block] = errors
+            folder.write_part(errors)
+        found[errors.part] = errors
         if listener is not None:
-            listener(len(found), len(blocks), errors.block)
-    return tuple(found[block] for block in blocks)
+            listener(len(found), len(parts), errors.part)
+    return tuple(found[part] for part in parts)
 
 
-def _guess_work(plan: EvaluationPlan, block: Block) -> float:
-    return plan.count_sets(block.size) * math.exp(block.size / 3)
+def _guess_work(part: Part) -> float:
+    """How long a part takes beside others: of searches, those of middle sizes by far the longest."""
+    return (part.stop - part.start) * math.exp(part.size / 3)
 
 
 def _take_pool(matrix: ScoreMatrix, names: tuple[str, ...]) -> tuple[ScoreMatrix, tuple[str, ...]]:

@@ -83,6 +83,13 @@ def use_column(tasks: ManyTasks, column: FloatArray, parts: FloatArray) -> Predi
     return Predictors(column[:, None], members, parts[None, :], known)
 
 
+def gather_times(tasks: ManyTasks) -> FloatArray:
+    """The application's time on each machine that some set is trained on; 0 on the others, which no set reads."""
+    times = np.zeros(len(tasks.suite))
+    times[tasks.trained] = tasks.times
+    return times
+
+
 def _share(chosen: Predictors, fits: ManyFits, benchmarks: int) -> FloatArray:
     """The part of each benchmark in the model of the only set: |slope| times its predictor's spread."""
     weights = np.zeros(benchmarks)

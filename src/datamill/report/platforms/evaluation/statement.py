@@ -49,7 +49,8 @@ def state_evaluation(
 ) -> tuple[Part, ...]:
     """State the answer, the errors at the size in question and by size, thresholds, and the worst models.
 
-    Thresholds and worst models are of the strategy that errs least; `verbose` has those of all.
+    Thresholds and worst models are of the strategy that errs least; `verbose` has those of all, and limits at
+    every size.
     """
     first = [item.variant for item in _list_at(evaluation)[:1]]
     level = format_level(evaluation.confidence)
@@ -57,7 +58,8 @@ def state_evaluation(
     parts += [BLANK, Heading(f"Error from {evaluation.at} machines, in % of the mean time"), BLANK]
     parts.append(_tabulate_at(evaluation))
     parts += [BLANK, Heading("Error by number of training machines, in % of the mean time"), BLANK]
-    parts.append(_tabulate_sizes(evaluation, level))
+    shown = [item for item in evaluation.errors if verbose or not item.variant.limit]
+    parts.append(_tabulate_sizes(shown or evaluation.errors, level))
     for curve in evaluation.thresholds:
         if curve.thresholds and (verbose or curve.variant in first):
             parts += [BLANK, *_state_thresholds(curve, level)]
@@ -93,7 +95,7 @@ def _tabulate_at(evaluation: PlatformEvaluation) -> Part:
     return build_table(head, rows, layout=Layout(is_folded=True))
 
 
-def _tabulate_sizes(evaluation: PlatformEvaluation, level: str) -> Part:
+def _tabulate_sizes(errors: Sequence[SizeErrors], level: str) -> Part:
     head = (
         "strategy, machines", "models", "predictors", "median", "75th", "95th", "worst", "mean",
         f"{level} by application", f"{level} by model",
@@ -116,7 +118,7 @@ def _tabulate_sizes(evaluation: PlatformEvaluation, level: str) -> Part:
             _spell_ends(item.mean, ""),
             _spell_ends(item.mean_of_models, ""),
         )
-        for item in evaluation.errors
+        for item in errors
     ]
     return build_table(head, rows, layout=Layout(is_folded=True))
 

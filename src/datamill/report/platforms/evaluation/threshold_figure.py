@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from datamill.experiment.errors import InputError
@@ -17,6 +18,11 @@ _LINES = {
     "95th percentile": "#2f7ec1",
     "models left": "#2f9e78",
 }
+#: The nearest to 1 that an adjusted R² is drawn at, and how the axis spells it.
+_NEAREST = 1e-12
+_LABEL = (
+    "datum.value >= 9.9e-5 ? replace(format(1 - datum.value, '~g'), '-', '−') : '1 − ' + format(datum.value, '.0e')"
+)
 
 
 def draw_thresholds(evaluation: PlatformEvaluation) -> Figure:
@@ -39,7 +45,13 @@ def draw_thresholds(evaluation: PlatformEvaluation) -> Figure:
 
 def _chart_curve(curve: ThresholdCurve) -> Any:
     rows = [
-        {"threshold": item.adjusted_r2, "line": line, "value": 100 * value, "models": item.models}
+        {
+            "threshold": item.adjusted_r2,
+            "missing": max(1 - item.adjusted_r2, _NEAREST),
+            "line": line,
+            "value": 100 * value,
+            "models": item.models,
+        }
         for item in curve.thresholds
         for line, value in (
             ("worst", item.worst),
@@ -54,17 +66,21 @@ def _chart_curve(curve: ThresholdCurve) -> Any:
         sort=list(_LINES),
         legend=alt.Legend(title=None, orient="top"),
     )
-    # What fits worst lies far from the rest: an axis from there would leave no room for what matters.
-    thresholds = sorted(item.adjusted_r2 for item in curve.thresholds)
-    low = max(thresholds[0], thresholds[len(thresholds) // 2] - 8 * (1 - thresholds[len(thresholds) // 2]) - 0.05)
+    ends = [max(1 - item.adjusted_r2, _NEAREST) for item in curve.thresholds]
+    domain = [max(ends) * 1.1, min(ends) / 1.1]
+    powers = range(math.floor(math.log10(domain[1])), math.ceil(math.log10(domain[0])) + 1)
+    steps = [step * 10.0**power for power in powers for step in ((1,) if len(powers) > 3 else (1, 3))]
     x = alt.X(
-        "threshold:Q",
+        "missing:Q",
         title="adjusted R² at least",
-        scale=alt.Scale(domain=[low, max(thresholds[-1], low + 1e-9)], nice=False, zero=False, clamp=True),
-        axis=alt.Axis(tickCount=5, labelOverlap=True),
+        # On a linear axis all that matters would lie just below 1.
+        scale=alt.Scale(type="log", domain=domain, nice=False),
+        axis=alt.Axis(
+            values=[value for value in steps if domain[1] <= value <= domain[0]], labelExpr=_LABEL
+        ),
     )
     base = alt.Chart(alt.InlineData(values=rows)).mark_line(
-        strokeWidth=1.8, interpolate="step-before", point={"size": 12}
+        strokeWidth=1.8, interpolate="linear", point={"size": 12}
     )
     tooltip = ["line:N", "threshold:Q", "value:Q", "models:Q"]
     errors = base.transform_filter("datum.line != 'models left'").encode(

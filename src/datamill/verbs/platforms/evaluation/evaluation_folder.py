@@ -1,4 +1,4 @@
-"""The folder of an evaluation: finished blocks, so that a second start goes on where the first one ended."""
+"""The folder of an evaluation: finished parts, so that a second start goes on where the first one ended."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 
 import datamill
 from datamill.experiment.errors import InputError
-from datamill.platforms.evaluation.evaluate_block import BlockErrors
-from datamill.platforms.evaluation.evaluation_plan import Block, EvaluationPlan
+from datamill.platforms.evaluation.evaluate_part import PartErrors
+from datamill.platforms.evaluation.evaluation_plan import EvaluationPlan, Part
 from datamill.platforms.scores.score_matrix import ScoreMatrix
 from datamill.results.bundles.replaced_file import replace_file
 
@@ -21,7 +21,7 @@ _HEAD = "evaluation.json"
 
 
 class EvaluationFolder:
-    """Finished blocks of one matrix, pool, seed and number of draws; strategies and sizes may be added."""
+    """Finished parts of one matrix, pool, seed and number of draws; strategies and sizes may be added."""
 
     def __init__(self, path: Path, matrix: ScoreMatrix, plan: EvaluationPlan) -> None:
         """Make the folder, or open the one that is there.
@@ -44,14 +44,13 @@ class EvaluationFolder:
         path.mkdir(parents=True, exist_ok=True)
         replace_file(file, [json.dumps(head, indent=1, ensure_ascii=False).encode()])
 
-    def read_block(self, block: Block) -> BlockErrors | None:
-        """The errors of a block; None where it is not finished, or its file is damaged."""
-        file = self._locate(block)
+    def read_part(self, part: Part) -> PartErrors | None:
+        """The errors of a part; None where it is not finished, or its file is damaged."""
+        file = self._locate(part)
         try:
             with np.load(file, allow_pickle=False) as kept:
-                errors = BlockErrors(
-                    block,
-                    float(kept["mean_seconds"]),
+                errors = PartErrors(
+                    part,
                     kept["nrmse"],
                     kept["adjusted_r2"],
                     kept["predictors"],
@@ -60,19 +59,19 @@ class EvaluationFolder:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-            # A block is soon evaluated again.
+            # A part is soon evaluated again.
             return None
-        models, targets = self._plan.count_sets(block.size), len(self._plan.machines) - block.size
-        return errors if errors.relative.shape == (models, targets) else None
+        targets = len(self._plan.machines) - part.size
+        shape = (len(part.variants), len(self._plan.applications), part.stop - part.start, targets)
+        return errors if errors.relative.shape == shape else None
 
-    def write_block(self, errors: BlockErrors) -> None:
-        """Keep the errors of a finished block."""
-        file = self._locate(errors.block)
+    def write_part(self, errors: PartErrors) -> None:
+        """Keep the errors of a finished part."""
+        file = self._locate(errors.part)
         file.parent.mkdir(parents=True, exist_ok=True)
         content = io.BytesIO()
         np.savez(
             content,
-            mean_seconds=errors.mean_seconds,
             nrmse=errors.nrmse,
             adjusted_r2=errors.adjusted_r2,
             predictors=errors.predictors.astype(np.int16),
@@ -80,11 +79,13 @@ class EvaluationFolder:
         )
         replace_file(file, [content.getbuffer()])
 
-    def _locate(self, block: Block) -> Path:
-        limit = f"-at-most-{block.variant.limit}" if block.variant.limit else ""
-        number = self._plan.applications.index(block.application)
-        folder = f"{block.variant.strategy}{limit}"
-        return self._path / "blocks" / folder / f"from-{block.size}" / f"application-{number}.npz"
+    def _locate(self, part: Part) -> Path:
+        names = [
+            f"{variant.strategy}-at-most-{variant.limit}" if variant.limit else variant.strategy
+            for variant in part.variants
+        ]
+        file = f"sets-{part.start}-to-{part.stop - 1}.npz"
+        return self._path / "parts" / "+".join(names) / f"from-{part.size}" / file
 
 
 def _describe(matrix: ScoreMatrix, plan: EvaluationPlan) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Blocks of an evaluation, here or in several processes."""
+"""Parts of an evaluation, here or in several processes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from queue import Empty, SimpleQueue
 
+import datamill
 from datamill.experiment.errors import InputError
-from datamill.platforms.evaluation.evaluate_block import BlockErrors, evaluate_block
-from datamill.platforms.evaluation.evaluation_plan import Block, EvaluationPlan
+from datamill.platforms.evaluation.evaluate_part import PartErrors, evaluate_part
+from datamill.platforms.evaluation.evaluation_plan import EvaluationPlan, Part
 from datamill.platforms.scores.score_matrix import ScoreMatrix
 
 #: Processes take half a second to start, so that few models are quicker here.
@@ -21,10 +23,10 @@ _WORTH_PROCESSES = 20_000
 _ONE_THREAD = dict.fromkeys(("RAYON_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
 
 
-def evaluate_blocks(
-    matrix: ScoreMatrix, plan: EvaluationPlan, blocks: Sequence[Block], processes: int | None
-) -> Iterator[BlockErrors]:
-    """Yield the errors of each block as it ends, in any order.
+def evaluate_parts(
+    matrix: ScoreMatrix, plan: EvaluationPlan, parts: Sequence[Part], processes: int | None
+) -> Iterator[PartErrors]:
+    """Yield the errors of each part as it ends, in any order.
 
     `processes` is how many work at once; None takes one for each processor that this process may use, and
     none for a small evaluation.
@@ -32,24 +34,24 @@ def evaluate_blocks(
     Raises:
         InputError: a strategy cannot be used on this matrix.
     """
-    models = sum(plan.count_sets(block.size) for block in blocks)
+    models = sum(len(part.variants) * (part.stop - part.start) for part in parts) * len(plan.applications)
     if processes is None:
         processes = os.process_cpu_count() if hasattr(os, "process_cpu_count") else len(os.sched_getaffinity(0))
         processes = processes if models >= _WORTH_PROCESSES else 1
-    if processes == 1 or len(blocks) == 1:
-        for block in blocks:
-            yield evaluate_block(matrix, plan, block)
+    if processes == 1 or len(parts) == 1:
+        for part in parts:
+            yield evaluate_part(matrix, plan, part)
         return
-    yield from _share_out(matrix, plan, blocks, min(processes, len(blocks)))
+    yield from _share_out(matrix, plan, parts, min(processes, len(parts)))
 
 
 def _share_out(
-    matrix: ScoreMatrix, plan: EvaluationPlan, blocks: Sequence[Block], processes: int
-) -> Iterator[BlockErrors]:
-    waiting: SimpleQueue[Block] = SimpleQueue()
+    matrix: ScoreMatrix, plan: EvaluationPlan, parts: Sequence[Part], processes: int
+) -> Iterator[PartErrors]:
+    waiting: SimpleQueue[Part] = SimpleQueue()
     done: SimpleQueue[object] = SimpleQueue()
-    for block in blocks:
-        waiting.put(block)
+    for part in parts:
+        waiting.put(part)
     start = pickle.dumps((matrix, plan), protocol=pickle.HIGHEST_PROTOCOL)
     workers = [_start_process() for _ in range(processes)]
     threads = [
@@ -58,9 +60,9 @@ def _share_out(
     try:
         for thread in threads:
             thread.start()
-        for _ in blocks:
+        for _ in parts:
             answer = done.get()
-            if isinstance(answer, BlockErrors):
+            if isinstance(answer, PartErrors):
                 yield answer
             elif isinstance(answer, tuple):
                 message, where, remedy = answer
@@ -82,26 +84,28 @@ def _share_out(
 
 
 def _start_process() -> subprocess.Popen[bytes]:
+    # The same datamill as here, wherever it was imported from.
+    paths = [str(Path(datamill.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
     return subprocess.Popen(
-        [sys.executable, "-m", "datamill.verbs.platforms.evaluation.block_process", str(os.getpid())],
+        [sys.executable, "-m", "datamill.verbs.platforms.evaluation.part_process", str(os.getpid())],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env={**os.environ, **_ONE_THREAD},
+        env={**os.environ, **_ONE_THREAD, "PYTHONPATH": os.pathsep.join(paths)},
         bufsize=0,
     )
 
 
 def _feed(
-    worker: subprocess.Popen[bytes], start: bytes, waiting: SimpleQueue[Block], done: SimpleQueue[object]
+    worker: subprocess.Popen[bytes], start: bytes, waiting: SimpleQueue[Part], done: SimpleQueue[object]
 ) -> None:
-    """Give a process one block after the other, and hand its answers on."""
+    """Give a process one part after the other, and hand its answers on."""
     assert worker.stdin is not None and worker.stdout is not None
     try:
         with open(worker.stdout.fileno(), "rb", closefd=False) as answers:
             _write(worker, start)
             while True:
-                block = waiting.get_nowait()
-                _write(worker, pickle.dumps(block, protocol=pickle.HIGHEST_PROTOCOL))
+                part = waiting.get_nowait()
+                _write(worker, pickle.dumps(part, protocol=pickle.HIGHEST_PROTOCOL))
                 done.put(pickle.load(answers))
     except Empty:
         return

@@ -1,4 +1,4 @@
-"""A process that evaluates blocks: a matrix and a plan come in, then blocks; their errors go out.
+"""A process that evaluates parts: a matrix and a plan come in, then parts; their errors go out.
 
 Python's own pools import the program of the user again, or copy its threads; this one does neither.
 """
@@ -11,21 +11,21 @@ import sys
 from typing import BinaryIO
 
 from datamill.experiment.errors import InputError
-from datamill.platforms.evaluation.evaluate_block import evaluate_block
+from datamill.platforms.evaluation.evaluate_part import evaluate_part
 from datamill.report.figures.drawer import end_with_parent
 
 
-def serve_blocks(questions: BinaryIO, answers: BinaryIO) -> None:
-    """Answer each block by its errors, or by an InputError."""
+def serve_parts(questions: BinaryIO, answers: BinaryIO) -> None:
+    """Answer each part by its errors, or by an InputError."""
     matrix, plan = pickle.load(questions)
     while True:
         try:
-            block = pickle.load(questions)
+            part = pickle.load(questions)
         except EOFError:
             return
         answer: object
         try:
-            answer = evaluate_block(matrix, plan, block)
+            answer = evaluate_part(matrix, plan, part)
         except InputError as error:
             answer = (error.message, error.where, error.remedy)
         pickle.dump(answer, answers, protocol=pickle.HIGHEST_PROTOCOL)
@@ -38,6 +38,6 @@ if __name__ == "__main__":
     # Whatever prints must not stand among the answers.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     try:
-        serve_blocks(sys.stdin.buffer, replies)
+        serve_parts(sys.stdin.buffer, replies)
     except (BrokenPipeError, KeyboardInterrupt):
         os._exit(0)
