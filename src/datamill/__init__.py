@@ -18,15 +18,27 @@ __all__ = [
     "InputError",
     "anova",
     "answer",
+    "choose_machines",
     "compare",
     "false_alarms",
+    "fit_platforms",
     "plan",
+    "predict_platforms",
     "quantiles",
+    "rank_machines",
     "summary",
     "tests",
     "variability",
     "variance",
 ]
+
+#: Rooms of the verbs that are not modules of their own name.
+_ROOMS = {
+    "choose_machines": "platforms.choose",
+    "fit_platforms": "platforms.fit",
+    "predict_platforms": "platforms.predict",
+    "rank_machines": "platforms.rank",
+}
 
 if TYPE_CHECKING:
     from datamill.experiment.errors import InputError
@@ -35,6 +47,10 @@ if TYPE_CHECKING:
     from datamill.verbs.compare import compare
     from datamill.verbs.false_alarms import false_alarms
     from datamill.verbs.plan import plan
+    from datamill.verbs.platforms.choose import choose_machines
+    from datamill.verbs.platforms.fit import fit_platforms
+    from datamill.verbs.platforms.predict import predict_platforms
+    from datamill.verbs.platforms.rank import rank_machines
     from datamill.verbs.quantiles import quantiles
     from datamill.verbs.summary import summary
     from datamill.verbs.tests import tests
@@ -55,5 +71,5 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         from importlib import import_module
 
-        return getattr(import_module(f"datamill.verbs.{name}"), name)
+        return getattr(import_module(f"datamill.verbs.{_ROOMS.get(name, name)}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

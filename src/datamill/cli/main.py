@@ -34,6 +34,7 @@ _VERBS = {
     "analyze": "Analyse a table of measurements.",
     "plan": "How many builds, executions and measurements a result takes.",
     "compare": "Has performance changed between versions?",
+    "platforms": "How fast will it run on a machine that I cannot use?",
     "import": "Make a table of the results of another tool.",
     "export": "Write a bundle or table for another tool or a paper.",
     "submit": "Run an experiment on a fleet of machines.",
@@ -57,13 +58,17 @@ _ROOMS = {
     **dict.fromkeys(("import", "export"), "exchange"),
     **dict.fromkeys(("submit", "watch", "fetch", "cancel", "release", "trials", "workers"), "fleet"),
     **dict.fromkeys(("doctor", "factors", "worker"), "machine"),
+    "platforms": "platforms",
     "serve": "coordinator",
     "completion": "shell",
 }
 
 
-#: Verbs of `analyze`, which users type without it.
-_NESTED = dict.fromkeys(("anova", "quantiles", "tests", "variability", "variance", "summary"), "analyze")
+#: Verbs of groups, which users type without the group.
+_NESTED = {
+    **dict.fromkeys(("anova", "quantiles", "tests", "variability", "variance", "summary"), "analyze"),
+    **dict.fromkeys(("fit", "predict", "choose", "rank", "suite"), "platforms"),
+}
 
 
 @click.group(

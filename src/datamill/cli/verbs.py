@@ -13,7 +13,12 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 #: What stands for the data of a verb where these are no single table.
-_EXAMPLES = {"import": "results.json", "compare": "old.csv new.csv"}
+_EXAMPLES = {
+    "import": "results.json",
+    "compare": "old.csv new.csv",
+    "choose": "scores.csv --count 7",
+    **dict.fromkeys(("fit", "predict", "rank"), "scores.csv --application times.csv"),
+}
 
 
 class VerbGroup(click.Group):

@@ -1,1 +1,1 @@
-"""How fast would it run on a machine that I cannot use? (thesis 2015, chapter 7)"""
+"""Performance fingerprinting: how fast would it run on another machine? Thesis 2015, chapter 7."""

@@ -1,1 +1,1 @@
-"""`datamill platforms`: how fast would it run on a machine that I cannot use?"""
+"""`datamill platforms`: predictions for machines that cannot be used; one module a verb."""

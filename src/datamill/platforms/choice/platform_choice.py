@@ -9,8 +9,9 @@ from dataclasses import dataclass
 class ChosenMachine:
     """One machine of a choice, in its order.
 
-    `left` is the share of the suite's variance between machines (logarithms) that remains unexplained once
-    this machine and those before it are measured: from 1 (nothing is known) to 0.
+    `left` is the share of the variance of an application's times over all machines (logarithms, relative to
+    the suite) that remains once this machine and those before it are measured: from 1 (nothing is known)
+    to 0.
     """
 
     machine: str

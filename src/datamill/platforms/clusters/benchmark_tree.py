@@ -38,7 +38,11 @@ def build_tree(suite: FloatArray) -> BenchmarkTree:
     if len(columns) < 2:
         nothing = np.zeros(0, dtype=np.int64)
         return BenchmarkTree(
-            columns, np.zeros((len(columns),) * 2), nothing.reshape(0, 2), np.zeros(0), np.arange(len(columns))
+            columns,
+            np.zeros((len(columns),) * 2),
+            nothing.reshape(0, 2),
+            np.zeros(0),
+            np.arange(len(columns)),
         )
     unit = middle[:, columns] / np.sqrt(np.sum(middle[:, columns] ** 2, axis=0))
     distances = np.maximum(1 - unit.T @ unit, 0.0)

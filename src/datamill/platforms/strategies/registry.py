@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.suggestions import suggest_name
+from datamill.platforms.ensemble.members import MEMBERS
+from datamill.platforms.methods.shared_covariance import share_covariance
+from datamill.platforms.strategies.from_methods import Ensemble, OneMethod
 from datamill.platforms.strategies.linear.adjusted_r2 import AdjustedR2
 from datamill.platforms.strategies.linear.best_single import BestSingle
 from datamill.platforms.strategies.linear.clock import Clock
@@ -20,6 +23,9 @@ _ALL: tuple[Strategy, ...] = (
     Clusters(),
     AdjustedR2(),
     MallowsCp(),
+    Ensemble(),
+    *(OneMethod(name.replace(" ", "-").replace(",", ""), name, method) for name, method in MEMBERS.items()),
+    OneMethod("low-rank", "low-rank factors", share_covariance(1.0, 1.0, rank=3)),
 )
 STRATEGIES = {strategy.name: strategy for strategy in _ALL}
 

@@ -35,7 +35,8 @@ class Forecast:
     `seconds` has a time for each target, NaN where the strategy cannot say. A linear model in seconds may
     give a time that is not above zero; it is returned as it is. `log_deviation` is the standard deviation
     that the strategy itself expects of the logarithm of (time / prediction), NaN where it expects none.
-    `weights` has the part of each benchmark in the prediction (0: not used), and `adjusted_r2` the adjusted
+    `weights` has the part of each benchmark in the prediction (0: not
+    used; NaN where the strategy does not tell), and `adjusted_r2` the adjusted
     R² of a linear model on the trained machines, NaN where that is not defined.
     """
 

@@ -1,1 +1,1 @@
-"""What is said of machines that one cannot use."""
+"""Predictions for platforms, choices and rankings of machines in text, JSON and figures."""

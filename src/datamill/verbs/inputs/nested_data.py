@@ -116,7 +116,7 @@ def load_table(data: Any, name: str = "table") -> LoadedTable:
         bundle = open_bundle(path)
         levels = {factor.name: factor.levels for factor in bundle.design.crossed}
         table, file = bundle.read_table(), str(bundle.table_file)
-        notes = _warn_of_interruption(bundle, table)
+        notes = warn_of_interruption(bundle, table)
         return LoadedTable(table, str(path), file, None, bundle.experiment, levels, notes)
     first_line, text_file = (2, path) if is_text_table(path) else (1, None)
     table = read_table_file(path)
@@ -135,7 +135,7 @@ def _is_foreign(path: Path) -> bool:
         return file.read(len(_PARQUET_MARK)) != _PARQUET_MARK
 
 
-def _warn_of_interruption(bundle: Bundle, table: pl.DataFrame) -> tuple[str, ...]:
+def warn_of_interruption(bundle: Bundle, table: pl.DataFrame) -> tuple[str, ...]:
     """How many of the trials that are needed the table lacks."""
     needed = bundle.list_needed_trials()
     ended = set(table["trial_id"].to_list())

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from datamill.experiment.errors import InputError
+from datamill.platforms.scores.bundle_scores import gather_bundle_scores
+from datamill.results.bundles.opening import open_bundle
+from datamill.results.foreign.suites.reading_suites import (
+    SUITE_FORMATS,
+    find_suite_format,
+    list_suite_files,
+    read_suites,
+)
 from datamill.results.tables.table_files import is_text_table, read_table_file
 from datamill.verbs.inputs.data import locate_errors
 from datamill.verbs.inputs.frames import take_frame
+from datamill.verbs.inputs.nested_data import warn_of_interruption
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,15 +41,56 @@ class ScoresTable:
     text_file: Path | None = None
 
 
-def load_scores_table(source: Any, name: str) -> ScoresTable:
-    """Load the table of a path, or one in memory, which messages call by `name`.
+def load_scores_table(source: Any, name: str, *, response: str = "") -> ScoresTable:
+    """Load the table of a path, of several, of a bundle or of a suite's results, or one in memory.
+
+    Messages call one in memory by `name`. `response` is which one of a bundle's, else its first.
 
     Raises:
         InputError: there is none that can be read; names the file.
     """
+    if isinstance(source, (list, tuple)) and source and all(isinstance(item, (str, Path)) for item in source):
+        return _load_paths([Path(item) for item in source], response)
     if not isinstance(source, (str, Path)):
         with locate_errors(name):
             return ScoresTable(take_frame(source), name, name, 1)
-    path = Path(source)
-    first_line, text_file = (2, path) if is_text_table(path) else (1, None)
-    return ScoresTable(read_table_file(path), str(path), str(path), first_line, text_file=text_file)
+    return _load_paths([Path(source)], response)
+
+
+def _load_paths(paths: Sequence[Path], response: str) -> ScoresTable:
+    if len(paths) == 1 and (paths[0] / "bundle.json").is_file():
+        return _load_bundle(paths[0], response)
+    files: list[Path] = []
+    for path in paths:
+        found = list_suite_files(path) if path.is_dir() else [path]
+        if not found:
+            titles = " or ".join(item.title for item in SUITE_FORMATS)
+            raise InputError(
+                "this folder is neither a bundle nor does it hold files of a suite",
+                where=str(path),
+                remedy=f"Give a table, a bundle, or {titles}.",
+            )
+        files += found
+    if len(files) > 1 or find_suite_format(files[0]) is not None:
+        read = read_suites(files)
+        place = ", ".join(map(str, paths)) if len(paths) < 4 else f"{paths[0]} and {len(paths) - 1} more"
+        return ScoresTable(read.table, place, place, None, read.notes)
+    file = files[0]
+    first_line, text_file = (2, file) if is_text_table(file) else (1, None)
+    return ScoresTable(read_table_file(file), str(file), str(file), first_line, text_file=text_file)
+
+
+def _load_bundle(folder: Path, response: str) -> ScoresTable:
+    bundle = open_bundle(folder)
+    table = bundle.read_table()
+    responses = {item.name: item for item in bundle.experiment.responses}
+    chosen = response or bundle.experiment.responses[0].name
+    with locate_errors(str(folder)):
+        scores = gather_bundle_scores(
+            table,
+            chosen,
+            factors=[factor.name for factor in bundle.design.crossed],
+            higher=chosen in responses and responses[chosen].direction == "higher",
+            source=str(bundle.table_file),
+        )
+    return ScoresTable(scores, str(folder), str(folder), None, warn_of_interruption(bundle, table))

@@ -36,11 +36,12 @@ class LoadedApplication:
     notes: tuple[str, ...]
 
 
-def load_scores(source: Any, *, machines: Any = None) -> LoadedScores:
+def load_scores(source: Any, *, machines: Any = None, response: str = "") -> LoadedScores:
     """Read scores, and what `machines` (a table with one row a machine) says of machines.
 
     `source` is the path of a table, a bundle, results of SPEC or of the Phoronix Test Suite (a file or a
-    folder of them), a list of such paths, a table in memory, or a matrix that was read before.
+    folder of them), a list of such paths, a table in memory, or a matrix that was read before. `response` is
+    which one of a bundle's, else its first.
 
     Raises:
         InputError: the scores cannot be used; says where and what to do.
@@ -48,7 +49,7 @@ def load_scores(source: Any, *, machines: Any = None) -> LoadedScores:
     if isinstance(source, ScoreMatrix):
         return LoadedScores(source, (), "scores")
     facts = None if machines is None else _load_facts(machines)
-    loaded = load_scores_table(source, "scores")
+    loaded = load_scores_table(source, "scores", response=response)
     with locate_errors(loaded.file, loaded.text_file):
         built = build_scores(loaded.table, source=loaded.file, first_line=loaded.first_line, facts=facts)
         refuse_small(built.matrix, loaded.file)
@@ -63,10 +64,13 @@ def read_scores(source: Any, *, machines: Any = None) -> ScoreMatrix:
     return load_scores(source, machines=machines).matrix
 
 
-def load_application(source: Any, matrix: ScoreMatrix, *, name: str = "") -> LoadedApplication:
+def load_application(
+    source: Any, matrix: ScoreMatrix, *, name: str = "", response: str = ""
+) -> LoadedApplication:
     """Read times of an application on machines of the scores; where it is in the suite, it is left out there.
 
-    `source` as in `load_scores`; `name` says which application is meant, where there are several.
+    `source` and `response` as in `load_scores`; `name` says which application is meant, where there are
+    several.
 
     Raises:
         InputError: the times cannot be used, or fewer than two machines or benchmarks are left.
@@ -75,7 +79,7 @@ def load_application(source: Any, matrix: ScoreMatrix, *, name: str = "") -> Loa
     if isinstance(source, ApplicationTimes):
         times, place = source, "application"
     else:
-        loaded = load_scores_table(source, "times")
+        loaded = load_scores_table(source, "times", response=response)
         place = loaded.file
         with locate_errors(loaded.file, loaded.text_file):
             built = build_application(

@@ -1,1 +1,1 @@
-"""Verbs about machines that one cannot use."""
+"""Verbs about machines that cannot be used: fit, predict, choose, rank."""

@@ -1,0 +1,3 @@
+#!/bin/sh
+# Measures the program; SIZE in `env` says how much work it has.
+exec ./member "${SIZE:-8}"

@@ -1,0 +1,76 @@
+"""`datamill platforms rank`: candidate machines in the order of their speed for an application."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from datamill.cli.platforms.platform_options import (
+    application_options,
+    fingerprint_option,
+    machine_options,
+    method_options,
+    scores_argument,
+)
+from datamill.cli.tables.output import output_options, put_out, refuse_bad_files
+from datamill.verbs.platforms.rank import rank_machines
+
+
+@click.command(short_help="Which machine is best for it, and how sure is that?")
+@scores_argument
+@application_options
+@fingerprint_option
+@click.option(
+    "--candidates",
+    multiple=True,
+    metavar="NAME",
+    help="Machines to order, separated by commas; may be given several times [every machine].",
+)
+@click.option(
+    "--prices",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Prices, with columns machine and price: adds speed per price.",
+)
+@machine_options
+@method_options
+@output_options("Draw the application over the suite's mean")
+def rank(
+    scores: Path | list[Path],
+    application: Path | None,
+    fingerprint: Path | None,
+    name: str,
+    candidates: tuple[str, ...],
+    prices: Path | None,
+    machines: Path | None,
+    response: str,
+    confidence: float | None,
+    strategy: str,
+    figure_file: Path | None,
+    html_file: Path | None,
+    as_json: bool,
+) -> None:
+    """Order machines of SCORES for an application, with the probability that the order is right.
+
+    SCORES is as in `datamill platforms predict`. Pairs that the suite's mean would order the other way round
+    are named.
+
+    \b
+      datamill platforms rank scores.csv --application times.csv
+      datamill platforms rank scores.csv --application times.csv --candidates a,b,c --prices prices.csv
+    """  # noqa: D301 - click needs the backspace itself
+    refuse_bad_files(figure_file, html_file)
+    result = rank_machines(
+        scores,
+        application,
+        fingerprint=fingerprint,
+        candidates=candidates,
+        prices=prices,
+        machines=machines,
+        strategy=strategy,
+        confidence=confidence,
+        name=name,
+        response=response,
+    )
+    put_out(result, figure_file=figure_file, html_file=html_file, as_json=as_json)

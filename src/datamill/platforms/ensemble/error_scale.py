@@ -1,0 +1,59 @@
+"""The size of error that is expected for an application on a target, learned from pseudo-applications."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from datamill.platforms.scores.score_matrix import FloatArray
+
+#: Draws slopes towards 0: of a few benchmarks not much can be learned.
+_SHRINKAGE = 0.03
+#: Errors below a thousandth are as good as none.
+_LEAST_ERROR = 1e-3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ErrorScale:
+    """ln(expected size of error) = intercept + slopes · (difficulty − middle); slopes from 0 to 1."""
+
+    intercept: float
+    slopes: FloatArray
+    middle: FloatArray
+
+    def expect(self, difficulty: FloatArray) -> FloatArray:
+        """Sizes of error that are expected where difficulties (… × f) are these."""
+        found: FloatArray = np.exp(self.intercept + (difficulty - self.middle) @ self.slopes)
+        return found
+
+
+def fit_error_scale(difficulty: FloatArray, errors: FloatArray) -> ErrorScale:
+    """Fit sizes of errors (P × m, NaN left out) to difficulties (P × m × f) by ridge regression."""
+    known = np.isfinite(errors)
+    rows = difficulty[known]
+    goal = np.log(np.abs(errors[known]) + _LEAST_ERROR)
+    middle = rows.mean(axis=0)
+    design = np.column_stack([np.ones(len(rows)), rows - middle])
+    penalty = _SHRINKAGE * np.diag(np.concatenate([[0.0], rows.var(axis=0) + 1e-6]))
+    found = np.linalg.solve(design.T @ design / len(rows) + penalty, design.T @ goal / len(rows))
+    return ErrorScale(float(found[0]), np.clip(found[1:], 0, 1), middle)
+
+
+def add_target_errors(difficulty: FloatArray, errors: FloatArray, *, own: bool) -> FloatArray:
+    """Append to difficulties the root mean square of pseudo-applications' errors on each target, as a log.
+
+    Args:
+        difficulty: difficulties (J × m × f).
+        errors: errors of the pseudo-applications (P × m), NaN where unknown.
+        own: the rows of `difficulty` are the pseudo-applications themselves, each of which is left out of
+            its own mean.
+    """
+    squares = np.nan_to_num(errors**2)
+    counts = np.isfinite(errors).astype(float)
+    total, number = squares.sum(axis=0)[None], counts.sum(axis=0)[None]
+    if own:
+        total, number = total - squares, number - counts
+    size = np.sqrt(np.maximum(total, 0) / np.maximum(number, 1))
+    column = np.broadcast_to(np.log(size + _LEAST_ERROR), difficulty.shape[:-1])
+    return np.concatenate([difficulty, column[..., None]], axis=-1)

@@ -1,0 +1,212 @@
+"""The ensemble's prediction of one application, with the errors that it makes for the suite's benchmarks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri, stdtrit
+
+from datamill.platforms.ensemble.difficulty import describe_difficulty
+from datamill.platforms.ensemble.error_scale import add_target_errors, fit_error_scale
+from datamill.platforms.ensemble.members import MEMBERS, predict_members
+from datamill.platforms.ensemble.pseudo_applications import (
+    PseudoApplications,
+    predict_application,
+    predict_pseudo_applications,
+)
+from datamill.platforms.ensemble.stacking import weigh_members
+from datamill.platforms.methods.centred import center_applications
+from datamill.platforms.methods.transposed_ridge import Method
+from datamill.platforms.scores.score_matrix import FloatArray, IntArray
+
+#: Fewer benchmarks than these, taken for the application in turn, say nothing about errors.
+FEWEST_TAKEN = 4
+#: The members of the ensemble.
+ENSEMBLE_METHODS: tuple[Method, ...] = tuple(MEMBERS.values())
+#: The step of numerical derivatives of logarithms: large against rounding, small against patterns.
+_STEP = 1e-3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inference:
+    """One application on m targets, in logarithms.
+
+    `logs` are predicted; `sizes` the sizes of error that are expected, to which `spread` belongs: errors of
+    the P pseudo-applications on the targets (P × m, NaN where unknown), ln(predicted / true), divided by the
+    sizes that were expected of them. `errors` are the same not divided, and `own_sizes` (P × m) these sizes.
+    `noise` is the standard deviation that the application's and the suite's own noise, and gaps of the suite,
+    bring to each target. `weights` are those of members. `by_machine` (m × k) and `by_benchmark` (m × p) are
+    derivatives of `logs` by logarithms of the application's times, and of the target's scores.
+    """
+
+    logs: FloatArray
+    sizes: FloatArray
+    spread: FloatArray
+    errors: FloatArray
+    own_sizes: FloatArray
+    noise: FloatArray
+    weights: FloatArray
+    taken: IntArray
+    by_machine: FloatArray
+    by_benchmark: FloatArray
+
+
+def infer_application(
+    logs: FloatArray,
+    observed: NDArray[np.bool_],
+    times: FloatArray,
+    times_noise: FloatArray | None = None,
+    *,
+    methods: Sequence[Method] = ENSEMBLE_METHODS,
+) -> Inference:
+    """Predict an application on the machines that follow the trained ones.
+
+    Args:
+        logs: logarithms of the suite (n × p), trained machines first, without gaps.
+        observed: which of them were measured.
+        times: logarithms of the application's times on the trained machines (k).
+        times_noise: their standard errors; NaN or None where nothing is known of them.
+        methods: the members; one alone is not weighed.
+    """
+    trained = len(times)
+    pseudo = predict_pseudo_applications(logs, observed, trained, methods)
+    given, members = predict_application(logs, times, methods)
+    weights = weigh_members(pseudo.errors)
+    found = weights @ members
+    by_machine = _differentiate_times(logs, times, weights, methods)
+    by_benchmark = _differentiate_scores(logs, times, weights, methods)
+    if len(pseudo.taken) < FEWEST_TAKEN:
+        return _infer_from_machines(found, given.pattern[0], pseudo, weights, by_machine, by_benchmark)
+    errors = np.einsum("b,bpm->pm", weights, pseudo.errors)
+    own = add_target_errors(pseudo.difficulty, errors, own=True)
+    scale = fit_error_scale(own, errors)
+    own_sizes = scale.expect(own)
+    ahead = add_target_errors(describe_difficulty(given, members[:, None]), errors, own=False)
+    noise = _spread_noise(observed[trained:], errors, pseudo.taken, by_machine, by_benchmark, times_noise)
+    return Inference(
+        found,
+        scale.expect(ahead)[0],
+        errors / own_sizes,
+        errors,
+        own_sizes,
+        noise,
+        weights,
+        pseudo.taken,
+        by_machine,
+        by_benchmark,
+    )
+
+
+def find_expected_error(found: Inference) -> float:
+    """The median of |predicted / true − 1| over the suite's benchmarks on the targets; NaN where too few."""
+    if len(found.taken) < FEWEST_TAKEN:
+        return float("nan")
+    return float(np.nanmedian(np.abs(np.expm1(found.errors))))
+
+
+def find_half_widths(found: Inference, confidence: float) -> FloatArray:
+    """Half widths of prediction intervals on the logarithm, one for each target.
+
+    The level of the quantile is raised by (1 − confidence)/P, half of what exact conformal validity over P
+    benchmarks would ask of benchmarks whose errors are all alike on all targets.
+    """
+    if len(found.taken) < FEWEST_TAKEN:
+        freedom = found.by_machine.shape[1] - 1
+        critical = float(stdtrit(freedom, (1 + confidence) / 2)) if freedom else float("nan")
+        return found.sizes * critical
+    level = min(1.0, confidence + (1 - confidence) / len(found.taken))
+    reach = found.sizes * np.nanquantile(np.abs(found.spread), level)
+    both: FloatArray = np.sqrt(reach**2 + (float(ndtri((1 + confidence) / 2)) * found.noise) ** 2)
+    return both
+
+
+def _infer_from_machines(
+    found: FloatArray,
+    pattern: FloatArray,
+    pseudo: PseudoApplications,
+    weights: FloatArray,
+    by_machine: FloatArray,
+    by_benchmark: FloatArray,
+) -> Inference:
+    """Take sizes of error from the trained machines: how the application departs from the suite's mean.
+
+    The suite has too few benchmarks to take them for the application. Spreads are empty.
+    """
+    count, targets = len(pattern), len(found)
+    size = np.sqrt((pattern**2).sum() / (count - 1) * (1 + 1 / count)) if count > 1 else np.nan
+    nothing = np.empty((0, targets))
+    return Inference(
+        found,
+        np.full(targets, size),
+        nothing,
+        nothing,
+        nothing,
+        np.zeros(targets),
+        weights,
+        pseudo.taken,
+        by_machine,
+        by_benchmark,
+    )
+
+
+def _differentiate_times(
+    logs: FloatArray, times: FloatArray, weights: FloatArray, methods: Sequence[Method]
+) -> FloatArray:
+    """Return derivatives of predictions by logarithms of the application's times (m × k), by differences."""
+    trained = len(times)
+    steps = np.concatenate([_STEP * np.eye(trained), -_STEP * np.eye(trained)])
+    suites = np.broadcast_to(logs, (2 * trained, *logs.shape))
+    predicted = np.einsum(
+        "b,bjm->jm", weights, predict_members(center_applications(suites, times + steps), methods)
+    )
+    found: FloatArray = (predicted[:trained] - predicted[trained:]).T / (2 * _STEP)
+    return found
+
+
+def _differentiate_scores(
+    logs: FloatArray, times: FloatArray, weights: FloatArray, methods: Sequence[Method]
+) -> FloatArray:
+    """Return derivatives of each target's prediction by logarithms of its own scores (m × p).
+
+    All targets are moved at once; what one target's scores do to another's prediction is left aside.
+    """
+    trained, count = len(times), logs.shape[1]
+    suites = np.repeat(logs[None], 2 * count, axis=0)
+    for column in range(count):
+        suites[column, trained:, column] += _STEP
+        suites[count + column, trained:, column] -= _STEP
+    predicted = np.einsum(
+        "b,bjm->jm",
+        weights,
+        predict_members(center_applications(suites, np.repeat(times[None], 2 * count, axis=0)), methods),
+    )
+    found: FloatArray = (predicted[:count] - predicted[count:]).T / (2 * _STEP)
+    return found
+
+
+def _spread_noise(
+    observed: NDArray[np.bool_],
+    errors: FloatArray,
+    taken: IntArray,
+    by_machine: FloatArray,
+    by_benchmark: FloatArray,
+    times_noise: FloatArray | None,
+) -> FloatArray:
+    """Return standard deviations of predictions from noise of the application's times and from gaps.
+
+    Noise of the suite's scores is in the errors of the pseudo-applications already. A score that the target
+    lacks was filled in; its error has the size that the pseudo-application of that benchmark has.
+    """
+    variance = np.zeros(len(by_machine))
+    if times_noise is not None:
+        variance += (by_machine**2) @ np.nan_to_num(times_noise) ** 2
+    sizes = np.full(by_benchmark.shape[1], np.sqrt(np.nanmean(errors**2)))
+    for row, column in enumerate(taken):
+        known = errors[row][np.isfinite(errors[row])]
+        if len(known):
+            sizes[column] = np.sqrt((known**2).mean())
+    variance += ((by_benchmark * sizes) ** 2 * ~observed).sum(axis=1)
+    return np.sqrt(variance)

@@ -1,0 +1,1 @@
+"""Predictions from logarithms of times, for many applications at once; one method a file."""

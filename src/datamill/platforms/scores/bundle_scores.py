@@ -1,0 +1,76 @@
+"""Scores out of an experiment's tidy table: packages are benchmarks, machines and levels are machines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument
+from datamill.experiment.messages.suggestions import suggest_name
+from datamill.results.foreign.units import find_conversion
+
+_COLUMNS = ("machine", "benchmark", "replicate", "seconds", "score", "unit")
+
+
+def gather_bundle_scores(
+    table: pl.DataFrame, response: str, *, factors: Sequence[str], higher: bool, source: str
+) -> pl.DataFrame:
+    """Return columns machine, benchmark, replicate, seconds, score and unit, one row a trial.
+
+    A machine is a worker, and at several levels of the `factors` one machine for each combination, called
+    `worker level level`. A trial with several measurements has their geometric mean. Of a response in
+    another unit than a time, values are scores if `higher` is better, and reciprocals of scores otherwise.
+    Rows that were judged invalid are left out.
+
+    Raises:
+        InputError: the table has no such response, no valid value of it, or one that is not above zero.
+    """
+    known = table["response"].unique().to_list()
+    if response not in known:
+        raise InputError(
+            f'the experiment has no response "{response}"', where=source, remedy=suggest_name(response, known)
+        )
+    rows = table.filter(
+        (pl.col("response") == response)
+        & pl.col("valid")
+        & pl.col("value").is_not_null()
+        & (pl.col("purpose") == "question")
+    )
+    if rows.height == 0:
+        raise InputError(
+            f"there is no valid value of {response}",
+            where=source,
+            remedy=f"Look at the report, or name another response with {argument('response')}.",
+        )
+    if bool((rows["value"] <= 0).any()):
+        raise InputError(
+            f"{response} is not above zero in every trial, so that its logarithm is not defined",
+            where=source,
+            remedy=f"Name a time or a rate with {argument('response')}: {', '.join(sorted(known))}.",
+        )
+    place = "machine" if "machine" in table.columns and "machine" in factors else "worker"
+    several = [name for name in factors if name not in ("package", place) and rows[name].n_unique() > 1]
+    names = pl.concat_str([pl.col(place), *map(_name_level, several)], separator=" ")
+    unit = str(rows["unit"][0] or "")
+    conversion = find_conversion(unit)
+    is_time = conversion.unit == "s" and not higher
+    trials = (
+        rows.with_columns(machine=names)
+        .group_by("machine", "package", "trial_id", maintain_order=True)
+        .agg(pl.col("value").log().mean().exp())
+        .with_columns(replicate=pl.int_range(1, pl.len() + 1).over("machine", "package"))
+        .rename({"package": "benchmark"})
+    )
+    value = pl.col("value")
+    empty = pl.lit(None, dtype=pl.Float64)
+    return trials.with_columns(
+        seconds=value.map_elements(conversion.apply, return_dtype=pl.Float64) if is_time else empty,
+        score=empty if is_time else value if higher else 1 / value,
+        unit=pl.lit("s" if is_time else unit if higher else f"1/{unit}"),
+    ).select(_COLUMNS)
+
+
+def _name_level(factor: str) -> pl.Expr:
+    return pl.format("{}={}", pl.lit(factor), pl.col(factor))

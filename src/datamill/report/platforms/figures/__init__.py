@@ -1,0 +1,1 @@
+"""Figures of predictions, rankings and choices."""

@@ -1,0 +1,132 @@
+"""Predictions in sentences and a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from datamill.experiment.messages.arguments import argument, tell
+from datamill.experiment.messages.phrases import count_nouns
+from datamill.platforms.prediction.platform_prediction import MachinePrediction, PlatformPrediction
+from datamill.report.platforms.interval_lines import draw_interval_lines
+from datamill.report.platforms.values import (
+    PlatformNotes,
+    ValueWords,
+    choose_words,
+    count_data,
+    order_predictions,
+)
+from datamill.report.platforms.verdict import (
+    find_common_refusal,
+    list_refusals,
+    phrase_carriers,
+    phrase_error,
+)
+from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part, list_paragraphs
+from datamill.report.tables.table import build_table
+from datamill.report.tables.text import WIDTH, lay_out_table
+
+_MOST_ROWS = 40
+#: Characters of a line with an interval, and of the narrowest that is still a picture.
+_LINE, _SHORTEST_LINE = 30, 12
+
+
+def phrase_prediction(prediction: PlatformPrediction, notes: PlatformNotes) -> tuple[str, ...]:
+    """The answer: the best machine with its predicted value, or why nothing is predicted."""
+    kept, refused = order_predictions(prediction.predictions, prediction.kind)
+    application, words = prediction.application, choose_words(prediction, notes.measured)
+    if not prediction.predictions:
+        return (f"{application} was measured on every machine of the scores: nothing is left to predict.",)
+    if not kept:
+        common = find_common_refusal(prediction.predictions)
+        if common:
+            return (f"{application} is not predictable from this suite: {common}.",)
+        if len(refused) == 1:
+            place = f"on {refused[0].machine}: the reason stands below"
+        else:
+            place = f"on any of {len(refused)} machines: the reasons stand below"
+        return (f"{application} is not predictable from this suite {place}.",)
+    first = kept[0]
+    if len(kept) == 1:
+        sentence = f"{application} would {words.verb} {words.phrase(first)} on {first.machine}"
+    else:
+        last = kept[-1]
+        best, worst = ("fastest", "slowest") if prediction.kind == "seconds" else ("best", "worst")
+        sentence = (
+            f"{application} would {words.verb} {words.phrase(first)} on {first.machine}, the {best} of "
+            f"{count_nouns(len(kept), 'machine')}, and {words.phrase(last)} on {last.machine}, the {worst}"
+        )
+    if refused:
+        is_or_are = "is" if len(refused) == 1 else "are"
+        sentence += f"; {count_nouns(len(refused), 'machine')} {is_or_are} refused"
+    return (f"{sentence}.",)
+
+
+def state_prediction(prediction: PlatformPrediction, notes: PlatformNotes) -> tuple[Part, ...]:
+    """State predictions: the answer, a row for each machine, refusals, what carries it, the method."""
+    words = choose_words(prediction, notes.measured)
+    kept, refused = order_predictions(prediction.predictions, prediction.kind)
+    parts: list[Part] = [Paragraph(sentence) for sentence in phrase_prediction(prediction, notes)]
+    if kept:
+        parts += [BLANK, Heading(f"Predicted {words.head}:"), BLANK]
+        parts += tabulate_predictions(kept[:_MOST_ROWS], words)
+        if len(kept) > _MOST_ROWS:
+            more = count_nouns(len(kept) - _MOST_ROWS, "further machine")
+            parts.append(Paragraph(tell(f"… and {more}; {argument('json')} has them all.")))
+    parts += _list_measured(notes, words)
+    if refused:
+        parts += [BLANK, *(Paragraph(text, "  ") for text in list_refusals(refused, prediction.application))]
+    parts += state_carriers(prediction)
+    parts += state_basis(prediction, notes)
+    return tuple(parts)
+
+
+def state_carriers(prediction: PlatformPrediction) -> list[Part]:
+    """Which benchmarks and machines carry predictions, in a sentence each."""
+    parts: list[Part] = []
+    for kind, carriers in (("benchmarks", prediction.benchmarks), ("machines", prediction.machines)):
+        parts += list_paragraphs(phrase_carriers(kind, carriers), "  ")
+    return [BLANK, *parts] if parts else []
+
+
+def state_basis(prediction: PlatformPrediction, notes: PlatformNotes) -> list[Part]:
+    """How good predictions are: the expected error, n, the method, warnings."""
+    parts: list[Part] = [BLANK]
+    parts += list_paragraphs(phrase_error(prediction, notes), "  ")
+    parts.append(Paragraph(f"{count_data(notes)}. Method: {prediction.strategy}.", "  "))
+    parts += [Paragraph(f"Warning: {item}.", "  ") for item in collect_warnings(prediction, notes)]
+    return parts
+
+
+def collect_warnings(prediction: PlatformPrediction, notes: PlatformNotes) -> tuple[str, ...]:
+    """What limits the predictions: about the data, and about the method; each once, without a full stop."""
+    return tuple(dict.fromkeys(item.rstrip(".") for item in (*notes.notes, *prediction.warnings)))
+
+
+def tabulate_predictions(items: Sequence[MachinePrediction], words: ValueWords) -> list[Part]:
+    """A row for each machine: value, interval, and a picture of both in what the line has left."""
+    rows = [[item.machine, *words.spell_ends(item.seconds, item.low, item.high)] for item in items]
+    table = build_table(["machine", words.head, words.level], rows)
+    room = min(_LINE, WIDTH - 2 - max(map(len, lay_out_table(table))))
+    known = [item for item in items if math.isfinite(item.low) and math.isfinite(item.high)]
+    if room < _SHORTEST_LINE or len(known) < len(items):
+        return [table]
+    lines = draw_interval_lines([(item.low, item.seconds, item.high) for item in items], room)
+    if not lines:
+        return [table]
+    return [
+        replace(table, pictures=("", *lines), legend="Lines: ● the prediction, ─ its interval (log scale).")
+    ]
+
+
+def _list_measured(notes: PlatformNotes, words: ValueWords) -> list[Part]:
+    shown = [
+        f"{item.machine} {words.spell(item.value)}"
+        for item in sorted(notes.measured, key=lambda item: item.value)
+    ]
+    if not shown:
+        return []
+    unit = f" ({words.scale.unit})" if words.scale.unit else ""
+    more = f" and {len(shown) - 12} more" if len(shown) > 12 else ""
+    return [BLANK, Paragraph(f"Measured{unit}: {', '.join(shown[:12])}{more}.", "  ")]

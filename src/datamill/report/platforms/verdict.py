@@ -1,0 +1,74 @@
+"""Whether an application is predictable, and why a machine is refused, in plain words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from datamill.experiment.messages.numbers import format_share
+from datamill.experiment.messages.phrases import count_nouns, list_first
+from datamill.platforms.prediction.platform_prediction import Carrier, MachinePrediction, PlatformPrediction
+from datamill.report.platforms.values import PlatformNotes
+
+#: Typical errors up to which a prediction is called good, and up to which it is called rough.
+_GOOD, _ROUGH = 0.10, 0.25
+_MOST_NAMED = 6
+
+
+def phrase_verdict(prediction: PlatformPrediction) -> str:
+    """Whether the application can be predicted from this suite, in one sentence."""
+    application, refusal = prediction.application, find_common_refusal(prediction.predictions)
+    if refusal:
+        return f"{application} is not predictable from this suite: {refusal}."
+    error = prediction.expected_error
+    if not math.isfinite(error):
+        return f"How well {application} can be predicted from this suite cannot be estimated from these data."
+    typical = f"a prediction is typically off by {format_share(error)}"
+    if error <= _GOOD:
+        return f"{application} can be predicted from this suite: {typical}."
+    if error <= _ROUGH:
+        return f"{application} can be predicted roughly from this suite: {typical}."
+    return f"{application} can hardly be predicted from this suite: {typical}."
+
+
+def phrase_error(prediction: PlatformPrediction, notes: PlatformNotes) -> str:
+    """What the expected error is; empty where there is none."""
+    if not math.isfinite(prediction.expected_error):
+        return ""
+    return (
+        f"Expected error: {format_share(prediction.expected_error)}, the median over the suite's own "
+        f"{count_nouns(notes.benchmarks, 'benchmark')}, each taken for the application in turn and "
+        "predicted from "
+        f"the same {count_nouns(len(prediction.trained), 'machine')}."
+    )
+
+
+def find_common_refusal(predictions: Sequence[MachinePrediction]) -> str:
+    """The sentence by which all machines are refused, where it is not about a machine; else empty."""
+    if not predictions or not all(item.refused for item in predictions):
+        return ""
+    for refusal in predictions[0].refusals:
+        if refusal.cause in ("application", "machines"):
+            return refusal.sentence.rstrip(".")
+    return ""
+
+
+def list_refusals(refused: Sequence[MachinePrediction], application: str) -> list[str]:
+    """Sentences that say which machines are refused and why; machines with one reason in one sentence."""
+    by_reason: dict[str, list[str]] = {}
+    for item in refused:
+        reason = "; ".join(refusal.sentence.rstrip(".") for refusal in item.refusals)
+        by_reason.setdefault(reason, []).append(item.machine)
+    return [
+        f"Not predictable from this suite: {application} on {list_first(machines, _MOST_NAMED)}: {reason}."
+        for reason, machines in by_reason.items()
+    ]
+
+
+def phrase_carriers(kind: str, carriers: Sequence[Carrier]) -> str:
+    """Which benchmarks or machines carry the predictions most; empty where nothing is known of it."""
+    ordered = sorted(carriers, key=lambda item: -item.share)
+    shown = [f"{item.name} ({format_share(item.share)})" for item in ordered if item.share > 0]
+    if not shown:
+        return ""
+    return f"Carried by the {kind} {list_first(shown, _MOST_NAMED)}."

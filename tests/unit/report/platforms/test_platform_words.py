@@ -1,0 +1,196 @@
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from unit.report.platforms.platform_answers import (
+    CHOICE,
+    EMPTY,
+    FAR,
+    FAST,
+    NOTES,
+    PREDICTION,
+    RANKING,
+    SLOW,
+    STRANGE,
+    SUITE,
+    make_prediction,
+)
+
+from datamill.report.figures.figure import Figure
+from datamill.report.platforms.choice_statement import phrase_suite, state_choice, state_suite
+from datamill.report.platforms.figures.choice_figure import draw_choice
+from datamill.report.platforms.figures.prediction_figures import draw_carriers, draw_prediction
+from datamill.report.platforms.figures.ranking_figure import draw_ranking
+from datamill.report.platforms.fit_statement import phrase_fit, state_fit
+from datamill.report.platforms.interval_lines import draw_interval_lines
+from datamill.report.platforms.json import (
+    spell_choice,
+    spell_fit,
+    spell_prediction,
+    spell_ranking,
+    spell_suite,
+)
+from datamill.report.platforms.prediction_statement import phrase_prediction, state_prediction
+from datamill.report.platforms.ranking_statement import phrase_ranking, state_ranking
+from datamill.report.platforms.verdict import list_refusals, phrase_verdict
+from datamill.report.tables.text import render_text
+
+
+def test_the_first_sentence_has_the_best_machine_with_its_interval() -> None:
+    assert phrase_prediction(PREDICTION, NOTES) == (
+        "web would take 20.0 s (90% interval 18.0 to 23.0) on fast, the fastest of 2 machines, and 45.0 s "
+        "(90% "
+        "interval 40.0 to 51.0) on slow, the slowest; 2 machines are refused.",
+    )
+
+
+def test_a_single_machine_is_compared_with_no_other() -> None:
+    assert phrase_prediction(make_prediction(FAST), NOTES) == (
+        "web would take 20.0 s (90% interval 18.0 to 23.0) on fast.",
+    )
+
+
+def test_the_best_score_is_the_largest() -> None:
+    (sentence,) = phrase_prediction(make_prediction(FAST, SLOW, kind="score"), NOTES)
+    assert sentence.startswith("web would score 45.0 (90% interval 40.0 to 51.0) on slow, the best of")
+    assert sentence.endswith("on fast, the worst.")
+
+
+def test_an_application_unlike_the_suite_is_refused_in_plain_words() -> None:
+    refused = [replace(item, refusals=(STRANGE,)) for item in (FAST, SLOW)]
+    expected = (
+        "web is not predictable from this suite: no mixture of the benchmarks is near it: 40% off on the "
+    )
+    assert phrase_prediction(make_prediction(*refused), NOTES)[0].startswith(expected)
+    assert phrase_verdict(make_prediction(*refused)).startswith(expected)
+
+
+def test_reasons_of_single_machines_are_no_reason_about_the_application() -> None:
+    (sentence,) = phrase_prediction(make_prediction(FAR), NOTES)
+    assert sentence == "web is not predictable from this suite on far: the reason stands below."
+
+
+def test_nothing_to_predict_is_said() -> None:
+    assert "nothing is left to predict" in phrase_prediction(make_prediction(), NOTES)[0]
+
+
+def test_machines_with_one_reason_share_a_sentence() -> None:
+    (sentence,) = list_refusals([FAR, EMPTY], "web")
+    assert sentence.startswith("Not predictable from this suite: web on far, empty: the machine is unlike")
+
+
+def test_the_statement_has_everything_that_an_estimate_needs() -> None:
+    text = render_text(state_prediction(PREDICTION, NOTES))
+    for part in (
+        "90% interval",
+        "Measured (s): mid 60, old 120.",
+        "Carried by the benchmarks mcf (75%), gcc (25%).",
+        "Expected error: 6.0%, the median over the suite's own 20 benchmarks",
+        "n = 2 machines with the application, of 6 with 20 benchmarks. Method: a method.",
+        "Warning: 2 values of 120 are missing.",
+        "Warning: the sky is falling.",
+    ):
+        assert part in text, part
+    assert "far " not in text.partition("Not predictable")[0]
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (0.06, "web can be predicted from this suite: a prediction is typically off by 6.0%."),
+        (0.2, "web can be predicted roughly from this suite: a prediction is typically off by 20%."),
+        (0.5, "web can hardly be predicted from this suite: a prediction is typically off by 50%."),
+        (float("nan"), "cannot be estimated"),
+    ],
+)
+def test_the_verdict_follows_the_expected_error(error: float, words: str) -> None:
+    assert words in phrase_verdict(make_prediction(FAST, expected_error=error))
+
+
+def test_a_fit_names_what_carries_it() -> None:
+    assert phrase_fit(PREDICTION)[1] == "Of 4 machines that did not measure it, 2 are refused."
+    text = render_text(state_fit(PREDICTION, NOTES))
+    assert "mcf     75%" in text
+    assert "lbm" not in text
+
+
+def test_a_ranking_says_how_sure_it_is() -> None:
+    told = phrase_ranking(RANKING, NOTES)
+    assert told[0].startswith(
+        "fast is the fastest of 3 candidates for web with probability 98.0%: 20.0 s (90%"
+    )
+    assert told[1:] == (
+        "fast has the most speed per price.",
+        "The suite's mean orders 1 pair of candidates the other way round.",
+    )
+    text = render_text(state_ranking(RANKING, NOTES))
+    assert "The whole order is right with probability 89%" in text
+    assert "measured" in text
+    assert "slow    mid          1.33          0.90          90%" in text
+
+
+def test_a_choice_says_what_it_is_worth() -> None:
+    text = render_text(state_choice(CHOICE))
+    assert text.startswith("Measure on old, fast: predictions")
+    assert "typically off by 7.0%" in text.replace("\n", " ")
+
+
+def test_a_smaller_suite_says_its_loss() -> None:
+    assert phrase_suite(SUITE, 0.05) == (
+        "2 of 3 benchmarks are enough: they predict each of the others with a median error of 2.0% at most "
+        "(stated loss 5%)."
+    )
+    text = render_text(state_suite(SUITE, 0.05))
+    assert "not represented" in text
+    assert phrase_suite(replace(SUITE, left_out=()), 0.05).startswith("No benchmark of 2 is redundant")
+
+
+def test_json_keeps_what_would_have_been_said_of_refused_machines() -> None:
+    found = spell_prediction(PREDICTION, NOTES)
+    assert [item["machine"] for item in found["predictions"]] == ["slow", "fast", "far", "empty"]
+    far = found["predictions"][2]
+    assert list(far) == ["machine", "seconds", "low", "high", "refused", "reasons"]
+    assert (far["seconds"], far["refused"]) == (5.0, True)
+    assert far["reasons"] == ["the machine is unlike those that measured it: distance 9, theirs 2"]
+    assert found["predictions"][1]["reasons"] == []
+
+
+def test_json_of_scores_calls_them_so() -> None:
+    found = spell_prediction(make_prediction(FAST, kind="score"), NOTES)
+    assert list(found["predictions"][0]) == ["machine", "score", "low", "high", "refused", "reasons"]
+
+
+def test_json_of_the_others_has_their_records() -> None:
+    assert spell_choice(CHOICE)["machines"] == ["old", "fast"]
+    assert spell_suite(SUITE, 0.05)["kept"] == ["gcc", "mcf"]
+    assert spell_ranking(RANKING, NOTES)["machines"][0]["best"] == 0.98
+    assert [item["machine"] for item in spell_fit(PREDICTION, NOTES)["refused"]] == ["far", "empty"]
+    assert spell_choice(None) == {}
+
+
+def read_rows(figure: Figure, part: dict[str, Any]) -> list[dict[str, Any]]:
+    """Rows of a chart's data, which stand in it or under a name beside it."""
+    data = part.get("data", figure.chart.get("data"))
+    return data["values"] if "values" in data else figure.chart["datasets"][data["name"]]
+
+
+def test_every_figure_draws_what_it_says() -> None:
+    drawn = draw_prediction(PREDICTION, NOTES)
+    assert "Nothing is predicted on 2" in drawn.caption
+    values = [row for part in drawn.chart["layer"] for row in read_rows(drawn, part)]
+    assert {row["machine"] for row in values} == {"fast", "slow", "old", "mid", "far", "empty"}
+    assert not [row for row in values if row["machine"] == "far" and "value" in row]
+    means = {"fast": 1.0, "slow": 3.0, "mid": 2.0}
+    ranking = draw_ranking(RANKING, NOTES, means)
+    ways = [row["way"] for row in read_rows(ranking, ranking.chart["layer"][1])]
+    assert ways == ["with the suite's mean"] * 2 + ["against the suite's mean"] * 2
+    carriers = draw_carriers(PREDICTION.benchmarks, "benchmarks")
+    assert [row["name"] for row in read_rows(carriers, carriers.chart)] == ["mcf", "gcc"]
+    choice = draw_choice(CHOICE)
+    assert len(read_rows(choice, choice.chart)) == 3
+
+
+def test_intervals_as_lines_share_one_scale() -> None:
+    lines = draw_interval_lines([(1, 10, 100), (10, 31.6, 100)], 21)
+    assert lines == ["──────────●──────────", "          ─────●─────"]
+    assert draw_interval_lines([(1, 2, 3)], 21) == []
