@@ -24,11 +24,11 @@ from datamill.platforms.strategies.many_tasks import (
     ManyForecasts,
     ManyTasks,
 )
-from datamill.platforms.strategies.registry import find_strategy
+from datamill.platforms.strategies.registry import STRATEGIES, find_strategy
 from datamill.platforms.strategies.strategy import Strategy, Task
 
 #: Sets of a part: of strategies that are fast for many at once, of searches, and of others.
-_FAST, _SEARCHED, _SLOW = 4096, 256, 64
+_FAST, _SEARCHED, _SLOW = 4096, 256, 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +45,7 @@ class PartErrors:
     part: Part
     nrmse: FloatArray
     adjusted_r2: FloatArray
-    predictors: IntArray
+    predictors: FloatArray
     relative: NDArray[np.float32]
 
 
@@ -105,9 +105,10 @@ def make_strategy(variant: Variant) -> Strategy:
     if not variant.limit:
         return strategy
     if not isinstance(strategy, LimitedStrategy):
+        able = [name for name, item in STRATEGIES.items() if isinstance(item, LimitedStrategy)]
         raise InputError(
             f"the strategy {variant.strategy} has no number of predictors to limit",
-            remedy="Limit clusters, adjusted-r2, mallows-cp, backward or forward.",
+            remedy=f"Those that have one are {', '.join(able)}.",
         )
     return strategy.limit(variant.limit)
 
@@ -138,12 +139,12 @@ def _forecast_each(
     machines = len(tasks.suite)
     seconds = np.full((len(tasks.trained), machines), np.nan)
     adjusted = np.full(len(tasks.trained), np.nan)
-    predictors = np.zeros(len(tasks.trained), dtype=np.int64)
+    predictors = np.full(len(tasks.trained), np.nan)
     targets = list_targets(tasks.trained, machines)
     for place, trained in enumerate(tasks.trained):
         task = Task(tasks.suite, trained, targets[place], tasks.times[place], noise[place], facts)
         told = strategy.forecast(task)
         seconds[place, targets[place]] = told.seconds
         adjusted[place] = told.adjusted_r2
-        predictors[place] = np.count_nonzero(told.weights)
+        predictors[place] = np.nan if np.isnan(told.weights).any() else np.count_nonzero(told.weights)
     return ManyForecasts(seconds, adjusted, predictors)

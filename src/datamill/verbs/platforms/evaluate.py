@@ -123,7 +123,7 @@ def evaluate_platforms(
 
     `scores` and `machines` (a table of facts) as in `load_scores`. `pool` names the machines to take part
     (all, unless it does). `sizes` are numbers of training machines (3 to 14, unless they are given); `draws`
-    how many sets of each size are drawn for each application, None for all sets. Strategies that choose
+    how many sets of each size are drawn, None for all sets. Strategies that choose
     predictors are also evaluated with each of `limits` as the most of them. Thresholds and the worst models
     are of models from `at` machines (the largest size). `out` is a folder that keeps finished parts, so that a
     second start goes on; `listener` hears of each.

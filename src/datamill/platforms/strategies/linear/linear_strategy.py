@@ -68,7 +68,7 @@ class LinearStrategy(ABC):
         if chosen.known is not None:
             seconds = np.where(chosen.known[:, None], seconds, np.nan)
             adjusted = np.where(chosen.known, adjusted, np.nan)
-        return chosen, fits, ManyForecasts(seconds, adjusted, fits.size)
+        return chosen, fits, ManyForecasts(seconds, adjusted, fits.size.astype(np.float64))
 
 
 def use_benchmarks(tasks: ManyTasks, members: IntArray, known: FloatArray | None = None) -> Predictors:

@@ -104,7 +104,7 @@ def _tabulate_sizes(errors: Sequence[SizeErrors], level: str) -> Part:
         (
             f"{item.variant.label}, {item.size}",
             format_count(item.models),
-            format_figures(item.predictors, 2),
+            format_figures(item.predictors, 2) if math.isfinite(item.predictors) else "-",
             *(
                 _percent(value, "")
                 for value in (
@@ -184,7 +184,7 @@ def _explain(evaluation: PlatformEvaluation, level: str) -> tuple[str, ...]:
     plan = evaluation.plan
     drawn = [size for size in plan.sizes if not plan.is_exhaustive(size)]
     how = (
-        f"{plan.draws} sets, drawn for each application (seed {plan.seed}), for {_list_numbers(drawn)} machines"
+        f"{plan.draws} sets of machines, drawn with seed {plan.seed} and the same for all, for {_list_numbers(drawn)} machines"
         + (", all sets for other sizes" if len(drawn) < len(plan.sizes) else "")
         if drawn
         else "all sets of machines of each size"

@@ -74,7 +74,7 @@ class EvaluationFolder:
             content,
             nrmse=errors.nrmse,
             adjusted_r2=errors.adjusted_r2,
-            predictors=errors.predictors.astype(np.int16),
+            predictors=errors.predictors.astype(np.float32),
             relative=errors.relative,
         )
         replace_file(file, [content.getbuffer()])
