@@ -1,4 +1,4 @@
-"""Suites that tests make themselves: machines with a few hidden traits, which benchmarks weigh differently."""
+"""Suites that tests make themselves: machines with hidden traits, which benchmarks weigh differently."""
 
 from __future__ import annotations
 

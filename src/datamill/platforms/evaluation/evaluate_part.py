@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from datamill.experiment.errors import InputError
 from datamill.platforms.evaluation.evaluation_plan import (
+    EvaluationPart,
     EvaluationPlan,
-    Part,
     Variant,
     list_targets,
     pair_variants,
@@ -35,27 +35,27 @@ _FAST, _SEARCHED, _SLOW = 4096, 256, 16
 class PartErrors:
     """Errors of the models of one part: by variant, application and set, in the order of part and plan.
 
-    `nrmse` (variants × applications × sets) is the prediction RMSE over a model's targets in shares of the mean
-    time of the application on all machines of the pool, trained ones and targets (thesis 2015, equation 7.1
-    and section 7.5). `relative` (… × sets × targets, four bytes each) is prediction / time - 1 for each target,
-    ascending by machine. NaN where a strategy does not predict. `adjusted_r2` and `predictors` (as `nrmse`) as
-    in `ManyForecasts`.
+    `nrmse` (variants × applications × sets) is the prediction RMSE over a model's targets in shares of the
+    mean time of the application on all machines of the pool, trained ones and targets (thesis 2015, equation
+    7.1 and section 7.5). `relative` (… × sets × targets, four bytes each) is prediction / time - 1 for each
+    target, ascending by machine. NaN where a strategy does not predict. `adjusted_r2` and `predictors` (as
+    `nrmse`) as in `ManyForecasts`.
     """
 
-    part: Part
+    part: EvaluationPart
     nrmse: FloatArray
     adjusted_r2: FloatArray
     predictors: FloatArray
     relative: NDArray[np.float32]
 
 
-def list_parts(plan: EvaluationPlan) -> tuple[Part, ...]:
+def list_parts(plan: EvaluationPlan) -> tuple[EvaluationPart, ...]:
     """All parts of a plan, small enough that several processes have an even share, and that little is lost.
 
     Raises:
         InputError: a strategy does not exist, or its predictors cannot be limited.
     """
-    found: list[Part] = []
+    found: list[EvaluationPart] = []
     for variants in pair_variants(plan.variants, SHARED_SEARCH):
         strategies = [make_strategy(variant) for variant in variants]
         if variants[0].strategy in SHARED_SEARCH:
@@ -66,7 +66,7 @@ def list_parts(plan: EvaluationPlan) -> tuple[Part, ...]:
     return tuple(found)
 
 
-def evaluate_part(matrix: ScoreMatrix, plan: EvaluationPlan, part: Part) -> PartErrors:
+def evaluate_part(matrix: ScoreMatrix, plan: EvaluationPlan, part: EvaluationPart) -> PartErrors:
     """Predict each application from each set of the part, and measure the errors on all other machines.
 
     Raises:

@@ -30,8 +30,8 @@ class SizeErrors:
     the models' NRMSE: `mean` with the interval by applications, `mean_of_models` with that of independent
     models. `target_errors` are median, 75th and 95th percentile and maximum of |prediction / time - 1| over
     all targets of all models. `unanswered` models predict nothing and are not among `models`. `absurd` is the
-    share of predicted times that are not above zero. `predictors` is their mean number, NaN where a strategy does
-    not say it.
+    share of predicted times that are not above zero. `predictors` is their mean number, NaN where a strategy
+    does not say it.
     """
 
     variant: Variant

@@ -1,4 +1,4 @@
-"""Errors of models: against a plain calculation, without leaks, and the same for any names, order and units."""
+"""Errors of models: as a plain calculation has them, without leaks, for any names, order and units."""
 
 from __future__ import annotations
 
@@ -11,12 +11,19 @@ from made_suites import make_suite
 
 from datamill import InputError
 from datamill.platforms.evaluation.evaluate_part import PartErrors, evaluate_part, list_parts
-from datamill.platforms.evaluation.evaluation_plan import EvaluationPlan, Part, Variant, list_targets
+from datamill.platforms.evaluation.evaluation_plan import (
+    EvaluationPart,
+    EvaluationPlan,
+    Variant,
+    list_targets,
+)
 from datamill.platforms.scores.score_matrix import ScoreMatrix
 from datamill.platforms.strategies.registry import STRATEGIES
 
 
-def make_plan(matrix: ScoreMatrix, *names: str, sizes: tuple[int, ...] = (5,), draws: int = 0) -> EvaluationPlan:
+def make_plan(
+    matrix: ScoreMatrix, *names: str, sizes: tuple[int, ...] = (5,), draws: int = 0
+) -> EvaluationPlan:
     variants = tuple(Variant(name) for name in names)
     return EvaluationPlan(matrix.machines, matrix.benchmarks, matrix.benchmarks, variants, sizes, draws, 1)
 
@@ -62,7 +69,7 @@ def test_times_on_targets_never_enter_a_prediction(name: str) -> None:
     assert (np.abs(after[~outside] / before[~outside] - 1) > 0.01).any()
 
 
-def predict(matrix: ScoreMatrix, plan: EvaluationPlan, part: Part, application: int) -> np.ndarray:
+def predict(matrix: ScoreMatrix, plan: EvaluationPlan, part: EvaluationPart, application: int) -> np.ndarray:
     """Predicted seconds on the targets of each set."""
     relative = evaluate_part(matrix, plan, part).relative[0, application].astype(np.float64)
     targets = list_targets(plan.list_sets(part.size)[part.start : part.stop], len(plan.machines))

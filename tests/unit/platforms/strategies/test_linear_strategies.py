@@ -24,7 +24,9 @@ TIMES = 30 + 3 * RISING + 0.75 * BOWED + WAVING
 def predict(name: str, suite: np.ndarray, times: np.ndarray, **facts: np.ndarray) -> Forecast:
     trained = np.arange(len(times))
     targets = np.arange(len(times), len(suite))
-    return find_strategy(name).forecast(Task(suite, trained, targets, times, np.full(len(times), np.nan), facts))
+    return find_strategy(name).forecast(
+        Task(suite, trained, targets, times, np.full(len(times), np.nan), facts)
+    )
 
 
 def test_the_largest_adjusted_r2_of_the_worked_example_has_both_predictors() -> None:
@@ -65,7 +67,9 @@ def test_the_geometric_mean_is_one_predictor_of_equal_parts() -> None:
 
 
 def test_the_clock_alone_predicts_by_a_line_in_mhz() -> None:
-    told = predict("clock", np.ones((4, 2)), np.array([30.0, 20.0, 10.0]), clock_mhz=np.array([1e3, 2e3, 3e3, 2.5e3]))
+    told = predict(
+        "clock", np.ones((4, 2)), np.array([30.0, 20.0, 10.0]), clock_mhz=np.array([1e3, 2e3, 3e3, 2.5e3])
+    )
     assert told.seconds == pytest.approx([15.0])
     assert told.weights == pytest.approx([0.0, 0.0])
 

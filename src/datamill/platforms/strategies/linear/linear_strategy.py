@@ -84,7 +84,7 @@ def use_column(tasks: ManyTasks, column: FloatArray, parts: FloatArray) -> Predi
 
 
 def gather_times(tasks: ManyTasks) -> FloatArray:
-    """The application's time on each machine that some set is trained on; 0 on the others, which no set reads."""
+    """The application's time on each machine that some set has; 0 on the others, which no set reads."""
     times = np.zeros(len(tasks.suite))
     times[tasks.trained] = tasks.times
     return times
