@@ -20,6 +20,7 @@ __all__ = [
     "answer",
     "choose_machines",
     "compare",
+    "evaluate_platforms",
     "false_alarms",
     "fit_platforms",
     "plan",
@@ -35,6 +36,7 @@ __all__ = [
 #: Rooms of the verbs that are not modules of their own name.
 _ROOMS = {
     "choose_machines": "platforms.choose",
+    "evaluate_platforms": "platforms.evaluate",
     "fit_platforms": "platforms.fit",
     "predict_platforms": "platforms.predict",
     "rank_machines": "platforms.rank",
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from datamill.verbs.false_alarms import false_alarms
     from datamill.verbs.plan import plan
     from datamill.verbs.platforms.choose import choose_machines
+    from datamill.verbs.platforms.evaluate import evaluate_platforms
     from datamill.verbs.platforms.fit import fit_platforms
     from datamill.verbs.platforms.predict import predict_platforms
     from datamill.verbs.platforms.rank import rank_machines

@@ -12,8 +12,10 @@ import click
 from datamill.cli.platforms.part_progress import PartProgress
 from datamill.cli.tables.data import confidence_option, seed_option
 from datamill.cli.tables.output import output_options, put_out, refuse_bad_files
+from datamill.cli.tables.working import KEY
 from datamill.cli.verbs import DataArgument
 from datamill.experiment.errors import InputError
+from datamill.platforms.strategies.registry import STRATEGIES
 from datamill.verbs.platforms import evaluate as evaluation
 from datamill.verbs.platforms.evaluate import Picture
 
@@ -41,7 +43,7 @@ _RANGE = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?")
     metavar="A,B,…",
     default=",".join(evaluation.USUAL_STRATEGIES),
     show_default=True,
-    help="Strategies to evaluate.",
+    help=f"Strategies to evaluate, of: {', '.join(STRATEGIES)}.",
 )
 @click.option(
     "--limits",
@@ -53,7 +55,7 @@ _RANGE = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?")
     "--sizes",
     metavar="3-14",
     default="",
-    help="Numbers of machines to train on, such as 3-14 or 3,5,7 [3 to 14].",
+    help="Numbers of machines to train on, such as 3-14 or 3,5,7 [3 to 14, or one less than there are].",
 )
 @click.option(
     "--at",
@@ -66,7 +68,7 @@ _RANGE = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?")
     metavar="N",
     default=str(evaluation.USUAL_DRAWS),
     show_default=True,
-    help='Sets of machines of each size that are drawn for each application, or "all".',
+    help='Sets of machines of each size that are drawn to train on, or "all".',
 )
 @seed_option
 @confidence_option
@@ -122,6 +124,10 @@ def evaluate(
       datamill platforms evaluate scores.csv --strategy mallows-cp,clusters --sizes 3-7 --limits 1-6
     """  # noqa: D301 - click needs the backspace itself
     refuse_bad_files(figure_file, html_file)
+    # The progress says more than that something works.
+    working = click.get_current_context().meta.get(KEY)
+    if working is not None:
+        working.stop()
     progress = PartProgress()
     try:
         result = evaluation.evaluate_platforms(

@@ -8,7 +8,7 @@ from typing import TextIO
 
 from datamill.experiment.messages.numbers import format_count
 from datamill.experiment.quantities import format_duration
-from datamill.platforms.evaluation.evaluation_plan import Part
+from datamill.platforms.evaluation.evaluation_plan import EvaluationPart
 
 #: Seconds between two lines: on a terminal, and where lines go to a file.
 _ON_TERMINAL, _IN_FILE = 0.2, 30.0
@@ -25,7 +25,7 @@ class PartProgress:
         self._before: int | None = None
         self._shown = False
 
-    def hear(self, done: int, planned: int, part: Part) -> None:
+    def hear(self, done: int, planned: int, part: EvaluationPart) -> None:
         """Show that so many parts are finished; `part` is the last of them."""
         now = time.monotonic()
         if self._before is None:
@@ -37,11 +37,12 @@ class PartProgress:
             return
         self._last = now
         made = done - self._before
-        left = f", {format_duration(round((now - self._started) * (planned - done) / made))} left" if made else ""
-        text = (
-            f"evaluate: {format_count(done)} of {format_count(planned)} parts{left} "
-            f"({part.label})"
+        left = (
+            f", {format_duration(round((now - self._started) * (planned - done) / made))} left"
+            if made
+            else ""
         )
+        text = f"evaluate: {format_count(done)} of {format_count(planned)} parts{left} ({part.label})"
         self._stream.write(f"\r\x1b[K{text[:110]}" if self._terminal else f"{text}\n")
         self._stream.flush()
         self._shown = True

@@ -13,6 +13,7 @@ _VERBS = {
     "predict": "Its time on every machine where it was not measured, with intervals.",
     "choose": "Which machines should it be measured on?",
     "rank": "Which machine is best for it, and how sure is that?",
+    "evaluate": "How well do strategies predict? Each benchmark held out as the application.",
     "suite": "Make an experiment of the fingerprint suite, for machines without scores.",
 }
 
@@ -35,6 +36,7 @@ def platforms(context: click.Context) -> None:
       datamill platforms fit scores.csv --application times.csv
       datamill platforms predict scores.csv --application times.csv
       datamill platforms rank scores.csv --application times.csv --prices prices.csv
+      datamill platforms evaluate scores.csv
     """  # noqa: D301 - click needs the backspace itself
     # Numerical libraries compute for seconds without returning to Python, which could not answer Ctrl-C.
     leave_to_kernel()

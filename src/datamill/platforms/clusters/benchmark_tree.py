@@ -74,8 +74,8 @@ def choose_representatives(tree: BenchmarkTree, clusters: int) -> IntArray:
     """One benchmark of each cluster, as columns of the suite.
 
     The thesis does not say how they are chosen. Here it is the one that is nearest to the others of its
-    cluster (smallest mean distance); of equals, as two in a cluster of two always are, the one that is nearest
-    to the whole suite.
+    cluster (smallest mean distance); of equals, as two in a cluster of two always are, the one that is
+    nearest to the whole suite.
     """
     chosen = []
     for places in cut_tree(tree, clusters):

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from datamill.experiment.errors import InputError
 from datamill.platforms.evaluation.evaluation_plan import (
+    EvaluationPart,
     EvaluationPlan,
-    Part,
     Variant,
     list_targets,
     pair_variants,
@@ -24,38 +24,38 @@ from datamill.platforms.strategies.many_tasks import (
     ManyForecasts,
     ManyTasks,
 )
-from datamill.platforms.strategies.registry import find_strategy
+from datamill.platforms.strategies.registry import STRATEGIES, find_strategy
 from datamill.platforms.strategies.strategy import Strategy, Task
 
 #: Sets of a part: of strategies that are fast for many at once, of searches, and of others.
-_FAST, _SEARCHED, _SLOW = 4096, 256, 64
+_FAST, _SEARCHED, _SLOW = 4096, 256, 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartErrors:
     """Errors of the models of one part: by variant, application and set, in the order of part and plan.
 
-    `nrmse` (variants × applications × sets) is the prediction RMSE over a model's targets in shares of the mean
-    time of the application on all machines of the pool, trained ones and targets (thesis 2015, equation 7.1
-    and section 7.5). `relative` (… × sets × targets, four bytes each) is prediction / time - 1 for each target,
-    ascending by machine. NaN where a strategy does not predict. `adjusted_r2` and `predictors` (as `nrmse`) as
-    in `ManyForecasts`.
+    `nrmse` (variants × applications × sets) is the prediction RMSE over a model's targets in shares of the
+    mean time of the application on all machines of the pool, trained ones and targets (thesis 2015, equation
+    7.1 and section 7.5). `relative` (… × sets × targets, four bytes each) is prediction / time - 1 for each
+    target, ascending by machine. NaN where a strategy does not predict. `adjusted_r2` and `predictors` (as
+    `nrmse`) as in `ManyForecasts`.
     """
 
-    part: Part
+    part: EvaluationPart
     nrmse: FloatArray
     adjusted_r2: FloatArray
-    predictors: IntArray
+    predictors: FloatArray
     relative: NDArray[np.float32]
 
 
-def list_parts(plan: EvaluationPlan) -> tuple[Part, ...]:
+def list_parts(plan: EvaluationPlan) -> tuple[EvaluationPart, ...]:
     """All parts of a plan, small enough that several processes have an even share, and that little is lost.
 
     Raises:
         InputError: a strategy does not exist, or its predictors cannot be limited.
     """
-    found: list[Part] = []
+    found: list[EvaluationPart] = []
     for variants in pair_variants(plan.variants, SHARED_SEARCH):
         strategies = [make_strategy(variant) for variant in variants]
         if variants[0].strategy in SHARED_SEARCH:
@@ -66,7 +66,7 @@ def list_parts(plan: EvaluationPlan) -> tuple[Part, ...]:
     return tuple(found)
 
 
-def evaluate_part(matrix: ScoreMatrix, plan: EvaluationPlan, part: Part) -> PartErrors:
+def evaluate_part(matrix: ScoreMatrix, plan: EvaluationPlan, part: EvaluationPart) -> PartErrors:
     """Predict each application from each set of the part, and measure the errors on all other machines.
 
     Raises:
@@ -105,9 +105,10 @@ def make_strategy(variant: Variant) -> Strategy:
     if not variant.limit:
         return strategy
     if not isinstance(strategy, LimitedStrategy):
+        able = [name for name, item in STRATEGIES.items() if isinstance(item, LimitedStrategy)]
         raise InputError(
             f"the strategy {variant.strategy} has no number of predictors to limit",
-            remedy="Limit clusters, adjusted-r2, mallows-cp, backward or forward.",
+            remedy=f"Those that have one are {', '.join(able)}.",
         )
     return strategy.limit(variant.limit)
 
@@ -138,12 +139,12 @@ def _forecast_each(
     machines = len(tasks.suite)
     seconds = np.full((len(tasks.trained), machines), np.nan)
     adjusted = np.full(len(tasks.trained), np.nan)
-    predictors = np.zeros(len(tasks.trained), dtype=np.int64)
+    predictors = np.full(len(tasks.trained), np.nan)
     targets = list_targets(tasks.trained, machines)
     for place, trained in enumerate(tasks.trained):
         task = Task(tasks.suite, trained, targets[place], tasks.times[place], noise[place], facts)
         told = strategy.forecast(task)
         seconds[place, targets[place]] = told.seconds
         adjusted[place] = told.adjusted_r2
-        predictors[place] = np.count_nonzero(told.weights)
+        predictors[place] = np.nan if np.isnan(told.weights).any() else np.count_nonzero(told.weights)
     return ManyForecasts(seconds, adjusted, predictors)

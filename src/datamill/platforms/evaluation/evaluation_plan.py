@@ -29,7 +29,7 @@ class Variant:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Part:
+class EvaluationPart:
     """All applications predicted from some sets of one size, those from `start` to before `stop`.
 
     `variants` are several where one search serves them all.
@@ -90,10 +90,10 @@ class EvaluationPlan:
             found |= dict.fromkeys(map(tuple, np.sort(rows, axis=1).tolist()))
         return np.array(list(found)[:wanted], dtype=np.int64)
 
-    def divide(self, variants: tuple[Variant, ...], most: int) -> tuple[Part, ...]:
+    def divide(self, variants: tuple[Variant, ...], most: int) -> tuple[EvaluationPart, ...]:
         """The parts of some variants, each of at most so many sets."""
         return tuple(
-            Part(variants, size, start, min(start + most, self.count_sets(size)))
+            EvaluationPart(variants, size, start, min(start + most, self.count_sets(size)))
             for size in self.sizes
             for start in range(0, self.count_sets(size), most)
         )

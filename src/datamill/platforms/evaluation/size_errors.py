@@ -30,7 +30,8 @@ class SizeErrors:
     the models' NRMSE: `mean` with the interval by applications, `mean_of_models` with that of independent
     models. `target_errors` are median, 75th and 95th percentile and maximum of |prediction / time - 1| over
     all targets of all models. `unanswered` models predict nothing and are not among `models`. `absurd` is the
-    share of predicted times that are not above zero.
+    share of predicted times that are not above zero. `predictors` is their mean number, NaN where a strategy
+    does not say it.
     """
 
     variant: Variant
@@ -58,7 +59,7 @@ class JoinedErrors:
 
     nrmse: FloatArray
     adjusted_r2: FloatArray
-    predictors: IntArray
+    predictors: FloatArray
     applications: IntArray
     places: IntArray
     relative: FloatArray
@@ -80,7 +81,7 @@ def join_errors(parts: Sequence[PartErrors], variant: Variant) -> JoinedErrors:
     return JoinedErrors(
         nrmse=nrmse[known],
         adjusted_r2=join("adjusted_r2")[known],
-        predictors=join("predictors")[known].astype(np.int64),
+        predictors=join("predictors")[known],
         applications=applications,
         places=sets,
         relative=relative[known],

@@ -30,12 +30,12 @@ class ManyForecasts:
 
     `seconds` (sets × machines) has a time for every machine; on trained ones it is the fitted one. NaN where
     the strategy cannot say. `adjusted_r2` (sets) as in `Forecast`; `predictors` (sets) says how many each
-    model has.
+    model has, NaN where that is not known.
     """
 
     seconds: FloatArray
     adjusted_r2: FloatArray
-    predictors: IntArray
+    predictors: FloatArray
 
 
 @runtime_checkable

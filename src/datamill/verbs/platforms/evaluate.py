@@ -1,4 +1,4 @@
-"""`evaluate_platforms`: how well strategies predict, each benchmark of a suite held out as the application."""
+"""`evaluate_platforms`: how well strategies predict each benchmark of a suite from the others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
 from datamill.experiment.messages.suggestions import suggest_name
 from datamill.platforms.evaluation.evaluate_part import PartErrors, list_parts, make_strategy
-from datamill.platforms.evaluation.evaluation_plan import EvaluationPlan, Part, Variant
+from datamill.platforms.evaluation.evaluation_plan import EvaluationPart, EvaluationPlan, Variant
 from datamill.platforms.evaluation.platform_evaluation import PlatformEvaluation, summarize_evaluation
 from datamill.platforms.scores.score_matrix import ScoreMatrix
 from datamill.platforms.strategies.many_tasks import LimitedStrategy
@@ -41,7 +41,7 @@ _SMALLEST, _LARGEST, USUAL_DRAWS = 3, 14, 500
 _FEWEST_BENCHMARKS = 3
 Picture = Literal["errors", "means", "thresholds", "limits", "tree", "lines", "models"]
 #: Hears of finished parts: how many there are, how many of all there will be, and the last one.
-Listener = Callable[[int, int, Part], None]
+Listener = Callable[[int, int, EvaluationPart], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,9 +98,7 @@ class EvaluatedPlatforms(Analysis):
         """All pictures; predictor limits only where there are some."""
         limited = any(variant.limit for variant in self.evaluation.plan.variants)
         pictures: tuple[Picture, ...] = get_args(Picture)
-        return tuple(
-            partial(self.figure, picture) for picture in pictures if picture != "limits" or limited
-        )
+        return tuple(partial(self.figure, picture) for picture in pictures if picture != "limits" or limited)
 
 
 def evaluate_platforms(
@@ -123,10 +121,10 @@ def evaluate_platforms(
 
     `scores` and `machines` (a table of facts) as in `load_scores`. `pool` names the machines to take part
     (all, unless it does). `sizes` are numbers of training machines (3 to 14, unless they are given); `draws`
-    how many sets of each size are drawn for each application, None for all sets. Strategies that choose
+    how many sets of each size are drawn, None for all sets. Strategies that choose
     predictors are also evaluated with each of `limits` as the most of them. Thresholds and the worst models
-    are of models from `at` machines (the largest size). `out` is a folder that keeps finished parts, so that a
-    second start goes on; `listener` hears of each.
+    are of models from `at` machines (the largest size). `out` is a folder that keeps finished parts, so that
+    a second start goes on; `listener` hears of each.
 
     Raises:
         InputError: the scores or what is asked of them cannot be used; says what to do.
@@ -168,7 +166,7 @@ def _evaluate(
 ) -> tuple[PartErrors, ...]:
     """All parts in the order of the plan, those of the folder first."""
     parts = list_parts(plan)
-    found: dict[Part, PartErrors] = {}
+    found: dict[EvaluationPart, PartErrors] = {}
     if folder is not None:
         for part in parts:
             kept = folder.read_part(part)
@@ -187,7 +185,7 @@ def _evaluate(
     return tuple(found[part] for part in parts)
 
 
-def _guess_work(part: Part) -> float:
+def _guess_work(part: EvaluationPart) -> float:
     """How long a part takes beside others: of searches, those of middle sizes by far the longest."""
     return (part.stop - part.start) * math.exp(part.size / 3)
 
@@ -200,14 +198,14 @@ def _take_pool(matrix: ScoreMatrix, names: tuple[str, ...]) -> tuple[ScoreMatrix
                 f'the scores have no machine "{name}"', remedy=suggest_name(name, matrix.machines)
             )
     pool = matrix.keep_machines(tuple(dict.fromkeys(names))) if names else matrix
-    full = ~np.isnan(pool.seconds).any(axis=0)
-    kept = [name for name, is_full in zip(pool.benchmarks, full, strict=True) if is_full]
+    known = np.isfinite(pool.seconds)
+    kept = [name for place, name in enumerate(pool.benchmarks) if known[:, place].all()]
     if len(kept) < _FEWEST_BENCHMARKS:
         raise InputError(
-            f"{len(kept)} of {len(full)} benchmarks have a value on all {len(pool.machines)} machines",
-            remedy=f"Name with {argument('pool')} machines that have at least {_FEWEST_BENCHMARKS} in common.",
+            f"{len(kept)} of {len(pool.benchmarks)} benchmarks are known of all {len(pool.machines)} machines",
+            remedy=f"Name machines that share at least {_FEWEST_BENCHMARKS} with {argument('pool')}.",
         )
-    missing = [name for name, is_full in zip(pool.benchmarks, full, strict=True) if not is_full]
+    missing = [name for name in pool.benchmarks if name not in kept]
     notes = (
         (f"benchmarks without a value on some machine are left out: {', '.join(missing)}",) if missing else ()
     )

@@ -68,7 +68,7 @@ class LinearStrategy(ABC):
         if chosen.known is not None:
             seconds = np.where(chosen.known[:, None], seconds, np.nan)
             adjusted = np.where(chosen.known, adjusted, np.nan)
-        return chosen, fits, ManyForecasts(seconds, adjusted, fits.size)
+        return chosen, fits, ManyForecasts(seconds, adjusted, fits.size.astype(np.float64))
 
 
 def use_benchmarks(tasks: ManyTasks, members: IntArray, known: FloatArray | None = None) -> Predictors:
@@ -84,7 +84,7 @@ def use_column(tasks: ManyTasks, column: FloatArray, parts: FloatArray) -> Predi
 
 
 def gather_times(tasks: ManyTasks) -> FloatArray:
-    """The application's time on each machine that some set is trained on; 0 on the others, which no set reads."""
+    """The application's time on each machine that some set has; 0 on the others, which no set reads."""
     times = np.zeros(len(tasks.suite))
     times[tasks.trained] = tasks.times
     return times

@@ -32,6 +32,8 @@ def forecast_whole_suite(
         for column in held_out:
             times = suite[:, column][sets]
             fits = fit_many(suite, sets, times, members[:, column])
-            row.append(ManyForecasts(fits.predicted, adjust_r2(fits, sets.shape[1]), np.asarray(fits.size)))
+            row.append(
+                ManyForecasts(fits.predicted, adjust_r2(fits, sets.shape[1]), fits.size.astype(np.float64))
+            )
         forecasts.append(row)
     return forecasts

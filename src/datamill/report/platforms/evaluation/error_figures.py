@@ -42,12 +42,14 @@ def draw_errors(evaluation: PlatformEvaluation) -> Figure:
         ends=bound_errors(errors),
     )
     text = (
-        f"Each box is all models of one strategy from so many of {len(evaluation.plan.machines)} machines, for "
-        f"{len(evaluation.plan.applications)} applications: the middle half, the median, and whiskers of 1.5 "
-        "boxes; dots are some of the models beyond, the worst always among them. The axis is logarithmic; "
-        "whiskers that would leave it end at it."
+        f"Each box is all models of one strategy from so many of {len(evaluation.plan.machines)} machines, "
+        f"for {len(evaluation.plan.applications)} applications: the middle half, the median, and whiskers of "
+        "1.5 boxes; dots are some of the models beyond, the worst always among them. The axis is "
+        "logarithmic; whiskers that would leave it end at it."
     )
-    return Figure("errors-by-size", "Error of predictions by number of training machines", text, chart.to_dict())
+    return Figure(
+        "errors-by-size", "Error of predictions by number of training machines", text, chart.to_dict()
+    )
 
 
 def draw_limits(evaluation: PlatformEvaluation) -> Figure:
@@ -79,8 +81,8 @@ def draw_limits(evaluation: PlatformEvaluation) -> Figure:
             panels.append(panel.properties(title=f"from {size} machines"))
     chart = alt.concat(*panels, columns=3, spacing=18)
     text = (
-        "Each box is all models of one strategy with at most so many predictors. Where boxes rise to the right, "
-        "more predictors overfit."
+        "Each box is all models of one strategy with at most so many predictors. Where boxes rise to the "
+        "right, more predictors overfit."
     )
     return Figure("errors-by-limit", "Error of predictions by limit on predictors", text, chart.to_dict())
 
@@ -124,14 +126,17 @@ def draw_means(evaluation: PlatformEvaluation) -> Figure:
         whiskers.encode(**beside, y=alt.Y("low:Q", **y), y2="high:Q", color=color),
         models.encode(**beside, y=alt.Y("narrow:Q", **y), y2="wide:Q", color=color),
         dots.encode(
-            **beside, y=alt.Y("mean:Q", **y), color=color, tooltip=["variant:N", "size:O", "mean:Q", "low:Q", "high:Q"]
+            **beside,
+            y=alt.Y("mean:Q", **y),
+            color=color,
+            tooltip=["variant:N", "size:O", "mean:Q", "low:Q", "high:Q"],
         ),
     ).properties(width=_find_width(len(evaluation.plan.sizes), len(labels)), height=280)
     level = format_level(evaluation.confidence)
     text = (
-        f"Dots are means over all models. Thin lines are {level} intervals for other applications like these on "
-        "the same machines; the thick ones, often hidden by the dot, take all models for independent, as the "
-        "thesis does, and are too short."
+        f"Dots are means over all models. Thin lines are {level} intervals for other applications like these "
+        "on the same machines; the thick ones, often hidden by the dot, take all models for independent, as "
+        "the thesis does, and are too short."
     )
     return Figure("mean-error-by-size", "Mean error by number of training machines", text, chart.to_dict())
 
@@ -201,5 +206,3 @@ def _thin(points: Sequence[float]) -> Sequence[float]:
 
 def _find_width(places: int, labels: int) -> int:
     return max(320, min(_WIDEST, places * (labels * _BOX + 14)))
-
-

@@ -29,9 +29,10 @@ def phrase_evaluation(evaluation: PlatformEvaluation) -> tuple[str, ...]:
     first = found[0]
     level = format_level(evaluation.confidence)
     sentences = [
-        f"From {evaluation.at} of {len(plan.machines)} machines, {first.variant.label} has the smallest median "
-        f"error: {_spell(first.median)} of the mean time ({level} interval {_spell_ends(first.median)}); three "
-        f"of four models err by at most {_percent(first.upper_quartile.estimate)}, 95% by at most "
+        f"From {evaluation.at} of {len(plan.machines)} machines, {first.variant.label} has the smallest "
+        f"median error: {_spell(first.median)} of the mean time ({level} interval "
+        f"{_spell_ends(first.median)}); three of four models err by at most "
+        f"{_percent(first.upper_quartile.estimate)}, 95% by at most "
         f"{_percent(first.percentile_95.estimate)}, the worst by {_percent(first.worst)}."
     ]
     usual = next((item for item in found[1:] if item.variant.strategy == "geometric-mean"), None)
@@ -78,7 +79,18 @@ def _list_at(evaluation: PlatformEvaluation) -> list[SizeErrors]:
 
 
 def _tabulate_at(evaluation: PlatformEvaluation) -> Part:
-    head = ("strategy", "models", "median", "75th", "95th", "worst", "target: median", "75th", "95th", "worst")
+    head = (
+        "strategy",
+        "models",
+        "median",
+        "75th",
+        "95th",
+        "worst",
+        "target: median",
+        "75th",
+        "95th",
+        "worst",
+    )
     rows = [
         (
             item.variant.label,
@@ -104,7 +116,7 @@ def _tabulate_sizes(errors: Sequence[SizeErrors], level: str) -> Part:
         (
             f"{item.variant.label}, {item.size}",
             format_count(item.models),
-            format_figures(item.predictors, 2),
+            format_figures(item.predictors, 2) if math.isfinite(item.predictors) else "-",
             *(
                 _percent(value, "")
                 for value in (
@@ -152,8 +164,8 @@ def _choose_thresholds(curve: ThresholdCurve) -> list[Threshold]:
 
 def _state_worst(worst: WorstModels) -> list[Part]:
     title = (
-        f"The {format_count(worst.models)} models of {worst.variant.label} from {worst.size} machines that err "
-        f"most ({_percent(worst.low)} to {_percent(worst.high)})"
+        f"The {format_count(worst.models)} models of {worst.variant.label} from {worst.size} machines that "
+        f"err most ({_percent(worst.low)} to {_percent(worst.high)})"
     )
     rows = []
     for place in range(min(_MOST_NAMES, max(len(worst.machines), len(worst.applications)))):
@@ -184,21 +196,21 @@ def _explain(evaluation: PlatformEvaluation, level: str) -> tuple[str, ...]:
     plan = evaluation.plan
     drawn = [size for size in plan.sizes if not plan.is_exhaustive(size)]
     how = (
-        f"{plan.draws} sets, drawn for each application (seed {plan.seed}), for {_list_numbers(drawn)} machines"
-        + (", all sets for other sizes" if len(drawn) < len(plan.sizes) else "")
+        f"{plan.draws} sets of machines, drawn with seed {plan.seed} the same for all, where there are more "
+        f"({_list_numbers(drawn)} machines)"
         if drawn
         else "all sets of machines of each size"
     )
     return (
-        f"Method: each of {len(plan.applications)} benchmarks is held out as the application and predicted from "
-        f"the others; trained on {how}; targets are all other machines of the {len(plan.machines)}.",
+        f"Method: each of {len(plan.applications)} benchmarks is held out as the application and predicted "
+        f"from the others; trained on {how}; targets are all other machines of the {len(plan.machines)}.",
         "Error: root mean square of prediction - time over a model's targets, in % of the mean time of the "
         f"application on all {len(plan.machines)} machines, trained ones and targets; target: |prediction / "
         "time - 1| over all targets of all models, in %.",
         f"Intervals are {level}. By application: applications are drawn, the machines stay (quantiles by "
-        "resampling, means by Student's t); they hold for other applications like these on these machines. By "
-        "model: as if all models were independent, as the thesis has it; models share applications and machines, "
-        "so that it is too short. The worst has no interval.",
+        "resampling, means by Student's t); they hold for other applications like these on these machines. "
+        "By model: as if all models were independent, as the thesis has it; models share applications and "
+        "machines, so that it is too short. The worst has no interval.",
     )
 
 

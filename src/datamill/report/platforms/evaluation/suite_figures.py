@@ -44,15 +44,21 @@ def draw_tree(evaluation: PlatformEvaluation) -> Figure:
         height[len(names) + step] = joined
     leaves = [{"y": rank, "name": names[leaf], "x": 0.0} for rank, leaf in enumerate(tree.order.tolist())]
     y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[len(names) - 0.5, -0.5]))
-    x = alt.X("x:Q", title="1 − correlation at which clusters join", scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=6))
+    x = alt.X(
+        "x:Q",
+        title="1 − correlation at which clusters join",
+        scale=alt.Scale(zero=True),
+        axis=alt.Axis(tickCount=6),
+    )
     rules = alt.Chart(alt.InlineData(values=lines)).mark_rule(strokeWidth=1.4, color=_COLOR)
     texts = alt.Chart(alt.InlineData(values=leaves)).mark_text(align="right", dx=-6, color=INK)
     chart = alt.layer(rules.encode(x, y, x2="x2:Q", y2="y2:Q"), texts.encode(x, y, text="name:N")).properties(
         width=480, height=max(80, 17 * len(names)), padding=leave_room(names)
     )
     text = (
-        f"Benchmarks that join far to the left have times that go together over {len(evaluation.plan.machines)} "
-        "machines (complete linkage). A vertical cut gives clusters, of each of which one can stand for the rest."
+        f"Benchmarks that join far to the left have times that go together over "
+        f"{len(evaluation.plan.machines)} machines (complete linkage). "
+        "A vertical cut gives clusters, of each of which one can stand for the rest."
     )
     return Figure("benchmark-tree", "Which benchmarks go together", text, chart.to_dict())
 
@@ -74,7 +80,13 @@ def draw_lines(evaluation: PlatformEvaluation) -> Figure:
         for row in order
     ]
     rows += [
-        {"benchmark": "geometric mean", "line": "geometric mean", "mean": value, "seconds": value, "machine": name}
+        {
+            "benchmark": "geometric mean",
+            "line": "geometric mean",
+            "mean": value,
+            "seconds": value,
+            "machine": name,
+        }
         for name, value in zip([pool.machines[row] for row in order], means[order].tolist(), strict=True)
     ]
     names = [*chosen, "geometric mean", "others"]
@@ -101,9 +113,9 @@ def draw_lines(evaluation: PlatformEvaluation) -> Figure:
     strong = base.transform_filter("datum.line != 'others'").mark_line(strokeWidth=2, point={"size": 22})
     chart = alt.layer(faint.encode(**encoding), strong.encode(**encoding)).properties(width=620, height=360)
     text = (
-        f"Each line is a benchmark, each of its points a machine, ordered by the suite's mean. Where a line falls "
-        f"to the right, the suite's mean orders two machines wrongly for that benchmark; {', '.join(chosen)} do "
-        "so most."
+        f"Each line is a benchmark, each of its points a machine, ordered by the suite's mean. Where a line "
+        f"falls to the right, the suite's mean orders two machines wrongly for that benchmark; "
+        f"{', '.join(chosen)} do so most."
     )
     return Figure("benchmarks-by-suite-mean", "Benchmarks against the suite's mean", text, chart.to_dict())
 
@@ -115,9 +127,9 @@ def draw_models(evaluation: PlatformEvaluation) -> Figure:
     panels = [_chart_model(example, model, unit) for model in example.models]
     chart = alt.hconcat(*panels, spacing=22)
     text = (
-        f"{example.application} by one predictor each, trained on all machines but {example.target} (orange), "
-        "both drawn by the seed. The line is the model; the orange dot's distance from it is the error of the "
-        "prediction."
+        f"{example.application} by one predictor each, trained on all machines but {example.target} "
+        "(orange), both drawn by the seed. The line is the model; the orange dot's distance from it is the "
+        "error of the prediction."
     )
     return Figure("models-of-one-predictor", f"Models of {example.application}", text, chart.to_dict())
 
@@ -131,7 +143,9 @@ def _chart_model(example: ExampleModels, model: ExampleModel, unit: str) -> Any:
     ]
     ends = [float(np.min(model.values)), float(np.max(model.values))]
     line = [{"x": end, "y": model.intercept + model.slope * end} for end in ends]
-    x = alt.X("x:Q", title=model.predictor, scale=alt.Scale(zero=False, padding=12), axis=alt.Axis(tickCount=5))
+    x = alt.X(
+        "x:Q", title=model.predictor, scale=alt.Scale(zero=False, padding=12), axis=alt.Axis(tickCount=5)
+    )
     y = alt.Y("y:Q", title=f"{example.application} ({unit})", scale=alt.Scale(zero=False, padding=12))
     color = alt.condition("datum.target", alt.value(_TARGET), alt.value(_COLOR))
     base = alt.Chart(alt.InlineData(values=rows))
@@ -147,7 +161,8 @@ def _chart_model(example: ExampleModels, model: ExampleModel, unit: str) -> Any:
         )
     numbers = [
         f"{unit} = {format_figures(model.intercept, 4)} {format_figures(model.slope, 4, signed=True)} x",
-        f"residual RMSE {format_figures(model.residual_rmse)}, prediction {format_figures(model.prediction_rmse)}",
+        f"RMSE: residual {format_figures(model.residual_rmse)}, "
+        f"prediction {format_figures(model.prediction_rmse)}",
     ]
     return alt.layer(*layers).properties(
         width=260, height=230, title=alt.Title(model.predictor, subtitle=numbers)
@@ -158,9 +173,7 @@ def _choose_lines(evaluation: PlatformEvaluation) -> list[str]:
     """The benchmarks that order most pairs of machines other than the suite's mean does."""
     order = np.argsort(evaluation.suite_means, kind="stable")
     ordered = evaluation.pool.seconds[order]
-    wrong = [
-        int(np.sum(np.triu(column[None, :] < column[:, None], 1))) for column in ordered.T
-    ]
+    wrong = [int(np.sum(np.triu(column[None, :] < column[:, None], 1))) for column in ordered.T]
     places = np.argsort(-np.array(wrong), kind="stable")[:_HIGHLIGHTED]
     return [evaluation.pool.benchmarks[place] for place in places]
 

@@ -21,7 +21,8 @@ _LINES = {
 #: The nearest to 1 that an adjusted R² is drawn at, and how the axis spells it.
 _NEAREST = 1e-12
 _LABEL = (
-    "datum.value >= 9.9e-5 ? replace(format(1 - datum.value, '~g'), '-', '−') : '1 − ' + format(datum.value, '.0e')"
+    "datum.value >= 9.9e-5 ? replace(format(1 - datum.value, '~g'), '-', '−') "
+    ": '1 − ' + format(datum.value, '.0e')"
 )
 
 
@@ -75,9 +76,7 @@ def _chart_curve(curve: ThresholdCurve) -> Any:
         title="adjusted R² at least",
         # On a linear axis all that matters would lie just below 1.
         scale=alt.Scale(type="log", domain=domain, nice=False),
-        axis=alt.Axis(
-            values=[value for value in steps if domain[1] <= value <= domain[0]], labelExpr=_LABEL
-        ),
+        axis=alt.Axis(values=[value for value in steps if domain[1] <= value <= domain[0]], labelExpr=_LABEL),
     )
     base = alt.Chart(alt.InlineData(values=rows)).mark_line(
         strokeWidth=1.8, interpolate="linear", point={"size": 12}

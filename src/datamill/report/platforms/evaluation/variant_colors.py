@@ -51,7 +51,7 @@ def bound_errors(errors: Sequence[SizeErrors]) -> tuple[float, float]:
 
 
 def scale_log(ends: tuple[float, float]) -> dict[str, Any]:
-    """A logarithmic scale between two ends, and an axis with a line for each power of ten (or 2 and 5 of it)."""
+    """A logarithmic scale between two ends, with a line for each power of ten (or 1, 2 and 5 of it)."""
     powers = range(math.floor(math.log10(ends[0])), math.ceil(math.log10(ends[1])) + 1)
     steps = (1,) if len(powers) > 4 else (1, 2, 5)
     values = [step * 10.0**power for power in powers for step in steps]

@@ -14,7 +14,7 @@ from queue import Empty, SimpleQueue
 import datamill
 from datamill.experiment.errors import InputError
 from datamill.platforms.evaluation.evaluate_part import PartErrors, evaluate_part
-from datamill.platforms.evaluation.evaluation_plan import EvaluationPlan, Part
+from datamill.platforms.evaluation.evaluation_plan import EvaluationPart, EvaluationPlan
 from datamill.platforms.scores.score_matrix import ScoreMatrix
 
 #: Processes take half a second to start, so that few models are quicker here.
@@ -24,7 +24,7 @@ _ONE_THREAD = dict.fromkeys(("RAYON_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_N
 
 
 def evaluate_parts(
-    matrix: ScoreMatrix, plan: EvaluationPlan, parts: Sequence[Part], processes: int | None
+    matrix: ScoreMatrix, plan: EvaluationPlan, parts: Sequence[EvaluationPart], processes: int | None
 ) -> Iterator[PartErrors]:
     """Yield the errors of each part as it ends, in any order.
 
@@ -36,7 +36,9 @@ def evaluate_parts(
     """
     models = sum(len(part.variants) * (part.stop - part.start) for part in parts) * len(plan.applications)
     if processes is None:
-        processes = os.process_cpu_count() if hasattr(os, "process_cpu_count") else len(os.sched_getaffinity(0))
+        processes = (
+            os.process_cpu_count() if hasattr(os, "process_cpu_count") else len(os.sched_getaffinity(0))
+        )
         processes = processes if models >= _WORTH_PROCESSES else 1
     if processes == 1 or len(parts) == 1:
         for part in parts:
@@ -46,9 +48,9 @@ def evaluate_parts(
 
 
 def _share_out(
-    matrix: ScoreMatrix, plan: EvaluationPlan, parts: Sequence[Part], processes: int
+    matrix: ScoreMatrix, plan: EvaluationPlan, parts: Sequence[EvaluationPart], processes: int
 ) -> Iterator[PartErrors]:
-    waiting: SimpleQueue[Part] = SimpleQueue()
+    waiting: SimpleQueue[EvaluationPart] = SimpleQueue()
     done: SimpleQueue[object] = SimpleQueue()
     for part in parts:
         waiting.put(part)
@@ -96,10 +98,13 @@ def _start_process() -> subprocess.Popen[bytes]:
 
 
 def _feed(
-    worker: subprocess.Popen[bytes], start: bytes, waiting: SimpleQueue[Part], done: SimpleQueue[object]
+    worker: subprocess.Popen[bytes],
+    start: bytes,
+    waiting: SimpleQueue[EvaluationPart],
+    done: SimpleQueue[object],
 ) -> None:
     """Give a process one part after the other, and hand its answers on."""
-    assert worker.stdin is not None and worker.stdout is not None
+    assert worker.stdout is not None
     try:
         with open(worker.stdout.fileno(), "rb", closefd=False) as answers:
             _write(worker, start)

@@ -13,7 +13,7 @@ import numpy as np
 import datamill
 from datamill.experiment.errors import InputError
 from datamill.platforms.evaluation.evaluate_part import PartErrors
-from datamill.platforms.evaluation.evaluation_plan import EvaluationPlan, Part
+from datamill.platforms.evaluation.evaluation_plan import EvaluationPart, EvaluationPlan
 from datamill.platforms.scores.score_matrix import ScoreMatrix
 from datamill.results.bundles.replaced_file import replace_file
 
@@ -44,7 +44,7 @@ class EvaluationFolder:
         path.mkdir(parents=True, exist_ok=True)
         replace_file(file, [json.dumps(head, indent=1, ensure_ascii=False).encode()])
 
-    def read_part(self, part: Part) -> PartErrors | None:
+    def read_part(self, part: EvaluationPart) -> PartErrors | None:
         """The errors of a part; None where it is not finished, or its file is damaged."""
         file = self._locate(part)
         try:
@@ -74,12 +74,12 @@ class EvaluationFolder:
             content,
             nrmse=errors.nrmse,
             adjusted_r2=errors.adjusted_r2,
-            predictors=errors.predictors.astype(np.int16),
+            predictors=errors.predictors.astype(np.float32),
             relative=errors.relative,
         )
-        replace_file(file, [content.getbuffer()])
+        replace_file(file, [content.getvalue()])
 
-    def _locate(self, part: Part) -> Path:
+    def _locate(self, part: EvaluationPart) -> Path:
         names = [
             f"{variant.strategy}-at-most-{variant.limit}" if variant.limit else variant.strategy
             for variant in part.variants
