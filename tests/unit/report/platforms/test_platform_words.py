@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 from unit.report.platforms.platform_answers import (
+    CHECK,
     CHOICE,
     EMPTY,
     FAR,
@@ -121,8 +122,16 @@ def test_the_verdict_follows_the_expected_error(error: float, words: str) -> Non
 
 
 def test_a_fit_names_what_carries_it() -> None:
-    assert phrase_fit(PREDICTION)[1] == "Of 4 machines that did not measure it, 2 are refused."
-    text = render_text(state_fit(PREDICTION, NOTES))
+    assert phrase_fit(PREDICTION, CHECK)[1:] == (
+        "Checked on the 3 machines that measured it, each predicted from the others: off by 9.1% (median) "
+        "and 9.1% at most, 1 of 1 inside the 90% interval, 2 are refused.",
+        "Of 4 machines that did not measure it, 2 are refused.",
+    )
+    assert phrase_fit(PREDICTION, CHECK[1:])[1].endswith("every prediction is refused.")
+    text = render_text(state_fit(PREDICTION, CHECK, NOTES))
+    assert "fast" in text
+    assert "+11.1%" not in text
+    assert "−9.1%" in text
     assert "mcf     75%" in text
     assert "lbm" not in text
 
@@ -133,6 +142,7 @@ def test_a_ranking_says_how_sure_it_is() -> None:
         "fast is the fastest of 3 candidates for web with probability 98.0%: 20.0 s (90%"
     )
     assert told[1:] == (
+        "1 of 4 candidates is refused, and might be better.",
         "fast has the most speed per price.",
         "The suite's mean orders 1 pair of candidates the other way round.",
     )
@@ -177,7 +187,8 @@ def test_json_of_the_others_has_their_records() -> None:
     assert spell_choice(CHOICE)["machines"] == ["old", "fast"]
     assert spell_suite(SUITE, 0.05)["kept"] == ["gcc", "mcf"]
     assert spell_ranking(RANKING, NOTES)["machines"][0]["best"] == 0.98
-    assert [item["machine"] for item in spell_fit(PREDICTION, NOTES)["refused"]] == ["far", "empty"]
+    assert [item["machine"] for item in spell_fit(PREDICTION, CHECK, NOTES)["refused"]] == ["far", "empty"]
+    assert [item["inside"] for item in spell_fit(PREDICTION, CHECK, NOTES)["check"]] == [True, True, False]
     assert spell_choice(None) == {}
 
 
