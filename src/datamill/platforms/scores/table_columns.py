@@ -49,7 +49,8 @@ def refuse_missing_columns(table: pl.DataFrame, needed: Sequence[str], source: s
             raise InputError(
                 f"there is no column {name}",
                 where=source,
-                remedy=f"Give one row a measurement: {', '.join(needed)}, and seconds or score. {close}",
+                remedy=f"Give one row a measurement: {', '.join(needed)}, and seconds or score (of a table with a "
+                f"column for each benchmark: unpivot it, in pandas melt). {close}",
             )
 
 
