@@ -16,6 +16,7 @@ from datamill.report.platforms.values import (
     choose_words,
     count_data,
     order_predictions,
+    quote,
 )
 from datamill.report.platforms.verdict import (
     find_common_refusal,
@@ -122,7 +123,7 @@ def tabulate_predictions(items: Sequence[MachinePrediction], words: ValueWords) 
 
 def _list_measured(notes: PlatformNotes, words: ValueWords) -> list[Part]:
     shown = [
-        f"{item.machine} {words.spell(item.value)}"
+        f"{quote(item.machine)} {words.spell(item.value)}"
         for item in sorted(notes.measured, key=lambda item: item.value)
     ]
     if not shown:
