@@ -40,9 +40,9 @@ from datamill.report.tables.text import render_text
 
 def test_the_first_sentence_has_the_best_machine_with_its_interval() -> None:
     assert phrase_prediction(PREDICTION, NOTES) == (
-        "web would take 20.0 s (90% interval 18.0 to 23.0) on fast, the fastest of 2 machines, and 45.0 s "
-        "(90% "
-        "interval 40.0 to 51.0) on slow, the slowest; 2 machines are refused.",
+        "web would take 20.0 s (90% interval 18.0 to 23.0) on fast, the fastest of 2 machines.",
+        "On slow, the slowest of them, it would take 45.0 s (90% interval 40.0 to 51.0).",
+        "2 machines are refused.",
     )
 
 
@@ -53,9 +53,9 @@ def test_a_single_machine_is_compared_with_no_other() -> None:
 
 
 def test_the_best_score_is_the_largest() -> None:
-    (sentence,) = phrase_prediction(make_prediction(FAST, SLOW, kind="score"), NOTES)
-    assert sentence.startswith("web would score 45.0 (90% interval 40.0 to 51.0) on slow, the best of")
-    assert sentence.endswith("on fast, the worst.")
+    best, worst = phrase_prediction(make_prediction(FAST, SLOW, kind="score"), NOTES)
+    assert best == "web would score 45.0 (90% interval 40.0 to 51.0) on slow, the best of 2 machines."
+    assert worst.startswith("On fast, the worst of them, it would score 20.0")
 
 
 def test_an_application_unlike_the_suite_is_refused_in_plain_words() -> None:
