@@ -236,6 +236,11 @@ def test_what_cannot_be_asked_is_refused_in_a_sentence(tmp_path: Path) -> None:
         (["-L", "x", "1,2", "true"], 'no command has the parameter "x"'),
         (["--export-csv", "nowhere/t.csv", "true"], "there is no folder"),
         (["--input", "nowhere", "true"], "there is no file nowhere"),
+        (["--runs", "5", "--min-runs", "3", "true"], "none are left to bound"),
+        (["-m", "9", "-M", "3", "true"], "9 executions at least are more than 3 at most"),
+        (["--shell", "nosuchshell", "true"], "there is no shell 'nosuchshell'"),
+        (["-N", "--shell", "default", "true"], "--no-shell for none"),
+        (["--show-output", "--output", "null", "true"], "cannot be shown and go elsewhere"),
     ):
         result = type_time(tmp_path, *arguments, status=2)
         assert words in result.stderr, result.stderr
@@ -268,3 +273,36 @@ def test_output_is_read_and_neither_hashed_nor_lost_where_it_counts(tmp_path: Pa
     records = [json.loads(line) for line in Path(told["bundle"], "log.jsonl").read_text().splitlines()]
     sizes = {record["run"]["stdout_bytes"] for record in records}
     assert sizes == {3_000_000}
+
+
+def test_a_folder_that_is_not_empty_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    (tmp_path / "bundle").mkdir()
+    (tmp_path / "bundle" / "mine").write_text("")
+    result = type_time(tmp_path, "--out", "bundle", "touch ran", status=2)
+    assert "not empty" in result.stderr
+    assert "--out" in result.stderr
+    assert not (tmp_path / "ran").exists()
+
+
+def test_executions_are_as_many_as_was_asked_for(tmp_path: Path) -> None:
+    for bounds, right in (
+        (("--runs", "17"), lambda n: n == 17),
+        (("--max-runs", "4"), lambda n: n == 4),
+        # Sleeping is so regular that it would be enough earlier.
+        (("--min-runs", "40", "--precision", "40%"), lambda n: 40 <= n < 50),
+    ):
+        told = time_json(tmp_path, *bounds, "--out", f"bundle{bounds[0]}", "sleep 0.01")
+        assert right(told["commands"][0]["n"]), (bounds, told)
+
+
+def test_a_named_shell_runs_commands_and_what_is_beside_them(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    shell = ("--shell", "bash --norc", "--prepare", "[[ b == b ]]")
+    scan = ("-L", "x", r"p\,q,r", "[[ a == a ]] && echo {x}")
+    result = type_time(tmp_path, *shell, "--show-output", "-r", "2", "-w", "1", "--out", "bundle", *scan)
+    shown = capfd.readouterr().err.splitlines()
+    assert sorted(line for line in shown if line in ("p,q", "r")) == ["p,q"] * 3 + ["r"] * 3
+    assert "p,q" not in [line.strip() for line in result.stdout.splitlines()]
+    again = Command(tmp_path)("report", "--json", "bundle")
+    assert again.returncode == 0, again.stderr

@@ -90,7 +90,7 @@ def _look_at_times(question: TimingQuestion, warm: WarmUp) -> list[str]:
     for command in question.commands:
         time_s = warm.find_time_s(command)
         if time_s < SHORT_S and warm.start_s:
-            shell = " and its shell" if command.in_shell else ""
+            shell = " and its shell" if command.in_shell or question.shell else ""
             cautions.append(
                 f"starting a process{shell} takes about {_spell_ms(min(warm.start_s, time_s))} of the "
                 f"{_spell_ms(time_s)} of {command.label}: differences are larger shares of the rest"

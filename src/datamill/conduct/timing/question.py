@@ -42,8 +42,10 @@ class TimingQuestion:
     """What is timed and how.
 
     `within_s` bounds the time of all executions (0: none is named, and the default leaves room for
-    `FEWEST_DEFAULT_ROUNDS`). `most_rounds` and `warmup_rounds` are None where they are to be found.
-    `allowed_statuses` are exit statuses that are no failure; None allows all. `setup` runs once before each
+    `FEWEST_DEFAULT_ROUNDS`). `most_rounds` and `warmup_rounds` are None where they are to be found;
+    `least_rounds` are measured however early the answer is known, unless a time is named and over.
+    `allowed_statuses` are exit statuses that are no failure; None allows all. `shell` are the words of a
+    shell of the user's own, which also runs what is not measured. `setup` runs once before each
     command's first execution, `prepare` before and `conclude` after each, `cleanup` when all is done; none of
     them is measured. `builds` says how often what the commands execute is built; None where it is there.
     """
@@ -55,6 +57,7 @@ class TimingQuestion:
     limit: float = DEFAULT_LIMIT
     alpha: float = 0.05
     seed: int = 1
+    least_rounds: int = 0
     most_rounds: int | None = None
     warmup_rounds: int | None = None
     timeout_s: float = 0.0
@@ -62,7 +65,7 @@ class TimingQuestion:
     input_file: Path | None = None
     output: Output = "capture"
     output_file: Path | None = None
-    shell: bool | None = None
+    shell: tuple[str, ...] = ()
     setup: tuple[str, ...] = ()
     prepare: tuple[str, ...] = ()
     conclude: tuple[str, ...] = ()
@@ -77,7 +80,8 @@ class TimingQuestion:
     @property
     def fewest_rounds(self) -> int:
         """Rounds that run however long they take, where nobody names a time."""
-        return FEWEST_DEFAULT_ROUNDS if self.builds is None else FEWEST_DEFAULT_BUILDS
+        usual = FEWEST_DEFAULT_ROUNDS if self.builds is None else FEWEST_DEFAULT_BUILDS
+        return max(self.least_rounds, min(usual, self.most_rounds or usual))
 
 
 def write_experiment_text(

@@ -22,6 +22,7 @@ from datamill.experiment.errors import InputError
 from datamill.protocol.trial import TrialRecord
 from datamill.results.bundles.bundle import Bundle
 from datamill.results.bundles.decisions import Decision
+from datamill.results.bundles.places import check_bundle_place
 
 if TYPE_CHECKING:
     # Brings statistics along.
@@ -62,10 +63,12 @@ def time_commands(
         listener: hears of each step.
 
     Raises:
-        InputError: when a command fails before anything counted, or too often afterwards.
+        InputError: when no bundle can be made there, or a command fails before anything counted, or too
+            often afterwards.
         WorkerError: when the worker ended.
         KeyboardInterrupt: when it was interrupted before there was anything to tell.
     """
+    check_bundle_place(folder, verb="time")
     notes: list[str] = []
     with ExitStack() as held:
         held.enter_context(lock_host(tell=listener.tell_waiting))

@@ -134,6 +134,7 @@ class TimingRun:
             look=number,
             trials=self._trials,
             elapsed_s=monotonic() - self._counting_s,
+            fewest=self._question.least_rounds,
         )
         self._unwritten_decisions.append(self.decision)
         self._listener.tell_look(self.decision, self.pairs, self._tell_progress())
@@ -167,6 +168,7 @@ class TimingRun:
             trials=self.decision.trials,
             elapsed_s=self.decision.elapsed_s,
             ended=cause,
+            fewest=self._question.least_rounds,
         )
         self._unwritten_decisions[-1] = self.decision
 

@@ -87,7 +87,8 @@ def warm_up_commands(session: CommandSession, question: TimingQuestion, listener
 
 def _measure_start(session: CommandSession, question: TimingQuestion) -> float:
     """Return the median time of a program that does nothing, started as the commands are."""
-    nothing = read_commands(["true"], shell=question.commands[0].in_shell)[0]
+    in_shell = question.commands[0].in_shell
+    nothing = read_commands(["true"], shell=in_shell, program=question.shell)[0]
     times = []
     for _ in range(_STARTS):
         run = session.measure(request_command(question, nothing, {PADDING: "0"})).run
