@@ -306,3 +306,31 @@ def test_a_named_shell_runs_commands_and_what_is_beside_them(
     assert "p,q" not in [line.strip() for line in result.stdout.splitlines()]
     again = Command(tmp_path)("report", "--json", "bundle")
     assert again.returncode == 0, again.stderr
+
+
+def test_no_execution_begins_that_the_time_allowed_does_not_hold(tmp_path: Path) -> None:
+    began = time.monotonic()
+    told = time_json(tmp_path, "--within", "3s", "--warmup", "1", "--precision", "0.001%", "sleep 0.6")
+    # A batch would take longer than the time that is left for single executions.
+    assert told["measured_s"] < 3.2
+    assert 2 <= told["commands"][0]["n"] <= 4
+    assert not [warning for warning in told["warnings"] if "allowed" in warning]
+    assert time.monotonic() - began < 30
+
+
+def test_a_time_too_short_for_any_interval_is_overrun_and_that_is_told(tmp_path: Path) -> None:
+    told = time_json(tmp_path, "--within", "1s", "sleep 0.8")
+    assert told["commands"][0]["n"] == 2
+    before, after = (
+        next(warning for warning in told["warnings"] if words in warning)
+        for words in ("s are short", "s allowed")
+    )
+    assert "the fewest executions that have an interval, 2 of each command" in before
+    assert "the fewest that have an interval, take that long" in after
+
+
+def test_a_command_that_takes_longer_than_is_allowed_ends_with_what_it_would_take(tmp_path: Path) -> None:
+    result = type_time(tmp_path, "--within", "300ms", "sleep 0.7", status=2)
+    assert "sleep 0.7 takes 7" in result.stderr
+    assert "more than were allowed" in result.stderr
+    assert "or more with --within" in result.stderr

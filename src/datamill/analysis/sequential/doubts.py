@@ -110,8 +110,8 @@ def _doubt_few(rounds: Rounds, cause: Cause, intervals: Sequence[LookInterval], 
     return [
         tell(
             f"it stopped after {fewest} rounds: if runs are slow only now and then, so few may not have met "
-            f"one, and the answer may be wrong much more often than stated (of runs that are slow one time in "
-            f"{format_fixed(1 / _RARE, 0)}, {format_fixed(100 * (1 - _RARE) ** fewest, 0)}% of such "
+            f"one, and the answer may be wrong much more often than stated (of runs that are slow one time "
+            f"in {format_fixed(1 / _RARE, 0)}, {format_fixed(100 * (1 - _RARE) ** fewest, 0)}% of such "
             "experiments meet none; at alpha 0.05, "
             "where one package alone has Pareto tails of index 2.5, 8% err, most of them so early, and of "
             f"index 1.5 a fifth); {begin} where that is to be expected"

@@ -25,6 +25,8 @@ FEWEST_DEFAULT_ROUNDS = 6
 #: The same where each round is a new build.
 DEFAULT_BUILDS_WITHIN_S = 60.0
 FEWEST_DEFAULT_BUILDS = 10
+#: Rounds that are measured also where that overruns the time which somebody names: fewer have no interval.
+FEWEST_WITH_INTERVAL = 2
 #: Rounds at most: from so many on, chance in single executions is no longer what an answer lacks.
 MOST_ROUNDS = 1000
 #: Share of the rounds before it that a batch adds: looks take no time that matters.
