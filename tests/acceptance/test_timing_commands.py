@@ -334,3 +334,41 @@ def test_a_command_that_takes_longer_than_is_allowed_ends_with_what_it_would_tak
     assert "sleep 0.7 takes 7" in result.stderr
     assert "more than were allowed" in result.stderr
     assert "or more with --within" in result.stderr
+
+
+def test_the_report_of_several_commands_begins_with_what_was_told(tmp_path: Path) -> None:
+    commands = ("sleep 0.01", "sleep 0.02", "sleep 0.05")
+    told = time_json(tmp_path, "--runs", "20", "--out", "bundle", *commands)
+    pair = next(item for item in told["comparisons"] if item["b"] == "sleep 0.02")
+    assert told["answer"][0].startswith("sleep 0.01 is the fastest of 3")
+    answer = json.loads(Command(tmp_path)("report", "--json", "bundle").stdout)
+    first = next(text for text in answer["answer"] if "best of" in text)
+    assert first.startswith("sleep-0.01 is the best of 3 packages: the wall_time of sleep-0.02 departs from")
+    last = answer["decisions"][-1]
+    kept = next(item for item in last["pairs"] if item["name"] == "sleep-0.02 against sleep-0.01")
+    assert [kept[key] for key in ("estimate", "low", "high")] == pytest.approx(
+        [pair[key] - 1 for key in ("ratio", "low", "high")]
+    )
+    assert f"{100 * kept['estimate']:+.0f}"[:3] in first
+    assert "sequential interval" in first
+    # Else intervals that time never gave would stand beside them.
+    assert not [text for text in answer["answer"] if "is better: its" in text]
+
+
+@pytest.mark.parametrize(
+    "verb", ["anova", "quantiles", "tests", "summary", "variability", "variance", "compare", "plan"]
+)
+def test_intervals_that_do_not_heed_stopping_are_said_to_be_too_sure(verb: str, stopped_bundle: Path) -> None:
+    factors = [] if verb in ("compare", "plan", "variance") else ["--factors", "package"]
+    typed = [verb] if verb in ("compare", "plan") else ["analyze", verb]
+    shown = Command(stopped_bundle)(*typed, "bundle", *factors, "--json")
+    assert shown.returncode == 0, shown.stderr
+    (warning,) = [text for text in json.loads(shown.stdout)["warnings"] if "fixed number of trials" in text]
+    assert "datamill report bundle" in warning
+
+
+@pytest.fixture(scope="module")
+def stopped_bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("stopped")
+    type_time(folder, "--runs", "25", "--out", "bundle", "sleep 0.01", "sleep 0.02")
+    return folder

@@ -127,7 +127,11 @@ def _phrase_best(answer: TimingAnswer) -> str:
     ]
     word = "the fastest" if answer.response == DEFAULT_RESPONSE else f"best in {answer.response.name}"
     if not unsure:
-        return f"{best.command.label} is {word} of {len(answer.means)}."
+        next_best = (min if lower else max)(
+            (mean for mean in known if mean is not best), key=lambda mean: mean.mean or 0.0
+        )
+        pair = next(pair for pair in beside if next_best.command in (pair.a, pair.b))
+        return f"{best.command.label} is {word} of {len(answer.means)}. {phrase_comparison(answer, pair)}"
     if len(unsure) == len(answer.means) - 1:
         return f"It cannot be told which of the {len(answer.means)} commands is {word}."
     return f"{best.command.label} is {word} or as good as that: {', '.join(unsure)} cannot be told from it."
