@@ -56,6 +56,18 @@ def bound_typical_ratio(baseline: FloatArray, other: FloatArray, name: str, alph
     )
 
 
+def estimate_typical(baseline: FloatArray, other: FloatArray) -> float:
+    """Return the estimate of `bound_typical_ratio` of values that are all positive."""
+    return math.expm1(_find_pseudomedian(np.log(other / baseline)))
+
+
+def bound_typical_below(baseline: FloatArray, other: FloatArray, alpha: float) -> float | None:
+    """Return the lower bound of `bound_typical_ratio` of values that are all positive; None without bound."""
+    logs = np.log(other / baseline)
+    low = _find_bound(logs, _find_pseudomedian(logs), math.log(1 / alpha), -1.0)
+    return None if low is None else math.expm1(low)
+
+
 def bound_separate_values(
     baseline: FloatArray, other: FloatArray, name: str, alpha: float
 ) -> LookInterval | None:

@@ -10,7 +10,7 @@ from shlex import quote
 from typing import Protocol
 
 from datamill.analysis.gate.judge_benchmarks import BASE, HEAD, BenchmarkVerdict
-from datamill.analysis.gate.power import average_power
+from datamill.analysis.gate.power import Found, average_power, find_all_slowdowns
 from datamill.analysis.sequential.rounds import Rounds
 from datamill.conduct.commits.checkout import Checkout
 from datamill.conduct.commits.revision_builds import choose_executions, probe_builds
@@ -23,6 +23,7 @@ from datamill.execution.command_session import CommandSession
 from datamill.execution.host_lock import lock_host
 from datamill.experiment.errors import InputError
 from datamill.experiment.gate.gate import Gate
+from datamill.experiment.messages.arguments import argument
 from datamill.packing.git.git_trees import UNCOMMITTED, GitTree, GitTrees
 from datamill.protocol.trial import HostFacts
 
@@ -50,8 +51,9 @@ class GateListener(Protocol):
 class GateOutcome:
     """What a gate came to.
 
-    `rounds` are those of each value by its name. `broken` says in a sentence each what works in base and not
-    in head, `added` names benchmarks that base lacks. `varies` says whether builds differ.
+    `rounds` are those of each value by its name, `found` the slowdowns that they show, `power` the chance of
+    an alarm by the slowdown, in the mean over all. `broken` says in a sentence each what works in base and
+    not in head, `added` names benchmarks that base lacks. `varies` says whether builds differ.
     """
 
     gate: Gate
@@ -59,6 +61,7 @@ class GateOutcome:
     head: GitTree
     verdicts: tuple[BenchmarkVerdict, ...]
     rounds: Mapping[str, Rounds]
+    found: Mapping[str, Found]
     power: Mapping[float, float]
     broken: tuple[str, ...]
     added: tuple[str, ...]
@@ -98,7 +101,7 @@ def conduct_gate(
             return _judge_nothing(gate, base, head, session.greeting.host)
         build = _join_builds(gate)
         checkouts = {
-            side: Checkout(trees, tree, scratch / name, build, at_top=True)
+            side: Checkout(trees, tree, scratch / name, build, where=_list_places(gate))
             for side, name, tree in ((BASE, "a", base), (HEAD, "b", head))
         }
         build_s, varies = _build(session, checkouts, build, seed, listener)
@@ -145,13 +148,15 @@ def conduct_gate(
                     f"(first in {item.failures[0]})"
                 )
         rounds = run.gather_rounds() if run.measured else {}
+        found = find_all_slowdowns(rounds, alpha=gate.alpha, tolerate=gate.tolerate)
         return GateOutcome(
             gate=replace(gate, base=base.title, head=head.title),
             base=base,
             head=head,
             verdicts=run.verdicts,
             rounds=rounds,
-            power=average_power(rounds, gate.alpha),
+            found=found,
+            power=average_power(found),
             broken=tuple(broken),
             added=tried.added,
             warnings=tuple(warnings),
@@ -168,7 +173,7 @@ def _judge_nothing(gate: Gate, base: GitTree, head: GitTree, host: HostFacts) ->
     note = f"{head.title} has the same files as {base.title}"
     gate = replace(gate, base=base.title, head=head.title)
     return GateOutcome(
-        gate, base, head, (), {}, {}, (), (), (note,), host, 0, 0.0, varies=False, interrupted=False
+        gate, base, head, (), {}, {}, {}, (), (), (note,), host, 0, 0.0, varies=False, interrupted=False
     )
 
 
@@ -215,15 +220,46 @@ def _join_builds(gate: Gate) -> str:
     return " && ".join(parts)
 
 
+def _list_places(gate: Gate) -> str:
+    """Where what builds is written: any of it may have failed."""
+    places = [gate.build_place] if gate.build else []
+    places += [benchmark.setup_place for benchmark in gate.benchmarks if benchmark.setup]
+    return " or ".join(dict.fromkeys(place for place in places if place))
+
+
 def _build(
     session: CommandSession, checkouts: dict[str, Checkout], build: str, seed: int, listener: GateListener
 ) -> tuple[float, bool]:
-    """Build both, and again: the time that a later build takes, and whether any differs."""
+    """Build both, and again: the time that a later build takes, and whether any differs.
+
+    Raises:
+        InputError: when one cannot be built; of base it says whether head can.
+    """
     if not build:
         return 0.0, False
-    for checkout in checkouts.values():
-        listener.tell_building(f"building {checkout.tree.title}")
-        checkout.build_first(session)
+    head = checkouts[HEAD].tree.title
+    listener.tell_building(f"building {checkouts[BASE].tree.title}")
+    try:
+        checkouts[BASE].build_first(session)
+    except InputError as problem:
+        listener.tell_building(f"building {head}")
+        try:
+            checkouts[HEAD].build_first(session)
+        except InputError:
+            raise InputError(
+                f"{problem.message}. {head} cannot be built either",
+                where=problem.where,
+                remedy=problem.remedy,
+            ) from None
+        raise InputError(
+            f"{head} can be built, but base cannot, so that there is nothing to compare it with: "
+            f"{problem.message}",
+            where=problem.where,
+            remedy=f"Name a base that can be built with {argument('base', 'REV', verb='gate')}, such as the "
+            "newest commit that passed, or build in a way that works in both.",
+        ) from None
+    listener.tell_building(f"building {head}")
+    checkouts[HEAD].build_first(session)
     probed = probe_builds(session, checkouts, seed, listener.tell_building)
     return probed.build_s, probed.differ
 
