@@ -35,8 +35,8 @@ class Gate:
     """A gate between two revisions.
 
     `base` is empty where it is to be found. `build_place` is where the build is written, for messages.
-    `alpha` is the chance of a false alarm in any benchmark of a run. A difference below `limit` does not matter; a
-    benchmark is an alarm when it is certainly slower by more than `tolerate`.
+    `alpha` is the chance of a false alarm in any benchmark of a run. A difference below `limit` does not
+    matter; a benchmark is an alarm when it is certainly slower by more than `tolerate`.
     """
 
     benchmarks: tuple[Benchmark, ...]
