@@ -372,3 +372,16 @@ def stopped_bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("stopped")
     type_time(folder, "--runs", "25", "--out", "bundle", "sleep 0.01", "sleep 0.02")
     return folder
+
+
+def test_memory_below_what_starts_a_command_is_told_as_a_bound(tmp_path: Path) -> None:
+    asked = ("--response", "peak_memory", "--runs", "6")
+    alone = type_time(tmp_path, *asked, "--out", "alone", "true").stdout
+    assert alone.startswith("The peak_memory of true is at most ")
+    assert "Warning: peak_memory of true is known from above only" in alone
+    large = f"{sys.executable} -c pass"
+    told = time_json(tmp_path, "--response", "peak_memory", "-r", "40", "--out", "both", "true", large)
+    assert told["answer"][0].endswith("at least.")
+    assert [item["upper_bound_only"] for item in told["commands"]] == [True, False]
+    refused = type_time(tmp_path, *asked, "true", "sleep 0.001", status=2).stderr
+    assert "cannot be compared: any program begins with the" in refused

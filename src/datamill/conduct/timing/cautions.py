@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from datamill.conduct.timing.question import FEWEST_WITH_INTERVAL, TimingQuestion
+from datamill.conduct.timing.question import FEWEST_WITH_INTERVAL, PEAK_MEMORY, TimingQuestion
 from datamill.conduct.timing.warm_up import SHORT_S, WarmUp
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
@@ -55,6 +55,36 @@ def check_time(question: TimingQuestion, warm: WarmUp, elapsed_s: float) -> None
     )
 
 
+def find_bounded(question: TimingQuestion, records: Sequence[TrialRecord]) -> frozenset[str]:
+    """Return the names of commands whose peak memory is known from above only.
+
+    A process begins with the memory of what started it, and its peak is never less than that.
+    """
+    if question.response.formula != PEAK_MEMORY:
+        return frozenset()
+    return frozenset(
+        record.package
+        for record in records
+        if record.run is not None and record.run.peak_memory_bytes <= record.run.peak_memory_floor_bytes
+    )
+
+
+def _look_at_memory(question: TimingQuestion, records: Sequence[TrialRecord]) -> list[str]:
+    bounded = find_bounded(question, records)
+    floors = [
+        record.run.peak_memory_floor_bytes
+        for record in records
+        if record.run is not None and record.package in bounded
+    ]
+    names = [command.label for command in question.commands if command.name in bounded]
+    if not names:
+        return []
+    return [
+        f"{question.response.name} of {' and '.join(names)} is known from above only: any program begins "
+        f"with the {format_size(max(floors))} of what starts it, and has no less"
+    ]
+
+
 def list_overruns(question: TimingQuestion, rounds: int, measured_s: float) -> tuple[str, ...]:
     """Return by how much the time that somebody named was overrun, if it was; without the full stop."""
     over_s = measured_s - question.within_s
@@ -75,6 +105,7 @@ def list_limits(question: TimingQuestion, records: Sequence[TrialRecord]) -> tup
     return (
         *_list_failures(question, records),
         *_list_leftovers(question, records),
+        *_look_at_memory(question, records),
         *_look_at_disturbance(records),
         *_look_at_clock(records),
     )

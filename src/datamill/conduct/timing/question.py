@@ -37,6 +37,8 @@ PADDING_RANGE = "0..4096"
 #: What is drawn anew for each build.
 LINK_ORDER = "link_order"
 EXPERIMENT_NAME = "time"
+#: The response of which small values are not known.
+PEAK_MEMORY = "peak_memory_bytes"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,13 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from datamill.conduct.timing.builds import Builds
-from datamill.conduct.timing.cautions import check_time, list_cautions, list_limits, list_overruns
+from datamill.conduct.timing.cautions import (
+    check_time,
+    find_bounded,
+    list_cautions,
+    list_limits,
+    list_overruns,
+)
 from datamill.conduct.timing.executions import clean_up
 from datamill.conduct.timing.listener import TimingListener
 from datamill.conduct.timing.question import TimingQuestion
@@ -37,6 +43,7 @@ class TimedCommands:
     `completed` are the executions of each command, by its name, that ended as they should.
 
     `measured_s` is the time from the first execution to the last; `interrupted` says that the user ended it.
+    `bounded` are the names of commands whose response is known from above only.
     """
 
     question: TimingQuestion
@@ -47,6 +54,7 @@ class TimedCommands:
     warnings: tuple[str, ...]
     measured_s: float
     interrupted: bool = False
+    bounded: frozenset[str] = frozenset()
 
 
 def time_commands(
@@ -152,4 +160,5 @@ def measure_rounds(
         (*cautions, *limits, *run.decision.warnings, *notes),
         measured_s,
         interrupted,
+        find_bounded(question, run.records),
     )
