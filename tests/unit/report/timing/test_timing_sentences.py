@@ -107,10 +107,13 @@ def test_what_is_known_from_above_only_is_told_as_a_bound() -> None:
         "The peak_memory of a is at most 3"
     )
     larger = compare(4.0, 3.9, 4.1, "slower", is_bound=True)
-    assert phrase_answer(answer(larger, response=memory)).endswith("than a: 300% (290 to 310%), at least.")
+    assert phrase_answer(answer(larger, response=memory)).endswith(
+        "than a: 300.0% (290.0 to 310.0%), at least."
+    )
     hidden = compare(None, None, None, "cannot tell", is_bound=True)
     assert phrase_answer(answer(hidden, response=memory)) == (
-        "It cannot be told which of a and b has less peak_memory: what has so little is known from above only."
+        "It cannot be told which of a and b has less peak_memory: what has so little is known from above "
+        "only."
     )
 
 
