@@ -48,8 +48,8 @@ def list_doubts(
 
     `timed` says that commands are timed rather than an experiment file run: rounds are asked for elsewhere.
     """
-    least = argument("min_runs", _SHOWS_RARE, verb="time") if timed else ""
-    begin = f"allow {least}" if timed else f"let [replication] begin with {_SHOWS_RARE}"
+    least = tell(argument("min_runs", _SHOWS_RARE, verb="time"))
+    begin = f"type {least}" if timed else f"let [replication] begin with {_SHOWS_RARE}"
     more = "time more of them" if timed else "let [replication] begin with more"
     doubts = _doubt_lost(rounds, intervals)
     if any(interval.of == "mean" for interval in intervals):

@@ -20,7 +20,7 @@ from datamill.execution.worker import find_worker
 from datamill.experiment.errors import InputError
 from datamill.experiment.gate.gate import MOST_ALPHA, Benchmark, Gate
 from datamill.experiment.gate.gate_file import GATE_FILE, parse_gate
-from datamill.experiment.messages.arguments import argument
+from datamill.experiment.messages.arguments import argument, tell
 from datamill.experiment.quantities import parse_share
 
 EXIT_SLOWER = 1
@@ -86,7 +86,7 @@ def gate(
         name: value for name, value in (("base", base), ("head", head), ("build", build)) if value is not None
     }
     if build is not None:
-        given["build_place"] = argument("build", verb="gate")
+        given["build_place"] = tell(argument("build", verb="gate"))
     if within is not None:
         given["within_s"] = parse_seconds(within, "within")
     for field, option, text in (("alpha", "alpha", alpha), ("limit", "precision", precision)):

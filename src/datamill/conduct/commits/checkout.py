@@ -49,7 +49,7 @@ class Checkout:
     def __init__(self, trees: GitTrees, tree: GitTree, folder: Path, build: str, *, where: str = "") -> None:
         self.tree = tree
         self._trees, self._build = trees, build
-        self._where = where or argument("build", verb="time")
+        self._where = where
         self._folder = folder
         self._files, self._kept, self._tools = folder / "files", folder / "kept", folder / "tools"
         self.directory = self._files / trees.inner
@@ -171,7 +171,7 @@ class Checkout:
         if answer.failure is not None or answer.build is None or run is None or run.exit_code != 0:
             raise InputError(
                 f"{self.tree.title} cannot be built: {_describe(answer)}",
-                where=self._where,
+                where=self._where or argument("build", verb="time"),
                 remedy="Run it in a fresh clone to see why: what git ignores is not there.",
             )
         return answer

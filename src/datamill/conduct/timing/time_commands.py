@@ -26,7 +26,7 @@ from datamill.execution.errors import WorkerError
 from datamill.execution.host_lock import lock_host
 from datamill.experiment.errors import InputError
 from datamill.protocol.trial import TrialRecord
-from datamill.results.bundles.places import check_bundle_place
+from datamill.results.bundles.bundle_files import check_bundle_place
 
 if TYPE_CHECKING:
     # Brings statistics along.
@@ -76,7 +76,7 @@ def time_commands(
         WorkerError: when the worker ended.
         KeyboardInterrupt: when it was interrupted before there was anything to tell.
     """
-    check_bundle_place(folder, verb="time")
+    check_bundle_place(folder, resumes=False)
     notes: list[str] = []
     with ExitStack() as held:
         held.enter_context(lock_host(tell=listener.tell_waiting))

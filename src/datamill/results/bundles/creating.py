@@ -10,10 +10,14 @@ import msgspec
 
 from datamill.design.design import Design
 from datamill.results.bundles.bundle import Bundle
-from datamill.results.bundles.bundle_files import list_fixed_files, make_file, write_folder
+from datamill.results.bundles.bundle_files import (
+    check_bundle_place,
+    list_fixed_files,
+    make_file,
+    write_folder,
+)
 from datamill.results.bundles.bundle_head import BundleHead
 from datamill.results.bundles.opening import open_bundle
-from datamill.results.bundles.places import check_bundle_place
 
 
 def create_bundle(
@@ -31,7 +35,7 @@ def create_bundle(
     Raises:
         InputError: when the folder exists and is not empty, or cannot be made.
     """
-    check_bundle_place(folder)
+    check_bundle_place(folder, resumes=True)
     draft = folder.with_name(f".{folder.name}.draft")
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
