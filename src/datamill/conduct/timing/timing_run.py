@@ -59,7 +59,7 @@ class TimingRun:
         self._failures: Counter[str] = Counter()
         self._unwritten: list[TrialRecord] = []
         self._unwritten_decisions: list[Decision] = []
-        self._complete = self._trials = 0
+        self._complete = self._looked = self._trials = 0
         self.records: list[TrialRecord] = []
         self.decision: Decision | None = None
         self.pairs: tuple[Pair, ...] = ()
@@ -157,6 +157,7 @@ class TimingRun:
             elapsed_s=monotonic() - self._counting_s,
             fewest=self._question.least_rounds,
         )
+        self._looked = self._complete
         self._unwritten_decisions.append(self.decision)
         self._listener.tell_look(self.decision, self.pairs, self._tell_progress())
         if monotonic() - self._flushed_s > _FLUSH_S:
@@ -189,7 +190,8 @@ class TimingRun:
             return
         self.decision, self.pairs = decide_timing(
             self._bundle.experiment,
-            self._rounds.gather(self._complete),
+            # What an interruption cut off in the midst of a batch is not looked at any more.
+            self._rounds.gather(self._looked),
             look=self.decision.look,
             trials=self.decision.trials,
             elapsed_s=self.decision.elapsed_s,
