@@ -6,16 +6,21 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from shlex import quote
 from typing import Protocol
 
 from datamill.analysis.gate.judge_benchmarks import BASE, HEAD, BenchmarkVerdict
 from datamill.analysis.gate.power import Found, average_power, find_all_slowdowns
 from datamill.analysis.sequential.rounds import Rounds
 from datamill.conduct.commits.checkout import Checkout
-from datamill.conduct.commits.revision_builds import choose_executions, probe_builds
+from datamill.conduct.commits.revision_builds import choose_executions
 from datamill.conduct.commits.time_revisions import scratch_folder
 from datamill.conduct.gate.benchmark_values import BenchmarkError, Values
+from datamill.conduct.gate.gate_revisions import (
+    build_revisions,
+    choose_revisions,
+    join_builds,
+    list_build_places,
+)
 from datamill.conduct.gate.gate_run import GateRun, Measured
 from datamill.conduct.timing.cautions import look_at_machine
 from datamill.design.seeds import derive_seed
@@ -23,12 +28,8 @@ from datamill.execution.command_session import CommandSession
 from datamill.execution.host_lock import lock_host
 from datamill.experiment.errors import InputError
 from datamill.experiment.gate.gate import Gate
-from datamill.experiment.messages.arguments import argument
-from datamill.packing.git.git_trees import UNCOMMITTED, GitTree, GitTrees
+from datamill.packing.git.git_trees import GitTree, GitTrees
 from datamill.protocol.trial import HostFacts
-
-#: Names of the line of development that a change is meant for, the first that exists counts.
-_USUAL_BASES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
 
 
 class GateListener(Protocol):
@@ -95,16 +96,16 @@ def conduct_gate(
         held.enter_context(lock_host(tell=listener.tell_waiting))
         scratch = Path(held.enter_context(scratch_folder(state)))
         trees = GitTrees(folder, scratch)
-        base, head, warnings = _choose(trees, gate)
+        base, head, warnings = choose_revisions(trees, gate)
         session = held.enter_context(CommandSession(binary))
         if base.tree == head.tree:
             return _judge_nothing(gate, base, head, session.greeting.host)
-        build = _join_builds(gate)
+        build = join_builds(gate)
         checkouts = {
-            side: Checkout(trees, tree, scratch / name, build, where=_list_places(gate))
+            side: Checkout(trees, tree, scratch / name, build, where=list_build_places(gate))
             for side, name, tree in ((BASE, "a", base), (HEAD, "b", head))
         }
-        build_s, varies = _build(session, checkouts, build, seed, listener)
+        build_s, varies = build_revisions(session, checkouts, build, seed, listener.tell_building)
         warnings += look_at_machine()
         warnings += [
             f"the submodule {path} of {tree.title} is not checked out"
@@ -175,93 +176,6 @@ def _judge_nothing(gate: Gate, base: GitTree, head: GitTree, host: HostFacts) ->
     return GateOutcome(
         gate, base, head, (), {}, {}, {}, (), (), (note,), host, 0, 0.0, varies=False, interrupted=False
     )
-
-
-def _choose(trees: GitTrees, gate: Gate) -> tuple[GitTree, GitTree, list[str]]:
-    """Base and head, with warnings about the choice."""
-    notes = []
-    head = "" if gate.head == UNCOMMITTED else gate.head
-    if gate.base:
-        base = gate.base
-    else:
-        found = trees.find(head or "HEAD").commit
-        base = next(
-            (
-                name
-                for name in _USUAL_BASES
-                if trees.has(name) and trees.find(f"{name}...{head or 'HEAD'}").commit != found
-            ),
-            "",
-        )
-        if not base and head and not trees.has(f"{head}~1") and not trees.is_shallow:
-            raise InputError(
-                f"{head} is the first commit: there is nothing to compare it with",
-                where="git",
-                remedy="Commit a change, or name another base.",
-            )
-        if not base and trees.is_shallow:
-            notes.append(
-                "this clone is shallow and shows no main line: base is the commit before head, which may be "
-                "part of the same change"
-            )
-        base = f"{base}...{head or 'HEAD'}" if base else ("HEAD" if not head else f"{head}~1")
-    first, second = (trees.find(name) if name else trees.take_uncommitted() for name in (base, head))
-    return first, second, notes
-
-
-def _join_builds(gate: Gate) -> str:
-    """The builds of the whole and of benchmarks; in braces: none may run where its folder is missing."""
-    parts = [f"( {gate.build} )"] if gate.build else []
-    parts += [
-        f"( cd {quote(f'./{benchmark.directory}')} && {{ {benchmark.setup}\n}} )"
-        for benchmark in gate.benchmarks
-        if benchmark.setup
-    ]
-    return " && ".join(parts)
-
-
-def _list_places(gate: Gate) -> str:
-    """Where what builds is written: any of it may have failed."""
-    places = [gate.build_place] if gate.build else []
-    places += [benchmark.setup_place for benchmark in gate.benchmarks if benchmark.setup]
-    return " or ".join(dict.fromkeys(place for place in places if place))
-
-
-def _build(
-    session: CommandSession, checkouts: dict[str, Checkout], build: str, seed: int, listener: GateListener
-) -> tuple[float, bool]:
-    """Build both, and again: the time that a later build takes, and whether any differs.
-
-    Raises:
-        InputError: when one cannot be built; of base it says whether head can.
-    """
-    if not build:
-        return 0.0, False
-    head = checkouts[HEAD].tree.title
-    listener.tell_building(f"building {checkouts[BASE].tree.title}")
-    try:
-        checkouts[BASE].build_first(session)
-    except InputError as problem:
-        listener.tell_building(f"building {head}")
-        try:
-            checkouts[HEAD].build_first(session)
-        except InputError:
-            raise InputError(
-                f"{problem.message}. {head} cannot be built either",
-                where=problem.where,
-                remedy=problem.remedy,
-            ) from None
-        raise InputError(
-            f"{head} can be built, but base cannot, so that there is nothing to compare it with: "
-            f"{problem.message}",
-            where=problem.where,
-            remedy=f"Name a base that can be built with {argument('base', 'REV', verb='gate')}, such as the "
-            "newest commit that passed, or build in a way that works in both.",
-        ) from None
-    listener.tell_building(f"building {head}")
-    checkouts[HEAD].build_first(session)
-    probed = probe_builds(session, checkouts, seed, listener.tell_building)
-    return probed.build_s, probed.differ
 
 
 @dataclass(frozen=True, slots=True)
