@@ -19,7 +19,7 @@ POWER = 0.8
 #: Slowdowns of which it is said how likely they are found.
 SLOWDOWNS = (0.01, 0.03, 0.05, 0.1)
 #: Runs that are drawn from the rounds of a benchmark: all of them together, and of each at most and least.
-_ALL_RUNS, _MOST_RUNS, _FEWEST_RUNS = 1500, 150, 30
+_ALL_RUNS, _MOST_RUNS, _FEWEST_RUNS = 1500, 150, 25
 _SEED = 1
 
 

@@ -149,6 +149,7 @@ def conduct_gate(
                     f"(first in {item.failures[0]})"
                 )
         rounds = run.gather_rounds() if run.measured else {}
+        listener.tell_building("working out which slowdowns would have been found")
         found = find_all_slowdowns(rounds, alpha=gate.alpha, tolerate=gate.tolerate)
         return GateOutcome(
             gate=replace(gate, base=base.title, head=head.title),
