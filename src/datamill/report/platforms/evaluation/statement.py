@@ -207,8 +207,8 @@ def _explain(evaluation: PlatformEvaluation, level: str) -> tuple[str, ...]:
         "Error: root mean square of prediction - time over a model's targets, in % of the mean time of the "
         f"application on all {len(plan.machines)} machines, trained ones and targets; target: |prediction / "
         "time - 1| over all targets of all models, in %.",
-        f"Intervals are {level}. By application: applications are drawn, the machines stay (quantiles by "
-        "resampling, means by Student's t); they hold for other applications like these on these machines. "
+        f"Intervals are {level}. By application: applications are independent, the machines stay (means by Student's t, "
+        "quantiles by Woodruff's method); they hold for other applications like these on these machines. "
         "By model: as if all models were independent, as the thesis has it; models share applications and "
         "machines, so that it is too short. The worst has no interval.",
     )
@@ -225,8 +225,10 @@ def _spell(value: Interval) -> str:
 
 
 def _spell_ends(value: Interval, sign: str = "%") -> str:
-    if not (math.isfinite(value.low) and math.isfinite(value.high)):
+    if not math.isfinite(value.low):
         return "unknown"
+    if math.isinf(value.high):
+        return f"{_percent(value.low, sign)} or more"
     return f"{_percent(value.low, '')} to {_percent(value.high, sign)}"
 
 
