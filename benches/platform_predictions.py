@@ -18,8 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from datamill.platforms.choice.variance_reduction import choose_greedily
 from datamill.platforms.ensemble.inference import find_half_widths, infer_application
+from datamill.platforms.methods.variance_reduction import choose_greedily
 from datamill.platforms.prediction.missing_cells import fill_cells
 from datamill.platforms.prediction.refusals import LIMIT, find_refusals
 from datamill.platforms.scores.score_matrix import FloatArray, IntArray

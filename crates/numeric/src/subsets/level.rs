@@ -1,10 +1,14 @@
 //! What is left of all vectors once some columns are taken out of them.
 
+use std::ops::{Add, Mul, Sub};
+
 use super::frame::{DEPENDENT, Frame};
 
 /// Lanes of a row: 64 vectors, and room to read and write four at a time beyond the last. No power of two, so
 /// that rows do not share their place in the cache.
-const STRIDE: usize = 72;
+pub(super) const STRIDE: usize = 72;
+/// One number for each vector.
+pub(super) type Lanes = [f64; STRIDE];
 /// Lanes that are worked on together.
 pub(super) const WIDE: usize = 4;
 
@@ -12,9 +16,9 @@ pub(super) const WIDE: usize = 4;
 #[derive(Clone)]
 pub(super) struct Level {
     /// One row for each dimension.
-    rows: Vec<f64>,
+    rows: Vec<Lanes>,
     /// Squared length of each vector.
-    pub squares: [f64; STRIDE],
+    pub squares: Lanes,
     /// Number of the column of each.
     pub names: [u8; STRIDE],
     pub count: usize,
@@ -26,7 +30,7 @@ pub(super) struct Level {
 impl Level {
     pub(super) fn new(dims: usize) -> Self {
         Self {
-            rows: vec![0.0; STRIDE * dims],
+            rows: vec![[0.0; STRIDE]; dims],
             squares: [0.0; STRIDE],
             names: [0; STRIDE],
             count: 0,
@@ -42,7 +46,7 @@ impl Level {
         for (lane, position) in order.iter().copied().chain(others).enumerate() {
             level.names[lane] = frame.names[position];
             let vector = frame.vector(position);
-            for (row, value) in level.rows.chunks_exact_mut(STRIDE).zip(vector) {
+            for (row, value) in level.rows.iter_mut().zip(vector) {
                 row[lane] = *value;
             }
             level.squares[lane] = vector.iter().map(|value| value * value).sum();
@@ -58,10 +62,8 @@ impl Level {
     }
 
     #[inline(always)]
-    pub(super) fn row(&self, dim: usize) -> &[f64; STRIDE] {
-        self.rows[dim * STRIDE..][..STRIDE]
-            .try_into()
-            .expect("a row has as many lanes")
+    pub(super) fn row(&self, dim: usize) -> &Lanes {
+        &self.rows[dim]
     }
 
     /// Squared length of what is left of a vector without its part along a candidate.
@@ -94,9 +96,10 @@ impl Level {
     #[inline(always)]
     fn take_out_of<const D: usize>(&self, candidate: usize, keep: bool, into: &mut Level) {
         let dims = if D == 0 { self.dims } else { D };
+        let candidate = candidate & 63;
         let mut normal = [0.0; 64];
-        for (dim, entry) in normal[..dims].iter_mut().enumerate() {
-            *entry = self.row(dim)[candidate];
+        for (entry, row) in normal.iter_mut().zip(&self.rows[..dims]) {
+            *entry = row[candidate];
         }
         let length = self.squares[candidate].sqrt();
         let scale = (length * (length + normal[0].abs())).recip();
@@ -124,43 +127,94 @@ impl Level {
         into: &mut Level,
     ) {
         let dims = if D == 0 { self.dims } else { D };
+        let (source, target) = (&self.rows[..dims], &mut into.rows[..dims - 1]);
         let mut done = 0;
         while done < lanes {
-            let mut along = [0.0; WIDE];
-            for (dim, entry) in normal[..dims].iter().enumerate() {
-                let values: &[f64; WIDE] = four(self.row(dim), from + done);
-                for lane in 0..WIDE {
-                    along[lane] += entry * values[lane];
-                }
+            let (here, there) = (from + done, to + done);
+            if here > STRIDE - WIDE || there > STRIDE - WIDE {
+                break;
             }
-            for part in &mut along {
-                *part *= scale;
+            let mut along = Four([0.0; WIDE]);
+            for (row, entry) in source.iter().zip(normal) {
+                along = along + Four::at(row, here) * *entry;
             }
-            let mut squares = [0.0; WIDE];
-            for dim in 1..dims {
-                let values: &[f64; WIDE] = four(self.row(dim), from + done);
-                let place = (dim - 1) * STRIDE + to + done;
-                let target: &mut [f64; WIDE] = (&mut into.rows[place..place + WIDE])
-                    .try_into()
-                    .expect("four lanes");
-                for lane in 0..WIDE {
-                    let rest = values[lane] - along[lane] * normal[dim];
-                    target[lane] = rest;
-                    squares[lane] += rest * rest;
-                }
+            along = along * scale;
+            let mut squares = Four([0.0; WIDE]);
+            for ((row, entry), result) in source[1..].iter().zip(&normal[1..]).zip(&mut *target) {
+                let rest = Four::at(row, here) - along * *entry;
+                result[there..there + WIDE].copy_from_slice(&rest.0);
+                squares = squares + rest * rest;
             }
-            into.squares[to + done..to + done + WIDE].copy_from_slice(&squares);
-            let names: [u8; WIDE] = self.names[from + done..from + done + WIDE]
+            into.squares[there..there + WIDE].copy_from_slice(&squares.0);
+            let names: [u8; WIDE] = self.names[here..here + WIDE]
                 .try_into()
                 .expect("four lanes");
-            into.names[to + done..to + done + WIDE].copy_from_slice(&names);
+            into.names[there..there + WIDE].copy_from_slice(&names);
             done += WIDE;
         }
     }
 }
 
-/// Four lanes from `start`.
-#[inline(always)]
-pub(super) fn four(row: &[f64; STRIDE], start: usize) -> &[f64; WIDE] {
-    row[start..start + WIDE].try_into().expect("four lanes")
+/// Four lanes, which the compiler keeps in one register or two.
+#[derive(Clone, Copy)]
+pub(super) struct Four(pub [f64; WIDE]);
+
+impl Four {
+    /// The lanes from `start`, at most the last four.
+    #[inline(always)]
+    pub(super) fn at(row: &Lanes, start: usize) -> Self {
+        let start = start.min(STRIDE - WIDE);
+        Self(row[start..start + WIDE].try_into().expect("four lanes"))
+    }
+
+    /// The smaller of each two.
+    #[inline(always)]
+    pub(super) fn min(self, other: Self) -> Self {
+        self.with(other, |a, b| if a < b { a } else { b })
+    }
+
+    #[inline(always)]
+    fn with(self, other: Self, of: impl Fn(f64, f64) -> f64) -> Self {
+        let mut result = [0.0; WIDE];
+        for (lane, value) in result.iter_mut().enumerate() {
+            *value = of(self.0[lane], other.0[lane]);
+        }
+        Self(result)
+    }
+}
+
+impl Add for Four {
+    type Output = Self;
+
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        self.with(other, |a, b| a + b)
+    }
+}
+
+impl Sub for Four {
+    type Output = Self;
+
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        self.with(other, |a, b| a - b)
+    }
+}
+
+impl Mul for Four {
+    type Output = Self;
+
+    #[inline(always)]
+    fn mul(self, other: Self) -> Self {
+        self.with(other, |a, b| a * b)
+    }
+}
+
+impl Mul<f64> for Four {
+    type Output = Self;
+
+    #[inline(always)]
+    fn mul(self, other: f64) -> Self {
+        self.with(Self([other; WIDE]), |a, b| a * b)
+    }
 }

@@ -8,9 +8,11 @@
 //! The search does not depend on responses: any number of them is scored on the way. Where all columns are
 //! responses in turn, a subset scores all columns that it does not have.
 
+use std::ops::Range;
+
 use super::aims::Hunt;
-use super::frame::Frame;
-use super::level::{Level, WIDE, four};
+use super::frame::{Frame, RESPONSE};
+use super::level::{Four, Lanes, Level, STRIDE, WIDE};
 
 /// A search of subsets of at most `largest` columns.
 pub(super) struct Tree<'a> {
@@ -20,6 +22,8 @@ pub(super) struct Tree<'a> {
     each: bool,
     /// By number of the column; one alone for one response.
     hunts: &'a mut [Hunt],
+    /// The hunts' limits, by size and number of the response.
+    limits: Vec<[f64; 64]>,
 }
 
 impl<'a> Tree<'a> {
@@ -34,12 +38,16 @@ impl<'a> Tree<'a> {
         let each = root.candidates == root.count;
         let mut levels = vec![root];
         levels.extend((1..largest).map(|size| Level::new(frame.dims - size)));
-        Self {
+        let limits = vec![[-1.0; 64]; largest + 1];
+        let mut tree = Self {
             levels,
             largest,
             each,
             hunts,
-        }
+            limits,
+        };
+        (0..tree.hunts.len()).for_each(|hunt| tree.renew_limits(hunt));
+        tree
     }
 
     /// Offer all subsets that matter to the hunts.
@@ -95,23 +103,51 @@ impl<'a> Tree<'a> {
         Some(set)
     }
 
+    fn renew_limits(&mut self, hunt: usize) {
+        let name = if self.each {
+            hunt
+        } else {
+            usize::from(RESPONSE)
+        };
+        for (limits, limit) in self.limits.iter_mut().zip(&self.hunts[hunt].limits) {
+            limits[name] = *limit;
+        }
+    }
+
+    #[cold]
+    fn offer(&mut self, name: u8, size: usize, rss: f64, set: u64) {
+        let hunt = if self.each { usize::from(name) } else { 0 };
+        self.hunts[hunt].offer(size, rss, set);
+        self.renew_limits(hunt);
+    }
+
     /// Score what is left of the responses.
     #[inline(always)]
     fn score(&mut self, size: usize, set: u64) {
         let node = &self.levels[size];
-        let scored = if self.each {
-            0..node.count
-        } else {
-            node.count - 1..node.count
-        };
-        for lane in scored {
-            let hunt = &mut self.hunts[if self.each {
-                usize::from(node.names[lane])
-            } else {
-                0
-            }];
-            if node.squares[lane] <= hunt.limits[size] {
-                hunt.offer(size, node.squares[lane], set);
+        let first = if self.each { 0 } else { node.count - 1 };
+        let limits = &self.limits[size];
+        let mut near = false;
+        for (square, name) in node.squares[first..node.count]
+            .iter()
+            .zip(&node.names[first..node.count])
+        {
+            near |= *square <= limits[usize::from(*name & 63)];
+        }
+        if near {
+            self.score_each(first, size, set);
+        }
+    }
+
+    #[cold]
+    fn score_each(&mut self, first: usize, size: usize, set: u64) {
+        for lane in first..self.levels[size].count {
+            let (name, rss) = (
+                self.levels[size].names[lane],
+                self.levels[size].squares[lane],
+            );
+            if rss <= self.limits[size][usize::from(name)] {
+                self.offer(name, size, rss, set);
             }
         }
     }
@@ -132,68 +168,80 @@ impl<'a> Tree<'a> {
     /// For each candidate all other columns as responses, four at a time.
     #[inline(always)]
     fn finish_each<const D: usize>(&mut self, size: usize, set: u64) {
-        let node = &self.levels[size];
-        let mut limits = [-1.0; 72];
-        for lane in 0..node.count {
-            limits[lane] = self.hunts[usize::from(node.names[lane])].limits[size + 1];
+        let count = self.levels[size].count.min(64);
+        let mut limits = [-1.0; STRIDE];
+        let table = &self.limits[size + 1];
+        for (limit, name) in limits.iter_mut().zip(&self.levels[size].names[..count]) {
+            *limit = table[usize::from(*name & 63)];
         }
-        for candidate in 0..node.candidates {
+        for candidate in 0..self.levels[size].candidates {
+            let node = &self.levels[size];
             if node.depends(candidate) {
                 continue;
             }
-            let own = std::mem::replace(&mut limits[candidate], -1.0);
-            let mut nearest = [f64::INFINITY; WIDE];
+            let own = std::mem::replace(&mut limits[candidate & 63], -1.0);
+            let one = Vector::<D>::of(node, candidate);
+            let mut nearest = Four([f64::INFINITY; WIDE]);
             let mut lane = 0;
-            while lane < node.count {
-                let excess = exceed::<D>(node, candidate, lane, four(&limits, lane));
-                for at in 0..WIDE {
-                    nearest[at] = if excess[at] < nearest[at] {
-                        excess[at]
-                    } else {
-                        nearest[at]
-                    };
-                }
+            while lane < count {
+                nearest = one.exceed(node, lane, Four::at(&limits, lane)).min(nearest);
                 lane += WIDE;
             }
-            if nearest.iter().any(|excess| *excess <= 0.0) {
-                let set = set | 1 << node.names[candidate];
-                for lane in 0..node.count {
-                    let hunt = &mut self.hunts[usize::from(node.names[lane])];
-                    if lane != candidate && hunt.limits[size + 1] >= 0.0 {
-                        let rss = node.square_without(lane, candidate);
-                        if rss <= hunt.limits[size + 1] {
-                            hunt.offer(size + 1, rss, set);
-                            limits[lane] = hunt.limits[size + 1];
-                        }
-                    }
-                }
+            if nearest.0.iter().any(|excess| *excess <= 0.0) {
+                self.offer_each(size, set, candidate, &mut limits);
             }
-            limits[candidate] = own;
+            limits[candidate & 63] = own;
+        }
+    }
+
+    #[cold]
+    fn offer_each(&mut self, size: usize, set: u64, candidate: usize, limits: &mut Lanes) {
+        let set = set | 1 << self.levels[size].names[candidate];
+        for lane in 0..self.levels[size].count {
+            let name = self.levels[size].names[lane];
+            if lane == candidate || limits[lane] < 0.0 {
+                continue;
+            }
+            let rss = self.levels[size].square_without(lane, candidate);
+            if rss <= limits[lane] {
+                self.offer(name, size + 1, rss, set);
+                limits[lane] = self.limits[size + 1][usize::from(name)];
+            }
         }
     }
 
     /// All candidates for the one response, four at a time.
     #[inline(always)]
     fn finish_one<const D: usize>(&mut self, size: usize, set: u64) {
-        let node = &self.levels[size];
-        let response = node.count - 1;
-        let hunt = &mut self.hunts[0];
+        let candidates = self.levels[size].candidates;
+        let one = Vector::<D>::of(&self.levels[size], self.levels[size].count - 1);
         let mut lane = 0;
-        while lane < node.candidates {
-            let excess = exceed_by::<D>(node, response, lane, hunt.limits[size + 1]);
-            let end = (lane + WIDE).min(node.candidates);
-            if excess[..end - lane].iter().any(|excess| *excess <= 0.0) {
-                for candidate in lane..end {
-                    if node.depends(candidate) {
-                        continue;
-                    }
-                    let rss = node.square_without(response, candidate);
-                    if rss <= hunt.limits[size + 1] {
-                        hunt.offer(size + 1, rss, set | 1 << node.names[candidate]);
-                    }
-                }
+        while lane < candidates {
+            let limit = self.limits[size + 1][usize::from(RESPONSE)];
+            let excess = one.exceed_by(&self.levels[size], lane, limit);
+            let end = (lane + WIDE).min(candidates);
+            if excess.0[..end - lane].iter().any(|excess| *excess <= 0.0) {
+                self.offer_some(size, set, lane..end);
             }
             lane += WIDE;
+        }
+    }
+
+    #[cold]
+    fn offer_some(&mut self, size: usize, set: u64, candidates: Range<usize>) {
+        let response = self.levels[size].count - 1;
+        for candidate in candidates {
+            let node = &self.levels[size];
+            if node.depends(candidate) {
+                continue;
+            }
+            let (rss, name) = (
+                node.square_without(response, candidate),
+                node.names[candidate],
+            );
+            if rss <= self.limits[size + 1][usize::from(RESPONSE)] {
+                self.offer(RESPONSE, size + 1, rss, set | 1 << name);
+            }
         }
     }
 }
@@ -201,74 +249,54 @@ impl<'a> Tree<'a> {
 /// Rounding of a difference of two squares, as a share of the larger.
 const ROUNDING: f64 = 1e-14;
 
-/// By how much four responses exceed their limits once a candidate is taken out of them, times its square.
-///
-/// Room is left for rounding: what is not above zero has to be looked at.
-#[inline(always)]
-fn exceed<const D: usize>(
-    node: &Level,
-    candidate: usize,
-    lane: usize,
-    limits: &[f64; WIDE],
-) -> [f64; WIDE] {
-    let square = node.squares[candidate];
-    let mut excess = [0.0; WIDE];
-    if D == 2 {
-        // The area of two vectors needs no difference of squares.
-        let (x, y) = (node.row(0)[candidate], node.row(1)[candidate]);
-        let (xs, ys) = (four(node.row(0), lane), four(node.row(1), lane));
-        for at in 0..WIDE {
-            let area = x * ys[at] - y * xs[at];
-            excess[at] = area * area * (1.0 - ROUNDING) - square * limits[at];
-        }
-        return excess;
-    }
-    let mut along = [0.0; WIDE];
-    let dims = if D == 0 { node.dims } else { D };
-    for dim in 0..dims {
-        let (row, values) = (node.row(dim)[candidate], four(node.row(dim), lane));
-        for at in 0..WIDE {
-            along[at] += row * values[at];
-        }
-    }
-    let squares = four(&node.squares, lane);
-    for at in 0..WIDE {
-        let left = squares[at] * square * (1.0 - ROUNDING) - along[at] * along[at];
-        excess[at] = left - square * limits[at];
-    }
-    excess
+/// One vector of a level, of `D` dimensions, 0: of as many as there are.
+struct Vector<const D: usize> {
+    entries: [f64; 64],
+    square: f64,
 }
 
-/// The same for one response and four candidates.
-#[inline(always)]
-fn exceed_by<const D: usize>(
-    node: &Level,
-    response: usize,
-    lane: usize,
-    limit: f64,
-) -> [f64; WIDE] {
-    let squares = four(&node.squares, lane);
-    let mut excess = [0.0; WIDE];
-    if D == 2 {
-        let (x, y) = (node.row(0)[response], node.row(1)[response]);
-        let (xs, ys) = (four(node.row(0), lane), four(node.row(1), lane));
-        for at in 0..WIDE {
-            let area = x * ys[at] - y * xs[at];
-            excess[at] = area * area * (1.0 - ROUNDING) - squares[at] * limit;
+impl<const D: usize> Vector<D> {
+    #[inline(always)]
+    fn of(node: &Level, lane: usize) -> Self {
+        let mut entries = [0.0; 64];
+        let dims = if D == 0 { node.dims } else { D };
+        for (dim, entry) in entries[..dims].iter_mut().enumerate() {
+            *entry = node.row(dim)[lane];
         }
-        return excess;
-    }
-    let mut along = [0.0; WIDE];
-    let dims = if D == 0 { node.dims } else { D };
-    for dim in 0..dims {
-        let (row, values) = (node.row(dim)[response], four(node.row(dim), lane));
-        for at in 0..WIDE {
-            along[at] += row * values[at];
+        Self {
+            entries,
+            square: node.squares[lane],
         }
     }
-    for at in 0..WIDE {
-        let left = node.squares[response] * squares[at] * (1.0 - ROUNDING) - along[at] * along[at];
-        excess[at] = left - squares[at] * limit;
+
+    /// By how much four responses exceed their limits once this vector is taken out of them, times its square.
+    ///
+    /// Room is left for rounding: what is not above zero has to be looked at.
+    #[inline(always)]
+    fn exceed(&self, node: &Level, lane: usize, limits: Four) -> Four {
+        self.multiply(node, lane) - limits * self.square
     }
-    excess
+
+    /// By how much this response exceeds its limit once one of four vectors is taken out, times their squares.
+    #[inline(always)]
+    fn exceed_by(&self, node: &Level, lane: usize, limit: f64) -> Four {
+        self.multiply(node, lane) - Four::at(&node.squares, lane) * limit
+    }
+
+    /// Squared areas between this vector and four others.
+    #[inline(always)]
+    fn multiply(&self, node: &Level, lane: usize) -> Four {
+        if D == 2 {
+            // In a plane it needs no difference of squares.
+            let area = Four::at(node.row(1), lane) * self.entries[0]
+                - Four::at(node.row(0), lane) * self.entries[1];
+            return area * area * (1.0 - ROUNDING);
+        }
+        let dims = if D == 0 { node.dims } else { D };
+        let mut along = Four([0.0; WIDE]);
+        for (dim, entry) in self.entries[..dims].iter().enumerate() {
+            along = along + Four::at(node.row(dim), lane) * *entry;
+        }
+        Four::at(&node.squares, lane) * (self.square * (1.0 - ROUNDING)) - along * along
+    }
 }

@@ -11,10 +11,10 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
 from datamill.experiment.messages.phrases import count_nouns, list_first
 from datamill.platforms.choice.platform_choice import ChosenMachine, MachineChoice
-from datamill.platforms.choice.variance_reduction import choose_greedily
 from datamill.platforms.ensemble.inference import ENSEMBLE_METHODS, FEWEST_TAKEN
 from datamill.platforms.ensemble.pseudo_applications import predict_pseudo_applications
 from datamill.platforms.ensemble.stacking import weigh_members
+from datamill.platforms.methods.variance_reduction import choose_greedily
 from datamill.platforms.prediction.missing_cells import fill_cells
 from datamill.platforms.scores.score_matrix import FloatArray, IntArray, ScoreMatrix
 

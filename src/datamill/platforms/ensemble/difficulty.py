@@ -8,6 +8,8 @@ from datamill.platforms.methods.centred import LEAST_VARIANCE, Centred
 from datamill.platforms.methods.shared_covariance import find_covariance
 from datamill.platforms.scores.score_matrix import FloatArray
 
+#: Which of the five numbers are the application's own, the same on all targets.
+APPLICATION_DIFFICULTIES = (1, 3)
 #: Keep logarithms of what is exactly predicted finite: a hundredth of a percent.
 _LEAST_ERROR = 1e-4
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from datamill.platforms.ensemble.difficulty import APPLICATION_DIFFICULTIES
 from datamill.platforms.scores.score_matrix import FloatArray
 
 #: Draws slopes towards 0: of a few benchmarks not much can be learned.
@@ -38,6 +39,24 @@ def fit_error_scale(difficulty: FloatArray, errors: FloatArray) -> ErrorScale:
     penalty = _SHRINKAGE * np.diag(np.concatenate([[0.0], rows.var(axis=0) + 1e-6]))
     found = np.linalg.solve(design.T @ design / len(rows) + penalty, design.T @ goal / len(rows))
     return ErrorScale(float(found[0]), np.clip(found[1:], 0, 1), middle)
+
+
+def exceed_pseudo_applications(scale: ErrorScale, own: FloatArray, ahead: FloatArray) -> float:
+    """Return the factor (1 or more) for an application that is harder than every pseudo-application.
+
+    Two difficulties are the application's own: its errors where each trained machine is predicted from the
+    others, and the size of its pattern. Up to the largest of the pseudo-applications the slopes were
+    learned; beyond, where nothing was, errors are taken to grow in proportion.
+
+    Args:
+        scale: the scale.
+        own: difficulties of the pseudo-applications (P × m × f).
+        ahead: difficulties of the application (1 × m × f).
+    """
+    columns = list(APPLICATION_DIFFICULTIES)
+    beyond = ahead[0, 0, columns] - own[:, 0, columns].max(axis=0)
+    growth = max(0.0, 1.0 - float(scale.slopes[columns].sum()))
+    return float(np.exp(growth * max(0.0, float(beyond.max()))))
 
 
 def add_target_errors(difficulty: FloatArray, errors: FloatArray, *, own: bool) -> FloatArray:

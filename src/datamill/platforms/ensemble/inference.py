@@ -9,8 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
+from datamill.platforms.ensemble.chosen_machines import find_optimism
 from datamill.platforms.ensemble.difficulty import describe_difficulty
-from datamill.platforms.ensemble.error_scale import add_target_errors, fit_error_scale
+from datamill.platforms.ensemble.error_scale import (
+    add_target_errors,
+    exceed_pseudo_applications,
+    fit_error_scale,
+)
 from datamill.platforms.ensemble.members import MEMBERS, predict_members
 from datamill.platforms.ensemble.pseudo_applications import (
     PseudoApplications,
@@ -85,10 +90,12 @@ def infer_application(
     scale = fit_error_scale(own, errors)
     own_sizes = scale.expect(own)
     ahead = add_target_errors(describe_difficulty(given, members[:, None]), errors, own=False)
+    beyond = exceed_pseudo_applications(scale, own, ahead)
+    optimism = find_optimism(logs, observed, trained, pseudo.taken, errors, weights, methods)
     noise = _spread_noise(observed[trained:], errors, pseudo.taken, by_machine, by_benchmark, times_noise)
     return Inference(
         found,
-        scale.expect(ahead)[0],
+        scale.expect(ahead)[0] * beyond * optimism,
         errors / own_sizes,
         errors,
         own_sizes,

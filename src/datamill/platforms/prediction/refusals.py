@@ -13,11 +13,12 @@ from datamill.platforms.scores.score_matrix import FloatArray
 
 #: An error above this share is one that a user would regret.
 LIMIT = 0.25
-#: Of a hundred predictions that are not refused, one may err by more than four thirds of the limit.
+#: Of a hundred predictions that are not refused, one may err by more than so many limits (on the logarithm).
 _RARE = 0.99
-_RARE_LIMIT = 4 / 3
-#: A machine on which a benchmark was mispredicted beyond the limit is refused where the application's own
-#: error, too, may reach half of it.
+_RARE_LIMIT = 1.2
+#: A machine is unlike the others where a benchmark errs beyond the limit, and so many times as much as it
+#: does elsewhere; it is refused where the application's own error, too, may reach half of the limit.
+_UNLIKE = 5.0
 _DOUBT_LIMIT = 0.5
 
 
@@ -26,10 +27,11 @@ def find_refusals(
 ) -> tuple[tuple[Refusal, ...], ...]:
     """Return for each target why it is refused; empty where the prediction may be relied on.
 
-    It is refused where (1) one in a hundred errors is expected beyond 4/3 of the limit, on the logarithm, or
+    It is refused where (1) one in a hundred errors is expected beyond 1.2 of the limit, on the logarithm, or
     (2) some benchmark of the suite, taken for the application, was mispredicted there by more than the
-    limit, and one in a hundred errors of the application itself is expected beyond half of it. The rules
-    were chosen on suites of three decades; what they achieve stands in docs/platforms.md.
+    limit and five times as much as elsewhere, and one in a hundred errors of the application itself is
+    expected beyond half of the limit. The rules were chosen on suites of three decades; what they achieve
+    stands in docs/platforms.md.
 
     Args:
         found: the inference.
@@ -41,7 +43,10 @@ def find_refusals(
         return _refuse_without_suite(found, bound)
     rare = found.sizes * np.nanquantile(np.abs(found.spread), _RARE)
     rare = np.sqrt(rare**2 + (2.6 * found.noise) ** 2)
-    worst = np.nanmax(np.abs(found.errors), axis=0)
+    sizes = np.nan_to_num(np.abs(found.errors))
+    typical = np.nanmedian(np.abs(found.errors), axis=1, keepdims=True) + 0.01
+    strange = np.where(sizes > _UNLIKE * typical, sizes, 0.0)
+    worst = strange.max(axis=0)
     names = [benchmarks[column] for column in found.taken]
     own = np.nanmedian(np.log(found.own_sizes), axis=1)
     place = float((own < np.median(np.log(found.sizes))).mean())
@@ -51,7 +56,7 @@ def find_refusals(
     for index, size in enumerate(rare):
         reasons = []
         if worst[index] > bound and size > _DOUBT_LIMIT * bound:
-            name = names[int(np.nanargmax(np.abs(found.errors[:, index])))]
+            name = names[int(np.argmax(strange[:, index]))]
             reasons.append(
                 Refusal(
                     "target",

@@ -8,6 +8,7 @@ import polars as pl
 
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
+from datamill.experiment.messages.numbers import format_given
 from datamill.experiment.messages.suggestions import suggest_name
 from datamill.results.foreign.units import find_conversion
 
@@ -44,9 +45,12 @@ def gather_bundle_scores(
             where=source,
             remedy=f"Look at the report, or name another response with {argument('response')}.",
         )
-    if bool((rows["value"] <= 0).any()):
+    low = rows.filter(pl.col("value") <= 0)
+    if low.height:
         raise InputError(
-            f"{response} is not above zero in every trial, so that its logarithm is not defined",
+            f"{response} is {format_given(float(low['value'][0]))} in a trial of {low['package'][0]}: what "
+            "is "
+            "compared are ratios, and of zero there is none",
             where=source,
             remedy=f"Name a time or a rate with {argument('response')}: {', '.join(sorted(known))}.",
         )
@@ -56,10 +60,12 @@ def gather_bundle_scores(
     unit = str(rows["unit"][0] or "")
     conversion = find_conversion(unit)
     is_time = conversion.unit == "s" and not higher
+    first = pl.col("value").first()
     trials = (
         rows.with_columns(machine=names)
         .group_by("machine", "package", "trial_id", maintain_order=True)
-        .agg(pl.col("value").log().mean().exp())
+        # About the first value, so that a single one stays as it is.
+        .agg(first * (pl.col("value") / first).log().mean().exp())
         .with_columns(replicate=pl.int_range(1, pl.len() + 1).over("machine", "package"))
         .rename({"package": "benchmark"})
     )

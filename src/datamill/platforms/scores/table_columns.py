@@ -10,6 +10,7 @@ import polars as pl
 
 from datamill.analysis.model_data.columns import Lines
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.numbers import format_given
 from datamill.experiment.messages.phrases import count_nouns, list_first
 from datamill.experiment.messages.suggestions import suggest_name
 from datamill.platforms.scores.score_matrix import FloatArray, ScoreKind
@@ -17,7 +18,7 @@ from datamill.platforms.scores.score_matrix import FloatArray, ScoreKind
 #: Columns of values, each with what it holds.
 VALUES: tuple[ScoreKind, ...] = ("seconds", "score")
 #: What stands where nothing was measured; `NR` is SPEC's.
-_MISSING = ("", "na", "n/a", "nan", "null", "none", "nr", "-", "--")
+_MISSING = ("", "na", "n/a", "nan", "null", "none", "nr", "-", "–")
 #: Words for seconds in a column of units.
 _SECONDS = ("", "s", "sec", "secs", "second", "seconds")
 _MOST_NAMED = 5
@@ -153,7 +154,7 @@ def _refuse_not_positive(numbers: FloatArray, column: str, lines: Lines) -> None
         more = int(odd.sum()) - 1
         also = f" (and {count_nouns(more, 'further row')} like it)" if more else ""
         raise InputError(
-            f"{column} is {numbers[row]:g}, which is no positive finite number{also}",
+            f"{column} is {format_given(float(numbers[row]))}, which is not a positive finite number{also}",
             where=lines.locate(row),
             remedy="Correct it, or leave the cell empty where nothing was measured.",
         )

@@ -15,6 +15,8 @@ from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
 from datamill.report.tables.table import build_table
 
 _MOST_ROWS, _MOST_PAIRS = 40, 10
+#: Shown as `< 0.1%`, and what is left to certainty as `> 99.9%`.
+_RAREST = 1e-6
 
 
 def phrase_ranking(ranking: MachineRanking, notes: PlatformNotes) -> tuple[str, ...]:
@@ -129,4 +131,7 @@ def _state_misordered(ranking: MachineRanking) -> list[Part]:
 
 
 def _spell_probability(probability: float) -> str:
-    return format_share(probability) if math.isfinite(probability) else "-"
+    """A probability that is counted over draws: none of them is no certainty."""
+    if not math.isfinite(probability):
+        return "-"
+    return format_share(min(max(probability, _RAREST), 1 - _RAREST))

@@ -5,14 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from datamill.experiment.messages.arguments import argument, tell
 from datamill.experiment.messages.numbers import format_share
 from datamill.experiment.messages.phrases import count_nouns, list_first
-from datamill.platforms.prediction.platform_prediction import Carrier, MachinePrediction, PlatformPrediction
+from datamill.platforms.prediction.platform_prediction import (
+    Carrier,
+    MachinePrediction,
+    PlatformPrediction,
+    RefusalCause,
+)
 from datamill.report.platforms.values import PlatformNotes
 
 #: Typical errors up to which a prediction is called good, and up to which it is called rough.
 _GOOD, _ROUGH = 0.10, 0.25
-_MOST_NAMED = 6
+_MOST_NAMED, _MOST_REASONS = 6, 4
+#: Causes of refusals of several machines.
+_CAUSES: dict[RefusalCause, str] = {
+    "application": "the application is unlike the suite",
+    "target": "they are unlike the machines that measured the application",
+    "machines": "the machines that measured the application are too few or too unlike these",
+    "scores": "the suite has too few scores of them",
+}
 
 
 def phrase_verdict(prediction: PlatformPrediction) -> str:
@@ -54,15 +67,37 @@ def find_common_refusal(predictions: Sequence[MachinePrediction]) -> str:
 
 
 def list_refusals(refused: Sequence[MachinePrediction], application: str) -> list[str]:
-    """Sentences that say which machines are refused and why; machines with one reason in one sentence."""
-    by_reason: dict[str, list[str]] = {}
+    """Sentences that say which machines are refused and why; machines with one reason in one sentence.
+
+    Of many reasons, which differ in their numbers, one sentence for each cause with an example.
+    """
+    by_reason: dict[str, list[MachinePrediction]] = {}
     for item in refused:
         reason = "; ".join(refusal.sentence.rstrip(".") for refusal in item.refusals)
-        by_reason.setdefault(reason, []).append(item.machine)
+        by_reason.setdefault(reason, []).append(item)
+    if len(by_reason) <= _MOST_REASONS:
+        return [
+            f"Not predictable from this suite: {application} on {_name(items, _MOST_NAMED)}: {reason}."
+            for reason, items in by_reason.items()
+        ]
+    by_cause: dict[RefusalCause, list[MachinePrediction]] = {}
+    for item in refused:
+        by_cause.setdefault(item.refusals[0].cause, []).append(item)
+    ordered = sorted(by_cause.items(), key=lambda pair: -len(pair[1]))
     return [
-        f"Not predictable from this suite: {application} on {list_first(machines, _MOST_NAMED)}: {reason}."
-        for reason, machines in by_reason.items()
+        tell(
+            f"Not predictable from this suite: {application} on {count_nouns(len(items), 'machine')} "
+            f"({_name(items, 3)}), since {_CAUSES[cause]}. The first: "
+            f"{'; '.join(refusal.sentence.rstrip('.') for refusal in items[0].refusals)}. "
+            f"{argument('json')} has "
+            "all reasons."
+        )
+        for cause, items in ordered
     ]
+
+
+def _name(items: Sequence[MachinePrediction], most: int) -> str:
+    return list_first([item.machine for item in items], most)
 
 
 def phrase_carriers(kind: str, carriers: Sequence[Carrier]) -> str:

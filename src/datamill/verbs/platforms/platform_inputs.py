@@ -13,6 +13,7 @@ import polars as pl
 from datamill.analysis.model_data.columns import Lines
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
+from datamill.experiment.messages.numbers import format_given
 from datamill.experiment.messages.suggestions import suggest_name
 from datamill.platforms.fingerprint.fingerprint import join_scores
 from datamill.platforms.scores.score_matrix import ApplicationTimes, ScoreMatrix
@@ -172,7 +173,7 @@ def _read_price_table(table: pl.DataFrame, lines: Lines) -> dict[str, float]:
             continue
         if not 0 < value < np.inf:
             raise InputError(
-                f"the price of {name} is {value:g}, which is not above zero",
+                f"the price of {name} is {format_given(float(value))}, which is not above zero",
                 where=lines.locate(row),
                 remedy="Correct it, or leave the cell empty.",
             )

@@ -16,6 +16,7 @@ from unit.report.platforms.platform_answers import (
     make_prediction,
 )
 
+from datamill.platforms.prediction.platform_prediction import Refusal
 from datamill.report.figures.figure import Figure
 from datamill.report.platforms.choice_statement import phrase_suite, state_choice, state_suite
 from datamill.report.platforms.figures.choice_figure import draw_choice
@@ -77,6 +78,18 @@ def test_nothing_to_predict_is_said() -> None:
 def test_machines_with_one_reason_share_a_sentence() -> None:
     (sentence,) = list_refusals([FAR, EMPTY], "web")
     assert sentence.startswith("Not predictable from this suite: web on far, empty: the machine is unlike")
+
+
+def test_many_reasons_are_told_by_their_cause_with_an_example() -> None:
+    items = [
+        replace(FAR, machine=f"m{at}", refusals=(Refusal("target", f"reason {at}"),)) for at in range(50)
+    ]
+    (sentence,) = list_refusals([*items, FAR], "web")
+    assert sentence == (
+        "Not predictable from this suite: web on 51 machines (m0, m1, m2 and 48 more), since they are "
+        "unlike the "
+        "machines that measured the application. The first: reason 0. .json() has all reasons."
+    )
 
 
 def test_the_statement_has_everything_that_an_estimate_needs() -> None:

@@ -83,6 +83,23 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "false_alarms": lambda: datamill.false_alarms(make_versions(), only="old"),
 }
 
+#: A suite on nine machines, the last of which is strange, and an application on four of them.
+_RANDOM = np.random.default_rng(7)
+_LEVELS = np.exp(_RANDOM.normal(size=(9, 1)) / 5 + _RANDOM.normal(size=(9, 12)) / 12 + 2)
+_LEVELS[8] *= np.exp(_RANDOM.normal(size=12))
+SCORES = pl.DataFrame(
+    [(f"m{row}", f"b{column}", _LEVELS[row, column]) for row in range(9) for column in range(12)],
+    schema=["machine", "benchmark", "seconds"],
+    orient="row",
+)
+TIMES = {"machine": ["m0", "m1", "m2", "m3"], "seconds": (3 * _LEVELS[:4, 0] ** 0.9).tolist()}
+RESULTS |= {
+    "predict_platforms": lambda: datamill.predict_platforms(SCORES, TIMES),
+    "fit_platforms": lambda: datamill.fit_platforms(SCORES, TIMES),
+    "choose_machines": lambda: datamill.choose_machines(SCORES, 3, shrink=True, loss=0.3),
+    "rank_machines": lambda: datamill.rank_machines(SCORES, TIMES, prices={"m0": 3, "m5": 9}),
+}
+
 
 @pytest.mark.parametrize("verb", RESULTS)
 def test_keys_of_json_are_those_that_scripts_know(verb: str) -> None:

@@ -13,7 +13,7 @@ from datamill.report.figures.charts import choose_mark
 from datamill.report.figures.figure import INK, Figure, leave_room
 from datamill.report.platforms.values import PlatformNotes, choose_words, order_predictions
 
-_MOST_MACHINES, _MOST_CARRIERS = 40, 20
+_MOST_MACHINES, _MOST_REFUSED, _MOST_CARRIERS = 40, 8, 20
 _WIDTH, _STEP = 520, 17
 _KINDS = ("predicted", "measured", "refused")
 
@@ -38,13 +38,13 @@ def draw_prediction(prediction: PlatformPrediction, notes: PlatformNotes) -> Fig
     sign = 1 if prediction.kind == "seconds" else -1
     rows.sort(key=lambda row: sign * row["value"])
     shown = _thin(rows)
-    # A refused machine is named, so that nobody misses it; what would have been said is not drawn.
-    room = max(0, _MOST_MACHINES - len(shown))
-    shown += [{"machine": item.machine, "kind": "refused", "note": "refused"} for item in refused[:room]]
+    # Few refused machines are named, so that nobody misses them; what would have been said is not drawn.
+    if len(refused) <= _MOST_REFUSED:
+        shown += [{"machine": item.machine, "kind": "refused", "note": "refused"} for item in refused]
     values = [number for row in shown for key in ("value", "low", "high") if (number := row.get(key))]
     if not values:
         raise InputError("no machine has a value that could be drawn", remedy="The text says why.")
-    order = [row["machine"] for row in shown]
+    order = [str(row["machine"]) for row in shown]
     colors = [choose_mark(0).color, choose_mark(1).color, INK]
     domain = [min(values) / 1.05, max(values) * 1.05]
     for row in shown:
@@ -104,7 +104,7 @@ def draw_carriers(carriers: Sequence[Carrier], kind: str) -> Figure:
     if not shown:
         raise InputError(f"nothing is known of the shares of {kind}", remedy="The text says what is known.")
     rows = [{"name": item.name, "share": 100 * item.share} for item in shown[:_MOST_CARRIERS]]
-    order = [row["name"] for row in rows]
+    order = [str(row["name"]) for row in rows]
     chart = (
         alt.Chart(alt.InlineData(values=rows))
         .mark_bar(color=choose_mark(0).color, opacity=0.85)

@@ -35,7 +35,7 @@ def read_phoronix(content: Content) -> SuiteResults:
     """
     if "<!DOCTYPE" in content.text or "<!ENTITY" in content.text:
         raise InputError(
-            f"this is {_TITLE}, but it declares a type or entities of its own",
+            f"this is {_TITLE}, but it declares a document type or entities",
             where=content.source,
             remedy="Give the file as the suite wrote it.",
         )

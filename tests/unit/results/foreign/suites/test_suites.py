@@ -115,7 +115,11 @@ def test_phoronix_results_keep_direction_and_units(write) -> None:
     ("old", "new", "message"),
     [
         ("</PhoronixTestSuite>", "", "the XML is not whole"),
-        ("<PhoronixTestSuite>", '<!DOCTYPE x [<!ENTITY a "b">]><PhoronixTestSuite>', "declares a type"),
+        (
+            "<PhoronixTestSuite>",
+            '<!DOCTYPE x [<!ENTITY a "b">]><PhoronixTestSuite>',
+            "declares a document type",
+        ),
         ("BAR_GRAPH", "LINE_GRAPH", "no result in it is a number"),
     ],
 )
