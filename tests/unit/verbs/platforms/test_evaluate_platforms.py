@@ -194,7 +194,7 @@ def test_the_text_has_the_answer_its_interval_and_what_the_error_is_relative_to(
 
 def test_drawn_sets_are_said_to_be_drawn() -> None:
     text = " ".join(str(evaluate(draws=20)).split())
-    assert "20 sets of machines, drawn with seed 1" in text
+    assert "20 sets of machines where there are more (4, 6 machines), drawn with seed 1" in text
 
 
 def test_json_has_every_error_with_its_interval_and_no_bare_infinity() -> None:

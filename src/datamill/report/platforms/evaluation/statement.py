@@ -205,22 +205,22 @@ def _take(counts: Sequence[tuple[str, int]], place: int) -> tuple[str, str]:
 def _explain(evaluation: PlatformEvaluation, level: str) -> tuple[str, ...]:
     plan = evaluation.plan
     drawn = [size for size in plan.sizes if not plan.is_exhaustive(size)]
-    how = (
-        f"{plan.draws} sets of machines, drawn with seed {plan.seed} the same for all, where there are more "
-        f"({_list_numbers(drawn)} machines)"
-        if drawn
-        else "all sets of machines of each size"
-    )
+    how = "all sets of machines of each size"
+    if drawn:
+        how = (
+            f"{plan.draws} sets of machines where there are more ({_list_numbers(drawn)} machines), drawn "
+            f"with seed {plan.seed} and the same for all"
+        )
     return (
         f"Method: each of {len(plan.applications)} benchmarks is held out as the application and predicted "
         f"from the others; trained on {how}; targets are all other machines of the {len(plan.machines)}.",
         "Error: root mean square of prediction - time over a model's targets, in % of the mean time of the "
         f"application on all {len(plan.machines)} machines, trained ones and targets; target: |prediction / "
         "time - 1| over all targets of all models, in %.",
-        f"Intervals are {level}. By application: applications are independent, the machines stay (means by Student's t, "
-        "quantiles by Woodruff's method); they hold for other applications like these on these machines. "
-        "By model: as if all models were independent, as the thesis has it; models share applications and "
-        "machines, so that it is too short. The worst has no interval.",
+        f"Intervals are {level}. By application: applications are independent, the machines stay (means by "
+        "Student's t, quantiles by Woodruff's method); they hold for other applications like these on these "
+        "machines. By model: as if all models were independent, as the thesis has it; models share "
+        "applications and machines, so that it is too short. The worst has no interval.",
     )
 
 
