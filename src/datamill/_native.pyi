@@ -379,7 +379,7 @@ def best_by_criterion(
     largest: int,
     variances: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Return RSS (S), members (S · K), ties (S) and total sums of squares (S) of the best subset by a criterion."""
+    """Return RSS (S), members (S · K), ties (S) and total sums of squares (S) of the best by a criterion."""
 
 def best_of_each(
     table: NDArray[np.float64],

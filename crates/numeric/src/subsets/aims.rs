@@ -64,6 +64,15 @@ impl Aim {
         }
     }
 
+    /// Exclude what is worse than a subset that the search will meet.
+    fn seed(&mut self, size: usize, rss: f64) {
+        if let Some(&Some(rate)) = self.rates.get(size) {
+            // The search computes it otherwise.
+            let value = rate * (rss * (1.0 + 1e-6) + find_slack(rss) + EXACT) + self.bases[size];
+            self.best = self.best.min(value);
+        }
+    }
+
     fn offer(&mut self, size: usize, rss: f64, set: u64) {
         let Some(&Some(rate)) = self.rates.get(size) else {
             return;
@@ -129,6 +138,12 @@ impl Hunt {
         };
         hunt.renew();
         hunt
+    }
+
+    /// Exclude what is worse than a subset that the search will meet.
+    pub(super) fn seed(&mut self, size: usize, rss: f64) {
+        self.aims.iter_mut().for_each(|aim| aim.seed(size, rss));
+        self.renew();
     }
 
     /// Take note of a subset; `rss` is a share of the total.

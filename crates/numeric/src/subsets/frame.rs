@@ -134,13 +134,7 @@ impl Frame {
                     continue;
                 }
                 let mut rest = self.vector(position).to_vec();
-                // Twice: once leaves what rounding leaves of a nearly dependent column.
-                for _ in 0..2 {
-                    for axis in &basis {
-                        let along = dot(axis, &rest);
-                        rest.iter_mut().zip(axis).for_each(|(r, a)| *r -= along * a);
-                    }
-                }
+                project_out(&basis, &mut rest);
                 let length = dot(&rest, &rest);
                 if length > DEPENDENT {
                     let scale = length.sqrt().recip();
@@ -152,10 +146,44 @@ impl Frame {
         }
         (set.count_ones() as usize == size).then_some(set)
     }
+
+    /// Residual sum of squares of the response, a share of its total, without the columns at some positions.
+    ///
+    /// None when these depend on each other.
+    pub(super) fn measure(&self, positions: &[usize]) -> Option<f64> {
+        let mut basis: Vec<Vec<f64>> = Vec::with_capacity(positions.len());
+        for position in positions {
+            let mut rest = self.vector(*position).to_vec();
+            project_out(&basis, &mut rest);
+            let length = dot(&rest, &rest);
+            if length <= DEPENDENT {
+                return None;
+            }
+            let scale = length.sqrt().recip();
+            rest.iter_mut().for_each(|value| *value *= scale);
+            basis.push(rest);
+        }
+        let mut response = self.vector(self.names.len() - 1).to_vec();
+        project_out(&basis, &mut response);
+        Some(dot(&response, &response))
+    }
 }
 
 pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// Twice: once leaves what rounding leaves of a nearly dependent column.
+fn project_out(basis: &[Vec<f64>], vector: &mut [f64]) {
+    for _ in 0..2 {
+        for axis in basis {
+            let along = dot(axis, vector);
+            vector
+                .iter_mut()
+                .zip(axis)
+                .for_each(|(value, entry)| *value -= along * entry);
+        }
+    }
 }
 
 /// Take the mean away and make the length 1; the sum of squares before that, 0 and zeros for a constant.

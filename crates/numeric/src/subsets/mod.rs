@@ -9,6 +9,7 @@
 mod aims;
 mod frame;
 mod level;
+mod products;
 mod search;
 mod tree;
 

@@ -39,7 +39,7 @@ class PartProgress:
         made = done - self._before
         left = (
             f", {format_duration(round((now - self._started) * (planned - done) / made))} left"
-            if made
+            if made and done < planned
             else ""
         )
         text = f"evaluate: {format_count(done)} of {format_count(planned)} parts{left} ({part.label})"

@@ -16,8 +16,8 @@ from datamill.platforms.evaluation.evaluation_plan import (
     list_targets,
     pair_variants,
 )
+from datamill.platforms.evaluation.whole_suite import SHARED_SEARCH, forecast_whole_suite
 from datamill.platforms.scores.score_matrix import FloatArray, IntArray, ScoreMatrix
-from datamill.platforms.strategies.linear.whole_suite import SHARED_SEARCH, forecast_whole_suite
 from datamill.platforms.strategies.many_tasks import (
     BatchedStrategy,
     LimitedStrategy,

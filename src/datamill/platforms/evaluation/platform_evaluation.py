@@ -63,12 +63,12 @@ def summarize_evaluation(
     for variant in plan.variants:
         for size in plan.sizes:
             joined = join_errors(by_size[variant, size], variant)
-            found = summarize_size(plan, variant, size, joined, confidence)
+            found = summarize_size(variant, size, joined, confidence)
             if found is None:
                 continue
             sizes.append(found)
             if size == at:
-                curves.append(apply_thresholds(variant, size, joined, confidence, plan.seed))
+                curves.append(apply_thresholds(variant, size, joined, confidence))
                 worst.append(find_worst(plan, variant, size, joined))
     pool = matrix.keep_machines(plan.machines).keep_benchmarks(plan.benchmarks)
     draw = np.random.default_rng(plan.seed)

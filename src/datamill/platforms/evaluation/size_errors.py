@@ -15,7 +15,7 @@ from datamill.platforms.evaluation.application_intervals import (
     bound_quantiles,
 )
 from datamill.platforms.evaluation.evaluate_part import PartErrors
-from datamill.platforms.evaluation.evaluation_plan import EvaluationPlan, Variant
+from datamill.platforms.evaluation.evaluation_plan import Variant
 from datamill.platforms.scores.score_matrix import FloatArray, IntArray
 
 #: Quantiles of errors that have intervals: the middle, and what one must reckon with.
@@ -89,13 +89,11 @@ def join_errors(parts: Sequence[PartErrors], variant: Variant) -> JoinedErrors:
     )
 
 
-def summarize_size(
-    plan: EvaluationPlan, variant: Variant, size: int, joined: JoinedErrors, confidence: float
-) -> SizeErrors | None:
+def summarize_size(variant: Variant, size: int, joined: JoinedErrors, confidence: float) -> SizeErrors | None:
     """Summarise the models of one variant and size; None where none of them predicts."""
     if not len(joined.nrmse):
         return None
-    median, upper, high = bound_quantiles(joined.nrmse, joined.applications, LEVELS, confidence, plan.seed)
+    median, upper, high = bound_quantiles(joined.nrmse, joined.applications, LEVELS, confidence)
     misses = np.abs(joined.relative)
     return SizeErrors(
         variant=variant,

@@ -43,9 +43,7 @@ class ThresholdCurve:
     thresholds: tuple[Threshold, ...]
 
 
-def apply_thresholds(
-    variant: Variant, size: int, joined: JoinedErrors, confidence: float, seed: int
-) -> ThresholdCurve:
+def apply_thresholds(variant: Variant, size: int, joined: JoinedErrors, confidence: float) -> ThresholdCurve:
     """Discard models below thresholds that leave ever fewer of them; the first leaves all that have an R²."""
     fit = joined.adjusted_r2
     known = fit[np.isfinite(fit)]
@@ -56,7 +54,7 @@ def apply_thresholds(
             continue
         left = np.isfinite(fit) & (fit >= least)
         high, higher = bound_quantiles(
-            joined.nrmse[left], joined.applications[left], (0.95, 0.99), confidence, seed
+            joined.nrmse[left], joined.applications[left], (0.95, 0.99), confidence
         )
         kept = bound_mean(left.astype(np.float64), joined.applications, confidence)
         found[least] = Threshold(

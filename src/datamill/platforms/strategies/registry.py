@@ -13,6 +13,7 @@ from datamill.platforms.strategies.linear.clock import Clock
 from datamill.platforms.strategies.linear.clusters import Clusters
 from datamill.platforms.strategies.linear.geometric_mean import GeometricMean
 from datamill.platforms.strategies.linear.mallows_cp import MallowsCp
+from datamill.platforms.strategies.linear.one_at_a_time import OneAtATime
 from datamill.platforms.strategies.strategy import Strategy
 
 #: All of them, in the order in which they are listed. A new one is a line here.
@@ -23,6 +24,8 @@ _ALL: tuple[Strategy, ...] = (
     Clusters(),
     AdjustedR2(),
     MallowsCp(),
+    OneAtATime("forward", "forward", "forward selection by Mallows' Cp"),
+    OneAtATime("backward", "backward", "backward selection by Mallows' Cp"),
     Ensemble(),
     *(OneMethod(name.replace(" ", "-").replace(",", ""), name, method) for name, method in MEMBERS.items()),
     OneMethod("low-rank", "low-rank factors", share_covariance(1.0, 1.0, rank=3)),

@@ -6,14 +6,14 @@ as long again; in a process of its own both happen beside the analysis.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
-import signal
 import sys
 from typing import TextIO
 
 import vl_convert
+
+from datamill.report.figures.end_with_parent import end_with_parent
 
 
 def serve_drawings(charts: TextIO, drawings: TextIO) -> None:
@@ -25,15 +25,6 @@ def serve_drawings(charts: TextIO, drawings: TextIO) -> None:
             answer = {"error": str(error)}
         drawings.write(json.dumps(answer) + "\n")
         drawings.flush()
-
-
-def end_with_parent(parent: int) -> None:
-    """End this process as soon as the one that started it ends, however it ends."""
-    if sys.platform == "linux":
-        set_death_signal = 1
-        ctypes.CDLL(None).prctl(set_death_signal, signal.SIGKILL)
-    if os.getppid() != parent:
-        sys.exit(0)
 
 
 if __name__ == "__main__":

@@ -202,7 +202,7 @@ def _take_pool(matrix: ScoreMatrix, names: tuple[str, ...]) -> tuple[ScoreMatrix
     kept = [name for place, name in enumerate(pool.benchmarks) if known[:, place].all()]
     if len(kept) < _FEWEST_BENCHMARKS:
         raise InputError(
-            f"{len(kept)} of {len(pool.benchmarks)} benchmarks are known of all {len(pool.machines)} machines",
+            f"{len(kept)} of {len(pool.benchmarks)} benchmarks are known of all machines",
             remedy=f"Name machines that share at least {_FEWEST_BENCHMARKS} with {argument('pool')}.",
         )
     missing = [name for name in pool.benchmarks if name not in kept]

@@ -52,28 +52,28 @@ def test_errors_are_those_of_a_plain_calculation() -> None:
 
 @pytest.mark.parametrize("name", sorted(STRATEGIES))
 def test_times_on_targets_never_enter_a_prediction(name: str) -> None:
-    matrix, application, poisoned = make_suite(machines=7), 2, 4
+    matrix, poisoned = make_suite(machines=7), 4
     seconds = matrix.seconds.copy()
-    seconds[poisoned, application] *= 1e4
-    plan = make_plan(matrix, name, draws=12)
-    clean, dirty = ([], [])
-    for part in list_parts(plan):
-        clean.append(predict(matrix, plan, part, application))
-        dirty.append(predict(replace(matrix, seconds=seconds), plan, part, application))
+    seconds[poisoned, 2] *= 1e4
+    # Few sets, for some strategies take long; those of seed 1 have the machine and lack it.
+    plan = replace(make_plan(matrix, name, draws=6), applications=("b2",))
+    clean = np.concatenate([predict(matrix, plan, part) for part in list_parts(plan)])
+    dirty = np.concatenate(
+        [predict(replace(matrix, seconds=seconds), plan, part) for part in list_parts(plan)]
+    )
     outside = ~(plan.list_sets(5) == poisoned).any(axis=1)
     assert 0 < outside.sum() < len(outside)
-    before, after = np.concatenate(clean), np.concatenate(dirty)
-    assert np.isfinite(before).all()
-    assert after[outside] == pytest.approx(before[outside], rel=1e-3)
+    assert np.isfinite(clean).all()
+    assert dirty[outside] == pytest.approx(clean[outside], rel=1e-3)
     # Where it is trained on, it does: the poison is not simply lost.
-    assert (np.abs(after[~outside] / before[~outside] - 1) > 0.01).any()
+    assert (np.abs(dirty[~outside] / clean[~outside] - 1) > 0.01).any()
 
 
-def predict(matrix: ScoreMatrix, plan: EvaluationPlan, part: EvaluationPart, application: int) -> np.ndarray:
-    """Predicted seconds on the targets of each set."""
-    relative = evaluate_part(matrix, plan, part).relative[0, application].astype(np.float64)
+def predict(matrix: ScoreMatrix, plan: EvaluationPlan, part: EvaluationPart) -> np.ndarray:
+    """Predicted seconds of the only application on the targets of each set."""
+    relative = evaluate_part(matrix, plan, part).relative[0, 0].astype(np.float64)
     targets = list_targets(plan.list_sets(part.size)[part.start : part.stop], len(plan.machines))
-    return (relative + 1) * matrix.seconds[:, application][targets]
+    return (relative + 1) * matrix.seconds[:, matrix.benchmarks.index(plan.applications[0])][targets]
 
 
 @pytest.mark.parametrize("name", sorted(STRATEGIES))
@@ -86,11 +86,12 @@ def test_names_order_and_units_of_benchmarks_change_nothing(name: str) -> None:
         seconds=(matrix.seconds * units)[:, order],
         kind="score",
     )
-    plan, other = make_plan(matrix, name, draws=10), make_plan(turned, name, draws=10)
+    plan = replace(make_plan(matrix, name, draws=3), applications=("b3", "b5"))
+    other = replace(make_plan(turned, name, draws=3), applications=("other0", "other3"))
     for part in list_parts(plan):
         before, after = evaluate_part(matrix, plan, part), evaluate_part(turned, other, part)
-        assert after.nrmse == pytest.approx(before.nrmse[:, order], rel=1e-5)
-        assert after.adjusted_r2 == pytest.approx(before.adjusted_r2[:, order], rel=1e-5, nan_ok=True)
+        assert after.nrmse == pytest.approx(before.nrmse, rel=1e-5)
+        assert after.adjusted_r2 == pytest.approx(before.adjusted_r2, rel=1e-5, nan_ok=True)
 
 
 @pytest.mark.parametrize("name", ["best-single", "clusters", "mallows-cp", "adjusted-r2"])

@@ -45,6 +45,15 @@ def test_the_smallest_cp_of_the_worked_example_has_one_predictor() -> None:
     assert told.weights == pytest.approx([1.0, 0.0])
 
 
+@pytest.mark.parametrize("name", ["forward", "backward"])
+def test_steps_by_cp_end_with_one_predictor_in_the_worked_example(name: str) -> None:
+    # Forward: 107.875/5 - 5 + 2 = 18.575, then 2.575; the second would make it 3. Backward: from 3 to 2.575,
+    # and without the last it would be 18.575.
+    told = predict(name, SUITE, TIMES)
+    assert told.seconds == pytest.approx([39.0])
+    assert told.weights == pytest.approx([1.0, 0.0])
+
+
 def test_a_limit_of_one_predictor_takes_the_second_away() -> None:
     strategy = find_strategy("adjusted-r2")
     assert isinstance(strategy, LimitedStrategy)
@@ -106,7 +115,7 @@ def test_clusters_are_no_more_than_leave_a_degree_of_freedom() -> None:
     assert np.isfinite(many.adjusted_r2).all()
 
 
-@pytest.mark.parametrize("name", ["best-single", "clusters"])
+@pytest.mark.parametrize("name", ["best-single", "clusters", "forward", "backward"])
 def test_what_must_choose_says_nothing_from_two_machines(name: str) -> None:
     told = predict(name, np.array([[1.0, 2.0], [2.0, 3.0], [3.0, 5.0]]), np.array([4.0, 5.0]))
     assert np.isnan(told.seconds).all()

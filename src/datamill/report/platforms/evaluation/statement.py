@@ -6,7 +6,13 @@ import math
 from collections.abc import Sequence
 
 from datamill.analysis.interval import Interval
-from datamill.experiment.messages.numbers import format_count, format_figures, format_fixed, format_level
+from datamill.experiment.messages.numbers import (
+    count_decimals,
+    format_count,
+    format_figures,
+    format_fixed,
+    format_level,
+)
 from datamill.platforms.evaluation.platform_evaluation import PlatformEvaluation
 from datamill.platforms.evaluation.size_errors import SizeErrors
 from datamill.platforms.evaluation.thresholds import Threshold, ThresholdCurve
@@ -21,10 +27,14 @@ _MOST_NAMES = 12
 
 
 def phrase_evaluation(evaluation: PlatformEvaluation) -> tuple[str, ...]:
-    """Which strategy errs least from the size in question, how far, and how far the suite's mean does."""
+    """Which strategy errs least from the size in question, how far, and how far the suite's mean does.
+
+    Limits of ours compete only where there is nothing else: of many variants some look good by chance.
+    """
     found = _list_at(evaluation)
     if not found:
         return ("No strategy predicts anything.",)
+    found = [item for item in found if not item.variant.limit] or found
     plan = evaluation.plan
     first = found[0]
     level = format_level(evaluation.confidence)
@@ -53,7 +63,7 @@ def state_evaluation(
     Thresholds and worst models are of the strategy that errs least; `verbose` has those of all, and limits at
     every size.
     """
-    first = [item.variant for item in _list_at(evaluation)[:1]]
+    first = [item.variant for item in _list_at(evaluation) if not item.variant.limit][:1]
     level = format_level(evaluation.confidence)
     parts: list[Part] = [Paragraph(sentence) for sentence in phrase_evaluation(evaluation)]
     parts += [BLANK, Heading(f"Error from {evaluation.at} machines, in % of the mean time"), BLANK]
@@ -140,7 +150,7 @@ def _state_thresholds(curve: ThresholdCurve, level: str) -> list[Part]:
     head = ("adjusted R² at least", "models", "left", f"{level} interval", "95th", "99th", "worst")
     rows = [
         (
-            format_fixed(item.adjusted_r2, 4),
+            format_fixed(item.adjusted_r2, max(4, count_decimals(1 - item.adjusted_r2))),
             format_count(item.models),
             _percent(item.share.estimate),
             _spell_ends(item.share),
@@ -195,22 +205,22 @@ def _take(counts: Sequence[tuple[str, int]], place: int) -> tuple[str, str]:
 def _explain(evaluation: PlatformEvaluation, level: str) -> tuple[str, ...]:
     plan = evaluation.plan
     drawn = [size for size in plan.sizes if not plan.is_exhaustive(size)]
-    how = (
-        f"{plan.draws} sets of machines, drawn with seed {plan.seed} the same for all, where there are more "
-        f"({_list_numbers(drawn)} machines)"
-        if drawn
-        else "all sets of machines of each size"
-    )
+    how = "all sets of machines of each size"
+    if drawn:
+        how = (
+            f"{plan.draws} sets of machines where there are more ({_list_numbers(drawn)} machines), drawn "
+            f"with seed {plan.seed} and the same for all"
+        )
     return (
         f"Method: each of {len(plan.applications)} benchmarks is held out as the application and predicted "
         f"from the others; trained on {how}; targets are all other machines of the {len(plan.machines)}.",
         "Error: root mean square of prediction - time over a model's targets, in % of the mean time of the "
         f"application on all {len(plan.machines)} machines, trained ones and targets; target: |prediction / "
         "time - 1| over all targets of all models, in %.",
-        f"Intervals are {level}. By application: applications are drawn, the machines stay (quantiles by "
-        "resampling, means by Student's t); they hold for other applications like these on these machines. "
-        "By model: as if all models were independent, as the thesis has it; models share applications and "
-        "machines, so that it is too short. The worst has no interval.",
+        f"Intervals are {level}. By application: applications are independent, the machines stay (means by "
+        "Student's t, quantiles by Woodruff's method); they hold for other applications like these on these "
+        "machines. By model: as if all models were independent, as the thesis has it; models share "
+        "applications and machines, so that it is too short. The worst has no interval.",
     )
 
 
@@ -225,8 +235,10 @@ def _spell(value: Interval) -> str:
 
 
 def _spell_ends(value: Interval, sign: str = "%") -> str:
-    if not (math.isfinite(value.low) and math.isfinite(value.high)):
+    if not math.isfinite(value.low):
         return "unknown"
+    if math.isinf(value.high):
+        return f"{_percent(value.low, sign)} or more"
     return f"{_percent(value.low, '')} to {_percent(value.high, sign)}"
 
 

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from datamill.experiment.errors import InputError
 from datamill.platforms.evaluation.evaluate_part import evaluate_part
-from datamill.report.figures.drawer import end_with_parent
+from datamill.report.figures.end_with_parent import end_with_parent
 
 
 def serve_parts(questions: BinaryIO, answers: BinaryIO) -> None:

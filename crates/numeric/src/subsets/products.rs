@@ -1,0 +1,390 @@
+//! Branch and bound on cross products, for one response and few columns of many.
+//!
+//! A node keeps what is left of the cross products of its candidates, so that a subset costs a few operations
+//! however many rows there are. Differences of products lose digits; how many is bounded on the way, and products
+//! only exclude subsets: what they cannot exclude is computed again from the vectors. Where they cannot tell
+//! whether a column depends on others the search gives up, and the tree of vectors takes over.
+//!
+//! The bound: a subset of S ∪ C fits no better than S ∪ C whole (Furnival and Wilson 1974). Candidates stand in
+//! the sequence of a forward selection, so that what is excluded first is many poor ones.
+
+use super::aims::Hunt;
+use super::frame::{DEPENDENT, Frame, dot};
+use super::level::{Four, Lanes, STRIDE, WIDE};
+
+/// Rounding of one cross product of vectors of length 1, with room.
+const ROUNDING: f64 = 1e-14;
+/// Multiple of its rounding below which a square says nothing.
+const UNSURE: f64 = 256.0;
+/// Candidates and levels below from which a bound is worth its time.
+const BOUNDED: (usize, usize) = (10, 3);
+
+#[derive(Clone)]
+struct Node {
+    /// Row i has the products of candidate i with those from i + 1 on.
+    products: Vec<Lanes>,
+    squares: Lanes,
+    with_response: Lanes,
+    count: usize,
+    rss: f64,
+    /// Sums of coefficients on the subset, at most, plus 1: of candidates, and of the response.
+    spread: (f64, f64),
+}
+
+impl Node {
+    fn new(count: usize) -> Self {
+        Self {
+            products: vec![[0.0; STRIDE]; count],
+            squares: [0.0; STRIDE],
+            with_response: [0.0; STRIDE],
+            count,
+            rss: 1.0,
+            spread: (1.0, 1.0),
+        }
+    }
+
+    /// Bounds of the rounding of squares, of products with the response, and of sums of squares.
+    fn errors(&self) -> (f64, f64, f64) {
+        let (own, response) = self.spread;
+        (
+            ROUNDING * own * own,
+            ROUNDING * own * response,
+            ROUNDING * response * response,
+        )
+    }
+
+    /// How the spread grows when a candidate is taken out.
+    fn spread_without(&self, lane: usize, largest: f64) -> (f64, f64) {
+        let square = self.squares[lane];
+        let (own, response) = self.spread;
+        let of_response = (self.with_response[lane] / square).abs();
+        (
+            own * (1.0 + (largest / square).sqrt()),
+            response + own * of_response,
+        )
+    }
+
+    #[inline(always)]
+    fn take_out(&self, lane: usize, into: &mut Node) {
+        let (row, scale) = (&self.products[lane], self.squares[lane].recip());
+        let (first, along) = (lane + 1, self.with_response[lane] * scale);
+        into.count = self.count - first;
+        into.rss = self.rss - along * self.with_response[lane];
+        let mut done = 0;
+        while done < into.count {
+            let part = Four::at(row, first + done);
+            put(
+                &mut into.with_response,
+                done,
+                Four::at(&self.with_response, first + done) - part * along,
+            );
+            put(
+                &mut into.squares,
+                done,
+                Four::at(&self.squares, first + done) - part * part * scale,
+            );
+            done += WIDE;
+        }
+        for other in 0..into.count.saturating_sub(1) {
+            let factor = row[first + other] * scale;
+            let (source, target) = (&self.products[first + other], &mut into.products[other]);
+            let mut done = (other + 1) / WIDE * WIDE;
+            while done < into.count {
+                put(
+                    target,
+                    done,
+                    Four::at(source, first + done) - Four::at(row, first + done) * factor,
+                );
+                done += WIDE;
+            }
+        }
+    }
+
+    /// Sum of squares that is left at least with the subset and all candidates from each on.
+    fn find_bounds(&self, dims: usize) -> Lanes {
+        let mut bounds = [0.0; STRIDE];
+        let mut rest = self.clone();
+        for (taken, lane) in (0..self.count).rev().enumerate() {
+            let square = rest.squares[lane];
+            // With no dimension left, or where rounding decides, nothing is excluded.
+            if taken + 1 >= dims || square <= UNSURE * rest.errors().0 {
+                break;
+            }
+            let largest = rest.squares[..lane]
+                .iter()
+                .fold(0.0, |most: f64, square| most.max(*square));
+            rest.spread = rest.spread_without(lane, largest);
+            let along = rest.with_response[lane] / square;
+            rest.rss -= along * rest.with_response[lane];
+            bounds[lane] = (rest.rss - rest.errors().2).max(0.0);
+            for other in 0..lane {
+                let factor = rest.products[other][lane] / square;
+                rest.squares[other] -= factor * rest.products[other][lane];
+                rest.with_response[other] -= factor * rest.with_response[lane];
+                for third in other + 1..lane {
+                    let product = rest.products[third][lane];
+                    rest.products[other][third] -= factor * product;
+                }
+            }
+        }
+        bounds
+    }
+}
+
+fn put(row: &mut Lanes, start: usize, four: Four) {
+    let start = start.min(STRIDE - WIDE);
+    row[start..start + WIDE].copy_from_slice(&four.0);
+}
+
+struct Search<'a> {
+    frame: &'a Frame,
+    /// Positions of the candidates in the frame.
+    order: Vec<usize>,
+    nodes: Vec<Node>,
+    hunt: &'a mut Hunt,
+}
+
+/// The products could not tell; nothing that was offered holds.
+pub(super) struct Unsure;
+
+/// Offer all subsets that matter to the hunt.
+pub(super) fn search_products(
+    frame: &Frame,
+    largest: usize,
+    hunt: &mut Hunt,
+) -> Result<(), Unsure> {
+    let order = order_forward(frame, largest, hunt);
+    let mut root = Node::new(order.len());
+    let response = frame.vector(frame.names.len() - 1);
+    for (lane, position) in order.iter().enumerate() {
+        let vector = frame.vector(*position);
+        root.squares[lane] = dot(vector, vector);
+        root.with_response[lane] = dot(vector, response);
+        for (other, behind) in order.iter().enumerate().skip(lane + 1) {
+            root.products[lane][other] = dot(vector, frame.vector(*behind));
+        }
+    }
+    root.rss = dot(response, response);
+    if root.rss <= hunt.limits[0] {
+        hunt.offer(0, root.rss, 0);
+    }
+    if largest == 0 {
+        return Ok(());
+    }
+    let nodes = vec![root; largest];
+    let mut search = Search {
+        frame,
+        order,
+        nodes,
+        hunt,
+    };
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor was asked.
+        return unsafe { search.walk_wide(0, 0, largest) };
+    }
+    search.walk(0, 0, largest)
+}
+
+/// What may lie below a candidate: sizes up to `cap`.
+struct Below {
+    lanes: u64,
+    cap: usize,
+}
+
+impl Search<'_> {
+    fn walk(&mut self, size: usize, lanes: u64, cap: usize) -> Result<(), Unsure> {
+        let bounds = self.find_bounds(size, cap);
+        for lane in 0..self.nodes[size].count {
+            if let Some(below) = self.open(size, lanes, cap, lane, &bounds)? {
+                self.walk(size + 1, below.lanes, below.cap)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same steps with wider registers, and the same results.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn walk_wide(&mut self, size: usize, lanes: u64, cap: usize) -> Result<(), Unsure> {
+        let bounds = self.find_bounds(size, cap);
+        for lane in 0..self.nodes[size].count {
+            if let Some(below) = self.open(size, lanes, cap, lane, &bounds)? {
+                self.walk_wide(size + 1, below.lanes, below.cap)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn find_bounds(&self, size: usize, cap: usize) -> Option<Lanes> {
+        let node = &self.nodes[size];
+        let worth = node.count >= BOUNDED.0 && cap - size >= BOUNDED.1;
+        worth.then(|| node.find_bounds(self.frame.dims - size))
+    }
+
+    /// The largest size below a candidate that the bound leaves; none below what the subset has already.
+    #[inline(always)]
+    fn limit_depth(&self, size: usize, cap: usize, lane: usize, bounds: &Option<Lanes>) -> usize {
+        let cap = cap.min(size + self.nodes[size].count - lane);
+        match bounds {
+            Some(bounds) => (size + 1..=cap)
+                .rev()
+                .find(|of| bounds[lane] <= self.hunt.limits[*of])
+                .unwrap_or(size),
+            None => cap,
+        }
+    }
+
+    /// Score a subset with one candidate more and, where one more is the last, those with two.
+    #[inline(always)]
+    fn open(
+        &mut self,
+        size: usize,
+        lanes: u64,
+        cap: usize,
+        lane: usize,
+        bounds: &Option<Lanes>,
+    ) -> Result<Option<Below>, Unsure> {
+        let cap = self.limit_depth(size, cap, lane, bounds);
+        if cap == size {
+            return Ok(None);
+        }
+        let (above, below) = self.nodes.split_at_mut(size + 1);
+        let node = &above[size];
+        let lanes = lanes | 1 << (self.order.len() - node.count + lane);
+        let (square, with_response) = (node.squares[lane], node.with_response[lane]);
+        if square <= UNSURE * node.errors().0 {
+            // A dependent column adds nothing; of another one the products do not know enough.
+            return if self.measure(lanes).is_none() {
+                Ok(None)
+            } else {
+                Err(Unsure)
+            };
+        }
+        let largest = node.squares[lane + 1..node.count]
+            .iter()
+            .fold(0.0, |most: f64, square| most.max(*square));
+        let spread = node.spread_without(lane, largest);
+        let rss = node.rss - with_response * with_response / square;
+        let error = ROUNDING * spread.1 * spread.1;
+        let near = rss <= self.hunt.limits[size + 1] + error;
+        if cap > size + 2 {
+            node.take_out(lane, &mut below[0]);
+            below[0].spread = spread;
+        }
+        if near {
+            self.offer(size + 1, lanes);
+        }
+        if cap == size + 2 {
+            self.finish(size, lanes, lane, spread, largest);
+        }
+        Ok((cap > size + 2).then_some(Below { lanes, cap }))
+    }
+
+    /// Score the subsets with a candidate and one behind it, four at a time.
+    #[inline(always)]
+    fn finish(&mut self, size: usize, lanes: u64, lane: usize, spread: (f64, f64), largest: f64) {
+        let node = &self.nodes[size];
+        let count = node.count;
+        let scale = node.squares[lane].recip();
+        let along = node.with_response[lane] * scale;
+        let rss = node.rss - along * node.with_response[lane];
+        let (own, response) = spread;
+        let error = ROUNDING * response * response;
+        let cross = ROUNDING * own * response;
+        let needed = |limit: f64| (rss - limit - error).max(0.0);
+        let slack = |needed: f64| {
+            2.0 * cross * ((rss.max(0.0) + error) * largest).sqrt()
+                + cross * cross
+                + needed * ROUNDING * own * own
+        };
+        let mut need = needed(self.hunt.limits[size + 2]);
+        let mut room = slack(need);
+        let first = self.order.len() - count;
+        let mut at = lane + 1;
+        while at < count {
+            let node = &self.nodes[size];
+            let part = Four::at(&node.products[lane], at);
+            let left = Four::at(&node.with_response, at) - part * along;
+            let square = Four::at(&node.squares, at) - part * part * scale;
+            let excess = square * need - left * left;
+            let end = (at + WIDE).min(count);
+            if excess.0[..end - at].iter().any(|excess| *excess <= room) {
+                for other in at..end {
+                    if excess.0[other - at] <= room {
+                        self.offer(size + 2, lanes | 1 << (first + other));
+                    }
+                }
+                need = needed(self.hunt.limits[size + 2]);
+                room = slack(need);
+            }
+            at += WIDE;
+        }
+    }
+
+    /// Compute a subset from the vectors and offer it.
+    #[cold]
+    fn offer(&mut self, size: usize, lanes: u64) {
+        let Some(rss) = self.measure(lanes) else {
+            return;
+        };
+        if rss <= self.hunt.limits[size] {
+            let members = (0..self.order.len()).filter(|lane| lanes >> lane & 1 == 1);
+            let set = members.fold(0, |set, lane| set | 1 << self.frame.names[self.order[lane]]);
+            self.hunt.offer(size, rss, set);
+        }
+    }
+
+    /// Residual sum of squares of a subset; none when its columns depend on each other.
+    fn measure(&self, lanes: u64) -> Option<f64> {
+        let members = (0..self.order.len()).filter(|lane| lanes >> lane & 1 == 1);
+        let positions: Vec<usize> = members.map(|lane| self.order[lane]).collect();
+        self.frame.measure(&positions)
+    }
+}
+
+/// Candidates in the sequence in which forward selection takes them; its subsets bound what is sought.
+fn order_forward(frame: &Frame, largest: usize, hunt: &mut Hunt) -> Vec<usize> {
+    let dims = frame.dims;
+    let mut vectors: Vec<Vec<f64>> = (0..frame.candidates())
+        .map(|at| frame.vector(at).to_vec())
+        .collect();
+    let mut response = frame.vector(frame.names.len() - 1).to_vec();
+    let mut order = vec![];
+    let mut rest: Vec<usize> = (0..vectors.len()).collect();
+    while !rest.is_empty() {
+        let gain = |at: &usize| {
+            let square = dot(&vectors[*at], &vectors[*at]);
+            if square > DEPENDENT {
+                dot(&vectors[*at], &response).powi(2) / square
+            } else {
+                0.0
+            }
+        };
+        let gains: Vec<f64> = rest.iter().map(gain).collect();
+        let place = (0..rest.len())
+            .max_by(|a, b| gains[*a].total_cmp(&gains[*b]).then(b.cmp(a)))
+            .expect("not empty");
+        if order.len() >= largest.min(dims) || gains[place] <= 0.0 {
+            let mut places: Vec<usize> = (0..rest.len()).collect();
+            places.sort_by(|a, b| gains[*b].total_cmp(&gains[*a]).then(a.cmp(b)));
+            order.extend(places.into_iter().map(|place| rest[place]));
+            break;
+        }
+        let taken = rest.remove(place);
+        order.push(taken);
+        let axis = vectors[taken].clone();
+        let square = dot(&axis, &axis);
+        let project = |vector: &mut Vec<f64>| {
+            let along = dot(&axis, vector) / square;
+            vector
+                .iter_mut()
+                .zip(&axis)
+                .for_each(|(value, entry)| *value -= along * entry);
+        };
+        rest.iter().for_each(|at| project(&mut vectors[*at]));
+        project(&mut response);
+        hunt.seed(order.len(), dot(&response, &response));
+    }
+    order
+}
