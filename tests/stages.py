@@ -48,6 +48,8 @@ LATER = {
         "tests/planted/test_groups_err_as_stated.py",
         "tests/planted/test_timing_errs_as_stated.py",
         "tests/planted/test_gate_errs_as_stated.py::test_false_alarms",
+        "tests/planted/test_gate_errs_as_stated.py::test_what_is_detectable_is_found_as_often_as_said[builds]",
+        "tests/planted/test_gate_errs_as_stated.py::test_what_is_detectable_is_found_as_often_as_said[one",
         "tests/planted/test_quantile_coverage.py",
         "tests/planted/test_quantile_large_models.py",
         "tests/planted/test_variability_coverage.py",

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,13 @@ def test_a_slower_benchmark_is_an_alarm_and_all_files_say_the_same(repository: P
     change = f"{100 * prog['change']:+.0f}"
     assert change in comment
     assert change in (out / "report.html").read_text()
+    assert prog["base_low_s"] < prog["base_mean_s"] < prog["base_high_s"] < prog["head_low_s"]
+    # The comment and the page have the times with their intervals, and the same ones.
+    times = re.search(r"\| prog \| ([^|]* \([^|]*\)) \| ([^|]* \([^|]*\)) \|", comment)
+    assert times is not None
+    for told_of in times.groups():
+        assert re.fullmatch(r"[\d.]+ (ms|µs|s) \([\d.]+ to [\d.]+\)", told_of)
+        assert told_of in (out / "report.html").read_text()
     assert [item["slowdown"] for item in told["power"]] == [0.01, 0.03, 0.05, 0.1]
     rows = history.read_text().splitlines()
     assert len(rows) == 1 + prog["n"] + wait["n"]
@@ -73,6 +81,8 @@ def test_a_slower_benchmark_is_an_alarm_and_all_files_say_the_same(repository: P
     run(repository, "gate", "--within", "4s", "--out", str(out), "--history", str(history))
     compared = run(repository, "compare", str(history), "--where", "benchmark=prog", "--json").stdout
     assert json.loads(compared)["answer"]
+    # The history says itself that less time is better.
+    assert json.loads(compared)["direction"] == "lower"
 
 
 def test_a_change_of_words_passes(repository: Path) -> None:
@@ -249,3 +259,38 @@ def test_output_that_is_not_of_the_tool_is_told_without_places_of_ours(repositor
     said = " ".join(run(repository, "gate", status=2).stderr.split())
     assert "wrote no results of hyperfine: standard output: the file is not hyperfine JSON" in said
     assert "--format" not in said
+
+
+def test_a_base_that_cannot_be_built_is_told_apart_from_a_head_that_cannot(repository: Path) -> None:
+    write_main(repository, loops=0)
+    (repository / "main.c").write_text("no C at all\n")
+    commit(repository, "does not build")
+    write_main(repository, loops=1000)
+    commit(repository, "builds again")
+    (repository / "gate.toml").write_text('[gate]\nbuild = "make"\n[[benchmark]]\ncommand = "./prog"\n')
+    only_head = run(repository, "gate", "--base", "HEAD~1", status=2).stderr
+    assert "HEAD (" in only_head
+    assert (
+        ") can be built, but base cannot, so that there is nothing to compare it with: HEAD~1 (" in only_head
+    )
+    assert "gate.toml:2: [gate] build" in only_head
+    assert "Name a base that can be built with --base REV" in only_head
+    only_base = run(repository, "gate", "--base", "HEAD~2", "--head", "HEAD~1", status=2).stderr
+    assert "gate.toml:2: [gate] build: HEAD~1 (" in only_base
+    assert "nothing to compare" not in only_base
+    typed = run(
+        repository, "gate", "--base", "HEAD~2", "--head", "HEAD~1", "--build", "make -s", status=2
+    ).stderr
+    assert typed.startswith("datamill: --build: HEAD~1 (")
+
+
+def test_builds_and_benchmarks_run_in_the_folder_where_the_user_is(repository: Path) -> None:
+    below = repository / "below"
+    below.mkdir()
+    (below / "here").write_text("")
+    commit(repository, "a folder")
+    (repository / "words").write_text("")
+    commit(repository, "words")
+    asked = ("--base", "HEAD~1", "--build", "test -e here && touch built", "--within", "2s")
+    done = run(below, "gate", *asked, "test -e built")
+    assert "The benchmark is not known to be slower" in done.stdout

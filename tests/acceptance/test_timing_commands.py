@@ -72,7 +72,8 @@ def test_a_scan_times_a_command_for_each_value(tmp_path: Path) -> None:
     told = time_json(tmp_path, "--within", "20s", "--runs", "15", "-L", "s", "0.01,0.03,0.09", "sleep {s}")
     assert [item["parameters"] for item in told["commands"]] == [{"s": "0.01"}, {"s": "0.03"}, {"s": "0.09"}]
     assert len(told["comparisons"]) == 3
-    assert told["answer"][0] == "sleep 0.01 is the fastest of 3."
+    first = told["answer"][0]
+    assert first.startswith("sleep 0.01 is the fastest of 3. sleep 0.03 takes ")
 
 
 def test_check_slower_makes_the_status_one_and_nothing_else_does(tmp_path: Path) -> None:
@@ -236,6 +237,11 @@ def test_what_cannot_be_asked_is_refused_in_a_sentence(tmp_path: Path) -> None:
         (["-L", "x", "1,2", "true"], 'no command has the parameter "x"'),
         (["--export-csv", "nowhere/t.csv", "true"], "there is no folder"),
         (["--input", "nowhere", "true"], "there is no file nowhere"),
+        (["--runs", "5", "--min-runs", "3", "true"], "none are left to bound"),
+        (["-m", "9", "-M", "3", "true"], "9 executions at least are more than 3 at most"),
+        (["--shell", "nosuchshell", "true"], "there is no shell 'nosuchshell'"),
+        (["-N", "--shell", "default", "true"], "--no-shell for none"),
+        (["--show-output", "--output", "null", "true"], "cannot be shown and go elsewhere"),
     ):
         result = type_time(tmp_path, *arguments, status=2)
         assert words in result.stderr, result.stderr
@@ -268,3 +274,115 @@ def test_output_is_read_and_neither_hashed_nor_lost_where_it_counts(tmp_path: Pa
     records = [json.loads(line) for line in Path(told["bundle"], "log.jsonl").read_text().splitlines()]
     sizes = {record["run"]["stdout_bytes"] for record in records}
     assert sizes == {3_000_000}
+
+
+def test_a_folder_that_is_not_empty_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    (tmp_path / "bundle").mkdir()
+    (tmp_path / "bundle" / "mine").write_text("")
+    result = type_time(tmp_path, "--out", "bundle", "touch ran", status=2)
+    assert "not empty" in result.stderr
+    assert "--out" in result.stderr
+    assert not (tmp_path / "ran").exists()
+
+
+def test_executions_are_as_many_as_was_asked_for(tmp_path: Path) -> None:
+    for bounds, right in (
+        (("--runs", "17"), lambda n: n == 17),
+        (("--max-runs", "4"), lambda n: n == 4),
+        # Sleeping is so regular that it would be enough earlier.
+        (("--min-runs", "40", "--precision", "40%"), lambda n: 40 <= n < 50),
+    ):
+        told = time_json(tmp_path, *bounds, "--out", f"bundle{bounds[0]}", "sleep 0.01")
+        assert right(told["commands"][0]["n"]), (bounds, told)
+
+
+def test_a_named_shell_runs_commands_and_what_is_beside_them(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    shell = ("--shell", "bash --norc", "--prepare", "[[ b == b ]]")
+    scan = ("-L", "x", r"p\,q,r", "[[ a == a ]] && echo {x}")
+    result = type_time(tmp_path, *shell, "--show-output", "-r", "2", "-w", "1", "--out", "bundle", *scan)
+    shown = capfd.readouterr().err.splitlines()
+    assert sorted(line for line in shown if line in ("p,q", "r")) == ["p,q"] * 3 + ["r"] * 3
+    assert "p,q" not in [line.strip() for line in result.stdout.splitlines()]
+    again = Command(tmp_path)("report", "--json", "bundle")
+    assert again.returncode == 0, again.stderr
+
+
+def test_no_execution_begins_that_the_time_allowed_does_not_hold(tmp_path: Path) -> None:
+    began = time.monotonic()
+    told = time_json(tmp_path, "--within", "3s", "--warmup", "1", "--precision", "0.001%", "sleep 0.6")
+    # A batch would take longer than the time that is left for single executions.
+    assert told["measured_s"] < 3.2
+    assert 2 <= told["commands"][0]["n"] <= 4
+    assert not [warning for warning in told["warnings"] if "allowed" in warning]
+    assert time.monotonic() - began < 30
+
+
+def test_a_time_too_short_for_any_interval_is_overrun_and_that_is_told(tmp_path: Path) -> None:
+    told = time_json(tmp_path, "--within", "1s", "sleep 0.8")
+    assert told["commands"][0]["n"] == 2
+    before, after = (
+        next(warning for warning in told["warnings"] if words in warning)
+        for words in ("s are short", "s allowed")
+    )
+    assert "the fewest executions that have an interval, 2 of each command" in before
+    assert "the fewest that have an interval, take that long" in after
+
+
+def test_a_command_that_takes_longer_than_is_allowed_ends_with_what_it_would_take(tmp_path: Path) -> None:
+    result = type_time(tmp_path, "--within", "300ms", "sleep 0.7", status=2)
+    assert "sleep 0.7 takes 7" in result.stderr
+    assert "more than were allowed" in result.stderr
+    assert "or more with --within" in result.stderr
+
+
+def test_the_report_of_several_commands_begins_with_what_was_told(tmp_path: Path) -> None:
+    commands = ("sleep 0.01", "sleep 0.02", "sleep 0.05")
+    told = time_json(tmp_path, "--runs", "20", "--out", "bundle", *commands)
+    pair = next(item for item in told["comparisons"] if item["b"] == "sleep 0.02")
+    assert told["answer"][0].startswith("sleep 0.01 is the fastest of 3")
+    answer = json.loads(Command(tmp_path)("report", "--json", "bundle").stdout)
+    first = next(text for text in answer["answer"] if "best of" in text)
+    assert first.startswith("sleep-0.01 is the best of 3 packages: the wall_time of sleep-0.02 departs from")
+    last = answer["decisions"][-1]
+    kept = next(item for item in last["pairs"] if item["name"] == "sleep-0.02 against sleep-0.01")
+    assert [kept[key] for key in ("estimate", "low", "high")] == pytest.approx(
+        [pair[key] - 1 for key in ("ratio", "low", "high")]
+    )
+    assert f"{100 * kept['estimate']:+.0f}"[:3] in first
+    assert "sequential interval" in first
+    # Else intervals that time never gave would stand beside them.
+    assert not [text for text in answer["answer"] if "is better: its" in text]
+
+
+@pytest.mark.parametrize(
+    "verb", ["anova", "quantiles", "tests", "summary", "variability", "variance", "compare", "plan"]
+)
+def test_intervals_that_do_not_heed_stopping_are_said_to_be_too_sure(verb: str, stopped_bundle: Path) -> None:
+    factors = [] if verb in ("compare", "plan", "variance") else ["--factors", "package"]
+    typed = [verb] if verb in ("compare", "plan") else ["analyze", verb]
+    shown = Command(stopped_bundle)(*typed, "bundle", *factors, "--json")
+    assert shown.returncode == 0, shown.stderr
+    (warning,) = [text for text in json.loads(shown.stdout)["warnings"] if "fixed number of trials" in text]
+    assert "datamill report bundle" in warning
+
+
+@pytest.fixture(scope="module")
+def stopped_bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("stopped")
+    type_time(folder, "--runs", "25", "--out", "bundle", "sleep 0.01", "sleep 0.02")
+    return folder
+
+
+def test_memory_below_what_starts_a_command_is_told_as_a_bound(tmp_path: Path) -> None:
+    asked = ("--response", "peak_memory", "--runs", "6")
+    alone = type_time(tmp_path, *asked, "--out", "alone", "true").stdout
+    assert alone.startswith("The peak_memory of true is at most ")
+    assert "Warning: peak_memory of true is known from above only" in alone
+    large = f"{sys.executable} -c pass"
+    told = time_json(tmp_path, "--response", "peak_memory", "-r", "40", "--out", "both", "true", large)
+    assert told["answer"][0].endswith("at least.")
+    assert [item["upper_bound_only"] for item in told["commands"]] == [True, False]
+    refused = type_time(tmp_path, *asked, "true", "sleep 0.001", status=2).stderr
+    assert "cannot be compared: any program begins with the" in refused

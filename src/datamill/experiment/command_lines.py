@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -59,17 +60,29 @@ def list_words(text: str, *, shell: bool | None) -> tuple[str, ...]:
     return (SHELL, "-c", text) if words is None else words
 
 
+def wrap_words(text: str, program: Sequence[str]) -> tuple[str, ...]:
+    """Return the words of a command with a shell of the user's own around it.
+
+    Raises:
+        InputError: when the command is empty.
+    """
+    list_words(text, shell=True)
+    return (*program, "-c", text)
+
+
 def read_commands(
     texts: Sequence[str],
     *,
     labels: Sequence[str] = (),
     shell: bool | None = None,
+    program: Sequence[str] = (),
     parameters: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[CommandLine, ...]:
     """Return the commands that were typed, one for each combination of the values of its parameters.
 
     `{NAME}` in a command, and in a label, is replaced by a value of that parameter. Where one of the commands
-    needs a shell all get one: what it costs is then in all of them.
+    needs a shell all get one: what it costs is then in all of them. `program` is another shell than
+    `/bin/sh`, with its options, that is put around all.
 
     Raises:
         InputError: when a command or the labels cannot be used, or no command has a parameter.
@@ -91,9 +104,13 @@ def read_commands(
             remedy="Give one for each command, or none.",
         )
     filled = [fill(text, values) for text, _, values in expanded]
-    words = [list_words(text, shell=shell) for text in filled]
-    if shell is None and any(item[:2] == (SHELL, "-c") for item in words):
-        words = [list_words(text, shell=True) for text in filled]
+    if program:
+        words = [wrap_words(text, program) for text in filled]
+        filled = [shlex.join(item) for item in words]
+    else:
+        words = [list_words(text, shell=shell) for text in filled]
+        if shell is None and any(item[:2] == (SHELL, "-c") for item in words):
+            words = [list_words(text, shell=True) for text in filled]
     commands: list[CommandLine] = []
     for number, (_, index, values) in enumerate(expanded):
         given = labels or texts
@@ -120,6 +137,20 @@ def fill(text: str, values: Mapping[str, str]) -> str:
         return text
     names = re.compile("|".join(re.escape(f"{{{name}}}") for name in values))
     return names.sub(lambda found: values[found[0][1:-1]], text)
+
+
+def split_values(text: str) -> tuple[str, ...]:
+    r"""Return the values between commas; `\,` is a comma and `\\` a backslash, as for hyperfine."""
+    values, rest = [""], iter(text)
+    for sign in rest:
+        if sign == ",":
+            values.append("")
+            continue
+        if sign == "\\":
+            after = next(rest, "")
+            sign = after if after in (",", "\\") else sign + after
+        values[-1] += sign
+    return tuple(values)
 
 
 def list_steps(low: str, high: str, step: str) -> tuple[str, ...]:

@@ -182,6 +182,7 @@ def anova(
             model = _bound_means_over_blocks(read.selected, model)
         if observations.cells.builds is not None:
             model = replace(model, warnings=(*model.warnings, tell(_SHARED_BUILDS)))
+        model = replace(model, warnings=(*model.warnings, *read.notes))
         checks = check_assumptions(
             observations.cells, model, covariates=observations.covariates, when=observations.order
         )

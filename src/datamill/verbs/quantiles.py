@@ -163,6 +163,7 @@ def quantiles(
     by_builds = read.selected.observations.units == "builds"
     if read.experiment is not None and _shares_builds(read.experiment) and not by_builds:
         model = replace(model, warnings=(*model.warnings, tell(_SHARED_BUILDS)))
+    model = replace(model, warnings=(*model.warnings, *read.notes))
     return Quantiles(read.selected.observations, model)
 
 

@@ -91,6 +91,7 @@ def summary(data: Any, *, confidence: float | None = None, **asked: Unpack[Asked
     refuse_covariates(observations, summary)
     with locate_errors(read.source):
         found = summarize_distributions(observations, read.choose_confidence(confidence))
+    found = replace(found, warnings=(*found.warnings, *read.notes))
     if is_logarithm(observations):
         # Its zero depends on the unit, and with it the ratio of spread to mean.
         found = replace(found, groups=tuple(replace(group, cv=None) for group in found.groups))

@@ -121,5 +121,6 @@ def tests(
         )
     if observations.cells.builds is not None and comparison.combined is not None:
         comparison = replace(comparison, warnings=(*comparison.warnings, tell(_SHARED_BUILDS)))
+    comparison = replace(comparison, warnings=(*comparison.warnings, *read.notes))
     comparison = speak_of_ratios(comparison, find_transform(observations))
     return Tests(describe_response(observations), comparison, strata)

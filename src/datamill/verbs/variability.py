@@ -163,6 +163,7 @@ def variability(
             found = analyze_windows(
                 read.selected.observations, window, confidence=read.choose_confidence(confidence)
             )
+        found = replace(found, warnings=(*found.warnings, *read.notes))
         return Windows(describe_response(read.selected.observations), found)
     read = read_data(data, question, allow_no_factor=True)
     observations = read.selected.observations
@@ -176,6 +177,7 @@ def variability(
             seed=seed,
         )
         by_factor = compare_variability(points, adjust)
+    points = replace(points, warnings=(*points.warnings, *read.notes))
     return Variability(describe_response(observations), points, by_factor, observations.cells.factors)
 
 

@@ -21,7 +21,7 @@ from click.testing import CliRunner, Result
 from json_keys import list_keys
 
 from datamill.analysis.gate.judge_benchmarks import BASE, HEAD, judge_benchmarks
-from datamill.analysis.gate.power import average_power
+from datamill.analysis.gate.power import average_power, find_all_slowdowns
 from datamill.analysis.sequential.rounds import Rounds
 from datamill.analysis.sequential.timing_look import decide_timing
 from datamill.cli.main import datamill
@@ -199,13 +199,15 @@ def _conduct_gate(gate: Gate, *_: object) -> GateOutcome:
     """A benchmark that became slower by a tenth, another that broke, and a new one."""
     values = np.random.default_rng(1).normal([1.0, 1.1], 0.01, (20, 2))
     rounds = {"a": Rounds((BASE, HEAD), tuple(range(20)), values, executions=2)}
+    found = find_all_slowdowns(rounds, alpha=0.05, tolerate=0.0)
     return GateOutcome(
         gate=gate,
         base=GitTree("main", "1" * 40, "2" * 40),
         head=GitTree("HEAD", "3" * 40, "4" * 40),
         verdicts=judge_benchmarks(rounds, alpha=0.05, limit=0.01, tolerate=0.0),
         rounds=rounds,
-        power=average_power(rounds, 0.05),
+        found=found,
+        power=average_power(found),
         broken=("b worked before, and ended with status 1",),
         added=("c",),
         warnings=("this machine is busy",),
@@ -253,7 +255,7 @@ def test_keys_of_the_commands_are_those_that_scripts_know(verb: str, run: Callab
 #: Verbs whose JSON Python has too.
 IN_PYTHON = {
     *("anova", "compare", "plan", "quantiles", "report", "summary", "tests", "variability", "variance"),
-    *("platforms choose", "platforms fit", "platforms predict", "platforms rank"),
+    *("platforms choose", "platforms evaluate", "platforms fit", "platforms predict", "platforms rank"),
 }
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from datamill.experiment.command_lines import list_steps, list_words, read_commands
+from datamill.experiment.command_lines import list_steps, list_words, read_commands, split_values
 from datamill.experiment.errors import InputError
 
 
@@ -71,3 +71,27 @@ def test_what_cannot_be_timed_is_refused(texts: list[str], options: dict, words:
 def test_steps_that_lead_nowhere_are_refused(bounds: tuple[str, str, str]) -> None:
     with pytest.raises(InputError):
         list_steps(*bounds)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("a,b", ("a", "b")),
+        (r"a\,b,c", ("a,b", "c")),
+        (r"a\\,b", ("a\\", "b")),
+        (r"\d,x\ ", (r"\d", "x\\ ")),
+        ("a,,", ("a", "", "")),
+        ("end\\", ("end\\",)),
+    ],
+)
+def test_commas_part_values_unless_a_backslash_stands_before_them(text: str, values: tuple[str, ...]) -> None:
+    assert split_values(text) == values
+
+
+def test_a_shell_of_ones_own_is_around_all_commands_and_in_what_repeats_them() -> None:
+    commands = read_commands(["echo 'a b'", "true"], program=("bash", "--norc"))
+    assert commands[0].words == ("bash", "--norc", "-c", "echo 'a b'")
+    assert [command.label for command in commands] == ["echo 'a b'", "true"]
+    assert list_words(commands[0].text, shell=False) == commands[0].words
+    with pytest.raises(InputError, match="empty"):
+        read_commands([" "], program=("bash",))

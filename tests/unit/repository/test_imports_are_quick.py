@@ -55,13 +55,22 @@ print([name for name in {libraries} if name in sys.modules], file=sys.stderr)
 """
 
 
-def list_loaded(*command: str, libraries: tuple[str, ...], folder: Path) -> list[str]:
-    code = TYPE.format(command=list(command), libraries=libraries)
+def list_loaded(*command: str, libraries: tuple[str, ...], folder: Path, before: str = "") -> list[str]:
+    code = before + TYPE.format(command=list(command), libraries=libraries)
     ran = subprocess.run(
         [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
     )
     assert ran.returncode == 0, ran.stderr
     return list(eval(ran.stderr.splitlines()[-1]))
+
+
+#: Types a command whose first execution never comes, and says what is loaded by then.
+TYPE_UNTIL_THE_FIRST_EXECUTION = """
+from datamill.execution.command_session import CommandSession
+def stop(session, request):
+    raise SystemExit
+CommandSession.measure = stop
+"""
 
 
 @pytest.mark.parametrize("module", BEFORE_THE_FIRST_EXECUTION)
@@ -88,6 +97,17 @@ def test_the_help_of_a_verb_that_runs_loads_no_tables_no_statistics_and_no_servi
 ) -> None:
     libraries = (*TABLES, *DRAWING, *SERVICE, *(("rich",) if not verb else ()))
     assert list_loaded(*verb, "--help", libraries=libraries, folder=tmp_path) == []
+
+
+def test_the_first_execution_of_a_timed_command_waits_for_no_statistics(tmp_path: Path) -> None:
+    libraries = (*TABLES, *DRAWING, *SERVICE, "datamill.results.bundles.bundle")
+    first = TYPE_UNTIL_THE_FIRST_EXECUTION
+    assert list_loaded("time", "true", libraries=libraries, folder=tmp_path, before=first) == []
+
+
+def test_timing_a_command_loads_neither_tables_nor_what_draws(tmp_path: Path) -> None:
+    libraries = ("polars", "pyarrow", *DRAWING, *SLOW, *SERVICE)
+    assert list_loaded("time", "--runs", "2", "true", libraries=libraries, folder=tmp_path) == []
 
 
 def test_an_experiment_is_made_checked_and_its_order_printed_without_tables(tmp_path: Path) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from datamill.analysis.gate.power import find_detectable_share
 from datamill.analysis.model_data.cells import FloatArray
-from datamill.analysis.sequential.pairs import Pair, compare_pairs, shows_means
+from datamill.analysis.sequential.intervals import bound_anytime_mean
+from datamill.analysis.sequential.pairs import Pair, compare_pairs
 from datamill.analysis.sequential.rounds import Rounds
+from datamill.results.bundles.decisions import LookInterval
 
 #: What the packages of a gate's rounds are called.
 BASE, HEAD = "base", "head"
@@ -18,17 +19,16 @@ BASE, HEAD = "base", "head"
 class BenchmarkVerdict:
     """What is known of one benchmark.
 
-    `pair` compares head with base; `base_mean` and `head_mean` are over complete rounds. `is_alarm` says that
-    head is certainly slower by more than is tolerated. `detectable` is the slowdown that so many rounds find
-    with probability 80%; None where too few have ended to say anything of means.
+    `pair` compares head with base; `base` and `head` are their means over complete rounds, each with an
+    interval of its own that holds at all looks; None where no round is complete. `is_alarm` says that head is
+    certainly slower by more than is tolerated.
     """
 
     name: str
     pair: Pair
-    base_mean: float | None
-    head_mean: float | None
+    base: LookInterval | None
+    head: LookInterval | None
     is_alarm: bool
-    detectable: float | None
 
 
 def judge_benchmarks(
@@ -43,10 +43,10 @@ def judge_benchmarks(
         tolerate: the slowdown from which on there is an alarm, as a share.
 
     Each benchmark has an equal part of `alpha` (Bonferroni), which holds however they depend on each other:
-    one slow build slows many.
+    one slow build slows many. The interval of a mean of base or head alone has the level 1 - `alpha`.
     """
-    share = alpha / max(1, len(rounds))
-    return tuple(_judge(name, item, share, limit, tolerate) for name, item in rounds.items())
+    share, level = alpha / max(1, len(rounds)), 1 - alpha
+    return tuple(_judge(name, item, share, limit, tolerate, level) for name, item in rounds.items())
 
 
 def list_open(verdicts: Sequence[BenchmarkVerdict]) -> tuple[str, ...]:
@@ -54,19 +54,23 @@ def list_open(verdicts: Sequence[BenchmarkVerdict]) -> tuple[str, ...]:
     return tuple(verdict.name for verdict in verdicts if not verdict.pair.settled)
 
 
-def _judge(name: str, rounds: Rounds, alpha: float, limit: float, tolerate: float) -> BenchmarkVerdict:
+def _judge(
+    name: str, rounds: Rounds, alpha: float, limit: float, tolerate: float, level: float
+) -> BenchmarkVerdict:
     (pair,) = compare_pairs(rounds, alpha=alpha, limit=limit)
     base, head = rounds.of_pair(BASE, HEAD)
     low = pair.interval.low
     return BenchmarkVerdict(
         name,
         pair,
-        _find_mean(base),
-        _find_mean(head),
+        _bound_mean(rounds, BASE, base, level),
+        _bound_mean(rounds, HEAD, head, level),
         pair.verdict == "more" and low is not None and low > tolerate,
-        find_detectable_share(base, head, alpha) if shows_means(rounds, base.size) else None,
     )
 
 
-def _find_mean(values: FloatArray) -> float | None:
-    return float(values.mean()) if values.size else None
+def _bound_mean(rounds: Rounds, side: str, values: FloatArray, level: float) -> LookInterval | None:
+    if values.size < 2:
+        mean = float(values[0]) if values.size else None
+        return None if mean is None else LookInterval(side, 1, mean, None, None, level)
+    return bound_anytime_mean(values, side, level, step=rounds.find_step(side))

@@ -12,7 +12,7 @@ from datamill.analysis.distribution.skewed_means import find_heavy_tail
 from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.sequential.rounds import Rounds
 from datamill.experiment.experiment import Experiment
-from datamill.experiment.messages.arguments import tell, verb
+from datamill.experiment.messages.arguments import argument, tell, verb
 from datamill.experiment.messages.numbers import format_figures, format_fixed, say_p
 from datamill.results.bundles.decisions import Cause, LookInterval
 
@@ -37,13 +37,27 @@ def find_pair(experiment: Experiment) -> tuple[str, str]:
 
 
 def list_doubts(
-    experiment: Experiment, rounds: Rounds, cause: Cause, intervals: Sequence[LookInterval]
+    experiment: Experiment,
+    rounds: Rounds,
+    cause: Cause,
+    intervals: Sequence[LookInterval],
+    *,
+    timed: bool = False,
 ) -> tuple[str, ...]:
-    """Say what limits a decision, each in a sentence without its full stop."""
+    """Say what limits a decision, each in a sentence without its full stop.
+
+    `timed` says that commands are timed rather than an experiment file run: rounds are asked for elsewhere.
+    """
+    least = tell(argument("min_runs", _SHOWS_RARE, verb="time"))
+    begin = f"type {least}" if timed else f"let [replication] begin with {_SHOWS_RARE}"
+    more = "time more of them" if timed else "let [replication] begin with more"
     doubts = _doubt_lost(rounds, intervals)
     if any(interval.of == "mean" for interval in intervals):
         # Slow values that are rare decide means, and not typical values.
-        doubts += [*_doubt_few(rounds, cause, intervals), *_doubt_heavy(rounds, cause, intervals)]
+        doubts += [
+            *_doubt_few(rounds, cause, intervals, begin),
+            *_doubt_heavy(rounds, cause, intervals, more),
+        ]
     for name, series in _list_series(experiment, rounds):
         doubts += _doubt_dependence(name, series)
     doubts += [
@@ -88,22 +102,24 @@ def _doubt_lost(rounds: Rounds, intervals: Sequence[LookInterval]) -> list[str]:
     ]
 
 
-def _doubt_few(rounds: Rounds, cause: Cause, intervals: Sequence[LookInterval]) -> list[str]:
+def _doubt_few(rounds: Rounds, cause: Cause, intervals: Sequence[LookInterval], begin: str) -> list[str]:
     """Rare slow runs may all have been missed; only where the rule was met does that matter."""
     fewest = rounds.executions * min((interval.rounds for interval in intervals), default=0)
     if cause not in ("changed", "no difference", "precise") or fewest >= _SHOWS_RARE:
         return []
     return [
-        f"it stopped after {fewest} rounds: if runs are slow only now and then, so few may not have met one, "
-        f"and the answer may be wrong much more often than stated (of runs that are slow one time in "
-        f"{format_fixed(1 / _RARE, 0)}, {format_fixed(100 * (1 - _RARE) ** fewest, 0)}% of such "
-        "experiments meet none; at alpha 0.05, "
-        "where one package alone has Pareto tails of index 2.5, 8% err, most of them so early, and of "
-        f"index 1.5 a fifth); let [replication] begin with {_SHOWS_RARE} where that is to be expected"
+        tell(
+            f"it stopped after {fewest} rounds: if runs are slow only now and then, so few may not have met "
+            f"one, and the answer may be wrong much more often than stated (of runs that are slow one time "
+            f"in {format_fixed(1 / _RARE, 0)}, {format_fixed(100 * (1 - _RARE) ** fewest, 0)}% of such "
+            "experiments meet none; at alpha 0.05, "
+            "where one package alone has Pareto tails of index 2.5, 8% err, most of them so early, and of "
+            f"index 1.5 a fifth); {begin} where that is to be expected"
+        )
     ]
 
 
-def _doubt_heavy(rounds: Rounds, cause: Cause, intervals: Sequence[LookInterval]) -> list[str]:
+def _doubt_heavy(rounds: Rounds, cause: Cause, intervals: Sequence[LookInterval], more: str) -> list[str]:
     """Tails so heavy that also many rounds have not met what decides the mean, where the rule was met."""
     fewest = min((interval.rounds for interval in intervals), default=0)
     if cause not in ("changed", "no difference", "precise") or fewest < _SHOWS_RARE:
@@ -124,8 +140,7 @@ def _doubt_heavy(rounds: Rounds, cause: Cause, intervals: Sequence[LookInterval]
             "alpha 0.05, where packages' tails are not alike in shape and size and one has infinite "
             "variance, 10 "
             f"to 27% err). Compare quantiles, which tails do not decide ({verb('analyze quantiles')}), "
-            "or let "
-            "[replication] begin with more"
+            f"or {more}"
         )
     ]
 

@@ -101,6 +101,26 @@ def bound_stopped_mean(
     return LookInterval(name, n, mean, mean - below, mean + above, confidence)
 
 
+def bound_anytime_mean(
+    values: FloatArray, name: str, confidence: float, *, step: float = 0.0
+) -> LookInterval:
+    """Bound a mean by an interval that is valid at any number of rounds; `values` (R ≥ 2) are rounds.
+
+    It holds every mean for which Student's statistic stays below `find_anytime_critical`; without bounds
+    where rounds are too few. `step` and skewness make it wider as for `bound_stopped_mean`.
+    """
+    n = values.size
+    mean = float(values.mean())
+    critical = float(find_anytime_critical(np.array([n]), 1 - confidence)[0])
+    if not math.isfinite(critical):
+        return LookInterval(name, n, mean, None, None, confidence)
+    error = float(values.std(ddof=1)) / math.sqrt(n)
+    skewness = find_skewness(values / mean, _ROUNDING) if mean else 0.0
+    near, far = critical * error + step, _widen(critical, skewness, n) * error + step
+    below, above = (near, far) if skewness * mean > 0 else (far, near)
+    return LookInterval(name, n, mean, mean - below, mean + above, confidence)
+
+
 def excludes_zero(interval: LookInterval) -> bool:
     """Tell whether a relative difference is certainly one."""
     if interval.low is None or interval.high is None:

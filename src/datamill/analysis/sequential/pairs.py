@@ -22,6 +22,8 @@ from datamill.results.bundles.decisions import LookInterval
 #: What a pair of packages comes to: the second has less of the response than the first, more, as much up to
 #: the limit, or nothing is sure yet.
 Verdict = Literal["less", "more", "unchanged", "cannot tell"]
+#: Intervals of each pair, which share its error rate.
+PARTS = 3
 #: Half an interval's width, as a share of the difference, from which the difference is well known.
 _WELL_KNOWN = 0.1
 #: Rounds from which anything is told of means. Fewer may well have met no slow execution where one in ten is
@@ -67,7 +69,7 @@ def compare_pairs(rounds: Rounds, *, alpha: float, limit: float) -> tuple[Pair, 
     reader does: unchanged, or different and known to the limit or to a tenth of the difference.
     """
     chosen = list(combinations(rounds.packages, 2))
-    share = alpha / len(chosen) / 3
+    share = alpha / len(chosen) / PARTS
     pairs = (_compare(rounds, baseline, other, share, limit) for baseline, other in chosen)
     # The level is that of all of them together, which is what a reader asks for.
     return tuple(

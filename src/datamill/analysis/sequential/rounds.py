@@ -6,13 +6,13 @@ from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 
 from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.sequential.steps import find_hiding_step
 from datamill.design.batches import repeats_builds
 from datamill.design.design import Design
 from datamill.experiment.experiment import Experiment
+from datamill.late import pl
 
 
 @dataclass(frozen=True, slots=True, eq=False)

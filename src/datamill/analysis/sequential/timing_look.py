@@ -27,11 +27,13 @@ def decide_timing(
     trials: int,
     elapsed_s: float,
     ended: Cause = "not yet",
+    fewest: int = 0,
 ) -> tuple[Decision, tuple[Pair, ...]]:
     """Decide after a batch whether timing goes on, and return what is known of each pair.
 
     Several commands are timed until every pair is settled (`compare_pairs`), a single one until its mean is
-    known to the limit. `ended` says which bound ended it before that, if one did. What looking at the data
+    known to the limit, and `fewest` rounds at least. `ended` says which bound ended it before that, if one
+    did. What looking at the data
     again and again does to error rates, the intervals allow for.
 
     Raises:
@@ -47,7 +49,8 @@ def decide_timing(
         if (values := rounds.of_package(package)).size >= 2
     )
     pairs = compare_pairs(rounds, alpha=rule.alpha, limit=limit) if len(rounds.packages) > 1 else ()
-    cause = _find_cause(rounds, means, pairs, limit)
+    enough = len(rounds.numbers) >= fewest or ended != "not yet"
+    cause = _find_cause(rounds, means, pairs, limit) if enough else "not yet"
     settled = cause != "not yet"
     if not settled and ended != "not yet":
         # What is known when a bound ends it is known, if not as precisely as was asked.
@@ -60,20 +63,20 @@ def decide_timing(
         trials=trials,
         elapsed_s=elapsed_s,
         response=experiment.responses[0].name,
-        rule=phrase_timing_rule(rule, len(rounds.packages)),
+        rule=phrase_timing_rule(rule, len(rounds.packages), fewest),
         intervals=intervals,
         decision="go on" if cause == "not yet" else "stop",
         cause=cause,
         reason=_phrase_reason(cause if settled else ended, pairs, elapsed_s, limit),
-        warnings=() if cause == "not yet" else list_doubts(experiment, rounds, cause, intervals),
+        warnings=() if cause == "not yet" else list_doubts(experiment, rounds, cause, intervals, timed=True),
         means=means,
         pairs=tuple(pair.interval for pair in pairs),
     )
     return decision, pairs
 
 
-def phrase_timing_rule(rule: StoppingRule, commands: int) -> str:
-    """Return in words when timing stops."""
+def phrase_timing_rule(rule: StoppingRule, commands: int, fewest: int = 0) -> str:
+    """Return in words when timing stops; `fewest` rounds are measured however early it could."""
     limit = f"{format_figures(100 * find_limit(rule))}%"
     goal = (
         f"until the mean is known to ±{limit}"
@@ -82,7 +85,8 @@ def phrase_timing_rule(rule: StoppingRule, commands: int) -> str:
     )
     bounds = [format_duration(rule.max_time_s)] if rule.max_time_s else []
     bounds += [f"{rule.max_trials} executions"] if rule.max_trials else []
-    return f"{goal}; at most {' or '.join(bounds)}"
+    least = f", after {fewest} rounds at least" if fewest else ""
+    return f"{goal}{least}; at most {' or '.join(bounds)}"
 
 
 def _find_cause(

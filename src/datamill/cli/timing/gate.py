@@ -20,6 +20,7 @@ from datamill.execution.worker import find_worker
 from datamill.experiment.errors import InputError
 from datamill.experiment.gate.gate import MOST_ALPHA, Benchmark, Gate
 from datamill.experiment.gate.gate_file import GATE_FILE, parse_gate
+from datamill.experiment.messages.arguments import argument, tell
 from datamill.experiment.quantities import parse_share
 
 EXIT_SLOWER = 1
@@ -30,7 +31,7 @@ EXIT_SLOWER = 1
 @click.option("--file", "file", metavar="FILE", help=f"File of the gate [{GATE_FILE}].")
 @click.option("--base", metavar="REV", help="What the change is compared with [where it left the main line].")
 @click.option("--head", metavar="REV", help="What is judged; uncommitted for the files as they are [HEAD].")
-@click.option("--build", metavar="CMD", help="Builds a revision, at the top of the repository.")
+@click.option("--build", metavar="CMD", help="Builds a revision, in the folder where you are.")
 @click.option("--within", metavar="DURATION", help="Time for all measurements [5min].")
 @click.option("--alpha", metavar="SHARE", help="Chance of a false alarm in the whole run [5%].")
 @click.option("--precision", metavar="SHARE", help="Difference that does not matter [1%].")
@@ -70,7 +71,8 @@ def gate(
     Base and head are checked out and built, again and again in other layouts, and all benchmarks of both
     are executed in turns until each is judged, or the time is over. Benchmarks are COMMANDs, or those of a
     file: commands, packages, or what Google Benchmark, criterion, pytest-benchmark, pyperf, JMH, go test
-    -bench or asv write. The chance of a false alarm is that of the whole run.
+    -bench or asv write. Builds and benchmarks run in the folder of a checkout that corresponds to the one
+    where you are, as those of datamill time --git do. The chance of a false alarm is that of the whole run.
 
     \b
       datamill gate --build 'make -j2' './prog data' './prog other'
@@ -83,6 +85,8 @@ def gate(
     given: dict[str, object] = {
         name: value for name, value in (("base", base), ("head", head), ("build", build)) if value is not None
     }
+    if build is not None:
+        given["build_place"] = tell(argument("build", verb="gate"))
     if within is not None:
         given["within_s"] = parse_seconds(within, "within")
     for field, option, text in (("alpha", "alpha", alpha), ("limit", "precision", precision)):
@@ -142,6 +146,7 @@ def tell_gate(
     answer = build_gate_answer(
         outcome.gate,
         outcome.verdicts,
+        outcome.found,
         outcome.power,
         base=outcome.base.title,
         head=outcome.head.title,

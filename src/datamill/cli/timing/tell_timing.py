@@ -101,6 +101,7 @@ def tell_timing(
         measured_s=timed.measured_s,
         interrupted=timed.interrupted,
         bundle=str(timed.bundle.folder),
+        bounded=timed.bounded,
         executions=question.builds.executions if question.builds is not None else 0,
     )
     if as_json:

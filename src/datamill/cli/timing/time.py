@@ -10,9 +10,12 @@ from pathlib import Path
 import click
 
 from datamill.cli.timing.tell_timing import Exports, tell_timing
+from datamill.cli.timing.time_arguments import take_time_options
 from datamill.cli.timing.time_options import (
     choose_output,
     choose_response,
+    choose_rounds,
+    choose_shell,
     parse_scans,
     parse_seconds,
     parse_statuses,
@@ -25,108 +28,10 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.quantities import parse_share
 
 EXIT_SLOWER = 1
-#: What users of other tools type behind `--shell`.
-_SHELLS = ("bash", "sh", "zsh", "dash", "fish", "none", "default")
 
 
 @click.command(context_settings={"max_content_width": 100})
-@click.argument("commands", nargs=-1, metavar="COMMAND...")
-@click.option(
-    "--name", "-n", "labels", multiple=True, metavar="NAME", help="What to call a command; in order."
-)
-@click.option(
-    "--git",
-    "revisions",
-    is_flag=False,
-    flag_value="",
-    metavar="BASE..HEAD",
-    help="Time one command in two revisions [HEAD and what is not committed].",
-)
-@click.option("--build", metavar="CMD", help="With --git: builds a revision; run again for other layouts.")
-@click.option("--series", is_flag=True, help="With --git: every commit from BASE to HEAD.")
-@click.option(
-    "--within", metavar="DURATION", help="Time for all of it, such as 30s or 5min [30s, and 6 executions]."
-)
-@click.option("--precision", default="1%", metavar="SHARE", help="Difference that does not matter [1%].")
-@click.option(
-    "--runs", "-r", type=click.IntRange(2, 1000), metavar="N", help="Executions of each at most [1000]."
-)
-@click.option(
-    "--warmup",
-    "-w",
-    type=click.IntRange(0, 1000),
-    metavar="N",
-    help="Executions of each that do not count [found].",
-)
-@click.option(
-    "--prepare", "-p", multiple=True, metavar="CMD", help="Run before each execution, not measured."
-)
-@click.option("--conclude", multiple=True, metavar="CMD", help="Run after each execution, not measured.")
-@click.option(
-    "--setup", "-s", multiple=True, metavar="CMD", help="Run once for each command, before all others."
-)
-@click.option("--cleanup", "-c", metavar="CMD", help="Run once at the end.")
-@click.option(
-    "--parameter-scan",
-    "-P",
-    "scans",
-    nargs=3,
-    multiple=True,
-    metavar="NAME LOW HIGH",
-    help="Time the commands for each value of {NAME}.",
-)
-@click.option("--parameter-step-size", "-D", "step", default="1", metavar="STEP", help="Steps of a scan [1].")
-@click.option(
-    "--parameter-list",
-    "-L",
-    "lists",
-    nargs=2,
-    multiple=True,
-    metavar="NAME A,B,...",
-    help="Time the commands for each of these values of {NAME}.",
-)
-@click.option(
-    "--shell/--no-shell", "-S/-N", default=None, help="Run commands through /bin/sh [where one needs it]."
-)
-@click.option("--input", "input_file", metavar="FILE", help="Standard input of the commands [empty].")
-@click.option(
-    "--output",
-    metavar="WHERE",
-    default="capture",
-    help="Standard output: capture, null, inherit or a FILE [capture].",
-)
-@click.option("--ignore-failure", "-i", is_flag=True, help="Count executions whatever their exit status.")
-@click.option("--allow-status", metavar="N,...", help="Exit statuses that are not failures [0].")
-@click.option("--timeout", metavar="DURATION", help="Kill an execution after this time [never].")
-@click.option(
-    "--response",
-    default="time",
-    metavar="NAME",
-    help="What is compared: time, user_time, system_time, peak_memory, or a counter [time].",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
-@click.option(
-    "--export-json",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write results in the form of hyperfine.",
-)
-@click.option(
-    "--export-markdown", type=click.Path(path_type=Path), metavar="FILE", help="Write a table in Markdown."
-)
-@click.option("--export-csv", type=click.Path(path_type=Path), metavar="FILE", help="Write a table as CSV.")
-@click.option(
-    "--check",
-    type=click.Choice(["slower"]),
-    help="Exit with 1 when a later command is slower than the first.",
-)
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Folder of the bundle [in the state folder].",
-)
-@click.option("--seed", type=click.IntRange(1, (1 << 53) - 1), metavar="N", help="Seed of the order [drawn].")
+@take_time_options
 def time(
     commands: tuple[str, ...],
     labels: tuple[str, ...],
@@ -136,6 +41,8 @@ def time(
     within: str | None,
     precision: str,
     runs: int | None,
+    min_runs: int | None,
+    max_runs: int | None,
     warmup: int | None,
     prepare: tuple[str, ...],
     conclude: tuple[str, ...],
@@ -144,9 +51,11 @@ def time(
     scans: tuple[tuple[str, str, str], ...],
     step: str,
     lists: tuple[tuple[str, str], ...],
-    shell: bool | None,
+    shell: str | None,
+    no_shell: bool,
     input_file: str | None,
-    output: str,
+    output: str | None,
+    show_output: bool,
     ignore_failure: bool,
     allow_status: str | None,
     timeout: str | None,
@@ -182,32 +91,35 @@ def time(
             if revisions
             else "Missing argument 'COMMAND...'."
         )
-    if shell and commands[0] in _SHELLS and len(commands) > 1:
-        raise click.UsageError(
-            f"--shell takes no name here: {commands[0]} would be timed; the shell is /bin/sh"
-        )
     asked = read_revisions(revisions, build, series=series)
     if asked is not None and (len(commands) != 1 or scans or lists or labels):
         raise click.UsageError(
             "--git times one command, without names and scans; write it behind --, as in "
             "datamill time --git main..HEAD -- './prog data'"
         )
+    around, program = choose_shell(shell, none=no_shell)
+    least_rounds, most_rounds = choose_rounds(runs, min_runs, max_runs)
     question = TimingQuestion(
         commands=read_commands(
-            commands, labels=labels, shell=shell, parameters=parse_scans(scans, step, lists)
+            commands,
+            labels=labels,
+            shell=around,
+            program=program,
+            parameters=parse_scans(scans, step, lists),
         ),
         directory=Path.cwd(),
         response=choose_response(response),
         within_s=parse_seconds(within, "within"),
         limit=parse_share(precision, where="--precision"),
         seed=seed or secrets.randbelow((1 << 53) - 1) + 1,
-        most_rounds=runs,
+        least_rounds=least_rounds,
+        most_rounds=most_rounds,
         warmup_rounds=warmup,
         timeout_s=parse_seconds(timeout, "timeout"),
         allowed_statuses=None if ignore_failure else parse_statuses(allow_status),
         input_file=_find_input(input_file),
-        **choose_output(output),
-        shell=shell,
+        **choose_output(output, shown=show_output),
+        shell=program,
         setup=_check_count(setup, commands, "setup"),
         prepare=_check_count(prepare, commands, "prepare"),
         conclude=_check_count(conclude, commands, "conclude"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from datamill.experiment.command_lines import list_steps
+from datamill.experiment.command_lines import list_steps, split_values
 from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Response
 from datamill.experiment.messages.suggestions import suggest_name
@@ -91,7 +93,7 @@ def parse_scans(
     """
     found: dict[str, tuple[str, ...]] = {}
     given = [(name, list_steps(low, high, step)) for name, low, high in scans]
-    given += [(name, tuple(values.split(","))) for name, values in lists]
+    given += [(name, split_values(values)) for name, values in lists]
     for name, values in given:
         if name in found:
             raise InputError(f'the parameter "{name}" is scanned twice', remedy="Name each once.")
@@ -99,9 +101,69 @@ def parse_scans(
     return found
 
 
-def choose_output(where: str) -> dict[str, Any]:
-    """Return what becomes of standard output, as fields of a `TimingQuestion`."""
-    if where == "pipe":
+def choose_rounds(exact: int | None, least: int | None, most: int | None) -> tuple[int, int | None]:
+    """Return how many rounds are measured at least and at most; None for as many as it takes.
+
+    Raises:
+        InputError: when bounds contradict each other.
+    """
+    if exact is not None and (least is not None or most is not None):
+        raise InputError(
+            "it says how many executions there are, so that none are left to bound",
+            where="--runs",
+            remedy="Write --runs alone, or --min-runs and --max-runs.",
+        )
+    if exact is not None:
+        return exact, exact
+    if least is not None and most is not None and least > most:
+        raise InputError(
+            f"{least} executions at least are more than {most} at most",
+            where="--min-runs",
+            remedy="Lower it, or raise --max-runs.",
+        )
+    return least or 0, most
+
+
+def choose_shell(name: str | None, *, none: bool) -> tuple[bool | None, tuple[str, ...]]:
+    """Return whether all commands have a shell around them (None: where one needs it), and the user's own.
+
+    The words of a shell of the user's own are empty where it is `/bin/sh`.
+
+    Raises:
+        InputError: when it cannot be found, or the options contradict each other.
+    """
+    if none or name == "none":
+        if name not in (None, "none"):
+            raise InputError("it asks for a shell, and --no-shell for none", where="--shell")
+        return False, ()
+    if name is None or name == "default":
+        return (None if name is None else True), ()
+    try:
+        words = shlex.split(name)
+    except ValueError:
+        words = []
+    if not words or shutil.which(words[0]) is None:
+        raise InputError(
+            f"there is no shell {name!r}",
+            where="--shell",
+            remedy="Write default for /bin/sh, none, or a program such as bash.",
+        )
+    return True, tuple(words)
+
+
+def choose_output(where: str | None, *, shown: bool = False) -> dict[str, Any]:
+    """Return what becomes of standard output, as fields of a `TimingQuestion`.
+
+    Raises:
+        InputError: when it is to be shown and to go elsewhere.
+    """
+    if shown and where not in (None, "inherit"):
+        raise InputError(
+            "output cannot be shown and go elsewhere", where="--show-output", remedy="Leave one of them out."
+        )
+    if shown:
+        where = "inherit"
+    if where is None or where == "pipe":
         # As hyperfine calls it.
         where = "capture"
     if where in _WHERE:

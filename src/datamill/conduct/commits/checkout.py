@@ -35,24 +35,24 @@ class Checkout:
     The first build makes everything. Each later one removes what is executed or loaded, and asks for it again
     with another order of objects: a build system then links and no more. What it does not make again stays
     that of the first; if it makes nothing again, all is built anew. What a build made is kept, and comes back
-    under its own name when it is measured, so that paths are the same for all.
+    under its own name when it is measured, so that paths are the same for all. All runs in the folder of the
+    revision that corresponds to the one where the user is.
 
     Args:
         trees: of the repository.
         tree: which files.
         folder: where they go; does not exist yet.
         build: command line; empty where nothing is built.
-        at_top: whether it is built at the top of the repository; else in the folder where the user is.
+        where: the build is written, for messages; else that is the option of `datamill time`.
     """
 
-    def __init__(
-        self, trees: GitTrees, tree: GitTree, folder: Path, build: str, *, at_top: bool = False
-    ) -> None:
+    def __init__(self, trees: GitTrees, tree: GitTree, folder: Path, build: str, *, where: str = "") -> None:
         self.tree = tree
         self._trees, self._build = trees, build
+        self._where = where
         self._folder = folder
         self._files, self._kept, self._tools = folder / "files", folder / "kept", folder / "tools"
-        self.directory = self._files if at_top else self._files / trees.inner
+        self.directory = self._files / trees.inner
         self._made: list[Path] = []
         self._in_place = FIRST
         self.builds: dict[int, Built] = {}
@@ -64,11 +64,6 @@ class Checkout:
                 where="git",
                 remedy="Go into a folder that both revisions have.",
             )
-
-    @property
-    def top(self) -> Path:
-        """Where the files of the revision are."""
-        return self._files
 
     @property
     def made(self) -> int:
@@ -176,7 +171,7 @@ class Checkout:
         if answer.failure is not None or answer.build is None or run is None or run.exit_code != 0:
             raise InputError(
                 f"{self.tree.title} cannot be built: {_describe(answer)}",
-                where=argument("build", verb="time"),
+                where=self._where or argument("build", verb="time"),
                 remedy="Run it in a fresh clone to see why: what git ignores is not there.",
             )
         return answer

@@ -27,6 +27,7 @@ from datamill.experiment.command_lines import CommandLine
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
 from datamill.packing.git.git_trees import SHORT_DIGITS, GitTree, GitTrees
+from datamill.results.bundles.bundle_files import check_bundle_place
 
 if TYPE_CHECKING:
     from datamill.conduct.timing.timing_bundle import PackageOrigin
@@ -63,10 +64,12 @@ def time_revisions(
         listener: hears of each step.
 
     Raises:
-        InputError: when there is no such revision, one cannot be built, or the command fails.
+        InputError: when no bundle can be made there, there is no such revision, one cannot be built, or the
+            command fails.
         WorkerError: when the worker ended.
         KeyboardInterrupt: when it was interrupted before there was anything to tell.
     """
+    check_bundle_place(folder, resumes=False)
     notes: list[str] = []
     with ExitStack() as held:
         held.enter_context(lock_host(tell=listener.tell_waiting))

@@ -40,7 +40,7 @@ class Values:
 def execute_benchmark(
     session: CommandSession,
     benchmark: Benchmark,
-    top: Path,
+    directory: Path,
     scratch: Path,
     levels: Mapping[str, str],
     *,
@@ -51,7 +51,7 @@ def execute_benchmark(
     Args:
         session: executes it.
         benchmark: which one.
-        top: where the files are.
+        directory: of the revision's files, where builds run.
         scratch: folder for what it writes to standard output.
         levels: of factors of its process.
         qualified: whether names of a tool stand behind that of the benchmark.
@@ -59,7 +59,7 @@ def execute_benchmark(
     Raises:
         BenchmarkError: when it ends otherwise than with status 0, or its tool's results cannot be read.
     """
-    folder = top / benchmark.directory
+    folder = directory / benchmark.directory
     written = folder / benchmark.output if benchmark.output else scratch / "stdout"
     if benchmark.output:
         # What the build brought, or the execution before this one, is no result of this one.
@@ -82,7 +82,7 @@ def execute_benchmark(
     problem = describe_failure(answer, _ONLY_STATUS)
     if problem or answer.run is None:
         # Where a checkout is says nothing to people.
-        raise BenchmarkError(problem.replace(f"{top}/", ""))
+        raise BenchmarkError(problem.replace(f"{directory}/", ""))
     time_s = answer.run.wall_time_ns / 1e9
     if not benchmark.tool:
         return Values({benchmark.name: time_s}, time_s)

@@ -6,16 +6,21 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from shlex import quote
 from typing import Protocol
 
 from datamill.analysis.gate.judge_benchmarks import BASE, HEAD, BenchmarkVerdict
-from datamill.analysis.gate.power import average_power
+from datamill.analysis.gate.power import Found, average_power, find_all_slowdowns
 from datamill.analysis.sequential.rounds import Rounds
 from datamill.conduct.commits.checkout import Checkout
-from datamill.conduct.commits.revision_builds import choose_executions, probe_builds
+from datamill.conduct.commits.revision_builds import choose_executions
 from datamill.conduct.commits.time_revisions import scratch_folder
 from datamill.conduct.gate.benchmark_values import BenchmarkError, Values
+from datamill.conduct.gate.gate_revisions import (
+    build_revisions,
+    choose_revisions,
+    join_builds,
+    list_build_places,
+)
 from datamill.conduct.gate.gate_run import GateRun, Measured
 from datamill.conduct.timing.cautions import look_at_machine
 from datamill.design.seeds import derive_seed
@@ -23,11 +28,8 @@ from datamill.execution.command_session import CommandSession
 from datamill.execution.host_lock import lock_host
 from datamill.experiment.errors import InputError
 from datamill.experiment.gate.gate import Gate
-from datamill.packing.git.git_trees import UNCOMMITTED, GitTree, GitTrees
+from datamill.packing.git.git_trees import GitTree, GitTrees
 from datamill.protocol.trial import HostFacts
-
-#: Names of the line of development that a change is meant for, the first that exists counts.
-_USUAL_BASES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
 
 
 class GateListener(Protocol):
@@ -50,8 +52,9 @@ class GateListener(Protocol):
 class GateOutcome:
     """What a gate came to.
 
-    `rounds` are those of each value by its name. `broken` says in a sentence each what works in base and not
-    in head, `added` names benchmarks that base lacks. `varies` says whether builds differ.
+    `rounds` are those of each value by its name, `found` the slowdowns that they show, `power` the chance of
+    an alarm by the slowdown, in the mean over all. `broken` says in a sentence each what works in base and
+    not in head, `added` names benchmarks that base lacks. `varies` says whether builds differ.
     """
 
     gate: Gate
@@ -59,6 +62,7 @@ class GateOutcome:
     head: GitTree
     verdicts: tuple[BenchmarkVerdict, ...]
     rounds: Mapping[str, Rounds]
+    found: Mapping[str, Found]
     power: Mapping[float, float]
     broken: tuple[str, ...]
     added: tuple[str, ...]
@@ -92,16 +96,16 @@ def conduct_gate(
         held.enter_context(lock_host(tell=listener.tell_waiting))
         scratch = Path(held.enter_context(scratch_folder(state)))
         trees = GitTrees(folder, scratch)
-        base, head, warnings = _choose(trees, gate)
+        base, head, warnings = choose_revisions(trees, gate)
         session = held.enter_context(CommandSession(binary))
         if base.tree == head.tree:
             return _judge_nothing(gate, base, head, session.greeting.host)
-        build = _join_builds(gate)
+        build = join_builds(gate)
         checkouts = {
-            side: Checkout(trees, tree, scratch / name, build, at_top=True)
+            side: Checkout(trees, tree, scratch / name, build, where=list_build_places(gate))
             for side, name, tree in ((BASE, "a", base), (HEAD, "b", head))
         }
-        build_s, varies = _build(session, checkouts, build, seed, listener)
+        build_s, varies = build_revisions(session, checkouts, build, seed, listener.tell_building)
         warnings += look_at_machine()
         warnings += [
             f"the submodule {path} of {tree.title} is not checked out"
@@ -145,13 +149,16 @@ def conduct_gate(
                     f"(first in {item.failures[0]})"
                 )
         rounds = run.gather_rounds() if run.measured else {}
+        listener.tell_building("working out which slowdowns would have been found")
+        found = find_all_slowdowns(rounds, alpha=gate.alpha, tolerate=gate.tolerate)
         return GateOutcome(
             gate=replace(gate, base=base.title, head=head.title),
             base=base,
             head=head,
             verdicts=run.verdicts,
             rounds=rounds,
-            power=average_power(rounds, gate.alpha),
+            found=found,
+            power=average_power(found),
             broken=tuple(broken),
             added=tried.added,
             warnings=tuple(warnings),
@@ -168,64 +175,8 @@ def _judge_nothing(gate: Gate, base: GitTree, head: GitTree, host: HostFacts) ->
     note = f"{head.title} has the same files as {base.title}"
     gate = replace(gate, base=base.title, head=head.title)
     return GateOutcome(
-        gate, base, head, (), {}, {}, (), (), (note,), host, 0, 0.0, varies=False, interrupted=False
+        gate, base, head, (), {}, {}, {}, (), (), (note,), host, 0, 0.0, varies=False, interrupted=False
     )
-
-
-def _choose(trees: GitTrees, gate: Gate) -> tuple[GitTree, GitTree, list[str]]:
-    """Base and head, with warnings about the choice."""
-    notes = []
-    head = "" if gate.head == UNCOMMITTED else gate.head
-    if gate.base:
-        base = gate.base
-    else:
-        found = trees.find(head or "HEAD").commit
-        base = next(
-            (
-                name
-                for name in _USUAL_BASES
-                if trees.has(name) and trees.find(f"{name}...{head or 'HEAD'}").commit != found
-            ),
-            "",
-        )
-        if not base and head and not trees.has(f"{head}~1") and not trees.is_shallow:
-            raise InputError(
-                f"{head} is the first commit: there is nothing to compare it with",
-                where="git",
-                remedy="Commit a change, or name another base.",
-            )
-        if not base and trees.is_shallow:
-            notes.append(
-                "this clone is shallow and shows no main line: base is the commit before head, which may be "
-                "part of the same change"
-            )
-        base = f"{base}...{head or 'HEAD'}" if base else ("HEAD" if not head else f"{head}~1")
-    first, second = (trees.find(name) if name else trees.take_uncommitted() for name in (base, head))
-    return first, second, notes
-
-
-def _join_builds(gate: Gate) -> str:
-    """The builds of the whole and of benchmarks; in braces: none may run where its folder is missing."""
-    parts = [f"( {gate.build} )"] if gate.build else []
-    parts += [
-        f"( cd {quote(f'./{benchmark.directory}')} && {{ {benchmark.setup}\n}} )"
-        for benchmark in gate.benchmarks
-        if benchmark.setup
-    ]
-    return " && ".join(parts)
-
-
-def _build(
-    session: CommandSession, checkouts: dict[str, Checkout], build: str, seed: int, listener: GateListener
-) -> tuple[float, bool]:
-    """Build both, and again: the time that a later build takes, and whether any differs."""
-    if not build:
-        return 0.0, False
-    for checkout in checkouts.values():
-        listener.tell_building(f"building {checkout.tree.title}")
-        checkout.build_first(session)
-    probed = probe_builds(session, checkouts, seed, listener.tell_building)
-    return probed.build_s, probed.differ
 
 
 @dataclass(frozen=True, slots=True)

@@ -206,7 +206,7 @@ class GateRun:
         return execute_benchmark(
             self._session,
             benchmark,
-            self._checkouts[side].top,
+            self._checkouts[side].directory,
             self._scratch,
             {PADDING: str(padding)},
             qualified=sum(bool(item.benchmark.tool) for item in self.measured) > 1,

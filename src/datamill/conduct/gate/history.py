@@ -13,7 +13,11 @@ from datamill.analysis.sequential.rounds import Rounds
 from datamill.experiment.errors import InputError
 
 #: `datamill compare FILE --series` takes these columns as they are.
-COLUMNS = ("benchmark", "version", "build", "execution", "value", "unit", "machine", "measured_unix_s")
+COLUMNS = (
+    "benchmark", "version", "build", "execution", "value", "unit", "direction", "machine", "measured_unix_s",
+)  # fmt: skip
+#: Of times less is better.
+_DIRECTION = "lower"
 
 
 def check_history(path: Path) -> None:
@@ -60,7 +64,8 @@ def append_history(
         for number, value in zip(item.numbers, column, strict=True):
             if not isnan(value):
                 build = f"{unix_s}-{number}"
-                writer.writerow((name, version, build, 1, repr(float(value)), "s", machine, unix_s))
+                measured = (repr(float(value)), "s", _DIRECTION)
+                writer.writerow((name, version, build, 1, *measured, machine, unix_s))
                 count += 1
     # In one piece: a run that is killed leaves no half of a line that another run would continue.
     with path.open("a", encoding="utf-8", newline="") as file:

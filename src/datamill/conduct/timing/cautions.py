@@ -6,8 +6,10 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from datamill.conduct.timing.question import TimingQuestion
+from datamill.conduct.timing.question import FEWEST_WITH_INTERVAL, PEAK_MEMORY, TimingQuestion
 from datamill.conduct.timing.warm_up import SHORT_S, WarmUp
+from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument
 from datamill.experiment.messages.numbers import format_count, format_figures, format_share
 from datamill.experiment.quantities import format_duration, format_size
 from datamill.protocol.trial import TrialRecord
@@ -16,6 +18,8 @@ from datamill.protocol.trial import TrialRecord
 _BUSY = 0.5
 #: A round this long leaves few of them.
 _LONG_S = 60.0
+#: Share of the time named by which it is overrun before that is told, and room over what is foreseen.
+_OVERRUN, _ROOM = 0.05, 1.5
 #: Share of the processors' time that others took while commands were measured, from which that is told.
 _TAKEN = 0.05
 #: Output from which reading it takes time that matters.
@@ -34,11 +38,74 @@ def list_cautions(question: TimingQuestion, warm: WarmUp) -> tuple[str, ...]:
     )
 
 
+def check_time(question: TimingQuestion, warm: WarmUp, elapsed_s: float) -> None:
+    """Refuse commands of which the time allowed does not even hold one execution, once that is known.
+
+    Raises:
+        InputError: when warming up took all of the time, with how much is needed.
+    """
+    if not question.within_s or not warm.round_s or elapsed_s < question.within_s:
+        return
+    whole_s = elapsed_s + FEWEST_WITH_INTERVAL * warm.round_s[-1]
+    what = question.commands[0].label if len(question.commands) == 1 else "one execution of each command"
+    raise InputError(
+        f"{what} takes {format_duration(warm.round_s[0])}: after {format_duration(elapsed_s)}, "
+        f"{format_duration(elapsed_s - question.within_s)} more than were allowed, there is nothing to tell",
+        remedy=f"Allow {format_duration(_ROOM * whole_s)} or more with {argument('within', verb='time')}.",
+    )
+
+
+def find_bounded(question: TimingQuestion, records: Sequence[TrialRecord]) -> frozenset[str]:
+    """Return the names of commands whose peak memory is known from above only.
+
+    A process begins with the memory of what started it, and its peak is never less than that.
+    """
+    if question.response.formula != PEAK_MEMORY:
+        return frozenset()
+    return frozenset(
+        record.package
+        for record in records
+        if record.run is not None and record.run.peak_memory_bytes <= record.run.peak_memory_floor_bytes
+    )
+
+
+def _look_at_memory(question: TimingQuestion, records: Sequence[TrialRecord]) -> list[str]:
+    bounded = find_bounded(question, records)
+    floors = [
+        record.run.peak_memory_floor_bytes
+        for record in records
+        if record.run is not None and record.package in bounded
+    ]
+    names = [command.label for command in question.commands if command.name in bounded]
+    if not names:
+        return []
+    return [
+        f"{question.response.name} of {' and '.join(names)} is known from above only: any program begins "
+        f"with the {format_size(max(floors))} of what starts it, and has no less"
+    ]
+
+
+def list_overruns(question: TimingQuestion, rounds: int, measured_s: float) -> tuple[str, ...]:
+    """Return by how much the time that somebody named was overrun, if it was; without the full stop."""
+    over_s = measured_s - question.within_s
+    if not question.within_s or over_s < _OVERRUN * question.within_s:
+        return ()
+    why = (
+        f"warming up, getting ready and {FEWEST_WITH_INTERVAL} executions of each command, the fewest that "
+        "have an interval, take that long"
+        if rounds <= FEWEST_WITH_INTERVAL
+        else "the last executions took longer than those before them"
+    )
+    allowed = format_duration(question.within_s)
+    return (f"it took {format_duration(over_s)} more than the {allowed} allowed: {why}",)
+
+
 def list_limits(question: TimingQuestion, records: Sequence[TrialRecord]) -> tuple[str, ...]:
     """Return what the executions themselves showed, a sentence each without its full stop."""
     return (
         *_list_failures(question, records),
         *_list_leftovers(question, records),
+        *_look_at_memory(question, records),
         *_look_at_disturbance(records),
         *_look_at_clock(records),
     )
@@ -90,12 +157,18 @@ def _look_at_times(question: TimingQuestion, warm: WarmUp) -> list[str]:
     for command in question.commands:
         time_s = warm.find_time_s(command)
         if time_s < SHORT_S and warm.start_s:
-            shell = " and its shell" if command.in_shell else ""
+            shell = " and its shell" if command.in_shell or question.shell else ""
             cautions.append(
                 f"starting a process{shell} takes about {_spell_ms(min(warm.start_s, time_s))} of the "
                 f"{_spell_ms(time_s)} of {command.label}: differences are larger shares of the rest"
             )
-    if warm.round_s and warm.round_s[-1] > _LONG_S:
+    needed_s = sum(warm.round_s) + FEWEST_WITH_INTERVAL * warm.round_s[-1] if warm.round_s else 0.0
+    if question.within_s and question.builds is None and needed_s > (1 + _OVERRUN) * question.within_s:
+        cautions.append(
+            f"{format_duration(question.within_s)} are short: the fewest executions that have an interval, "
+            f"{FEWEST_WITH_INTERVAL} of each command, end after about {format_duration(needed_s)}"
+        )
+    elif warm.round_s and warm.round_s[-1] > _LONG_S:
         cautions.append(
             f"one round takes {format_duration(warm.round_s[-1])}: Ctrl-C ends it with an answer from what "
             "was measured"

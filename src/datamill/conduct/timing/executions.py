@@ -11,7 +11,7 @@ from datamill.conduct.timing.question import Output, TimingQuestion
 from datamill.design.design import PlannedTrial
 from datamill.execution.command_session import CommandSession
 from datamill.execution.errors import WorkerError
-from datamill.experiment.command_lines import CommandLine, fill, list_words
+from datamill.experiment.command_lines import SHELL, CommandLine, fill, wrap_words
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
 from datamill.protocol.commands import CommandAnswer, CommandGreeting, CommandOutput, CommandRequest
@@ -98,7 +98,7 @@ def run_beside(
     answer = session.measure(
         CommandRequest(
             schema=SCHEMA_VERSION,
-            command=list_words(text, shell=True),
+            command=wrap_words(text, question.shell or (SHELL,)),
             directory=(command.directory if command is not None else "") or str(question.directory),
             variables={},
             input=None,

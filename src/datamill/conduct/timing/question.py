@@ -25,6 +25,8 @@ FEWEST_DEFAULT_ROUNDS = 6
 #: The same where each round is a new build.
 DEFAULT_BUILDS_WITHIN_S = 60.0
 FEWEST_DEFAULT_BUILDS = 10
+#: Rounds that are measured also where that overruns the time which somebody names: fewer have no interval.
+FEWEST_WITH_INTERVAL = 2
 #: Rounds at most: from so many on, chance in single executions is no longer what an answer lacks.
 MOST_ROUNDS = 1000
 #: Share of the rounds before it that a batch adds: looks take no time that matters.
@@ -35,6 +37,8 @@ PADDING_RANGE = "0..4096"
 #: What is drawn anew for each build.
 LINK_ORDER = "link_order"
 EXPERIMENT_NAME = "time"
+#: The response of which small values are not known.
+PEAK_MEMORY = "peak_memory_bytes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +46,10 @@ class TimingQuestion:
     """What is timed and how.
 
     `within_s` bounds the time of all executions (0: none is named, and the default leaves room for
-    `FEWEST_DEFAULT_ROUNDS`). `most_rounds` and `warmup_rounds` are None where they are to be found.
-    `allowed_statuses` are exit statuses that are no failure; None allows all. `setup` runs once before each
+    `FEWEST_DEFAULT_ROUNDS`). `most_rounds` and `warmup_rounds` are None where they are to be found;
+    `least_rounds` are measured however early the answer is known, unless a time is named and over.
+    `allowed_statuses` are exit statuses that are no failure; None allows all. `shell` are the words of a
+    shell of the user's own, which also runs what is not measured. `setup` runs once before each
     command's first execution, `prepare` before and `conclude` after each, `cleanup` when all is done; none of
     them is measured. `builds` says how often what the commands execute is built; None where it is there.
     """
@@ -55,6 +61,7 @@ class TimingQuestion:
     limit: float = DEFAULT_LIMIT
     alpha: float = 0.05
     seed: int = 1
+    least_rounds: int = 0
     most_rounds: int | None = None
     warmup_rounds: int | None = None
     timeout_s: float = 0.0
@@ -62,7 +69,7 @@ class TimingQuestion:
     input_file: Path | None = None
     output: Output = "capture"
     output_file: Path | None = None
-    shell: bool | None = None
+    shell: tuple[str, ...] = ()
     setup: tuple[str, ...] = ()
     prepare: tuple[str, ...] = ()
     conclude: tuple[str, ...] = ()
@@ -77,7 +84,8 @@ class TimingQuestion:
     @property
     def fewest_rounds(self) -> int:
         """Rounds that run however long they take, where nobody names a time."""
-        return FEWEST_DEFAULT_ROUNDS if self.builds is None else FEWEST_DEFAULT_BUILDS
+        usual = FEWEST_DEFAULT_ROUNDS if self.builds is None else FEWEST_DEFAULT_BUILDS
+        return max(self.least_rounds, min(usual, self.most_rounds or usual))
 
 
 def write_experiment_text(

@@ -10,7 +10,13 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from datamill.conduct.timing.builds import Builds
-from datamill.conduct.timing.cautions import list_cautions, list_limits
+from datamill.conduct.timing.cautions import (
+    check_time,
+    find_bounded,
+    list_cautions,
+    list_limits,
+    list_overruns,
+)
 from datamill.conduct.timing.executions import clean_up
 from datamill.conduct.timing.listener import TimingListener
 from datamill.conduct.timing.question import TimingQuestion
@@ -20,13 +26,14 @@ from datamill.execution.errors import WorkerError
 from datamill.execution.host_lock import lock_host
 from datamill.experiment.errors import InputError
 from datamill.protocol.trial import TrialRecord
-from datamill.results.bundles.bundle import Bundle
-from datamill.results.bundles.decisions import Decision
+from datamill.results.bundles.bundle_files import check_bundle_place
 
 if TYPE_CHECKING:
     # Brings statistics along.
     from datamill.analysis.sequential.pairs import Pair
     from datamill.conduct.timing.timing_bundle import PackageOrigin
+    from datamill.results.bundles.bundle import Bundle
+    from datamill.results.bundles.decisions import Decision
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +43,7 @@ class TimedCommands:
     `completed` are the executions of each command, by its name, that ended as they should.
 
     `measured_s` is the time from the first execution to the last; `interrupted` says that the user ended it.
+    `bounded` are the names of commands whose response is known from above only.
     """
 
     question: TimingQuestion
@@ -46,6 +54,7 @@ class TimedCommands:
     warnings: tuple[str, ...]
     measured_s: float
     interrupted: bool = False
+    bounded: frozenset[str] = frozenset()
 
 
 def time_commands(
@@ -62,10 +71,12 @@ def time_commands(
         listener: hears of each step.
 
     Raises:
-        InputError: when a command fails before anything counted, or too often afterwards.
+        InputError: when no bundle can be made there, or a command fails before anything counted, or too
+            often afterwards.
         WorkerError: when the worker ended.
         KeyboardInterrupt: when it was interrupted before there was anything to tell.
     """
+    check_bundle_place(folder, resumes=False)
     notes: list[str] = []
     with ExitStack() as held:
         held.enter_context(lock_host(tell=listener.tell_waiting))
@@ -73,6 +84,7 @@ def time_commands(
         began_s = monotonic()
         held.callback(clean_up, session, question, notes)
         warm = warm_up_commands(session, question, listener)
+        check_time(question, warm, monotonic() - began_s)
         timed = measure_rounds(session, question, binary, folder, listener, warm, began_s=began_s)
     return replace(timed, warnings=(*timed.warnings, *notes))
 
@@ -126,6 +138,7 @@ def measure_rounds(
         interrupted = True
         if not isinstance(ending, KeyboardInterrupt):
             notes.append(f"it ended early: {' '.join(str(ending).split())}")
+    measured_s = monotonic() - began_s
     assert run.decision is not None, "the first batch always runs, and is looked at"
     completed = {
         command.name: [
@@ -135,13 +148,17 @@ def measure_rounds(
         ]
         for command in question.commands
     }
+    limits = list_limits(question, run.records)
+    if not interrupted:
+        limits += list_overruns(question, run.rounds, measured_s)
     return TimedCommands(
         question,
         bundle,
         run.decision,
         run.pairs,
         completed,
-        (*cautions, *list_limits(question, run.records), *run.decision.warnings, *notes),
-        monotonic() - began_s,
+        (*cautions, *limits, *run.decision.warnings, *notes),
+        measured_s,
         interrupted,
+        find_bounded(question, run.records),
     )

@@ -11,7 +11,7 @@ from datamill.analysis.sequential.timing_look import decide_timing
 from datamill.conduct.timing.builds import Builds
 from datamill.conduct.timing.executions import execute_command, make_record
 from datamill.conduct.timing.listener import TimingListener, TimingProgress
-from datamill.conduct.timing.question import TimingQuestion
+from datamill.conduct.timing.question import FEWEST_WITH_INTERVAL, TimingQuestion
 from datamill.conduct.timing.rounds_so_far import RoundsSoFar
 from datamill.design.batches import list_batches, number_round
 from datamill.design.design import PlannedTrial
@@ -59,7 +59,7 @@ class TimingRun:
         self._failures: Counter[str] = Counter()
         self._unwritten: list[TrialRecord] = []
         self._unwritten_decisions: list[Decision] = []
-        self._complete = self._trials = 0
+        self._complete = self._looked = self._trials = 0
         self.records: list[TrialRecord] = []
         self.decision: Decision | None = None
         self.pairs: tuple[Pair, ...] = ()
@@ -78,11 +78,12 @@ class TimingRun:
                     return
                 if self._builds is not None:
                     self._builds.make(batch)
-                for trial in batch:
-                    self._execute(trial)
-                self._complete, self._trials = self._find_last(batch), self._trials + len(batch)
+                whole = self._execute_batch(batch)
                 self._look(number)
                 if self.decision is not None and self.decision.decision == "stop":
+                    return
+                if not whole:
+                    self._stop("max_time")
                     return
             self._stop("max_trials")
         except KeyboardInterrupt:
@@ -90,6 +91,26 @@ class TimingRun:
             raise
         finally:
             self._write(final=True)
+
+    @property
+    def rounds(self) -> int:
+        """Rounds that are complete."""
+        return self._complete
+
+    def _execute_batch(self, batch: tuple[PlannedTrial, ...]) -> bool:
+        """Execute a batch round by round; false where the time allowed does not hold the whole of it."""
+        before = self._complete
+        for trial in batch:
+            number = number_round(self._bundle.experiment, trial)
+            if self._builds is None and number > self._complete + 1:
+                # Without builds, rounds follow one another, also within a batch.
+                self._complete = number - 1
+                if self._is_over(1):
+                    return False
+            self._execute(trial)
+            self._trials += 1
+        self._complete = max(before, self._find_last(batch))
+        return True
 
     def _execute(self, trial: PlannedTrial) -> None:
         command = self._commands[trial.package]
@@ -134,24 +155,31 @@ class TimingRun:
             look=number,
             trials=self._trials,
             elapsed_s=monotonic() - self._counting_s,
+            fewest=self._question.least_rounds,
         )
+        self._looked = self._complete
         self._unwritten_decisions.append(self.decision)
         self._listener.tell_look(self.decision, self.pairs, self._tell_progress())
         if monotonic() - self._flushed_s > _FLUSH_S:
             self._write(final=False)
 
     def _find_bound(self, batch: tuple[PlannedTrial, ...]) -> Cause | None:
-        """The bound that the next batch would break; the first one always runs."""
+        """The bound that the next batch would break; the first one always begins."""
         if not self._complete:
             return None
         most, last = self._question.most_rounds, self._find_last(batch)
         if most is not None and last > most:
             return "max_trials"
-        foreseen_s = self._tell_progress().round_s * (last - self._complete)
-        if not self._question.within_s and self._complete < self._question.fewest_rounds:
-            return None
-        over = monotonic() - self._began_s + foreseen_s > self._question.longest_s
-        return "max_time" if over else None
+        # A batch whose builds are made at once is made whole; else one more round is better than none.
+        return "max_time" if self._is_over(last - self._complete if self._builds is not None else 1) else None
+
+    def _is_over(self, rounds: int) -> bool:
+        """Tell whether so many more rounds would take longer than is allowed, judged by those before."""
+        fewest = FEWEST_WITH_INTERVAL if self._question.within_s else self._question.fewest_rounds
+        if self._complete < fewest:
+            return False
+        foreseen_s = self._tell_progress().round_s * rounds
+        return monotonic() - self._began_s + foreseen_s > self._question.longest_s
 
     def _find_last(self, batch: tuple[PlannedTrial, ...]) -> int:
         return max(number_round(self._bundle.experiment, trial) for trial in batch)
@@ -162,11 +190,13 @@ class TimingRun:
             return
         self.decision, self.pairs = decide_timing(
             self._bundle.experiment,
-            self._rounds.gather(self._complete),
+            # What an interruption cut off in the midst of a batch is not looked at any more.
+            self._rounds.gather(self._looked),
             look=self.decision.look,
             trials=self.decision.trials,
             elapsed_s=self.decision.elapsed_s,
             ended=cause,
+            fewest=self._question.least_rounds,
         )
         self._unwritten_decisions[-1] = self.decision
 

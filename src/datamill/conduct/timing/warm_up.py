@@ -16,11 +16,12 @@ from datamill.conduct.timing.executions import (
     run_beside,
 )
 from datamill.conduct.timing.listener import TimingListener
-from datamill.conduct.timing.question import PADDING, TimingQuestion
+from datamill.conduct.timing.question import PADDING, PEAK_MEMORY, TimingQuestion
 from datamill.execution.command_session import CommandSession
 from datamill.experiment.command_lines import CommandLine, read_commands
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
+from datamill.experiment.quantities import format_size
 
 #: A round this much faster than the one before shows that there was something to warm up.
 _STILL_FALLING = 0.03
@@ -80,14 +81,38 @@ def warm_up_commands(session: CommandSession, question: TimingQuestion, listener
             _warm_up(session, question, command, seen)
         seen.rounds += 1
         seen.round_s.append(monotonic() - began)
+    _refuse_small_memory(question, seen)
     if any(seen.find_time_s(command) < SHORT_S for command in question.commands):
         seen.start_s = _measure_start(session, question)
     return seen
 
 
+def _refuse_small_memory(question: TimingQuestion, seen: WarmUp) -> None:
+    """Refuse to compare the peak memory of commands that all have no more than what starts them.
+
+    Raises:
+        InputError: when that is so, since they would all seem equal.
+    """
+    if question.response.formula != PEAK_MEMORY or len(question.commands) < 2:
+        return
+    last = [seen.executions[command.name][-1].answer.run for command in question.commands if seen.executions]
+    floors = [
+        run.peak_memory_floor_bytes
+        for run in last
+        if run is not None and run.peak_memory_bytes <= run.peak_memory_floor_bytes
+    ]
+    if len(floors) == len(question.commands):
+        raise InputError(
+            f"{question.response.name} of these commands cannot be compared: any program begins with the "
+            f"{format_size(max(floors))} of what starts it, and none of them has more",
+            remedy="Give them more to do, or compare another response.",
+        )
+
+
 def _measure_start(session: CommandSession, question: TimingQuestion) -> float:
     """Return the median time of a program that does nothing, started as the commands are."""
-    nothing = read_commands(["true"], shell=question.commands[0].in_shell)[0]
+    in_shell = question.commands[0].in_shell
+    nothing = read_commands(["true"], shell=in_shell, program=question.shell)[0]
     times = []
     for _ in range(_STARTS):
         run = session.measure(request_command(question, nothing, {PADDING: "0"})).run

@@ -17,8 +17,8 @@ class Benchmark:
 
     Without a `tool` its time is the value. With one it writes results in that tool's form, for one benchmark
     or many: to `output`, a file or folder relative to where it runs, or to standard output. `directory` is
-    where it runs, relative to the top of the repository. `setup` builds it there, behind the build of the
-    whole.
+    where it runs, relative to the folder where the user is. `setup` builds it there, behind the build of the
+    whole; `setup_place` is where that is written, for messages.
     """
 
     name: str
@@ -27,21 +27,23 @@ class Benchmark:
     output: str = ""
     directory: str = ""
     setup: str = ""
+    setup_place: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
     """A gate between two revisions.
 
-    `base` is empty where it is to be found. `alpha` is the chance of a false alarm in any benchmark of a run.
-    A difference below `limit` does not matter; a benchmark is an alarm when it is certainly slower by more
-    than `tolerate`.
+    `base` is empty where it is to be found. `build_place` is where the build is written, for messages.
+    `alpha` is the chance of a false alarm in any benchmark of a run. A difference below `limit` does not
+    matter; a benchmark is an alarm when it is certainly slower by more than `tolerate`.
     """
 
     benchmarks: tuple[Benchmark, ...]
     base: str = ""
     head: str = "HEAD"
     build: str = ""
+    build_place: str = ""
     within_s: float = DEFAULT_WITHIN_S
     alpha: float = DEFAULT_ALPHA
     limit: float = DEFAULT_LIMIT

@@ -76,6 +76,7 @@ def parse_gate(text: str, *, name: str, tools: Sequence[str]) -> Gate:
         base=text_of("base", ""),
         head=text_of("head", "HEAD"),
         build=text_of("build", ""),
+        build_place=source.locate("gate", "build"),
         within_s=within_s,
         alpha=share_of("alpha", DEFAULT_ALPHA),
         limit=share_of("limit", DEFAULT_LIMIT),
@@ -128,7 +129,10 @@ def _parse_benchmark(entry: Mapping[str, Any], index: int, source: Source, tools
             where=where("output"),
             remedy=f"Write tool = one of {', '.join(tools)}.",
         )
-    return Benchmark(**{**given, "name": given["name"] or package or given["command"]})
+    return Benchmark(
+        **{**given, "name": given["name"] or package or given["command"]},
+        setup_place=where("package" if package else "setup"),
+    )
 
 
 def _refuse_number(source: Source) -> None:

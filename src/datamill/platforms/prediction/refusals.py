@@ -13,13 +13,20 @@ from datamill.platforms.scores.score_matrix import FloatArray
 
 #: An error above this share is one that a user would regret.
 LIMIT = 0.25
-#: Of a hundred predictions that are not refused, one may err by more than so many limits (on the logarithm).
+#: The error that one prediction in a hundred exceeds, told by two measures; their geometric mean may reach
+#: nine tenths of the limit.
 _RARE = 0.99
-_RARE_LIMIT = 1.2
-#: A machine is unlike the others where a benchmark errs beyond the limit, and so many times as much as it
-#: does elsewhere; it is refused where the application's own error, too, may reach half of the limit.
-_UNLIKE = 5.0
-_DOUBT_LIMIT = 0.5
+_REACH = 0.9
+#: The first of them alone may reach so many limits.
+_FAR = 1.3
+#: One error in a hundred is as large as so many root mean squares.
+_RARE_SIZES = 3.0
+#: A benchmark whose typical error is above so much of the limit says little about a single machine.
+_HARD = 0.5
+#: A machine is unlike the others where the suite's errors are so many times as large as elsewhere.
+_UNLIKE = 1.5
+#: An application is unlike the suite where it is harder to predict than this share of its benchmarks.
+_LONE = 0.9
 
 
 def find_refusals(
@@ -27,11 +34,11 @@ def find_refusals(
 ) -> tuple[tuple[Refusal, ...], ...]:
     """Return for each target why it is refused; empty where the prediction may be relied on.
 
-    It is refused where (1) one in a hundred errors is expected beyond 1.2 of the limit, on the logarithm, or
-    (2) some benchmark of the suite, taken for the application, was mispredicted there by more than the
-    limit and five times as much as elsewhere, and one in a hundred errors of the application itself is
-    expected beyond half of the limit. The rules were chosen on suites of three decades; what they achieve
-    stands in docs/platforms.md.
+    Two measures tell which error one prediction in a hundred exceeds: the size expected of this application
+    on this machine, times what the suite's benchmarks show at that level; and three times the root mean
+    square of their errors on this machine, without benchmarks that are hard everywhere. A prediction is
+    refused where the geometric mean of both exceeds 0.9 of the limit, or the first alone 1.3 limits, on the
+    logarithm. The rule was chosen on suites of three decades; docs/performance.md has what it achieves.
 
     Args:
         found: the inference.
@@ -44,51 +51,53 @@ def find_refusals(
     rare = found.sizes * np.nanquantile(np.abs(found.spread), _RARE)
     rare = np.sqrt(rare**2 + (2.6 * found.noise) ** 2)
     sizes = np.nan_to_num(np.abs(found.errors))
-    typical = np.nanmedian(np.abs(found.errors), axis=1, keepdims=True) + 0.01
-    strange = np.where(sizes > _UNLIKE * typical, sizes, 0.0)
-    worst = strange.max(axis=0)
-    names = [benchmarks[column] for column in found.taken]
+    typical = np.nanmedian(np.abs(found.errors), axis=1)
+    telling = typical <= _HARD * bound if (typical <= _HARD * bound).any() else np.ones(len(typical), bool)
+    there = _RARE_SIZES * np.sqrt((sizes[telling] ** 2).mean(axis=0))
+    refused = (np.sqrt(rare * there) > _REACH * bound) | (rare > _FAR * bound)
     own = np.nanmedian(np.log(found.own_sizes), axis=1)
-    place = float((own < np.median(np.log(found.sizes))).mean())
-    by_target = np.median(found.own_sizes, axis=0)
-    unlike = by_target / np.median(by_target)
-    answers = []
-    for index, size in enumerate(rare):
+    harder = int((own < np.median(np.log(found.sizes))).sum())
+    worst = np.where(telling[:, None], sizes, 0.0).argmax(axis=0)
+    unlike = there / np.median(there)
+    answers: list[tuple[Refusal, ...]] = []
+    for index in range(len(rare)):
+        if not refused[index]:
+            answers.append(())
+            continue
         reasons = []
-        if worst[index] > bound and size > _DOUBT_LIMIT * bound:
-            name = names[int(np.argmax(strange[:, index]))]
-            reasons.append(
-                Refusal(
-                    "target",
-                    f"the machine is unlike those that measured the application: {name}, taken for the "
-                    f"application, is mispredicted there by {_say_error(worst[index])}",
-                )
-            )
-        if size > _RARE_LIMIT * bound:
-            reasons.append(_explain_size(size, place, unlike[index], len(found.taken)))
-        answers.append(tuple(reasons))
+        if unlike[index] >= _UNLIKE and there[index] > bound:
+            row = int(worst[index])
+            reasons.append(_blame_target(benchmarks[found.taken[row]], float(sizes[row, index])))
+        if harder >= _LONE * len(found.taken):
+            reasons.append(_blame_application(float(rare[index]), harder, len(found.taken)))
+        answers.append(tuple(reasons) or (_blame_machines(float(rare[index])),))
     return tuple(answers)
 
 
-def _explain_size(size: float, place: float, unlike: float, taken: int) -> Refusal:
-    """Say what a large expected error comes from: the application, the target, or the machines."""
-    reach = f"one prediction in a hundred would err by more than {_say_error(size)}"
-    if place >= 0.9:
-        fewer = round(place * taken)
-        return Refusal(
-            "application",
-            f"the application is unlike the suite: it is harder to predict than {fewer} of its {taken} "
-            f"benchmarks, and {reach}",
-        )
-    if unlike >= 1.5:
-        return Refusal(
-            "target",
-            f"the machine is unlike those that measured the application: the suite's own benchmarks err "
-            f"{format_figures(unlike, 2)} times as much there as elsewhere, and {reach}",
-        )
+def _blame_target(benchmark: str, error: float) -> Refusal:
+    """Say that the machine is unlike those that measured the application."""
+    return Refusal(
+        "target",
+        f"the machine is unlike those that measured the application: {benchmark}, taken for the "
+        f"application, is mispredicted there by {_say_error(error)}",
+    )
+
+
+def _blame_application(size: float, harder: int, taken: int) -> Refusal:
+    """Say that the application is unlike the suite."""
+    return Refusal(
+        "application",
+        f"the application is unlike the suite: it is harder to predict than {harder} of its {taken} "
+        f"benchmarks, and one prediction in a hundred would err by more than {_say_error(size)}",
+    )
+
+
+def _blame_machines(size: float) -> Refusal:
+    """Say that the trained machines are what lacks."""
     return Refusal(
         "machines",
-        f"the machines that measured the application are too few, or too unlike this one: {reach}",
+        "the machines that measured the application are too few, or too unlike this one: one prediction in "
+        f"a hundred would err by more than {_say_error(size)}",
     )
 
 

@@ -10,8 +10,6 @@ import polars as pl
 
 from datamill.analysis.model_data.columns import Lines
 from datamill.experiment.errors import InputError
-from datamill.experiment.messages.numbers import format_count
-from datamill.experiment.messages.phrases import count_nouns
 from datamill.platforms.scores.machine_facts import MachineFacts, gather_facts
 from datamill.platforms.scores.score_matrix import FloatArray, IntArray, ScoreMatrix
 from datamill.platforms.scores.table_columns import (
@@ -117,13 +115,6 @@ def _describe(matrix: ScoreMatrix) -> BuiltScores:
         matrix = matrix.keep_benchmarks([name for name in matrix.benchmarks if name not in empty])
         known = np.isfinite(matrix.seconds)
         notes.append(f"no machine has a value of {name_some(empty)}, which are left out of the suite")
-    missing = int((~known).sum())
-    if missing:
-        machines = int((~known).any(axis=1).sum())
-        notes.append(
-            f"{count_nouns(missing, 'value')} of {format_count(known.size)} "
-            f"{'is' if missing == 1 else 'are'} missing, on {count_nouns(machines, 'machine')}"
-        )
     constant = [
         name for index, name in enumerate(matrix.benchmarks) if _is_constant(matrix.seconds[:, index])
     ]

@@ -49,7 +49,8 @@ def refuse_missing_columns(table: pl.DataFrame, needed: Sequence[str], source: s
             raise InputError(
                 f"there is no column {name}",
                 where=source,
-                remedy=f"Give one row a measurement: {', '.join(needed)}, and seconds or score. {close}",
+                remedy=f"Give one row a measurement: {', '.join(needed)}, and seconds or score (of a table "
+                f"with a column for each benchmark: unpivot it, in pandas melt). {close}",
             )
 
 
@@ -246,4 +247,4 @@ def refuse_repeated(table: pl.DataFrame, keys: Sequence[Sequence[str]], what: st
 
 def name_some(names: Sequence[str]) -> str:
     """Some of the names, and how many more there are."""
-    return list_first(names, _MOST_NAMED)
+    return list_first([f'"{name}"' if "," in name else name for name in names], _MOST_NAMED)

@@ -27,7 +27,7 @@ from datamill.report.changes.gaps import is_time, phrase_bounds, phrase_gap, tak
 from datamill.report.changes.mattered import phrase_influence
 from datamill.report.experiment.uncertainty import describe_error_term, describe_n
 from datamill.report.figures.figure import Figure
-from datamill.report.stopping.section import qualify_answer, states_means
+from datamill.report.stopping.section import qualify_answer, states_means, states_pairs
 from datamill.report.words.answer import Answer
 from datamill.report.words.scales import Scale, choose_scale, format_interval
 from datamill.report.words.warning_order import order_warnings
@@ -58,7 +58,7 @@ def phrase_answer(
         method = comparison.method
         pairs = [phrase_pair(pair, analysis, scale) for pair in comparison.pairs]
         headline = phrase_best(comparison, analysis, scale)
-        details += pairs if comparison.best else []
+        details += pairs if comparison.best and not states_pairs(experiment, trials) else []
         if not states_means(experiment, trials):
             details += [_phrase_mean(experiment, analysis, mean, scale) for mean in comparison.means]
         details += [_phrase_cells(pair, drawn) for pair in comparison.pairs]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from datamill.report.gate.gate_answer import GateAnswer
-from datamill.report.gate.statement import list_rows, list_sentences, name_columns, phrase_gate
+from datamill.report.gate.statement import HEADERS, list_rows, list_sentences, name_columns, phrase_gate
 
 #: By this line a comment is found again, to be replaced.
 MARK = "<!-- datamill gate -->"
 #: What would be markup, a link to an issue or a call of a person.
 _SPELLED = {sign: f"\\{sign}" for sign in "\\`*_[]|#~"} | {"<": "&lt;", ">": "&gt;", "@": "&#64;"}
-#: Rows that are shown at once; the others are folded away.
+#: Rows that are shown at once; the others are folded away, and so are the times themselves.
 _SHOWN = 10
+_FOLDED = ("base", "head")
+_CHANGES = tuple(place for place, name in enumerate(HEADERS) if name not in _FOLDED)
+_TIMES = tuple(place for place, name in enumerate(HEADERS) if name in ("benchmark", *_FOLDED))
 
 
 def write_comment(answer: GateAnswer) -> str:
@@ -19,22 +22,25 @@ def write_comment(answer: GateAnswer) -> str:
     rows = list_rows(answer)
     lines = [MARK, f"### {head}", "", _escape(phrase_gate(answer)), ""]
     if rows:
-        lines += _write_table(answer, rows[:_SHOWN])
+        lines += _write_table(answer, rows[:_SHOWN], _CHANGES)
     lines += ["", "<details><summary>How it was measured</summary>", ""]
     if rows[_SHOWN:]:
-        lines += [*_write_table(answer, rows[_SHOWN:]), ""]
+        lines += [*_write_table(answer, rows[_SHOWN:], _CHANGES), ""]
+    if rows:
+        lines += [*_write_table(answer, rows, _TIMES), ""]
     lines += [f"- {_escape(sentence)}" for sentence in list_sentences(answer)]
     return "\n".join([*lines, "", "</details>", ""])
 
 
-def _write_table(answer: GateAnswer, rows: list[tuple[str, ...]]) -> list[str]:
-    columns = name_columns(answer)
-    # Names to the left, numbers to the right.
-    marks = ["---", *["---:"] * (len(columns) - 2), "---"]
+def _write_table(answer: GateAnswer, rows: list[tuple[str, ...]], places: tuple[int, ...]) -> list[str]:
+    names = name_columns(answer)
+    columns = [names[place] for place in places]
+    # Words to the left, numbers to the right.
+    marks = ["---" if HEADERS[place] in ("benchmark", "verdict") else "---:" for place in places]
     return [
         f"| {' | '.join(columns)} |",
         f"| {' | '.join(marks)} |",
-        *(f"| {' | '.join(_escape(cell) for cell in row)} |" for row in rows),
+        *(f"| {' | '.join(_escape(row[place]) for place in places)} |" for row in rows),
     ]
 
 

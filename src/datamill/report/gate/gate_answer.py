@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from datamill.analysis.gate.judge_benchmarks import BenchmarkVerdict
+from datamill.analysis.gate.power import Found
 from datamill.experiment.gate.gate import Gate
+from datamill.results.bundles.decisions import LookInterval
 
 Verdict = Literal["slower", "faster", "unchanged", "cannot tell"]
 _WORDS: dict[str, Verdict] = {"more": "slower", "less": "faster", "unchanged": "unchanged"}
@@ -18,12 +20,13 @@ class BenchmarkAnswer:
     """One benchmark: means in seconds, the change of head as a share of base with its interval, the verdict.
 
     `of` tells a change of means from one of typical values. `n` counts rounds: builds where builds differ,
-    else executions. `detectable` is the slowdown that so many find with probability 80%.
+    else executions. `detectable` is the slowdown that so many make an alarm of with probability 80%. The
+    means `base` and `head` have intervals of their own, each at the level of the gate.
     """
 
     name: str
-    base_mean: float | None
-    head_mean: float | None
+    base: LookInterval | None
+    head: LookInterval | None
     change: float | None
     low: float | None
     high: float | None
@@ -38,7 +41,7 @@ class BenchmarkAnswer:
 class GateAnswer:
     """All that a gate answers.
 
-    `power` is the chance that a slowdown of that size is found, by its size, in the mean over benchmarks.
+    `power` is the chance that a slowdown of that size is an alarm, by its size, in the mean over benchmarks.
     """
 
     gate: Gate
@@ -69,6 +72,7 @@ class GateAnswer:
 def build_gate_answer(
     gate: Gate,
     verdicts: Sequence[BenchmarkVerdict],
+    found: Mapping[str, Found],
     power: Mapping[float, float],
     *,
     base: str,
@@ -86,7 +90,8 @@ def build_gate_answer(
     Args:
         gate: what was asked.
         verdicts: on each benchmark.
-        power: chance that a slowdown is found, by its size, in the mean over benchmarks.
+        found: the slowdowns that each benchmark finds, by its name.
+        power: chance that a slowdown is an alarm, by its size, in the mean over benchmarks.
         base: what people read of the revision that was.
         head: the same of the one that is judged.
         broken: sentences about what worked in base and does not in head.
@@ -101,7 +106,7 @@ def build_gate_answer(
         gate=gate,
         base=base,
         head=head,
-        benchmarks=tuple(_take(verdict) for verdict in verdicts),
+        benchmarks=tuple(_take(verdict, found.get(verdict.name)) for verdict in verdicts),
         broken=broken,
         added=added,
         power=power,
@@ -113,12 +118,12 @@ def build_gate_answer(
     )
 
 
-def _take(verdict: BenchmarkVerdict) -> BenchmarkAnswer:
+def _take(verdict: BenchmarkVerdict, found: Found | None) -> BenchmarkAnswer:
     interval = verdict.pair.interval
     return BenchmarkAnswer(
         verdict.name,
-        verdict.base_mean,
-        verdict.head_mean,
+        verdict.base,
+        verdict.head,
         interval.estimate,
         interval.low,
         interval.high,
@@ -126,5 +131,5 @@ def _take(verdict: BenchmarkVerdict) -> BenchmarkAnswer:
         interval.rounds,
         _WORDS.get(verdict.pair.verdict, "cannot tell"),
         verdict.is_alarm,
-        verdict.detectable,
+        found.detectable if found is not None else None,
     )

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from datamill.report.gate.gate_answer import GateAnswer
+from datamill.results.bundles.decisions import LookInterval
 
 
 def list_gate_values(answer: GateAnswer) -> dict[str, Any]:
     """Return all that a gate knows, but the answer in words and the warnings.
 
-    `change`, its bounds, `detectable` and shares are fractions; means are in seconds; what is not known is
-    None.
+    `change`, its bounds, `detectable` and shares are fractions; means and their bounds are in seconds; what
+    is not known is None.
     """
     gate = answer.gate
     return {
@@ -24,8 +25,8 @@ def list_gate_values(answer: GateAnswer) -> dict[str, Any]:
         "benchmarks": [
             {
                 "name": item.name,
-                "base_mean_s": item.base_mean,
-                "head_mean_s": item.head_mean,
+                **_list_mean("base", item.base),
+                **_list_mean("head", item.head),
                 "change": item.change,
                 "low": item.low,
                 "high": item.high,
@@ -44,4 +45,13 @@ def list_gate_values(answer: GateAnswer) -> dict[str, Any]:
         "builds_vary": answer.varies,
         "measured_s": answer.measured_s,
         "interrupted": answer.interrupted,
+    }
+
+
+def _list_mean(side: str, mean: LookInterval | None) -> dict[str, float | None]:
+    """The mean of a revision with its bounds."""
+    return {
+        f"{side}_mean_s": None if mean is None else mean.estimate,
+        f"{side}_low_s": None if mean is None else mean.low,
+        f"{side}_high_s": None if mean is None else mean.high,
     }

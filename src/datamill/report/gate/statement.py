@@ -12,6 +12,7 @@ from datamill.experiment.messages.numbers import (
 from datamill.experiment.quantities import format_duration
 from datamill.report.gate.gate_answer import BenchmarkAnswer, GateAnswer
 from datamill.report.words.scales import choose_scale
+from datamill.results.bundles.decisions import LookInterval
 
 #: Benchmarks that the first sentence names.
 _NAMED = 3
@@ -56,8 +57,8 @@ def list_rows(answer: GateAnswer) -> list[tuple[str, ...]]:
             item.name,
             spell_change(item),
             spell_interval(item),
-            _spell_time(item.base_mean),
-            _spell_time(item.head_mean),
+            _spell_mean(item.base),
+            _spell_mean(item.head),
             format_count(item.n),
             format_share(item.detectable) if item.detectable is not None else "–",
             item.verdict + (", alarm" if item.is_alarm else ""),
@@ -67,9 +68,10 @@ def list_rows(answer: GateAnswer) -> list[tuple[str, ...]]:
 
 
 def name_columns(answer: GateAnswer) -> tuple[str, ...]:
-    """Return the headers, with the level that intervals have together."""
+    """Return the headers, with the level that intervals have: of changes together, of means each alone."""
     level = format_level(1 - answer.gate.alpha)
-    return tuple(f"{level} interval" if name == "interval" else name for name in HEADERS)
+    spelled = {"interval": f"{level} interval", "base": f"base ({level} interval)", "head": f"head ({level})"}
+    return tuple(spelled.get(name, name) for name in HEADERS)
 
 
 def spell_change(item: BenchmarkAnswer) -> str:
@@ -126,14 +128,20 @@ def _list_rates(answer: GateAnswer) -> list[str]:
 
 def _phrase_power(answer: GateAnswer) -> str:
     told = [f"{format_level(share)} with {format_share(power)}" for share, power in answer.power.items()]
-    return f"A slowdown is found with a probability, in the mean over benchmarks, of: {', '.join(told)}."
+    return (
+        "A slowdown of all executions alike is an alarm with a probability, in the mean over benchmarks, of: "
+        f"{', '.join(told)}."
+    )
 
 
-def _spell_time(value: float | None) -> str:
-    if value is None:
+def _spell_mean(mean: LookInterval | None) -> str:
+    """A mean with its interval, such as `33.4 ms (32.9 to 33.9)`; not the mean alone."""
+    if mean is None or mean.estimate is None or mean.low is None or mean.high is None:
         return "–"
-    scale = choose_scale("s", value)
-    return f"{format_figures(value * scale.factor, 3)} {scale.unit}"
+    scale = choose_scale("s", mean.estimate)
+    error = (mean.high - mean.low) / 2 * scale.factor
+    told = [format_to_error(value * scale.factor, error) for value in (mean.estimate, mean.low, mean.high)]
+    return f"{told[0]} {scale.unit} ({told[1]} to {told[2]})"
 
 
 def _is(count: int) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datamill.experiment.messages.numbers import format_level, format_share
 from datamill.experiment.messages.phrases import count_nouns, list_first
 from datamill.platforms.choice.platform_choice import MachineChoice, RedundantBenchmark, SmallerSuite
+from datamill.report.platforms.values import quote
 from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
 from datamill.report.tables.table import build_table
 
@@ -16,7 +17,7 @@ _MOST_NAMED, _MOST_ROWS = 8, 40
 
 def phrase_choice(choice: MachineChoice) -> str:
     """Which machines to measure on, and what that is worth."""
-    names = [item.machine for item in choice.machines]
+    names = [quote(item.machine) for item in choice.machines]
     sentence = f"Measure on {list_first(names, _MOST_NAMED)}"
     if math.isfinite(choice.expected_error) and math.isfinite(choice.random_error):
         sentence += (

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from datamill.platforms.choice.platform_choice import MachineChoice, RedundantBenchmark, SmallerSuite
+from datamill.platforms.prediction.held_out import HeldOutMachine
 from datamill.platforms.prediction.platform_prediction import Carrier, MachinePrediction, PlatformPrediction
 from datamill.platforms.ranking.machine_ranking import MachineRanking
 from datamill.platforms.scores.score_matrix import ScoreKind
@@ -21,10 +22,21 @@ def spell_prediction(prediction: PlatformPrediction, notes: PlatformNotes) -> di
     }
 
 
-def spell_fit(prediction: PlatformPrediction, notes: PlatformNotes) -> dict[str, Any]:
-    """Write how well an application can be predicted as a JSON object."""
+def spell_fit(
+    prediction: PlatformPrediction, check: Sequence[HeldOutMachine], notes: PlatformNotes
+) -> dict[str, Any]:
+    """Write how well an application can be predicted as a JSON object; errors are fractions."""
     return {
         "verdict": phrase_verdict(prediction),
+        "check": [
+            {
+                **_spell_machine(item.prediction, prediction.kind),
+                "measured": item.measured,
+                "error": item.error,
+                "inside": item.is_inside,
+            }
+            for item in check
+        ],
         "targets": len(prediction.predictions),
         "refused": [
             {"machine": item.machine, "reasons": _spell_reasons(item)}

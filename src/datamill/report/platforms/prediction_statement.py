@@ -16,6 +16,7 @@ from datamill.report.platforms.values import (
     choose_words,
     count_data,
     order_predictions,
+    quote,
 )
 from datamill.report.platforms.verdict import (
     find_common_refusal,
@@ -48,19 +49,20 @@ def phrase_prediction(prediction: PlatformPrediction, notes: PlatformNotes) -> t
             place = f"on any of {len(refused)} machines: the reasons stand below"
         return (f"{application} is not predictable from this suite {place}.",)
     first = kept[0]
+    sentence = f"{application} would {words.verb} {words.phrase(first)} on {first.machine}"
     if len(kept) == 1:
-        sentence = f"{application} would {words.verb} {words.phrase(first)} on {first.machine}"
+        sentences = [f"{sentence}."]
     else:
         last = kept[-1]
         best, worst = ("fastest", "slowest") if prediction.kind == "seconds" else ("best", "worst")
-        sentence = (
-            f"{application} would {words.verb} {words.phrase(first)} on {first.machine}, the {best} of "
-            f"{count_nouns(len(kept), 'machine')}, and {words.phrase(last)} on {last.machine}, the {worst}"
-        )
+        sentences = [
+            f"{sentence}, the {best} of {count_nouns(len(kept), 'machine')}.",
+            f"On {last.machine}, the {worst} of them, it would {words.verb} {words.phrase(last)}.",
+        ]
     if refused:
         is_or_are = "is" if len(refused) == 1 else "are"
-        sentence += f"; {count_nouns(len(refused), 'machine')} {is_or_are} refused"
-    return (f"{sentence}.",)
+        sentences.append(f"{count_nouns(len(refused), 'machine')} {is_or_are} refused.")
+    return tuple(sentences)
 
 
 def state_prediction(prediction: PlatformPrediction, notes: PlatformNotes) -> tuple[Part, ...]:
@@ -122,7 +124,7 @@ def tabulate_predictions(items: Sequence[MachinePrediction], words: ValueWords) 
 
 def _list_measured(notes: PlatformNotes, words: ValueWords) -> list[Part]:
     shown = [
-        f"{item.machine} {words.spell(item.value)}"
+        f"{quote(item.machine)} {words.spell(item.value)}"
         for item in sorted(notes.measured, key=lambda item: item.value)
     ]
     if not shown:

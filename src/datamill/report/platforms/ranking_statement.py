@@ -37,6 +37,14 @@ def phrase_ranking(ranking: MachineRanking, notes: PlatformNotes) -> tuple[str, 
         f"{first.prediction.machine} is the {told} of {count_nouns(len(ranking.machines), 'candidate')} for "
         f"{application} with probability {_spell_probability(first.best)}: {_phrase(first, words)}."
     ]
+    if ranking.refused:
+        refused = len(ranking.refused)
+        all_of_them = refused + len(ranking.machines)
+        sentences.append(
+            f"{refused} of {count_nouns(all_of_them, 'candidate')} {'is' if refused == 1 else 'are'} "
+            "refused, and "
+            "might be better."
+        )
     valued = [item for item in ranking.machines if math.isfinite(item.value)]
     if valued:
         buy = max(valued, key=lambda item: item.value)

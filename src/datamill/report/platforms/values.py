@@ -81,6 +81,11 @@ class ValueWords:
         return f"{value}{unit} ({around})"
 
 
+def quote(name: str) -> str:
+    """A name as it stands in a list: in quotes where it holds a comma itself."""
+    return f'"{name}"' if "," in name else name
+
+
 def choose_words(prediction: PlatformPrediction, measured: Sequence[MeasuredMachine]) -> ValueWords:
     """How values are spelled: in the unit that suits the middle one of all."""
     values = sorted(

@@ -14,7 +14,7 @@ from datamill.platforms.prediction.platform_prediction import (
     PlatformPrediction,
     RefusalCause,
 )
-from datamill.report.platforms.values import PlatformNotes
+from datamill.report.platforms.values import PlatformNotes, quote
 
 #: Typical errors up to which a prediction is called good, and up to which it is called rough.
 _GOOD, _ROUGH = 0.10, 0.25
@@ -97,13 +97,13 @@ def list_refusals(refused: Sequence[MachinePrediction], application: str) -> lis
 
 
 def _name(items: Sequence[MachinePrediction], most: int) -> str:
-    return list_first([item.machine for item in items], most)
+    return list_first([quote(item.machine) for item in items], most)
 
 
 def phrase_carriers(kind: str, carriers: Sequence[Carrier]) -> str:
     """Which benchmarks or machines carry the predictions most; empty where nothing is known of it."""
     ordered = sorted(carriers, key=lambda item: -item.share)
-    shown = [f"{item.name} ({format_share(item.share)})" for item in ordered if item.share > 0]
+    shown = [f"{quote(item.name)} ({format_share(item.share)})" for item in ordered if item.share > 0]
     if not shown:
         return ""
     return f"Carried by the {kind} {list_first(shown, _MOST_NAMED)}."

@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
 from datamill.analysis.interval import Interval
-from datamill.experiment.experiment import Direction, Experiment, StoppingRule
+from datamill.experiment.experiment import Direction, Experiment, Response, StoppingRule
 from datamill.experiment.messages.numbers import format_count, format_figures, format_level
 from datamill.experiment.messages.phrases import finish_sentence
 from datamill.experiment.quantities import format_duration
@@ -67,6 +67,11 @@ def states_means(experiment: Experiment, trials: TrialSummary) -> bool:
     return rule is not None and rule.half_width is not None and bool(trials.decisions)
 
 
+def states_pairs(experiment: Experiment, trials: TrialSummary) -> bool:
+    """Tell whether the decisions hold the differences of pairs, so that no others are told beside them."""
+    return states_means(experiment, trials) and bool(trials.decisions[-1].pairs)
+
+
 def qualify_answer(answer: Answer, experiment: Experiment, unit: str, trials: TrialSummary) -> Answer:
     """Let the answer of a sequential experiment be the one that stopping does not spoil.
 
@@ -106,7 +111,43 @@ def qualify_answer(answer: Answer, experiment: Experiment, unit: str, trials: Tr
         f"{_spell_difference(pair)}."
         for pair in last.pairs
     )
-    return replace(answer, details=(*means, *pairs, *answer.details), warnings=warnings)
+    best = _phrase_best(last, response) if last.pairs else answer.headline
+    return replace(
+        answer,
+        headline=best,
+        details=(*means, *pairs, *answer.details),
+        warnings=warnings,
+        method=_name_method(rule),
+    )
+
+
+def _phrase_best(last: Decision, response: Response) -> str:
+    """The package with the best mean, and whether its pairs tell it from each of the others."""
+    known = [mean for mean in last.means if mean.estimate is not None]
+    if len(known) < 2:
+        return "There is no answer yet: too few rounds are complete."
+    sign = 1 if response.direction == "lower" else -1
+    best, runner_up = sorted(known, key=lambda mean: sign * (mean.estimate or 0.0))[:2]
+    unsure = []
+    for pair in last.pairs:
+        names = pair.name.split(" against ")
+        if best.name not in names:
+            continue
+        other = next(name for name in names if name != best.name)
+        if pair.low is None or pair.high is None or pair.low <= 0 <= pair.high:
+            unsure.append(other)
+        if other == runner_up.name:
+            beside = f"the {response.name} of {' departs from that of '.join(names)} by "
+            beside += _spell_difference(pair)
+    count = len(last.means)
+    if len(unsure) == count - 1:
+        return f"It cannot be told which of {count} packages is best in {response.name}."
+    if unsure:
+        return (
+            f"{best.name} is the best of {count} packages in {response.name} or as good as that: "
+            f"{', '.join(unsure)} cannot be told from it."
+        )
+    return f"{best.name} is the best of {count} packages: {beside}."
 
 
 def phrase_verdict(rule: StoppingRule, last: Decision, response: str, direction: Direction) -> str:

@@ -32,6 +32,7 @@ def list_timing_values(answer: TimingAnswer) -> dict[str, Any]:
                 "low": mean.low,
                 "high": mean.high,
                 "n": mean.n,
+                "upper_bound_only": mean.is_bound,
             }
             for mean in answer.means
         ],

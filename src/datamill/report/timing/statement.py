@@ -27,6 +27,11 @@ def phrase_comparison(answer: TimingAnswer, pair: CommandComparison) -> str:
     a, b = pair.a.label, pair.b.label
     is_time = answer.response == DEFAULT_RESPONSE
     limit = f"±{format_figures(100 * answer.limit)}%"
+    if pair.ratio is None and pair.is_bound:
+        return (
+            f"It cannot be told which of {a} and {b} has less {answer.response.name}: what has so little is "
+            "known from above only."
+        )
     if pair.ratio is None:
         return f"It cannot be told yet which of {a} and {b} is better: too few executions have ended."
     if pair.verdict == "unchanged":
@@ -40,7 +45,8 @@ def phrase_comparison(answer: TimingAnswer, pair: CommandComparison) -> str:
     typical = ", in typical executions" if pair.typical else ""
     if not is_time:
         word = "less" if less else "more"
-        return f"{b} has {word} {answer.response.name} than {a}: {_spell_size(pair)}{typical}."
+        least = ", at least" if pair.is_bound else ""
+        return f"{b} has {word} {answer.response.name} than {a}: {_spell_size(pair)}{typical}{least}."
     if _is_large(pair):
         if less:
             return f"{b} is {_spell_times(pair, invert=True)} as fast as {a}{typical}."
@@ -50,7 +56,7 @@ def phrase_comparison(answer: TimingAnswer, pair: CommandComparison) -> str:
 
 def phrase_needed(answer: TimingAnswer) -> str:
     """Return what it would take to know more; empty where enough is known."""
-    open_pairs = [pair for pair in answer.comparisons if pair.verdict == "cannot tell"]
+    open_pairs = [pair for pair in answer.comparisons if pair.verdict == "cannot tell" and not pair.is_bound]
     needed = max((pair.needed_rounds for pair in open_pairs), default=0)
     if not needed:
         return ""
@@ -100,7 +106,8 @@ def spell_mean(answer: TimingAnswer, mean: CommandMean) -> str:
     if mean.mean is None or mean.low is None or mean.high is None:
         return "too few executions"
     scale = choose_scale(answer.response.unit, mean.mean)
-    return format_interval(Interval(mean.mean, mean.low, mean.high), scale, answer.confidence)
+    shown = format_interval(Interval(mean.mean, mean.low, mean.high), scale, answer.confidence)
+    return f"at most {shown}" if mean.is_bound else shown
 
 
 def _phrase_mean(answer: TimingAnswer, mean: CommandMean) -> str:
@@ -127,7 +134,11 @@ def _phrase_best(answer: TimingAnswer) -> str:
     ]
     word = "the fastest" if answer.response == DEFAULT_RESPONSE else f"best in {answer.response.name}"
     if not unsure:
-        return f"{best.command.label} is {word} of {len(answer.means)}."
+        next_best = (min if lower else max)(
+            (mean for mean in known if mean is not best), key=lambda mean: mean.mean or 0.0
+        )
+        pair = next(pair for pair in beside if next_best.command in (pair.a, pair.b))
+        return f"{best.command.label} is {word} of {len(answer.means)}. {phrase_comparison(answer, pair)}"
     if len(unsure) == len(answer.means) - 1:
         return f"It cannot be told which of the {len(answer.means)} commands is {word}."
     return f"{best.command.label} is {word} or as good as that: {', '.join(unsure)} cannot be told from it."

@@ -18,20 +18,26 @@ Verdict = Literal["faster", "slower", "unchanged", "cannot tell"]
 
 @dataclass(frozen=True, slots=True)
 class CommandMean:
-    """The mean of a command with its interval; both bounds are None where too little was measured."""
+    """The mean of a command with its interval; both bounds are None where too little was measured.
+
+    `is_bound` says that the true mean may be less, whatever the interval is.
+    """
 
     command: CommandLine
     mean: float | None
     low: float | None
     high: float | None
     n: int
+    is_bound: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class CommandComparison:
     """How much of the response `b` takes for each unit that `a` takes, and the verdict on `b`.
 
-    `typical` says that the ratio is one of typical values rather than of means.
+    `typical` says that the ratio is one of typical values rather than of means, `is_bound` that one of the
+    commands may have less than was seen, so that they may differ by more; where that leaves the verdict open
+    it cannot be told.
     """
 
     a: CommandLine
@@ -42,6 +48,7 @@ class CommandComparison:
     verdict: Verdict
     needed_rounds: int
     typical: bool
+    is_bound: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +85,7 @@ def build_timing_answer(
     measured_s: float,
     interrupted: bool,
     bundle: str,
+    bounded: frozenset[str] = frozenset(),
     executions: int = 0,
 ) -> TimingAnswer:
     """Return the answer that a last decision is.
@@ -93,13 +101,14 @@ def build_timing_answer(
         measured_s: time from the first execution to the last.
         interrupted: whether the user ended it.
         bundle: where it is kept.
+        bounded: names of commands of which no less could be seen than was seen.
         executions: of each build; 0 where what the commands execute is not built.
     """
     response = experiment.responses[0]
     by_name = {command.name: command for command in commands}
     found = {mean.name: mean for mean in decision.means}
-    means = tuple(_take_mean(command, found.get(command.name)) for command in commands)
-    comparisons = tuple(_take_comparison(by_name, pair, response) for pair in pairs)
+    means = tuple(_take_mean(command, found.get(command.name), bounded) for command in commands)
+    comparisons = tuple(_take_comparison(by_name, pair, response, bounded) for pair in pairs)
     rounds = max((mean.n for mean in means), default=0)
     return TimingAnswer(
         response=response,
@@ -118,14 +127,15 @@ def build_timing_answer(
     )
 
 
-def _take_mean(command: CommandLine, mean: LookInterval | None) -> CommandMean:
+def _take_mean(command: CommandLine, mean: LookInterval | None, bounded: frozenset[str]) -> CommandMean:
     if mean is None:
         return CommandMean(command, None, None, None, 0)
-    return CommandMean(command, mean.estimate, mean.low, mean.high, mean.rounds)
+    is_bound = command.name in bounded
+    return CommandMean(command, mean.estimate, mean.low, mean.high, mean.rounds, is_bound)
 
 
 def _take_comparison(
-    commands: Mapping[str, CommandLine], pair: Pair, response: Response
+    commands: Mapping[str, CommandLine], pair: Pair, response: Response, bounded: frozenset[str]
 ) -> CommandComparison:
     interval = pair.interval
     good = "less" if response.direction == "lower" else "more"
@@ -135,8 +145,15 @@ def _take_comparison(
     else:
         word = "faster" if pair.verdict == good else "slower"
 
+    at_floor = {name for name in (pair.baseline, pair.other) if name in bounded}
+    # What is seen from above only may be anything below: that it has less is all that can be known of it.
+    less = pair.baseline if pair.verdict == "more" else pair.other if pair.verdict == "less" else None
+    hidden = bool(at_floor) and at_floor != {less} and pair.verdict != "cannot tell"
+    if hidden:
+        word = "cannot tell"
+
     def to_ratio(share: float | None) -> float | None:
-        return None if share is None else 1 + share
+        return None if share is None or hidden else 1 + share
 
     return CommandComparison(
         commands[pair.baseline],
@@ -147,4 +164,5 @@ def _take_comparison(
         word,
         pair.needed_rounds,
         interval.of == "typical",
+        bool(at_floor),
     )

@@ -12,12 +12,47 @@ from typing import IO, Any
 
 import msgspec
 
+from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument
 from datamill.results.bundles.bundle_head import BundleFactor, BundleHead, BundlePackage
 from datamill.results.bundles.replaced_file import write_file
 
 #: Folders that a bundle has, whether there is anything in them or not.
 FOLDERS = ("packages", "artifacts")
 _PIECE_BYTES = 1 << 20
+
+
+def check_bundle_place(folder: Path, *, resumes: bool) -> None:
+    """Refuse a place where no new bundle can be made, such as before anything is measured.
+
+    Args:
+        folder: where it would be.
+        resumes: whether what lies there may be an experiment to be continued, of `datamill run`.
+
+    Raises:
+        InputError: when it is no folder, is not empty, or cannot be made.
+    """
+    other = argument("out", verb="run") if resumes else argument("out", verb="time")
+    if folder.exists() and not folder.is_dir():
+        raise InputError("this is not a folder", where=str(folder), remedy=f"Name another one with {other}.")
+    if folder.exists() and any(folder.iterdir()):
+        more = (
+            f", or continue an interrupted experiment with {argument('resume', verb='run')}"
+            if resumes
+            else ""
+        )
+        raise InputError(
+            "the folder exists and is not empty",
+            where=str(folder),
+            remedy=f"Name another one with {other}{more}.",
+        )
+    above = next(parent for parent in folder.absolute().parents if parent.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+        raise InputError(
+            f"this folder cannot be made: {above} is not a folder that you may write to",
+            where=str(folder),
+            remedy=f"Name another one with {other}.",
+        )
 
 
 class ChangedFileError(Exception):

@@ -9,10 +9,13 @@ from pathlib import Path
 import msgspec
 
 from datamill.design.design import Design
-from datamill.experiment.errors import InputError
-from datamill.experiment.messages.arguments import argument
 from datamill.results.bundles.bundle import Bundle
-from datamill.results.bundles.bundle_files import list_fixed_files, make_file, write_folder
+from datamill.results.bundles.bundle_files import (
+    check_bundle_place,
+    list_fixed_files,
+    make_file,
+    write_folder,
+)
 from datamill.results.bundles.bundle_head import BundleHead
 from datamill.results.bundles.opening import open_bundle
 
@@ -30,21 +33,9 @@ def create_bundle(
     It is made beside its place and moved there whole: a crash leaves no half of a bundle in the way.
 
     Raises:
-        InputError: when the folder exists and is not empty.
+        InputError: when the folder exists and is not empty, or cannot be made.
     """
-    if folder.exists() and not folder.is_dir():
-        raise InputError(
-            "this is not a folder",
-            where=str(folder),
-            remedy=f"Name another one with {argument('out', verb='run')}.",
-        )
-    if folder.exists() and any(folder.iterdir()):
-        raise InputError(
-            "the folder exists and is not empty",
-            where=str(folder),
-            remedy=f"Name another one with {argument('out', verb='run')}, or continue an interrupted "
-            f"experiment with {argument('resume', verb='run')}.",
-        )
+    check_bundle_place(folder, resumes=True)
     draft = folder.with_name(f".{folder.name}.draft")
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)

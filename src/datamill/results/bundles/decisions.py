@@ -116,4 +116,6 @@ def list_needed_trials(
     if not decisions or decisions[-1].decision != "stop":
         return design.trials
     batches = list_batches(experiment, design)
-    return tuple(trial for batch in batches[: decisions[-1].look] for trial in batch)
+    seen = [trial for batch in batches[: decisions[-1].look] for trial in batch]
+    # Where the time was over within a batch, the rest of it is not needed either.
+    return tuple(seen[: decisions[-1].trials])

@@ -20,15 +20,20 @@ from datamill.results.bundles.opening import open_bundle
 from datamill.results.tables.csv_lines import correct_line
 from datamill.results.tables.table_files import has_plain_columns, is_text_table, read_table_file
 from datamill.verbs.inputs.frames import take_frame
+from datamill.verbs.inputs.stopped import warn_of_stopping
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Data:
-    """What a verb works on; `experiment` is that of a bundle, `source` names the data in messages."""
+    """What a verb works on; `experiment` is that of a bundle, `source` names the data in messages.
+
+    `notes` are warnings about the data.
+    """
 
     selected: ModelData
     experiment: Experiment | None
     source: str
+    notes: tuple[str, ...] = ()
 
     def ask_about_identifiers(self, question: Question) -> None:
         """Ask whether a factor of very many levels is one; see the function of that name.
@@ -117,7 +122,7 @@ def _read_bundle(folder: Path, question: Question, *, average: bool, allow_no_fa
             source=str(bundle.table_file),
             first_line=1,
         )
-    return Data(selected, bundle.experiment, str(folder))
+    return Data(selected, bundle.experiment, str(folder), warn_of_stopping(bundle))
 
 
 def _refuse_odd_columns(table: pl.DataFrame, question: Question) -> None:

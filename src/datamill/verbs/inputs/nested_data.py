@@ -20,6 +20,7 @@ from datamill.results.tables.table_files import is_text_table, read_table_file
 from datamill.verbs.inputs.arguments import refuse_unknown, take_name
 from datamill.verbs.inputs.data import locate_errors
 from datamill.verbs.inputs.frames import take_frame
+from datamill.verbs.inputs.stopped import warn_of_stopping
 
 #: What Parquet files begin with.
 _PARQUET_MARK = b"PAR1"
@@ -116,7 +117,7 @@ def load_table(data: Any, name: str = "table") -> LoadedTable:
         bundle = open_bundle(path)
         levels = {factor.name: factor.levels for factor in bundle.design.crossed}
         table, file = bundle.read_table(), str(bundle.table_file)
-        notes = warn_of_interruption(bundle, table)
+        notes = (*warn_of_interruption(bundle, table), *warn_of_stopping(bundle))
         return LoadedTable(table, str(path), file, None, bundle.experiment, levels, notes)
     first_line, text_file = (2, path) if is_text_table(path) else (1, None)
     table = read_table_file(path)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import polars as pl
 
@@ -23,6 +23,9 @@ from datamill.results.tables.row_validity import is_tidy, read_validity
 from datamill.verbs.inputs.data import locate_errors
 from datamill.verbs.inputs.nested_data import load_table
 
+#: Column of a plain table that says which way is better.
+_DIRECTION = "direction"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VersionSource:
@@ -31,7 +34,8 @@ class VersionSource:
     `experiment` is that of a bundle; `workers` are the machines that datamill's own table names. `name` is
     short, `place` the path as it was given. `first` says why its first version is the first, `interleaved`
     that rows of versions alternate; `notes` are warnings about the data. `put_aside` counts rows that are no
-    observations, by what they are.
+    observations, by what they are. `direction` is which way is better, where a column of a plain table says
+    it.
     """
 
     versions: tuple[NestedValues, ...]
@@ -44,6 +48,7 @@ class VersionSource:
     interleaved: bool
     notes: tuple[str, ...]
     put_aside: tuple[tuple[str, int], ...]
+    direction: Direction | None
 
 
 def read_source(data: Any, columns: NestingColumns, where: Mapping[str, str], number: int) -> VersionSource:
@@ -89,7 +94,16 @@ def read_source(data: Any, columns: NestingColumns, where: Mapping[str, str], nu
         found.interleaved,
         (*loaded.notes, *found.notes),
         found.put_aside,
+        _find_stated_direction(table),
     )
+
+
+def _find_stated_direction(table: pl.DataFrame) -> Direction | None:
+    """The direction that a column of that name states alike in all rows, as the history of a gate does."""
+    if is_tidy(table) or _DIRECTION not in table.columns or table[_DIRECTION].dtype != pl.String:
+        return None
+    stated = table[_DIRECTION].unique().to_list()
+    return next((direction for direction in get_args(Direction) if stated == [direction]), None)
 
 
 def _keep_rows(table: pl.DataFrame, where: Mapping[str, str]) -> pl.DataFrame:
@@ -185,7 +199,7 @@ def add_put_aside(sources: Sequence[VersionSource]) -> tuple[tuple[str, int], ..
 
 
 def find_direction(sources: Sequence[VersionSource], response: str) -> Direction | None:
-    """Which way is better, as the bundles' experiments say; None where none does.
+    """Which way is better, as the bundles' experiments or a table's column say; None where none does.
 
     Raises:
         InputError: they contradict each other.
@@ -196,7 +210,7 @@ def find_direction(sources: Sequence[VersionSource], response: str) -> Direction
         if source.experiment is not None
         for item in source.experiment.responses
         if item.name == response
-    }
+    } | {source.direction for source in sources if source.direction is not None}
     if len(found) > 1:
         raise InputError(
             f"the experiments do not agree on whether higher or lower {response} is better",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from datamill.platforms.fingerprint.fingerprint import Fingerprint, take_fingerprint
+from datamill.platforms.prediction.held_out import HeldOutMachine, check_measured, summarize_check
 from datamill.platforms.prediction.platform_prediction import PlatformPrediction
 from datamill.platforms.prediction.predict_platforms import predict_platforms as predict_from_matrix
 from datamill.report.figures.figure import Figure
@@ -27,9 +28,13 @@ from datamill.verbs.platforms.predict import USUAL_CONFIDENCE
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedPlatforms(Analysis):
-    """Whether an application can be predicted, from what, and its fingerprint."""
+    """Whether an application can be predicted, from what, and its fingerprint.
+
+    `check` has each machine that measured it, predicted from the others.
+    """
 
     prediction: PlatformPrediction
+    check: tuple[HeldOutMachine, ...]
     fingerprint: Fingerprint
     notes: PlatformNotes
 
@@ -49,7 +54,7 @@ class FittedPlatforms(Analysis):
     @property
     def lead(self) -> tuple[str, ...]:
         """The verdict."""
-        return phrase_fit(self.prediction)
+        return phrase_fit(self.prediction, self.check)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -58,11 +63,11 @@ class FittedPlatforms(Analysis):
 
     def statement(self, *, verbose: bool = False) -> tuple[Part, ...]:  # noqa: ARG002
         """The verdict, what carries it, refusals, the method."""
-        return state_fit(self.prediction, self.notes)
+        return state_fit(self.prediction, self.check, self.notes)
 
     def numbers(self) -> dict[str, Any]:
         """The same with every digit, and the digest of the fingerprint."""
-        return {**spell_fit(self.prediction, self.notes), "digest": self.fingerprint.digest}
+        return {**spell_fit(self.prediction, self.check, self.notes), "digest": self.fingerprint.digest}
 
     def drawings(self) -> tuple[Callable[[], Figure], ...]:
         """What carries the predictions: benchmarks, then machines."""
@@ -98,6 +103,10 @@ def fit_platforms(
         response=take_name("response", response),
     )
     asked = ask_strategy(strategy)
-    prediction = predict_from_matrix(data.matrix, data.application, confidence=level, **asked)
+    check = check_measured(data.matrix, data.application, confidence=level, **asked)
+    if check.machines and len(data.application.machines) == len(data.matrix.machines):
+        prediction = summarize_check(check, data.application)
+    else:
+        prediction = predict_from_matrix(data.matrix, data.application, confidence=level, **asked)
     fingerprint = take_fingerprint(data.matrix, data.application, asked.get("strategy", ""))
-    return FittedPlatforms(prediction, fingerprint, data.notes)
+    return FittedPlatforms(prediction, check.machines, fingerprint, data.notes)

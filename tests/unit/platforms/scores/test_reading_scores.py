@@ -126,16 +126,15 @@ def test_numbers_of_machines_stay_whole() -> None:
 
 
 @pytest.mark.parametrize("empty", ["", "NA", "nan", "NR"])
-def test_a_missing_value_stays_missing_and_is_said(empty: str) -> None:
+def test_a_missing_value_stays_missing(empty: str) -> None:
     loaded = load_scores(change(seconds=["10", empty, "5", "30", "2", "8"]))
     assert np.isnan(loaded.matrix.seconds[0, 1])
-    assert loaded.notes == ("1 value of 6 is missing, on 1 machine",)
+    assert np.isfinite(loaded.matrix.seconds).sum() == 5
 
 
 def test_a_missing_row_is_a_missing_value() -> None:
     loaded = load_scores(change().head(5))
     assert np.isnan(loaded.matrix.seconds[2, 1])
-    assert loaded.notes == ("1 value of 6 is missing, on 1 machine",)
 
 
 def test_a_benchmark_without_any_value_is_left_out() -> None:

@@ -10,6 +10,7 @@ from datamill.platforms.choice.platform_choice import (
     RedundantBenchmark,
     SmallerSuite,
 )
+from datamill.platforms.prediction.held_out import HeldOutMachine
 from datamill.platforms.prediction.platform_prediction import (
     Carrier,
     MachinePrediction,
@@ -63,6 +64,8 @@ RANKING = MachineRanking(
     right_order=0.89,
     pair_order=0.96,
 )
+#: Each machine that measured it, predicted from the others.
+CHECK = (HeldOutMachine(FAST, 22.0), HeldOutMachine(FAR, 4.0), HeldOutMachine(EMPTY, 4.0))
 CHOICE = MachineChoice((ChosenMachine("old", 0.4), ChosenMachine("fast", 0.1)), 0.07, 0.12, ())
 SUITE = SmallerSuite(
     kept=("gcc", "mcf"),

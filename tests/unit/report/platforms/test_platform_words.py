@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 from unit.report.platforms.platform_answers import (
+    CHECK,
     CHOICE,
     EMPTY,
     FAR,
@@ -39,9 +40,9 @@ from datamill.report.tables.text import render_text
 
 def test_the_first_sentence_has_the_best_machine_with_its_interval() -> None:
     assert phrase_prediction(PREDICTION, NOTES) == (
-        "web would take 20.0 s (90% interval 18.0 to 23.0) on fast, the fastest of 2 machines, and 45.0 s "
-        "(90% "
-        "interval 40.0 to 51.0) on slow, the slowest; 2 machines are refused.",
+        "web would take 20.0 s (90% interval 18.0 to 23.0) on fast, the fastest of 2 machines.",
+        "On slow, the slowest of them, it would take 45.0 s (90% interval 40.0 to 51.0).",
+        "2 machines are refused.",
     )
 
 
@@ -52,9 +53,9 @@ def test_a_single_machine_is_compared_with_no_other() -> None:
 
 
 def test_the_best_score_is_the_largest() -> None:
-    (sentence,) = phrase_prediction(make_prediction(FAST, SLOW, kind="score"), NOTES)
-    assert sentence.startswith("web would score 45.0 (90% interval 40.0 to 51.0) on slow, the best of")
-    assert sentence.endswith("on fast, the worst.")
+    best, worst = phrase_prediction(make_prediction(FAST, SLOW, kind="score"), NOTES)
+    assert best == "web would score 45.0 (90% interval 40.0 to 51.0) on slow, the best of 2 machines."
+    assert worst.startswith("On fast, the worst of them, it would score 20.0")
 
 
 def test_an_application_unlike_the_suite_is_refused_in_plain_words() -> None:
@@ -121,8 +122,16 @@ def test_the_verdict_follows_the_expected_error(error: float, words: str) -> Non
 
 
 def test_a_fit_names_what_carries_it() -> None:
-    assert phrase_fit(PREDICTION)[1] == "Of 4 machines that did not measure it, 2 are refused."
-    text = render_text(state_fit(PREDICTION, NOTES))
+    assert phrase_fit(PREDICTION, CHECK)[1:] == (
+        "Checked on the 3 machines that measured it, each predicted from the others: off by 9.1% (median) "
+        "and 9.1% at most, 1 of 1 inside the 90% interval, 2 are refused.",
+        "Of 4 machines that did not measure it, 2 are refused.",
+    )
+    assert phrase_fit(PREDICTION, CHECK[1:])[1].endswith("every prediction is refused.")
+    text = render_text(state_fit(PREDICTION, CHECK, NOTES))
+    assert "fast" in text
+    assert "+11.1%" not in text
+    assert "−9.1%" in text
     assert "mcf     75%" in text
     assert "lbm" not in text
 
@@ -133,6 +142,7 @@ def test_a_ranking_says_how_sure_it_is() -> None:
         "fast is the fastest of 3 candidates for web with probability 98.0%: 20.0 s (90%"
     )
     assert told[1:] == (
+        "1 of 4 candidates is refused, and might be better.",
         "fast has the most speed per price.",
         "The suite's mean orders 1 pair of candidates the other way round.",
     )
@@ -177,7 +187,8 @@ def test_json_of_the_others_has_their_records() -> None:
     assert spell_choice(CHOICE)["machines"] == ["old", "fast"]
     assert spell_suite(SUITE, 0.05)["kept"] == ["gcc", "mcf"]
     assert spell_ranking(RANKING, NOTES)["machines"][0]["best"] == 0.98
-    assert [item["machine"] for item in spell_fit(PREDICTION, NOTES)["refused"]] == ["far", "empty"]
+    assert [item["machine"] for item in spell_fit(PREDICTION, CHECK, NOTES)["refused"]] == ["far", "empty"]
+    assert [item["inside"] for item in spell_fit(PREDICTION, CHECK, NOTES)["check"]] == [True, True, False]
     assert spell_choice(None) == {}
 
 

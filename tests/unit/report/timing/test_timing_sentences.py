@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from datamill.experiment.command_lines import read_commands
+from datamill.experiment.experiment import Response
 from datamill.experiment.responses import DEFAULT_RESPONSE
 from datamill.report.timing.exports import spell_csv, spell_hyperfine, spell_markdown
 from datamill.report.timing.json import list_timing_values
@@ -85,6 +86,37 @@ def test_of_several_commands_the_best_is_named_with_those_that_may_be_as_good() 
     assert told == "a is the fastest or as good as that: b cannot be told from it."
 
 
+def test_the_next_best_of_several_commands_is_compared_with_the_best() -> None:
+    means = tuple(
+        CommandMean(command, mean, mean - 0.01, mean + 0.01, 20)
+        for command, mean in ((A, 1.2), (B, 1.0), (C, 1.1))
+    )
+    pairs = (
+        CommandComparison(A, B, 0.83, 0.82, 0.84, "faster", 0, False),
+        CommandComparison(A, C, 0.92, 0.91, 0.93, "faster", 0, False),
+        CommandComparison(B, C, 1.1, 1.09, 1.11, "slower", 0, False),
+    )
+    told = phrase_answer(answer(*pairs, means=means))
+    assert told == "b is the fastest of 3. c is slower than b by 10.0% (9.0 to 11.0%)."
+
+
+def test_what_is_known_from_above_only_is_told_as_a_bound() -> None:
+    memory = Response(name="peak_memory", unit="B", formula="peak_memory_bytes", direction="lower")
+    small = CommandMean(A, 3e6, 2.99e6, 3.01e6, 20, is_bound=True)
+    assert phrase_answer(answer(means=(small,), response=memory)).startswith(
+        "The peak_memory of a is at most 3"
+    )
+    larger = compare(4.0, 3.9, 4.1, "slower", is_bound=True)
+    assert phrase_answer(answer(larger, response=memory)).endswith(
+        "than a: 300.0% (290.0 to 310.0%), at least."
+    )
+    hidden = compare(None, None, None, "cannot tell", is_bound=True)
+    assert phrase_answer(answer(hidden, response=memory)) == (
+        "It cannot be told which of a and b has less peak_memory: what has so little is known from above "
+        "only."
+    )
+
+
 def test_the_picture_has_a_line_for_each_command_and_one_for_the_scale() -> None:
     lines = draw_means(answer(compare(1.2, 1.1, 1.3, "slower")))
     assert len(lines) == 3
@@ -98,6 +130,7 @@ def test_json_and_tables_hold_the_same_figures() -> None:
     values = list_timing_values(found)
     assert values["commands"][0] == {
         "name": "a", "command": "a", "parameters": {}, "mean_s": 1.0, "low": 0.98, "high": 1.02, "n": 20,
+        "upper_bound_only": False,
     }  # fmt: skip
     assert (values["comparisons"][0]["ratio"], values["comparisons"][0]["verdict"]) == (0.88, "faster")
     assert "0.880 (0.860 to 0.900)" in spell_markdown(found)

@@ -134,7 +134,9 @@ def _name_machine(rows: Sequence[Sequence[str]], source: str) -> str:
     pairs = _list_pairs(rows)
     model = next((pairs[key] for key in ("hardware model", "model", "system") if pairs.get(key)), "")
     processor = pairs.get("cpu name", "")
-    told = " / ".join(part for part in (model, processor) if part and "--" not in part)
+    # A model often has its processor in its own name.
+    parts = (model,) if processor and processor.lower() in model.lower() else (model, processor)
+    told = " / ".join(part for part in parts if part and "--" not in part)
     return re.sub(r"\s+", " ", told) or PurePath(source).stem
 
 

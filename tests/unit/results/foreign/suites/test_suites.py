@@ -34,6 +34,11 @@ def test_speed_results_of_spec_have_every_iteration_and_facts(write) -> None:
     assert facts["memory_kb"] == 64 * 1024**2
 
 
+def test_a_model_that_names_its_processor_is_called_by_that_alone(write) -> None:
+    text = write_speed({"600.a_s": [200.0]}, model="Box 2 (Chip 2000, 2.50 GHz)")
+    assert read_suites([write("x.csv", text)]).table["machine"][0] == "Box 2 (Chip 2000, 2.50 GHz)"
+
+
 def test_rates_of_spec_are_scores_since_copies_differ(write) -> None:
     table = read_suites([write("old.csv", RATE_2006)]).table
     assert table["score"].to_list() == [78.2, 76.6, 48.2]

@@ -1,0 +1,87 @@
+"""The page, the comment and the JSON of a gate say the same."""
+
+import html
+import re
+
+import numpy as np
+import pytest
+
+from datamill.analysis.gate.judge_benchmarks import BASE, HEAD, judge_benchmarks
+from datamill.analysis.gate.power import average_power, find_all_slowdowns
+from datamill.analysis.sequential.rounds import Rounds
+from datamill.experiment.gate.gate import Benchmark, Gate
+from datamill.report.gate.comment import write_comment
+from datamill.report.gate.gate_answer import GateAnswer, build_gate_answer
+from datamill.report.gate.json import list_gate_values
+from datamill.report.gate.page import render_gate_page
+from datamill.report.gate.statement import list_rows
+
+
+@pytest.fixture(scope="module")
+def answer() -> GateAnswer:
+    """A benchmark that became slower, one that did not change, and one with a single round."""
+    generator = np.random.default_rng(3)
+
+    def draw(slowdown: float, count: int) -> Rounds:
+        values = generator.normal([0.02, 0.02 * (1 + slowdown)], 0.0002, (count, 2))
+        return Rounds((BASE, HEAD), tuple(range(count)), values, executions=2)
+
+    rounds = {"slow": draw(0.1, 30), "same": draw(0.0, 30), "new|ish": draw(0.0, 1)}
+    gate = Gate(tuple(Benchmark(name, name) for name in rounds))
+    found = find_all_slowdowns(rounds, alpha=gate.alpha, tolerate=0.0)
+    return build_gate_answer(
+        gate,
+        judge_benchmarks(rounds, alpha=gate.alpha, limit=gate.limit, tolerate=0.0),
+        found,
+        average_power(found),
+        base="main",
+        head="HEAD",
+        broken=(),
+        added=(),
+        warnings=(),
+        sweeps=30,
+        varies=True,
+        measured_s=12.0,
+        interrupted=False,
+    )
+
+
+def test_the_comment_and_the_page_have_the_same_cells(answer: GateAnswer) -> None:
+    comment, page = write_comment(answer), html.unescape(render_gate_page(answer))
+    for row in list_rows(answer):
+        for cell in row:
+            assert cell in page
+            assert cell.replace("|", "\\|") in comment
+
+
+def test_the_numbers_of_the_json_are_those_of_the_table(answer: GateAnswer) -> None:
+    values = {item["name"]: item for item in list_gate_values(answer)["benchmarks"]}
+    for name, change, interval, base, head, n, finds, _ in list_rows(answer):
+        item = values[name]
+        assert int(n) == item["n"]
+        if name == "new|ish":
+            continue
+        assert read_numbers(change) == pytest.approx([100 * item["change"]], rel=0.05, abs=0.05)
+        assert read_numbers(interval) == pytest.approx([100 * item["low"], 100 * item["high"]], abs=0.1)
+        for side, told in (("base", base), ("head", head)):
+            keys = (f"{side}_mean_s", f"{side}_low_s", f"{side}_high_s")
+            assert read_numbers(told) == pytest.approx([1e3 * item[key] for key in keys], rel=0.01)
+        assert read_numbers(finds) == pytest.approx([100 * item["detectable"]], rel=0.1)
+
+
+def test_no_mean_stands_without_its_interval(answer: GateAnswer) -> None:
+    rows = {row[0]: row for row in list_rows(answer)}
+    assert rows["new|ish"][3:5] == ("–", "–")
+    assert re.fullmatch(r"[\d.]+ ms \([\d.]+ to [\d.]+\)", rows["slow"][3])
+
+
+def test_times_are_folded_away_in_a_comment(answer: GateAnswer) -> None:
+    shown, folded = write_comment(answer).split("<details>")
+    (slow,) = [row for row in list_rows(answer) if row[0] == "slow"]
+    assert slow[1] in shown
+    assert slow[3] not in shown
+    assert slow[3] in folded
+
+
+def read_numbers(text: str) -> list[float]:
+    return [float(number) for number in re.findall(r"[-+]?[\d.]+", text.replace("−", "-"))]
