@@ -1,10 +1,7 @@
 //! Best subsets of predictors.
 
 use datamill_numeric::subsets::{self, Chosen, Criterion, MOST_COLUMNS, Table};
-use numpy::{
-    IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2,
-    PyUntypedArrayMethods,
-};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 

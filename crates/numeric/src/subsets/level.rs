@@ -83,21 +83,26 @@ impl Level {
     #[inline(always)]
     pub(super) fn take_out(&self, candidate: usize, keep: bool, into: &mut Level) {
         match self.dims {
-            2 => self.take_out_of::<2>(candidate, keep, into),
-            3 => self.take_out_of::<3>(candidate, keep, into),
-            4 => self.take_out_of::<4>(candidate, keep, into),
-            5 => self.take_out_of::<5>(candidate, keep, into),
-            6 => self.take_out_of::<6>(candidate, keep, into),
-            _ => self.take_out_of::<0>(candidate, keep, into),
+            2 => self.take_out_of::<2, 2>(candidate, keep, into),
+            3 => self.take_out_of::<3, 3>(candidate, keep, into),
+            4 => self.take_out_of::<4, 4>(candidate, keep, into),
+            5 => self.take_out_of::<5, 5>(candidate, keep, into),
+            6 => self.take_out_of::<6, 6>(candidate, keep, into),
+            _ => self.take_out_of::<0, 64>(candidate, keep, into),
         }
     }
 
-    /// `D` dimensions, 0: as many as there are.
+    /// `D` dimensions, 0: as many as there are; room for `N`.
     #[inline(always)]
-    fn take_out_of<const D: usize>(&self, candidate: usize, keep: bool, into: &mut Level) {
+    fn take_out_of<const D: usize, const N: usize>(
+        &self,
+        candidate: usize,
+        keep: bool,
+        into: &mut Level,
+    ) {
         let dims = if D == 0 { self.dims } else { D };
         let candidate = candidate & 63;
-        let mut normal = [0.0; 64];
+        let mut normal = [0.0; N];
         for (entry, row) in normal.iter_mut().zip(&self.rows[..dims]) {
             *entry = row[candidate];
         }
@@ -106,20 +111,20 @@ impl Level {
         normal[0] += length.copysign(normal[0]);
         let after = self.count - candidate - 1;
         // Writes beyond the lanes meant are overwritten by the next, or lie beyond the last.
-        self.mirror::<D>(&normal, scale, candidate + 1, after, 0, into);
+        self.mirror::<D, N>(&normal, scale, candidate + 1, after, 0, into);
         into.candidates = self.candidates - candidate - 1;
         into.count = after;
         if keep {
-            self.mirror::<D>(&normal, scale, 0, candidate, after, into);
+            self.mirror::<D, N>(&normal, scale, 0, candidate, after, into);
             into.count += candidate;
         }
         into.dims = dims - 1;
     }
 
     #[inline(always)]
-    fn mirror<const D: usize>(
+    fn mirror<const D: usize, const N: usize>(
         &self,
-        normal: &[f64; 64],
+        normal: &[f64; N],
         scale: f64,
         from: usize,
         lanes: usize,

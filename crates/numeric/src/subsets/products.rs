@@ -14,10 +14,12 @@ use super::level::{Four, Lanes, STRIDE, WIDE};
 
 /// Rounding of one cross product of vectors of length 1, with room.
 const ROUNDING: f64 = 1e-14;
+/// Subsets that take as long as a bound of one candidate does, for each cube of candidates.
+const BOUND_COST: f64 = 1.0;
 /// Multiple of its rounding below which a square says nothing.
 const UNSURE: f64 = 256.0;
 /// Candidates and levels below from which a bound is worth its time.
-const BOUNDED: (usize, usize) = (10, 3);
+const BOUNDED: (usize, usize) = (10, 4);
 
 #[derive(Clone)]
 struct Node {
@@ -25,6 +27,8 @@ struct Node {
     products: Vec<Lanes>,
     squares: Lanes,
     with_response: Lanes,
+    /// No square is above it.
+    largest: f64,
     count: usize,
     rss: f64,
     /// Sums of coefficients on the subset, at most, plus 1: of candidates, and of the response.
@@ -37,6 +41,7 @@ impl Node {
             products: vec![[0.0; STRIDE]; count],
             squares: [0.0; STRIDE],
             with_response: [0.0; STRIDE],
+            largest: 1.0,
             count,
             rss: 1.0,
             spread: (1.0, 1.0),
@@ -54,12 +59,12 @@ impl Node {
     }
 
     /// How the spread grows when a candidate is taken out.
-    fn spread_without(&self, lane: usize, largest: f64) -> (f64, f64) {
-        let square = self.squares[lane];
+    fn spread_without(&self, lane: usize) -> (f64, f64) {
+        let inverse = self.squares[lane].recip();
         let (own, response) = self.spread;
-        let of_response = (self.with_response[lane] / square).abs();
+        let of_response = (self.with_response[lane] * inverse).abs();
         (
-            own * (1.0 + (largest / square).sqrt()),
+            own * (1.0 + (self.largest * inverse).sqrt()),
             response + own * of_response,
         )
     }
@@ -70,7 +75,7 @@ impl Node {
         let (first, along) = (lane + 1, self.with_response[lane] * scale);
         into.count = self.count - first;
         into.rss = self.rss - along * self.with_response[lane];
-        let mut done = 0;
+        let (mut done, mut largest) = (0, 0.0);
         while done < into.count {
             let part = Four::at(row, first + done);
             put(
@@ -78,13 +83,16 @@ impl Node {
                 done,
                 Four::at(&self.with_response, first + done) - part * along,
             );
-            put(
-                &mut into.squares,
-                done,
-                Four::at(&self.squares, first + done) - part * part * scale,
+            let squares = Four::at(&self.squares, first + done) - part * part * scale;
+            put(&mut into.squares, done, squares);
+            largest = squares.0.iter().fold(
+                largest,
+                |most: f64, square| if *square > most { *square } else { most },
             );
             done += WIDE;
         }
+        // Lanes beyond the last may raise it, but not above what it was.
+        into.largest = largest.min(self.largest);
         for other in 0..into.count.saturating_sub(1) {
             let factor = row[first + other] * scale;
             let (source, target) = (&self.products[first + other], &mut into.products[other]);
@@ -110,10 +118,7 @@ impl Node {
             if taken + 1 >= dims || square <= UNSURE * rest.errors().0 {
                 break;
             }
-            let largest = rest.squares[..lane]
-                .iter()
-                .fold(0.0, |most: f64, square| most.max(*square));
-            rest.spread = rest.spread_without(lane, largest);
+            rest.spread = rest.spread_without(lane);
             let along = rest.with_response[lane] / square;
             rest.rss -= along * rest.with_response[lane];
             bounds[lane] = (rest.rss - rest.errors().2).max(0.0);
@@ -129,6 +134,10 @@ impl Node {
         }
         bounds
     }
+}
+
+fn count_subsets(of: usize, size: usize) -> f64 {
+    (0..size.min(of / 2)).fold(1.0, |count, at| count * (of - at) as f64 / (at + 1) as f64)
 }
 
 fn put(row: &mut Lanes, start: usize, four: Four) {
@@ -218,7 +227,9 @@ impl Search<'_> {
 
     fn find_bounds(&self, size: usize, cap: usize) -> Option<Lanes> {
         let node = &self.nodes[size];
-        let worth = node.count >= BOUNDED.0 && cap - size >= BOUNDED.1;
+        let worth = node.count >= BOUNDED.0
+            && cap - size >= BOUNDED.1
+            && count_subsets(node.count, cap - size) >= BOUND_COST * (node.count as f64).powi(3);
         worth.then(|| node.find_bounds(self.frame.dims - size))
     }
 
@@ -261,42 +272,40 @@ impl Search<'_> {
                 Err(Unsure)
             };
         }
-        let largest = node.squares[lane + 1..node.count]
-            .iter()
-            .fold(0.0, |most: f64, square| most.max(*square));
-        let spread = node.spread_without(lane, largest);
-        let rss = node.rss - with_response * with_response / square;
-        let error = ROUNDING * spread.1 * spread.1;
+        let inverse = square.recip();
+        let along = with_response * inverse;
+        let rss = node.rss - along * with_response;
+        let response_spread = node.spread.1 + node.spread.0 * along.abs();
+        let error = ROUNDING * response_spread * response_spread;
         let near = rss <= self.hunt.limits[size + 1] + error;
         if cap > size + 2 {
             node.take_out(lane, &mut below[0]);
-            below[0].spread = spread;
+            below[0].spread = node.spread_without(lane);
         }
         if near {
             self.offer(size + 1, lanes);
         }
         if cap == size + 2 {
-            self.finish(size, lanes, lane, spread, largest);
+            self.finish(size, lanes, lane, inverse, response_spread);
         }
         Ok((cap > size + 2).then_some(Below { lanes, cap }))
     }
 
     /// Score the subsets with a candidate and one behind it, four at a time.
     #[inline(always)]
-    fn finish(&mut self, size: usize, lanes: u64, lane: usize, spread: (f64, f64), largest: f64) {
+    fn finish(&mut self, size: usize, lanes: u64, lane: usize, scale: f64, response: f64) {
         let node = &self.nodes[size];
         let count = node.count;
-        let scale = node.squares[lane].recip();
         let along = node.with_response[lane] * scale;
         let rss = node.rss - along * node.with_response[lane];
-        let (own, response) = spread;
+        let largest = node.largest;
+        // Means instead of the roots that `spread_without` takes: never less, and quicker.
+        let own = node.spread.0 * (1.5 + 0.5 * largest * scale);
         let error = ROUNDING * response * response;
         let cross = ROUNDING * own * response;
         let needed = |limit: f64| (rss - limit - error).max(0.0);
         let slack = |needed: f64| {
-            2.0 * cross * ((rss.max(0.0) + error) * largest).sqrt()
-                + cross * cross
-                + needed * ROUNDING * own * own
+            cross * (rss.max(0.0) + error + largest) + cross * cross + needed * ROUNDING * own * own
         };
         let mut need = needed(self.hunt.limits[size + 2]);
         let mut room = slack(need);

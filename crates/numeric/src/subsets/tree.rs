@@ -156,18 +156,18 @@ impl<'a> Tree<'a> {
     #[inline(always)]
     fn finish(&mut self, size: usize, set: u64) {
         match (self.each, self.levels[size].dims) {
-            (true, 2) => self.finish_each::<2>(size, set),
-            (true, 3) => self.finish_each::<3>(size, set),
-            (true, _) => self.finish_each::<0>(size, set),
-            (false, 2) => self.finish_one::<2>(size, set),
-            (false, 3) => self.finish_one::<3>(size, set),
-            (false, _) => self.finish_one::<0>(size, set),
+            (true, 2) => self.finish_each::<2, 2>(size, set),
+            (true, 3) => self.finish_each::<3, 3>(size, set),
+            (true, _) => self.finish_each::<0, 64>(size, set),
+            (false, 2) => self.finish_one::<2, 2>(size, set),
+            (false, 3) => self.finish_one::<3, 3>(size, set),
+            (false, _) => self.finish_one::<0, 64>(size, set),
         }
     }
 
     /// For each candidate all other columns as responses, four at a time.
     #[inline(always)]
-    fn finish_each<const D: usize>(&mut self, size: usize, set: u64) {
+    fn finish_each<const D: usize, const N: usize>(&mut self, size: usize, set: u64) {
         let count = self.levels[size].count.min(64);
         let mut limits = [-1.0; STRIDE];
         let table = &self.limits[size + 1];
@@ -180,7 +180,7 @@ impl<'a> Tree<'a> {
                 continue;
             }
             let own = std::mem::replace(&mut limits[candidate & 63], -1.0);
-            let one = Vector::<D>::of(node, candidate);
+            let one = Vector::<D, N>::of(node, candidate);
             let mut nearest = Four([f64::INFINITY; WIDE]);
             let mut lane = 0;
             while lane < count {
@@ -197,24 +197,25 @@ impl<'a> Tree<'a> {
     #[cold]
     fn offer_each(&mut self, size: usize, set: u64, candidate: usize, limits: &mut Lanes) {
         let set = set | 1 << self.levels[size].names[candidate];
-        for lane in 0..self.levels[size].count {
+        let count = self.levels[size].count;
+        for (lane, limit) in limits.iter_mut().enumerate().take(count) {
             let name = self.levels[size].names[lane];
-            if lane == candidate || limits[lane] < 0.0 {
+            if lane == candidate || *limit < 0.0 {
                 continue;
             }
             let rss = self.levels[size].square_without(lane, candidate);
-            if rss <= limits[lane] {
+            if rss <= *limit {
                 self.offer(name, size + 1, rss, set);
-                limits[lane] = self.limits[size + 1][usize::from(name)];
+                *limit = self.limits[size + 1][usize::from(name)];
             }
         }
     }
 
     /// All candidates for the one response, four at a time.
     #[inline(always)]
-    fn finish_one<const D: usize>(&mut self, size: usize, set: u64) {
+    fn finish_one<const D: usize, const N: usize>(&mut self, size: usize, set: u64) {
         let candidates = self.levels[size].candidates;
-        let one = Vector::<D>::of(&self.levels[size], self.levels[size].count - 1);
+        let one = Vector::<D, N>::of(&self.levels[size], self.levels[size].count - 1);
         let mut lane = 0;
         while lane < candidates {
             let limit = self.limits[size + 1][usize::from(RESPONSE)];
@@ -249,16 +250,16 @@ impl<'a> Tree<'a> {
 /// Rounding of a difference of two squares, as a share of the larger.
 const ROUNDING: f64 = 1e-14;
 
-/// One vector of a level, of `D` dimensions, 0: of as many as there are.
-struct Vector<const D: usize> {
-    entries: [f64; 64],
+/// One vector of a level, of `D` dimensions, 0: of as many as there are; room for `N`.
+struct Vector<const D: usize, const N: usize> {
+    entries: [f64; N],
     square: f64,
 }
 
-impl<const D: usize> Vector<D> {
+impl<const D: usize, const N: usize> Vector<D, N> {
     #[inline(always)]
     fn of(node: &Level, lane: usize) -> Self {
-        let mut entries = [0.0; 64];
+        let mut entries = [0.0; N];
         let dims = if D == 0 { node.dims } else { D };
         for (dim, entry) in entries[..dims].iter_mut().enumerate() {
             *entry = node.row(dim)[lane];
