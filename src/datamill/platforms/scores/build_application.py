@@ -30,6 +30,8 @@ _NAMES = ("application", "benchmark")
 _NUMBERED = re.compile(r"^\d+\.")
 #: Machines that the suite knows and that measured the application; from fewer nothing is learned.
 FEWEST_MACHINES = 2
+#: Equal times on fewer machines may be chance, where clocks are coarse.
+_FEWEST_EQUAL = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,6 +163,25 @@ def leave_out_namesakes(matrix: ScoreMatrix, application: str) -> tuple[ScoreMat
         "scores on the machines to predict are not used"
     )
     return matrix.keep_benchmarks(kept), (note,)
+
+
+def find_copies(matrix: ScoreMatrix, times: ApplicationTimes) -> tuple[str, ...]:
+    """A sentence where a benchmark has the very times of the application, on three known machines or more.
+
+    It may be the application under another name; then its scores on the targets are what is predicted.
+    """
+    if len(times.machines) < _FEWEST_EQUAL:
+        return ()
+    there = matrix.keep_machines(times.machines).seconds
+    equal = np.all(np.isclose(there, times.seconds[:, None], rtol=1e-12, atol=0), axis=0)
+    copies = [name for place, name in enumerate(matrix.benchmarks) if equal[place]]
+    if not copies:
+        return ()
+    return (
+        f"{name_some(copies)} took exactly as long as {times.name} wherever that was measured: if it is "
+        "the same "
+        "program, leave it out of the scores, or nothing is predicted but what is known",
+    )
 
 
 def _strip_number(name: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from datamill.platforms.scores.build_application import (
     build_application,
+    find_copies,
     leave_out_namesakes,
     match_machines,
 )
@@ -94,7 +95,8 @@ def load_application(
     suite, said = leave_out_namesakes(matrix, times.name)
     if said or not suite.benchmarks:
         refuse_small(suite, place)
-    return LoadedApplication(matched.times, suite, (*notes, *matched.notes, *said))
+    copies = find_copies(suite, matched.times)
+    return LoadedApplication(matched.times, suite, (*notes, *matched.notes, *said, *copies))
 
 
 def read_application(source: Any, matrix: ScoreMatrix, *, name: str = "") -> ApplicationTimes:

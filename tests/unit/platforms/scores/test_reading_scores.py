@@ -290,6 +290,16 @@ def test_the_application_is_left_out_of_the_suite(name: str) -> None:
     assert "the application itself" in loaded.notes[0]
 
 
+def test_a_benchmark_with_the_very_times_of_the_application_is_pointed_out() -> None:
+    matrix = read_scores(change())
+    times = {"machine": ["a", "b", "c"], "seconds": [10.0, 5.0, 2.0]}
+    loaded = load_application(times, matrix)
+    assert loaded.matrix.benchmarks == ("x", "y")
+    assert loaded.notes[0].startswith("x took exactly as long as application wherever that was measured")
+    assert load_application({**times, "seconds": [10.0, 5.0, 2.1]}, matrix).notes == ()
+    assert load_application({"machine": ["a", "b"], "seconds": [10.0, 5.0]}, matrix).notes == ()
+
+
 def test_a_suite_with_nothing_but_the_application_is_refused() -> None:
     matrix = read_scores(change())
     times = {"machine": ["a", "b"], "application": ["x", "x"], "seconds": [3, 4]}
