@@ -134,7 +134,7 @@ def evaluate(
             scores,
             machines=machines_file,
             pool=[name for part in pool for name in _split(part)],
-            strategies=_split(strategies),
+            strategy=_split(strategies),
             limits=_list_numbers("--limits", limits),
             sizes=_list_numbers("--sizes", sizes),
             at=at,
