@@ -14,7 +14,7 @@ _MAPPING = re.compile(r"\b(?:dict|[Dd]ict|Mapping|MutableMapping)\[str, Any\]")
 #: Where they may stand, by the beginning of a path: how many lines, and why.
 _ALLOWED = {
     "report/": (78, "writes charts of Vega-Lite, and answers as JSON whose keys tests freeze"),
-    "report/platforms/": (25, "writes charts of Vega-Lite, and answers as JSON whose keys tests freeze"),
+    "report/platforms/": (26, "writes charts of Vega-Lite, and answers as JSON whose keys tests freeze"),
     "results/foreign/": (15, "reads formats of other tools, which may hold anything"),
     "results/exporting/": (1, "reads rows of a table, whose columns are an experiment's"),
     "results/tables/": (1, "reads the columns of a table, of any type"),

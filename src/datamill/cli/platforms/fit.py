@@ -29,7 +29,7 @@ from datamill.verbs.platforms.fit import fit_platforms
 )
 @machine_options
 @method_options
-@output_options("Draw what carries the predictions")
+@output_options("Draw measured machines, each predicted from the others")
 def fit(
     scores: Path | list[Path],
     application: Path | None,

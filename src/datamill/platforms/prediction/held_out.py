@@ -93,7 +93,10 @@ def summarize_check(check: MeasuredCheck, application: ApplicationTimes) -> Plat
         benchmarks=_average([found.benchmarks for found in check.predictions]),
         machines=_average([found.machines for found in check.predictions]),
         expected_error=median(found.expected_error for found in check.predictions),
-        warnings=tuple(warnings),
+        warnings=(
+            *warnings,
+            "Every machine measured the application: errors and shares are those of the check.",
+        ),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.numbers import format_level
 from datamill.platforms.ensemble.inference import (
     FEWEST_TAKEN,
     Inference,
@@ -149,7 +150,7 @@ def _warn(arranged: Arranged, found: Inference | None, confidence: float) -> tup
         )
     elif found is not None and len(found.taken) < 10:
         warnings.append(
-            f"Intervals at {100 * confidence:.0f}% are learned from {len(found.taken)} benchmarks; with ten "
+            f"Intervals at {format_level(confidence)} are learned from {len(found.taken)} benchmarks; with ten "
             "or more they are surer."
         )
     return tuple(warnings)

@@ -9,7 +9,6 @@ import numpy as np
 
 from datamill import _native
 from datamill.experiment.errors import InputError
-from datamill.experiment.messages.arguments import argument
 from datamill.platforms.scores.score_matrix import FloatArray, IntArray
 from datamill.platforms.subsets.criteria import Criterion, find_adjusted_r2, find_cp, find_variances
 
@@ -83,7 +82,7 @@ def best_subsets(
     table, values = _check(predictors, response)
     largest = table.shape[1] if largest is None else largest
     if largest < 1:
-        raise InputError(f"{largest} predictors are not at least 1", where=argument("largest"))
+        raise InputError(f"{largest} predictors are not at least 1", where="the largest size")
     rows, offsets = _join(row_sets, len(table))
     width = min(largest, table.shape[1])
     rss, members, ties, total = _native.best_of_sizes(table, values, rows, offsets, width)
@@ -115,7 +114,7 @@ def best_by_criterion(
     rows, offsets = _join(row_sets, len(table))
     width = table.shape[1] if largest is None else min(largest, table.shape[1])
     if width < 0:
-        raise InputError(f"{largest} predictors are fewer than none", where=argument("largest"))
+        raise InputError(f"{largest} predictors are fewer than none", where="the largest size")
     counts = np.diff(offsets)
     variances = np.full(len(counts), np.nan)
     if criterion == "cp":
@@ -125,7 +124,7 @@ def best_by_criterion(
         )
         if variances.shape != counts.shape:
             raise InputError(
-                f"{variances.size} variances for {len(counts)} sets of rows", where=argument("variance")
+                f"{variances.size} variances for {len(counts)} sets of rows", where="the variance"
             )
     found = _native.best_by_criterion(table, values, rows, offsets, criterion == "cp", width, variances)
     return _describe(found, width, criterion, counts, variances)
@@ -181,7 +180,7 @@ def _describe(
 
 def _check_table(table: FloatArray) -> FloatArray:
     values = np.ascontiguousarray(table, dtype=np.float64)
-    where = argument("predictors")
+    where = "the predictors"
     if values.ndim != 2 or not 1 <= values.shape[1] <= MOST_PREDICTORS:
         raise InputError(
             f"an array of shape {values.shape} is not rows × predictors, 1 to {MOST_PREDICTORS} of these",
@@ -195,7 +194,7 @@ def _check_table(table: FloatArray) -> FloatArray:
 def _check(predictors: FloatArray, response: FloatArray) -> tuple[FloatArray, FloatArray]:
     table = _check_table(predictors)
     values = np.ascontiguousarray(response, dtype=np.float64)
-    where = argument("response")
+    where = "the response"
     if values.shape != table.shape[:1]:
         raise InputError(f"values of shape {values.shape} do not fit {len(table)} rows", where=where)
     if not np.isfinite(values).all():
@@ -208,6 +207,6 @@ def _join(row_sets: Sequence[IntArray] | None, count: int) -> tuple[IntArray, In
     sets = [np.arange(count)] if row_sets is None else [np.asarray(rows, np.int64) for rows in row_sets]
     rows = np.concatenate([*sets, np.empty(0, np.int64)])
     if rows.size and (rows.min() < 0 or rows.max() >= count):
-        raise InputError(f"a row is not from 0 to {count - 1}", where=argument("row_sets"))
+        raise InputError(f"a row is not from 0 to {count - 1}", where="the sets of rows")
     offsets = np.cumsum([0, *(len(part) for part in sets)])
     return rows.astype(np.int64), offsets.astype(np.int64)

@@ -9,7 +9,6 @@ from typing import Literal
 import numpy as np
 
 from datamill.experiment.errors import InputError
-from datamill.experiment.messages.arguments import argument
 from datamill.platforms.scores.score_matrix import FloatArray
 from datamill.platforms.subsets.criteria import Criterion, find_adjusted_r2, find_cp, find_variances
 
@@ -57,15 +56,15 @@ def select_predictors(
     if table.ndim != 2 or values.shape != table.shape[:1]:
         raise InputError(
             f"values of shape {values.shape} do not fit predictors of shape {table.shape}",
-            where=argument("response"),
+            where="the response",
         )
     if not (np.isfinite(table).all() and np.isfinite(values).all()):
-        raise InputError("not all values are finite", where=argument("predictors"))
+        raise InputError("not all values are finite", where="the predictors")
     count = len(values)
     if count < 3:
         raise InputError(
             f"{count} rows are too few for a model with a predictor",
-            where=argument("response"),
+            where="the response",
             remedy="Give three or more.",
         )
     if criterion == "cp" and variance is None:

@@ -13,6 +13,7 @@ from datamill.platforms.prediction.held_out import HeldOutMachine, check_measure
 from datamill.platforms.prediction.platform_prediction import PlatformPrediction
 from datamill.platforms.prediction.predict_platforms import predict_platforms as predict_from_matrix
 from datamill.report.figures.figure import Figure
+from datamill.report.platforms.figures.check_figure import draw_check
 from datamill.report.platforms.figures.prediction_figures import draw_carriers
 from datamill.report.platforms.fit_statement import phrase_fit, state_fit
 from datamill.report.platforms.json import spell_fit
@@ -70,8 +71,10 @@ class FittedPlatforms(Analysis):
         return {**spell_fit(self.prediction, self.check, self.notes), "digest": self.fingerprint.digest}
 
     def drawings(self) -> tuple[Callable[[], Figure], ...]:
-        """What carries the predictions: benchmarks, then machines."""
+        """The check on measured machines, then what carries the predictions: benchmarks, machines."""
+        check = (partial(draw_check, self.prediction, self.check, self.notes),) if self.check else ()
         return (
+            *check,
             partial(draw_carriers, self.prediction.benchmarks, "benchmarks"),
             partial(draw_carriers, self.prediction.machines, "machines"),
         )

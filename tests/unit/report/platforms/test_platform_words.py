@@ -20,6 +20,7 @@ from unit.report.platforms.platform_answers import (
 from datamill.platforms.prediction.platform_prediction import Refusal
 from datamill.report.figures.figure import Figure
 from datamill.report.platforms.choice_statement import phrase_suite, state_choice, state_suite
+from datamill.report.platforms.figures.check_figure import draw_check
 from datamill.report.platforms.figures.choice_figure import draw_choice
 from datamill.report.platforms.figures.prediction_figures import draw_carriers, draw_prediction
 from datamill.report.platforms.figures.ranking_figure import draw_ranking
@@ -210,6 +211,17 @@ def test_every_figure_draws_what_it_says() -> None:
     assert ways == ["with the suite's mean"] * 2 + ["against the suite's mean"] * 2
     carriers = draw_carriers(PREDICTION.benchmarks, "benchmarks")
     assert [row["name"] for row in read_rows(carriers, carriers.chart)] == ["mcf", "gcc"]
+    check = draw_check(PREDICTION, CHECK, NOTES)
+    points = [
+        row
+        for part in check.chart["layer"]
+        for row in read_rows(check, part)
+        if row.get("kind") == "measured"
+    ]
+    assert points == [
+        {"machine": "far (refused)", "kind": "measured", "value": 4.0},
+        {"machine": "fast", "kind": "measured", "value": 22.0},
+    ]
     choice = draw_choice(CHOICE)
     assert len(read_rows(choice, choice.chart)) == 3
 

@@ -11,6 +11,7 @@ import polars as pl
 
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.phrases import list_first
+from datamill.results.foreign.content import Content
 from datamill.results.foreign.files import load_content
 from datamill.results.foreign.suites.phoronix import PHORONIX
 from datamill.results.foreign.suites.spec_cpu import SPEC_CPU
@@ -18,6 +19,8 @@ from datamill.results.foreign.suites.suite_results import SuiteFormat, SuiteResu
 
 #: All formats; no content is claimed by two.
 SUITE_FORMATS: tuple[SuiteFormat, ...] = (SPEC_CPU, PHORONIX)
+#: Bytes by which a format is known.
+_HEAD = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,10 +39,10 @@ def find_suite_format(path: Path) -> SuiteFormat | None:
     """
     if not path.is_file() or not any(path.suffix.lower() in item.suffixes for item in SUITE_FORMATS):
         return None
-    try:
-        content, _ = load_content(path)
-    except InputError:
-        return None
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    # A table of a hundred megabytes need not be read to see that it is one.
+    content = Content(str(path), head.decode("utf-8-sig", errors="replace"))
     return next((item for item in SUITE_FORMATS if item.claims(content)), None)
 
 
