@@ -134,7 +134,7 @@ def evaluate(
             scores,
             machines=machines_file,
             pool=[name for part in pool for name in _split(part)],
-            strategies=_split(strategies),
+            strategy=_split(strategies),
             limits=_list_numbers("--limits", limits),
             sizes=_list_numbers("--sizes", sizes),
             at=at,
@@ -178,6 +178,6 @@ def _take_draws(given: str) -> int | None:
         return None
     if not given.isascii() or not given.isdigit() or int(given) < 1:
         raise InputError(
-            f'"{given}" is no number of sets', where="--draws", remedy='Give one, such as 500, or "all".'
+            f'"{given}" is not a number of sets', where="--draws", remedy='Give one, such as 500, or "all".'
         )
     return int(given)

@@ -28,7 +28,7 @@ from datamill.platforms.strategies.registry import STRATEGIES, find_strategy
 from datamill.platforms.strategies.strategy import Strategy, Task
 
 #: Sets of a part: of strategies that are fast for many at once, of searches, and of others.
-_FAST, _SEARCHED, _SLOW = 4096, 256, 16
+_FAST, _SEARCHED, _SLOW = 4096, 64, 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,6 +59,7 @@ def list_parts(plan: EvaluationPlan) -> tuple[EvaluationPart, ...]:
     for variants in pair_variants(plan.variants, SHARED_SEARCH):
         strategies = [make_strategy(variant) for variant in variants]
         if variants[0].strategy in SHARED_SEARCH:
+            # The search, shared or not, takes longer than the models.
             most = _SEARCHED
         else:
             most = _FAST if isinstance(strategies[0], BatchedStrategy) else _SLOW
@@ -76,8 +77,9 @@ def evaluate_part(matrix: ScoreMatrix, plan: EvaluationPlan, part: EvaluationPar
     sets = plan.list_sets(part.size)[part.start : part.stop]
     targets = list_targets(sets, len(plan.machines))
     held_out = [plan.benchmarks.index(name) for name in plan.applications]
-    if part.variants[0].strategy in SHARED_SEARCH:
-        names = tuple(variant.strategy for variant in part.variants)
+    names = tuple(variant.strategy for variant in part.variants)
+    if "adjusted-r2" in names:
+        # Cp alone is quicker for each application by itself: few sizes matter to it.
         forecasts = forecast_whole_suite(pool.seconds, sets, held_out, names, part.variants[0].limit)
     else:
         strategy = make_strategy(part.variants[0])

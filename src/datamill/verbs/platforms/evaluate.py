@@ -106,7 +106,7 @@ def evaluate_platforms(
     *,
     machines: Any = None,
     pool: Sequence[str] = (),
-    strategies: Sequence[str] = USUAL_STRATEGIES,
+    strategy: str | Sequence[str] = USUAL_STRATEGIES,
     limits: Sequence[int] = (),
     sizes: Sequence[int] = (),
     at: int | None = None,
@@ -120,11 +120,11 @@ def evaluate_platforms(
     """Hold each benchmark of a suite out as the application, and predict it from some machines on all others.
 
     `scores` and `machines` (a table of facts) as in `load_scores`. `pool` names the machines to take part
-    (all, unless it does). `sizes` are numbers of training machines (3 to 14, unless they are given); `draws`
-    how many sets of each size are drawn, None for all sets. Strategies that choose
-    predictors are also evaluated with each of `limits` as the most of them. Thresholds and the worst models
-    are of models from `at` machines (the largest size). `out` is a folder that keeps finished parts, so that
-    a second start goes on; `listener` hears of each.
+    (all, unless it does), `strategy` one strategy or several. `sizes` are numbers of training machines (3 to
+    14, unless they are given); `draws` how many sets of each size are drawn, None for all sets. Strategies
+    that choose predictors are also evaluated with each of `limits` as the most of them. Thresholds and the
+    worst models are of models from `at` machines (the largest size). `out` is a folder that keeps finished
+    parts, so that a second start goes on; `listener` hears of each.
 
     Raises:
         InputError: the scores or what is asked of them cannot be used; says what to do.
@@ -145,7 +145,7 @@ def evaluate_platforms(
         machines=matrix.machines,
         benchmarks=matrix.benchmarks,
         applications=matrix.benchmarks,
-        variants=_take_variants(take_names("strategies", strategies), limits),
+        variants=_take_variants(take_names("strategy", strategy), limits),
         sizes=wanted,
         draws=taken or 0,
         seed=seed,
@@ -236,7 +236,7 @@ def _take_variants(names: tuple[str, ...], limits: Sequence[int]) -> tuple[Varia
         InputError: there is no such strategy, or limits are given and none of the strategies has any.
     """
     if not names:
-        raise InputError("no strategy is named", remedy=f"Name one with {argument('strategies')}.")
+        raise InputError("no strategy is named", remedy=f"Name one with {argument('strategy')}.")
     variants = [Variant(name) for name in dict.fromkeys(names)]
     most = sorted({limit for item in limits if (limit := take_whole("limits", item, 1)) is not None})
     limited = [name for name in dict.fromkeys(names) if isinstance(find_strategy(name), LimitedStrategy)]

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
+from made_suites import make_suite
 
 from datamill import InputError
 from datamill.platforms.strategies.linear.least_squares import adjust_r2, fit_many
+from datamill.platforms.strategies.linear.mallows_cp import MallowsCp
 from datamill.platforms.strategies.many_tasks import BatchedStrategy, LimitedStrategy, ManyTasks
 from datamill.platforms.strategies.registry import STRATEGIES, find_strategy
 from datamill.platforms.strategies.strategy import Forecast, Task
+from datamill.platforms.subsets.best_subsets import best_by_criterion
 
 #: Contrasts of five machines, each at a right angle to the others: sums of squares 10, 14 and 10.
 RISING = np.array([-2.0, -1, 0, 1, 2])
@@ -52,6 +57,17 @@ def test_steps_by_cp_end_with_one_predictor_in_the_worked_example(name: str) -> 
     told = predict(name, SUITE, TIMES)
     assert told.seconds == pytest.approx([39.0])
     assert told.weights == pytest.approx([1.0, 0.0])
+
+
+@pytest.mark.parametrize("machines", [4, 7, 10])
+def test_a_search_by_cp_from_small_sizes_on_finds_what_a_search_of_all_finds(machines: int) -> None:
+    matrix = make_suite(machines + 2, 12, seed=machines, noise=0.1)
+    sets = np.array(list(combinations(range(machines + 2), machines)))
+    suite, times = matrix.seconds[:, 1:], matrix.seconds[:, 0]
+    chosen = MallowsCp().choose(ManyTasks(suite, sets, times[sets])).members
+    searched = best_by_criterion(suite, times, list(sets), "cp")
+    assert [sorted(row[row >= 0]) for row in chosen] == [sorted(row[row >= 0]) for row in searched.members]
+    assert machines == 4 or searched.size.max() > 2
 
 
 def test_a_limit_of_one_predictor_takes_the_second_away() -> None:

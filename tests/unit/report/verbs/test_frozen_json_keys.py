@@ -97,7 +97,7 @@ RESULTS |= {
     "predict_platforms": lambda: datamill.predict_platforms(SCORES, TIMES),
     "fit_platforms": lambda: datamill.fit_platforms(SCORES, TIMES),
     "evaluate_platforms": lambda: datamill.evaluate_platforms(
-        SCORES, strategies=["geometric-mean", "clusters"], sizes=[4], limits=[2], draws=3
+        SCORES, strategy=["geometric-mean", "clusters"], sizes=[4], limits=[2], draws=3
     ),
     "choose_machines": lambda: datamill.choose_machines(SCORES, 3, shrink=True, loss=0.3),
     "rank_machines": lambda: datamill.rank_machines(SCORES, TIMES, prices={"m0": 3, "m5": 9}),

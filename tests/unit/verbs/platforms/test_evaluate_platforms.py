@@ -34,7 +34,7 @@ SCORES = make_table()
 
 def evaluate(scores: Any = SCORES, **asked: Any) -> EvaluatedPlatforms:
     return datamill.evaluate_platforms(
-        scores, **{"strategies": ["geometric-mean", "clusters"], "sizes": [4, 6], **asked}
+        scores, **{"strategy": ["geometric-mean", "clusters"], "sizes": [4, 6], **asked}
     )
 
 
@@ -91,7 +91,7 @@ def test_a_benchmark_with_gaps_is_left_out_and_named() -> None:
 
 
 def test_several_processes_find_what_one_finds() -> None:
-    asked: dict[str, Any] = {"strategies": ["clock", "mallows-cp", "adjusted-r2"], "sizes": [5]}
+    asked: dict[str, Any] = {"strategy": ["clock", "mallows-cp", "adjusted-r2"], "sizes": [5]}
     clocks = pl.DataFrame({"machine": make_suite().machines, "clock_mhz": make_suite().facts["clock_mhz"]})
     one, two = (evaluate(machines=clocks, processes=count, **asked) for count in (1, 2))
     assert find_errors(one) == find_errors(two)
@@ -100,7 +100,7 @@ def test_several_processes_find_what_one_finds() -> None:
 def test_what_a_process_refuses_is_refused_here() -> None:
     # Processes take a second to start.
     with pytest.raises(InputError, match="no clock of any machine"):
-        evaluate(strategies=["clock"], processes=2)
+        evaluate(strategy=["clock"], processes=2)
 
 
 class Heard:
@@ -129,7 +129,7 @@ def test_a_second_start_goes_on_from_finished_parts(tmp_path: Path) -> None:
 
 
 def test_a_folder_takes_further_strategies_and_sizes(tmp_path: Path) -> None:
-    evaluate(out=tmp_path / "kept", strategies=["clusters"], sizes=[4])
+    evaluate(out=tmp_path / "kept", strategy=["clusters"], sizes=[4])
     heard = Heard()
     evaluate(out=tmp_path / "kept", listener=heard)
     assert heard.calls[0][:2] == (1, 4)
@@ -155,15 +155,15 @@ def test_a_folder_with_something_else_is_not_touched(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"strategies": ["geometric"]}, 'no strategy "geometric"'),
-        ({"strategies": []}, "no strategy is named"),
+        ({"strategy": ["geometric"]}, 'no strategy "geometric"'),
+        ({"strategy": []}, "no strategy is named"),
         ({"sizes": [3, 8]}, "8 of 8 machines"),
         ({"sizes": [1]}, "sizes is 1"),
         ({"at": 5}, "not among the sizes"),
         ({"draws": 0}, "draws is 0"),
         ({"pool": ["m1", "m2", "m3", "m99"]}, 'no machine "m99"'),
         ({"pool": ["m1", "m2", "m3"], "sizes": []}, "3 machines are too few"),
-        ({"strategies": ["geometric-mean"], "limits": [2]}, "no number of predictors"),
+        ({"strategy": ["geometric-mean"], "limits": [2]}, "no number of predictors"),
         ({"confidence": 95}, "confidence is 95"),
     ],
 )

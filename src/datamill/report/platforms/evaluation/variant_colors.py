@@ -13,6 +13,8 @@ from datamill.platforms.evaluation.platform_evaluation import PlatformEvaluation
 from datamill.platforms.evaluation.size_errors import SizeErrors
 from datamill.report.figures.charts import choose_mark
 
+#: Colours of the strategies after the first six, which have those of all charts.
+_FURTHER = ("#6f56c5", "#1fa3ad", "#d9698f", "#5d6b78", "#8a5a2b", "#93b02f")
 #: What the axis of errors says.
 ERROR_TITLE = "prediction RMSE in % of the mean time"
 
@@ -36,7 +38,10 @@ def list_errors(evaluation: PlatformEvaluation, variants: Sequence[Variant]) -> 
 
 def color_variants(labels: Sequence[str], *, legend: bool = True) -> Any:
     """The colour of each strategy by its label."""
-    scale = alt.Scale(domain=list(labels), range=[choose_mark(place).color for place in range(len(labels))])
+    colors = [*(choose_mark(place).color for place in range(6)), *_FURTHER]
+    scale = alt.Scale(
+        domain=list(labels), range=[colors[place % len(colors)] for place in range(len(labels))]
+    )
     placed = alt.Legend(title=None, orient="top", symbolOpacity=1, columns=4) if legend else None
     return alt.Color("variant:N", scale=scale, sort=list(labels), legend=placed)
 

@@ -114,7 +114,7 @@ def _compare(file: Path, head: dict[str, object]) -> None:
         kept = None
     if not isinstance(kept, dict):
         raise InputError(
-            "this is no evaluation", where=str(file), remedy="Name another folder, or remove this one."
+            "this is not an evaluation", where=str(file), remedy="Name another folder, or remove this one."
         )
     other = [name for name in head if kept.get(name) != head[name]]
     if other:
