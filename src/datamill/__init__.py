@@ -21,12 +21,16 @@ __all__ = [
     "compare",
     "false_alarms",
     "plan",
+    "predict",
     "quantiles",
     "summary",
     "tests",
     "variability",
     "variance",
 ]
+
+#: The folders of verbs that do not lie beside the others.
+_ROOMS = {"predict": "prediction."}
 
 if TYPE_CHECKING:
     from datamill.experiment.errors import InputError
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
     from datamill.verbs.compare import compare
     from datamill.verbs.false_alarms import false_alarms
     from datamill.verbs.plan import plan
+    from datamill.verbs.prediction.predict import predict
     from datamill.verbs.quantiles import quantiles
     from datamill.verbs.summary import summary
     from datamill.verbs.tests import tests
@@ -55,5 +60,5 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         from importlib import import_module
 
-        return getattr(import_module(f"datamill.verbs.{name}"), name)
+        return getattr(import_module(f"datamill.verbs.{_ROOMS.get(name, '')}{name}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

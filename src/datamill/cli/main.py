@@ -34,6 +34,7 @@ _VERBS = {
     "analyze": "Analyse a table of measurements.",
     "plan": "How many builds, executions and measurements a result takes.",
     "compare": "Has performance changed between versions?",
+    "predict": "What a response would be at levels that were not measured.",
     "import": "Make a table of the results of another tool.",
     "export": "Write a bundle or table for another tool or a paper.",
     "submit": "Run an experiment on a fleet of machines.",
@@ -53,7 +54,7 @@ _VERBS = {
 _ROOMS = {
     **dict.fromkeys(("time", "gate"), "timing"),
     **dict.fromkeys(("new", "packages", "check", "run", "report"), "experiment"),
-    **dict.fromkeys(("plan", "compare"), "analyze"),
+    **dict.fromkeys(("plan", "compare", "predict"), "analyze"),
     **dict.fromkeys(("import", "export"), "exchange"),
     **dict.fromkeys(("submit", "watch", "fetch", "cancel", "release", "trials", "workers"), "fleet"),
     **dict.fromkeys(("doctor", "factors", "worker"), "machine"),

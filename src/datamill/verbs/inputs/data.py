@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -131,6 +131,62 @@ def _refuse_odd_columns(table: pl.DataFrame, question: Question) -> None:
                 f"column {name} holds {kind}, neither numbers nor texts",
                 remedy="Make numbers or texts of it, such as seconds of a duration, or name another column.",
             )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AskedTable:
+    """A whole table with the question that is asked of it.
+
+    Of a bundle there are the `experiment`, the `levels` of its factors and the `usual_order` of interactions;
+    `source` names the data in messages.
+    """
+
+    table: pl.DataFrame
+    question: Question
+    experiment: Experiment | None
+    levels: Mapping[str, Sequence[str]]
+    usual_order: int | None
+    source: str
+
+    def choose_confidence(self, given: float | None) -> float:
+        """Level of intervals: the given one, else that of the bundle's experiment, else 0.95."""
+        if given is not None:
+            return given
+        return self.experiment.confidence if self.experiment else 0.95
+
+    def choose_alpha(self, given: float | None, usual: float) -> float:
+        """Level of p-values: the given one, else that of the bundle's experiment, else the usual one."""
+        if given is not None:
+            return given
+        return self.experiment.alpha if self.experiment else usual
+
+
+def load_asked_table(data: Any, question: Question) -> AskedTable:
+    """Load the whole table of a path or bundle, or one in memory.
+
+    Of a bundle its first response is asked for, unless the question names one.
+
+    Raises:
+        InputError: there is none that can be read; names the file.
+    """
+    if not isinstance(data, (str, Path)):
+        with locate_errors("table"):
+            frame = take_frame(data)
+            _refuse_odd_columns(frame, question)
+        return AskedTable(frame, question, None, {}, None, "table")
+    file = Path(data)
+    if not file.is_dir():
+        table = read_table_file(file)
+        with locate_errors(str(file)):
+            _refuse_odd_columns(table, question)
+        return AskedTable(table, question, None, {}, None, str(file))
+    bundle = open_bundle(file)
+    if not question.response and not question.formula.partition("~")[1]:
+        question = replace(question, response=bundle.experiment.responses[0].name)
+    levels = {factor.name: factor.levels for factor in bundle.design.crossed}
+    order = bundle.experiment.interaction_order
+    table = bundle.read_table()
+    return AskedTable(table, question, bundle.experiment, levels, order, str(bundle.table_file))
 
 
 @contextmanager
