@@ -251,7 +251,18 @@ def test_keys_of_the_commands_are_those_that_scripts_know(verb: str, run: Callab
 
 
 #: Verbs whose JSON Python has too.
-IN_PYTHON = {"anova", "compare", "plan", "quantiles", "report", "summary", "tests", "variability", "variance"}
+IN_PYTHON = {
+    "anova",
+    "compare",
+    "plan",
+    "predict",
+    "quantiles",
+    "report",
+    "summary",
+    "tests",
+    "variability",
+    "variance",
+}
 
 
 def test_every_command_that_prints_json_is_frozen() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.numbers import format_given
 
 _QUANTITY = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-zµ%/]*)\s*")
 _SIZES = {"B": 1.0, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
@@ -56,7 +57,7 @@ class NumericLevels:
 
     def show(self, value: float) -> str:
         """A level as it is written, such as `25MB`."""
-        return f"{value:.6g}{self.unit}"
+        return f"{format_given(value)}{self.unit}"
 
 
 def read_numeric_levels(factor: str, labels: Sequence[str]) -> NumericLevels | None:

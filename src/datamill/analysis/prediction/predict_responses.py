@@ -1,8 +1,8 @@
 """Predictions at levels between those that were measured.
 
 A factor whose asked levels were all measured keeps them as they are. A numeric factor of which some asked
-level was not measured becomes a slope: with every interaction that it would have had, so that each combination
-of the other factors has its own straight line.
+level was not measured becomes a slope: with every interaction that it would have had, so that each
+combination of the other factors has its own straight line.
 """
 
 from __future__ import annotations
@@ -131,7 +131,8 @@ def _draw_curves(
         exactly = {factor: level for factor, level in combination if factor not in sloped}
         found = []
         for value in at:
-            point = {**dict(combination), name: levels.show(value)}
+            # Any level that has been measured: its own number takes its place.
+            point = {**dict(combination), name: next(iter(levels.values))}
             covariates = _read_covariates(point, sloped, scales)
             covariates[0] = float(np.log(value)) if scales[name] == "log" else value
             found.append(surface.predict(exactly, covariates, confidence))

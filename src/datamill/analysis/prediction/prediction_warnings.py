@@ -33,7 +33,7 @@ def collect_warnings(found: Predictions) -> tuple[str, ...]:
     more = (*found.model.warnings, *found.checks.warnings)
     # What is left between a cell's own planes is part of the misfit, which is told already.
     warnings += [text for text in more if not (found.slopes and "lack of fit" in text)]
-    return tuple(tell(text) for text in dict.fromkeys(warnings))
+    return tuple(dict.fromkeys(warnings))
 
 
 def _warn_of_misfit(found: Predictions, misfit: Misfit) -> list[str]:
@@ -48,9 +48,11 @@ def _warn_of_misfit(found: Predictions, misfit: Misfit) -> list[str]:
     p = misfit.test.p
     size = "" if misfit.percent is None else f", by up to {format_figures(misfit.percent, 2)}%"
     return [
-        "the response does not follow the model between the measured levels (lack of fit, "
-        f"{say_p(0.0 if p is None else p)}): it misses their means{size}, and neither interval allows for "
-        f"that. Try the other {argument('scale')}, or measure nearer to the level"
+        tell(
+            "the response does not follow the model between the measured levels (lack of fit, "
+            f"{say_p(0.0 if p is None else p)}): it misses their means{size}, and neither interval allows "
+            f"for that. Try the other {argument('scale')}, or measure nearer to the level"
+        )
     ]
 
 
@@ -65,7 +67,7 @@ def _phrase_other_scale(found: Predictions) -> str:
     if abs(apart) < 0.05:
         return ""
     way = "higher" if apart > 0 else "lower"
-    return (
+    return tell(
         f"; with {argument('scale', f'{slope.factor}={other}')} the first prediction would be "
         f"{format_figures(abs(apart), 2)}% {way}"
     )

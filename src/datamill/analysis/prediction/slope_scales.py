@@ -18,7 +18,7 @@ from datamill.analysis.prediction.numeric_levels import NumericLevels
 from datamill.analysis.prediction.prediction import Scale, Slope
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
-from datamill.experiment.messages.numbers import format_figures
+from datamill.experiment.messages.numbers import format_figures, format_given
 
 #: Levels that are this many times apart are spread: a logarithm is thought of.
 _SPREAD = 3.0
@@ -88,7 +88,8 @@ def describe_slope(levels: NumericLevels, scale: Scale, given: bool, ratio: floa
         why = (
             "its levels reach zero or below, where there is no logarithm"
             if levels.low <= 0
-            else f"its levels lie within a factor of {_SPREAD:g}, where both scales are nearly the same"
+            else f"its levels lie within a factor of {format_given(_SPREAD)}, where both scales are nearly "
+            "the same"
         )
     elif count < 3:
         why = "between two levels nothing in the data speaks for a logarithm or against it"

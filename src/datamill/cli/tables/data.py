@@ -12,7 +12,6 @@ import click
 from datamill.analysis.contrasts.multiplicity import Adjustment
 from datamill.cli.verbs import DataArgument
 from datamill.experiment.errors import InputError
-from datamill.experiment.messages.arguments import argument
 from datamill.verbs.analyses.analysis import Asked
 
 where_option = click.option(
@@ -41,7 +40,7 @@ def parse_levels(option: str, given: Sequence[str]) -> dict[str, list[str]]:
             if not name or not chosen:
                 raise InputError(
                     f'"{text}" does not say which levels of which column',
-                    where=argument(option),
+                    where=f"--{option}",
                     remedy="Write NAME=LEVEL, of several levels NAME=LEVEL,LEVEL.",
                 )
             levels = found.setdefault(name, [])
@@ -131,6 +130,11 @@ def _split(names: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in names.split(",") if name.strip())
 
 
+by_option = click.option(
+    "--by",
+    metavar="NAME",
+    help="The same analysis for each level of a column, in one answer; all of them are certain together.",
+)
 confidence_option = click.option(
     "--confidence",
     type=click.FloatRange(0.5, 1, min_open=True, max_open=True),

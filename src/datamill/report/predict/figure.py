@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from datamill.analysis.prediction.prediction import Predictions
 from datamill.experiment.messages.numbers import format_level
-from datamill.report.figures.charts import choose_mark
+from datamill.report.figures.charts import Chart, choose_mark
 from datamill.report.figures.figure import Figure
 from datamill.report.predict.statement import scale_predictions
 
@@ -18,8 +16,8 @@ def draw_predictions(found: Predictions) -> Figure:
     """Draw the response over the first slope: a line for each combination of the other levels."""
     slope, scale, seen = found.slopes[0], scale_predictions(found), found.observations
     names = [" / ".join(value for _, value in curve.levels) or seen.response for curve in found.curves]
-    lines: list[dict[str, Any]] = []
-    points: list[dict[str, Any]] = []
+    lines: list[Chart] = []
+    points: list[Chart] = []
     for name, curve in zip(names, found.curves, strict=True):
         for at, value, new in zip(curve.at, curve.values, curve.news, strict=True):
             lines.append(
@@ -58,14 +56,14 @@ def draw_predictions(found: Predictions) -> Figure:
         else None,
     }
 
-    def number(field: str) -> dict[str, Any]:
+    def number(field: str) -> Chart:
         return {"field": field, "type": "quantitative", "title": title, "scale": {"zero": False}}
 
-    def band(low: str, high: str, opacity: float) -> dict[str, Any]:
+    def band(low: str, high: str, opacity: float) -> Chart:
         encoding = {"x": x, "y": number(low), "y2": {"field": high}, "color": color}
         return {"mark": {"type": "area", "opacity": opacity}, "encoding": encoding}
 
-    layers: list[dict[str, Any]] = [
+    layers: list[Chart] = [
         band("below", "above", 0.12),
         band("low", "high", 0.28),
         {

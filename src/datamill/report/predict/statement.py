@@ -6,6 +6,7 @@ from datamill.analysis.prediction.prediction import Prediction, Predictions, Slo
 from datamill.experiment.messages.numbers import (
     format_count,
     format_figures,
+    format_given,
     format_level,
     format_p,
     format_share,
@@ -53,10 +54,9 @@ def _phrase_slope(slope: Slope, found: Predictions) -> str:
     response = found.observations.response
     named = f"the logarithm of {response}" if found.observations.transform else response
     against = f"the logarithm of {slope.factor}" if slope.scale == "log" else slope.factor
-    return (
-        f"Between its levels {slope.low:.6g}{slope.unit} and {slope.high:.6g}{slope.unit}, {named} is taken "
-        f"for a straight line in {against}: {slope.why}."
-    )
+    low, high = (f"{format_given(end)}{slope.unit}" for end in (slope.low, slope.high))
+    line = f"a straight line in {against}: {slope.why}."
+    return f"Between its levels {low} and {high}, {named} is taken for {line}"
 
 
 def _spell(item: Prediction, scale: Scale) -> tuple[str, ...]:

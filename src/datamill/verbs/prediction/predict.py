@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Unpack, get_args
+from typing import Any, TypeAlias, Unpack, get_args
 
 from datamill.analysis.prediction.asked_points import Point
 from datamill.analysis.prediction.predict_responses import predict_responses
@@ -20,6 +20,9 @@ from datamill.report.tables.statement import Part
 from datamill.verbs.analyses.analysis import Analysis, Asked, build_question
 from datamill.verbs.inputs.arguments import take_alpha, take_confidence, take_level_lists
 from datamill.verbs.inputs.data import load_asked_table, locate_errors
+
+#: A level, or several, for each of some factors.
+Levels: TypeAlias = Mapping[str, str | float | Sequence[str | float]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,7 +67,7 @@ class Predicted(Analysis):
 def predict(
     data: Any,
     *,
-    at: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+    at: Levels | Sequence[Levels],
     scale: Mapping[str, str] | None = None,
     extrapolate: bool = False,
     confidence: float | None = None,
@@ -74,7 +77,8 @@ def predict(
     """Predict a response at levels of factors, also between those that were measured.
 
     `data` is as in `anova`. `at` has a level, or several, for each factor; a factor without one is taken at
-    each of its levels. Levels that are numbers may have units (`125MB`). `scale` says of a numeric factor whether
+    each of its levels. Levels that are numbers may have units (`125MB`). `scale` says of a numeric factor
+    whether
     the response is a straight line in it ("linear") or in its logarithm ("log"), where it is not to be
     chosen by the data; and "log" of the response itself that its logarithm is modelled.
 
