@@ -172,7 +172,7 @@ def _caption_boxes(boxes: Sequence[Box], left_out: int, units: str, *, log: bool
     each = f"n = {sizes[0]}" if len(sizes) == 1 else f"n = {sizes[0]} to {sizes[-1]}"
     text = (
         f"each box holds the middle half of the {units} ({each} a box), and the line in it is the median: "
-        f"half of the {units} have more, half less; the diamond is their plain mean. The thin lines "
+        f"half of the {units} have more, half less; the × is their plain mean. The thin lines "
         f"(whiskers) reach the most extreme of the {units} within 150% of the box's length; points are "
         f"{units} beyond."
     )

@@ -20,6 +20,8 @@ _SHAPES = (
     ("circle", "●"), ("square", "■"), ("triangle-up", "▲"), ("diamond", "◆"), ("cross", "✚"),
     ("triangle-down", "▼"), ("triangle-right", "▶"),
 )  # fmt: skip
+#: A ×, which marks the mean in a box as in ICPE 2013, Figure 1, and ASPLOS 2013, Figure 2.
+_SALTIRE = "M-1,-1L1,1M-1,1L1,-1"
 #: Strokes of lines, none like another; their number has no divisor in common with the colours'.
 _DASHES = ((1, 0), (7, 3), (2, 2), (9, 3, 2, 3), (12, 4))
 #: Points beyond the whiskers that one figure shows.
@@ -209,10 +211,10 @@ def chart_boxes(
         marks.append(
             {
                 "mark": {
-                    "type": "point", "shape": "diamond", "size": 60, "filled": True, "opacity": 1,
-                    "clip": True, "stroke": "white", "strokeWidth": 0.8,
+                    "type": "point", "shape": _SALTIRE, "size": 46, "filled": False, "opacity": 1,
+                    "clip": True, "strokeWidth": 1.8,
                 },
-                "encoding": {"x": x, "y": _number("mean"), "color": color, "tooltip": tooltip},
+                "encoding": {"x": x, "y": _number("mean"), "color": {"value": INK}, "tooltip": tooltip},
             }
         )  # fmt: skip
     panel_chart: Chart = {"layer": marks, "width": panel, "height": 210 if len(rows) == 1 else 140}
