@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from datamill.analysis.answer.machines import Agreement, MachineByMachine, OneMachine
+from datamill.analysis.answer.machines.machine_by_machine import Agreement, MachineByMachine, OneMachine
 from datamill.analysis.levels.comparison import PairComparison
 from datamill.experiment.experiment import Response
 from datamill.experiment.messages.numbers import (

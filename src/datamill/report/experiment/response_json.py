@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from datamill.analysis.answer.experiment_analysis import ResponseAnswer
-from datamill.analysis.answer.machines import MachineByMachine
+from datamill.analysis.answer.machines.machine_by_machine import MachineByMachine
 from datamill.analysis.answer.response import ResponseAnalysis
 from datamill.analysis.answer.term_influence import TermInfluence
 from datamill.analysis.levels.comparison import PairComparison

@@ -12,7 +12,11 @@ from answered_study import ReportPage, write_report
 from fleet_study import SECONDS, make_fleet_study
 from planted_study import Study
 
-from datamill.analysis.answer.machines import RELATIVE_UNIT, list_machines, relate_to_machines
+from datamill.analysis.answer.machines.machine_by_machine import (
+    RELATIVE_UNIT,
+    list_machines,
+    relate_to_machines,
+)
 
 
 def report(study: Study) -> ReportPage:
