@@ -163,7 +163,7 @@ def chart_boxes(
         "type": "nominal",
         "sort": list(order),
         "title": x_title or None,
-        "axis": {"labelAngle": 0 if _fits(order, panel) else -40, "grid": False},
+        "axis": {"labelAngle": 0 if _fits(order, panel) else -40, "grid": False, "labelOverlap": False},
         "scale": {"paddingInner": 0.35, "paddingOuter": 0.25},
     }
     color = _color("x", order)
@@ -229,7 +229,7 @@ def chart_boxes(
         header = {**style, "labelFontSize": 12, "labelLimit": panel_chart["width"]}
         facets["column"] = _facet("column", columns, column_title, header)
     if len(rows) > 1:
-        header = {**style, "labelAngle": -90, "labelLimit": panel_chart["height"]}
+        header = {**style, "labelAngle": -90, "labelFontSize": 11, "labelLimit": panel_chart["height"]}
         facets["row"] = _facet("row", rows, row_title, header)
     if not facets:
         return {"data": {"values": values}, **panel_chart}, left_out

@@ -117,13 +117,8 @@ def compare_factors(
                 found.append(item)
                 if ratio is not None:
                     ratios.setdefault((factor, item.group, item.level), []).append(ratio)
-    groups = list(dict.fromkeys(item.group for item in found))
-    agreements = [
-        _judge_factor(factor, group, base, ratios)
-        for factor, base in factors
-        for group in groups
-        if any(item.factor == factor and item.group == group for item in found)
-    ]
+    groups = list(dict.fromkeys(item.group for item in found)) or ["all"]
+    agreements = [_judge_factor(factor, group, base, ratios) for factor, base in factors for group in groups]
     adjusted = adjust_holm([item.p for item in agreements])
     return FactorsByMachine(
         factors,

@@ -13,7 +13,9 @@ from datamill.design.machines import MACHINE_FACTOR
 
 _CLOCK, _MODEL = "context.clock", "context.cpu_model"
 #: What vendors put around a model's name, and the clock, which stands before it.
-_CLUTTER = re.compile(r"\((?:R|TM|r|tm)\)|\bCPU\b|\bProcessor\b|@.*$")
+_CLUTTER = re.compile(
+    r"\((?:R|TM|r|tm)\)|\bCPU\b|\bProcessor\b|\b\d+-Core\b|@.*$|^\s*(?:Intel|AMD)\b(?=.*\S)"
+)
 #: Letters of a model that a figure has room for.
 _LONGEST = 28
 

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from datamill.analysis.answer.machines.agreement import find_log_deviation, judge_equal_means
+from datamill.analysis.answer.machines.effect_spread import EffectSpread, spread_effects
 from datamill.analysis.answer.machines.factor_effects import FactorsByMachine, compare_factors
 from datamill.analysis.answer.machines.labels import MachineLabel, label_machines
 from datamill.analysis.answer.response import ResponseAnalysis, analyze_response
@@ -77,7 +78,7 @@ class MachineByMachine:
 
     Verdicts and intervals of a machine are adjusted for the number of machines by Bonferroni; `confidence`
     and `alpha` are those of the experiment, which `agreements` are judged by. `factors` is what each factor
-    does on each machine, and `labels` are the machines' names in figures.
+    does on each machine, `spread` how these effects spread, and `labels` are the machines' names in figures.
     """
 
     machines: tuple[OneMachine, ...]
@@ -85,6 +86,7 @@ class MachineByMachine:
     confidence: float
     alpha: float
     factors: FactorsByMachine
+    spread: EffectSpread
     labels: tuple[MachineLabel, ...]
 
     @property
@@ -213,12 +215,14 @@ def compare_machine_by_machine(
         except InputError as problem:
             answers.append(OneMachine(name, None, problem.message))
     known = {answer.name: answer.analysis for answer in answers if answer.analysis is not None}
+    factors_found = compare_factors(experiment, design, known)
     return MachineByMachine(
         tuple(answers),
         _judge_agreement(answers, experiment.alpha),
         experiment.confidence,
         experiment.alpha,
-        compare_factors(experiment, design, known),
+        factors_found,
+        spread_effects(factors_found),
         label_machines(rows, machines),
     )
 
