@@ -20,6 +20,7 @@ __all__ = [
     "answer",
     "compare",
     "false_alarms",
+    "hardware",
     "plan",
     "predict",
     "quantiles",
@@ -30,7 +31,7 @@ __all__ = [
 ]
 
 #: The folders of verbs that do not lie beside the others.
-_ROOMS = {"predict": "prediction."}
+_ROOMS = {"hardware": "hardware.", "predict": "prediction."}
 
 if TYPE_CHECKING:
     from datamill.experiment.errors import InputError
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from datamill.verbs.answer import answer
     from datamill.verbs.compare import compare
     from datamill.verbs.false_alarms import false_alarms
+    from datamill.verbs.hardware.hardware import hardware
     from datamill.verbs.plan import plan
     from datamill.verbs.prediction.predict import predict
     from datamill.verbs.quantiles import quantiles

@@ -64,7 +64,9 @@ _ROOMS = {
 
 
 #: Verbs of `analyze`, which users type without it.
-_NESTED = dict.fromkeys(("anova", "quantiles", "tests", "variability", "variance", "summary"), "analyze")
+_NESTED = dict.fromkeys(
+    ("anova", "quantiles", "tests", "variability", "variance", "hardware", "summary"), "analyze"
+)
 
 
 @click.group(

@@ -88,7 +88,7 @@ def summary(data: Any, *, confidence: float | None = None, **asked: Unpack[Asked
     """
     confidence = take_confidence(confidence)
     question = build_groups_question(asked, summary)
-    read = read_data(data, question, average=False, allow_no_factor=True)
+    read = read_data(data, question, average=False, allow_no_factor=True, describes=True)
     observations = read.selected.observations
     refuse_covariates(observations, summary)
     with locate_errors(read.source):

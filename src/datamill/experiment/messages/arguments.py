@@ -32,6 +32,7 @@ METHODS = {
 #: Verbs of the command line that Python has, by their name there.
 PYTHON_VERBS = {
     "analyze anova": "anova",
+    "analyze hardware": "hardware",
     "analyze quantiles": "quantiles",
     "analyze summary": "summary",
     "analyze tests": "tests",

@@ -12,13 +12,17 @@ import polars as pl
 
 from datamill.analysis.model_data.formula import parse_model_formula
 from datamill.analysis.model_data.identifiers import ask_about_identifiers
+from datamill.analysis.model_data.observations import Observations
 from datamill.analysis.model_data.question import ModelData, Question, list_columns, select_model_data
 from datamill.analysis.model_data.unit_columns import name_unit_columns
 from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Experiment
+from datamill.experiment.messages.arguments import argument, verb
 from datamill.results.bundles.opening import open_bundle
 from datamill.results.tables.csv_lines import correct_line
+from datamill.results.tables.table import CONTEXT_PREFIX
 from datamill.results.tables.table_files import has_plain_columns, is_text_table, read_table_file
+from datamill.results.trials.hardware import HARDWARE_COLUMNS
 from datamill.verbs.inputs.frames import take_frame
 
 
@@ -58,7 +62,48 @@ class Data:
         return self.experiment.alpha if self.experiment else usual
 
 
-def read_data(data: Any, question: Question, *, average: bool = True, allow_no_factor: bool = False) -> Data:
+def read_data(
+    data: Any,
+    question: Question,
+    *,
+    average: bool = True,
+    allow_no_factor: bool = False,
+    describes: bool = False,
+) -> Data:
+    """Read a table or bundle, and select the observations that are asked for.
+
+    A dimension of hardware is refused as a factor unless the verb only `describes`: its trials would pass for
+    independent, and few machines for many.
+
+    Raises:
+        InputError: whatever keeps that from being done; names the file.
+    """
+    read = _read_selected(data, question, average=average, allow_no_factor=allow_no_factor)
+    if not describes:
+        with locate_errors(read.source):
+            refuse_hardware(read.selected.observations, question)
+    return read
+
+
+def refuse_hardware(observations: Observations, question: Question) -> None:
+    """Refuse dimensions of hardware of a tidy table in a model that takes trials for independent.
+
+    Raises:
+        InputError: a factor is one.
+    """
+    dimensions = [f"{CONTEXT_PREFIX}{name}" for name in HARDWARE_COLUMNS]
+    for factor in observations.cells.factors:
+        if factor.name in dimensions and factor.name not in question.blocks:
+            name = factor.name.removeprefix(CONTEXT_PREFIX)
+            raise InputError(
+                f"{name} is a dimension of hardware: machines were chosen from it, not trials, so that "
+                "taking trials for independent would promise far too much",
+                remedy=f"Ask {verb('analyze hardware')} with {argument('dimension', name)}, or describe the "
+                f"levels by {verb('analyze summary')}.",
+            )
+
+
+def _read_selected(data: Any, question: Question, *, average: bool, allow_no_factor: bool) -> Data:
     """Read a table or bundle, and select the observations that are asked for.
 
     `data` is the path of a CSV or Parquet file or of a bundle, or a table: polars, pandas, Arrow, a

@@ -19,7 +19,7 @@ from datamill.report.predict.statement import state_predictions, word_prediction
 from datamill.report.tables.statement import Part
 from datamill.verbs.analyses.analysis import Analysis, Asked, build_question
 from datamill.verbs.inputs.arguments import take_alpha, take_confidence, take_level_lists
-from datamill.verbs.inputs.data import load_asked_table, locate_errors
+from datamill.verbs.inputs.data import load_asked_table, locate_errors, refuse_hardware
 
 #: A level, or several, for each of some factors.
 Levels: TypeAlias = Mapping[str, str | float | Sequence[str | float]]
@@ -104,6 +104,7 @@ def predict(
             usual_order=loaded.usual_order,
             source=loaded.source,
         )
+        refuse_hardware(found.observations, loaded.question)
     return Predicted(found)
 
 
