@@ -254,6 +254,7 @@ def test_keys_of_the_commands_are_those_that_scripts_know(verb: str, run: Callab
 IN_PYTHON = {
     "anova",
     "compare",
+    "hardware",
     "plan",
     "predict",
     "quantiles",

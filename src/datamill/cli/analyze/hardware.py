@@ -55,7 +55,7 @@ def hardware(
 
     DATA is a bundle of a fleet, or a .csv or .parquet table. Machines are nested in the dimension, and they
     are what was sampled: each counts as one value, however many trials it made. Where each level has one
-    machine, nothing can be told of the dimension, and there is no interval.
+    machine, it cannot be told from that machine, and there is no interval.
 
     \b
       datamill analyze hardware my-bundle/ --dimension arch

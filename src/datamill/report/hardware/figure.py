@@ -92,7 +92,7 @@ def draw_dimension(found: DimensionAnalysis) -> Figure:
     level = format_level(found.confidence)
     kind = "geometric mean" if found.scale == "log" else "mean"
     caption = (
-        f"a point is a machine's {kind} over the combinations of the other factors, named beside it; a "
+        f"a point is a machine's {kind} over the combinations of the other factors, with its name; a "
         "diamond "
         f"the {kind} of a level's machines, a bar its {level} interval"
         + (

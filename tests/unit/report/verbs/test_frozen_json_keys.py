@@ -87,6 +87,14 @@ RESULTS: dict[str, Callable[[], Any]] = {
         response="time",
         factors=["tool", "size"],
     ),
+    "hardware": lambda: datamill.hardware(
+        make_table().with_columns(host=pl.col("flag") + (pl.int_range(pl.len()) % 2).cast(pl.String)),
+        response="time",
+        factors=["tool"],
+        dimension="flag",
+        machine="host",
+    ),
+    "by": lambda: datamill.summary(make_table(), response="time", factors=["flag"], by="tool"),
     "false_alarms": lambda: datamill.false_alarms(make_versions(), only="old"),
 }
 
