@@ -87,6 +87,31 @@ def test_a_level_that_this_package_never_had_is_beyond_what_was_measured() -> No
         datamill.predict(table, at={"size": "125MB", "package": "b"}, **ASKED)
 
 
+def test_a_numeric_factor_alone_is_a_line_and_so_are_two_of_them() -> None:
+    table = make_table().filter(pl.col("package") == "b").drop("package")
+    alone = datamill.predict(
+        table, at={"size": "125MB"}, response="seconds", factors=["size"], confidence=0.999
+    )
+    (item,) = alone.found.predictions
+    assert item.value.low < 0.12 * 125 + 2 < item.value.high
+    assert alone.figures()
+    rng = np.random.default_rng(9)
+    rows = [
+        (n, t, 1 + 0.5 * n + 2 / 8 * t + rng.normal(0, 0.05))
+        for n in (1, 4)
+        for t in (1, 4, 8)
+        for _ in range(5)
+    ]
+    two = pl.DataFrame(rows, schema=["n", "threads", "seconds"], orient="row")
+    found = datamill.predict(
+        two, at={"n": 2, "threads": 6}, response="seconds", factors=["n", "threads"], confidence=0.999
+    )
+    (item,) = found.found.predictions
+    assert item.value.low < 1 + 1 + 1.5 < item.value.high
+    assert [slope.factor for slope in found.found.slopes] == ["n", "threads"]
+    assert found.figures()
+
+
 def test_a_measured_level_is_its_own_mean() -> None:
     table = make_table()
     found = datamill.predict(table, at={"size": "100MB", "package": "a"}, **ASKED).found

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from scipy.special import fdtrc, stdtrit
@@ -63,9 +64,9 @@ class FittedSurface:
             else list(range(len(factor.levels)))
             for factor in factors
         ]
-        grid = np.array(np.meshgrid(*choices, indexing="ij"), dtype=np.int64).reshape(len(factors), -1).T
-        if not factors:
-            grid = np.zeros((1, 0), dtype=np.int64)
+        combinations = list(product(*choices))
+        # Without factors there is one combination, of nothing.
+        grid = np.array(combinations, dtype=np.int64).reshape(len(combinations), len(factors))
         coded = code_cells(grid, factors, self.terms).mean(axis=0)
         distances = [value - centre for value, centre in zip(covariates, self.centres, strict=True)]
         at = 1

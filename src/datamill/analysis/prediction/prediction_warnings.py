@@ -46,12 +46,18 @@ def _warn_of_misfit(found: Predictions, misfit: Misfit) -> list[str]:
     if not found.bends:
         return []
     p = misfit.test.p
+    free = any(slope.low > 0 for slope in found.slopes)
+    remedy = (
+        tell(f"Try the other {argument('scale')}, or measure nearer to the level")
+        if free
+        else "Measure nearer to the level"
+    )
     size = "" if misfit.percent is None else f", by up to {format_figures(misfit.percent, 2)}%"
     return [
         tell(
             "the response does not follow the model between the measured levels (lack of fit, "
             f"{say_p(0.0 if p is None else p)}): it misses their means{size}, and neither interval allows "
-            f"for that. Try the other {argument('scale')}, or measure nearer to the level"
+            f"for that. {remedy}"
         )
     ]
 

@@ -9,6 +9,7 @@ from functools import partial
 from inspect import Parameter, signature
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
+from datamill.analysis.contrasts.multiplicity import share_confidence
 from datamill.analysis.model_data.rows.chosen_rows import choose_rows, find_column, list_labels
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
@@ -195,7 +196,7 @@ def _ask_each(
     experiment = loaded.experiment
     if confidence is None:
         confidence = experiment.confidence if experiment is not None else 0.95
-    own = 1 - (1 - confidence) / len(levels)
+    own = share_confidence(confidence, len(levels))
     asked = {**given, "confidence": own}
     if usual_alpha is not None:
         alpha = given.get("alpha")

@@ -19,6 +19,7 @@ from datamill.analysis.answer.machines.effect_spread import EffectSpread, spread
 from datamill.analysis.answer.machines.factor_effects import FactorsByMachine, compare_factors
 from datamill.analysis.answer.machines.labels import MachineLabel, label_machines
 from datamill.analysis.answer.response import ResponseAnalysis, analyze_response
+from datamill.analysis.contrasts.multiplicity import share_confidence
 from datamill.analysis.levels.comparison import PairComparison
 from datamill.design.design import Design
 from datamill.design.machines import MACHINE_FACTOR
@@ -191,7 +192,7 @@ def compare_machine_by_machine(
         return None
     adjusted = replace(
         experiment,
-        confidence=1 - (1 - experiment.confidence) / len(machines),
+        confidence=share_confidence(experiment.confidence, len(machines)),
         alpha=experiment.alpha / len(machines),
     )
     factors = tuple(item for item in design.factors if item.name != MACHINE_FACTOR)
