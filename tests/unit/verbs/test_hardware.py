@@ -124,3 +124,14 @@ def test_combinations_that_some_machine_lacks_do_not_count() -> None:
     assert (found.found.combinations, found.found.possible) == (1, 2)
     assert any("1 of 2 combinations" in warning for warning in found.warnings)
     assert found.found.factors == ()
+
+
+def test_rows_that_are_not_valid_are_left_out_and_counted() -> None:
+    table = make_table({"x86_64": 2, "aarch64": 2})
+    bad = table["trial_id"].is_in([table["trial_id"][0]])
+    marked = table.with_columns(valid=~bad, exclusion=pl.when(bad).then(pl.lit("failed")))
+    result = datamill.hardware(marked, dimension="arch")
+    assert "Excluded: 1 invalid rows" in result.text()
+    assert json.loads(result.json())["excluded"] == 1
+    predicted = datamill.predict(marked, at={"aslr": "on", "machine": "x86_64-0"})
+    assert "Excluded: 1 invalid rows" in predicted.text()

@@ -18,6 +18,7 @@ from datamill.experiment.messages.numbers import (
 )
 from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
 from datamill.report.tables.table import Table, build_table
+from datamill.report.tests.statement import ResponseNotes, list_notes
 from datamill.report.words.scales import Scale, choose_scale
 
 #: Pairs of levels that have a sentence each; more stand in the table alone.
@@ -109,13 +110,14 @@ def _list_ends(
     )
 
 
-def state_dimension(found: DimensionAnalysis) -> tuple[Part, ...]:
+def state_dimension(found: DimensionAnalysis, notes: ResponseNotes) -> tuple[Part, ...]:
     """The sentences, machines and levels, comparisons, and by what method."""
     parts: list[Part] = [Paragraph(text, "  ") for text in word_dimension(found)]
     parts += [BLANK, Heading("Machines:"), BLANK, tabulate_machines(found)]
     if found.told_apart:
         parts += [BLANK, Heading("Comparisons:"), BLANK, tabulate_effects(found)]
     parts += [BLANK, Paragraph(phrase_method(found), "  ")]
+    parts += list_notes(notes)
     parts += [Paragraph(f"Warning: {warning}.", "  ") for warning in found.warnings]
     return tuple(parts)
 

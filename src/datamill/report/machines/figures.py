@@ -12,8 +12,8 @@ from datamill.report.figures.figure import INK, Figure
 
 #: Pixels of a panel: for each level of the factor, at least, at most.
 _PER_LEVEL, _NARROWEST, _WIDEST = 84, 190, 430
-#: Panels of boxes side by side.
-_MOST_PANELS = 6
+#: Panels of boxes side by side, and of lines.
+_MOST_PANELS, _MOST_BESIDE = 6, 3
 
 
 def draw_factor_lines(
@@ -92,12 +92,15 @@ def draw_factor_lines(
     ]  # fmt: skip
     panel: Chart = {"layer": layers, "width": width, "height": 240}
     chart: Chart = {"data": {"values": values}, **panel}
-    if len(groups) > 1:
-        header = {"labelFontWeight": "bold", "labelFontSize": 12, "labelLimit": width}
-        column = {"field": "group", "type": "nominal", "sort": groups, "title": None, "header": header}
+    if not alone:
+        header = {"labelFontWeight": "bold", "labelFontSize": 12, "labelLimit": width, "title": None}
+        by_group = {"field": "group", "type": "nominal", "sort": groups, "header": header}
         # Facets share their data: a line at zero of its own would have none of the groups.
         shared = {**panel, "layer": layers[:-1]}
-        chart = {"data": {"values": values}, "facet": {"column": column}, "spec": shared, "spacing": 10}
+        chart = {
+            "data": {"values": values}, "facet": by_group, "columns": _MOST_BESIDE, "spec": shared,
+            "spacing": 14,
+        }  # fmt: skip
     level = format_level(confidence)
     caption = (
         f"a line for each machine; the band and bar at a point are its {level} interval, from that machine's "

@@ -12,7 +12,8 @@ from datamill.report.tables.interval_json import spell_interval
 def spell_predictions(found: Predictions) -> dict[str, Any]:
     """Write predictions as values of JSON.
 
-    Keys: `response`, `unit`, `transform` (of the response, "" or "log"), `n`, `units`, `confidence`,
+    Keys: `response`, `unit`, `transform` (of the response, "" or "log"), `n`, `units`, `excluded`,
+    `put_aside` (rows by what they are), `confidence`,
     `predictions` (levels; `value`: estimate, low, high; `prediction`: low, high; `outside`: factors whose
     level lies beyond those measured), `slopes` (factor, scale, unit, low, high, levels, why, error_ratio),
     `lack_of_fit` (sum_sq, df, f, p) or null, `largest_miss_percent`, `r_squared`, `error` (mean_sq, df),
@@ -26,6 +27,8 @@ def spell_predictions(found: Predictions) -> dict[str, Any]:
         "transform": seen.transform,
         "n": model.n,
         "units": seen.units,
+        "excluded": seen.excluded,
+        "put_aside": dict(seen.put_aside),
         "confidence": found.confidence,
         "predictions": [_spell_prediction(item) for item in found.predictions],
         "slopes": [asdict(slope) for slope in found.slopes],

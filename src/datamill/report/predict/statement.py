@@ -14,6 +14,7 @@ from datamill.experiment.messages.numbers import (
 )
 from datamill.report.tables.statement import BLANK, Paragraph, Part
 from datamill.report.tables.table import Table, build_table
+from datamill.report.tests.statement import ResponseNotes, list_notes
 from datamill.report.words.scales import Scale, choose_scale
 
 #: More predictions than this have no sentence each: the table has them.
@@ -83,10 +84,11 @@ def tabulate_predictions(found: Predictions) -> Table:
     return build_table(headers, rows, len(names))
 
 
-def state_predictions(found: Predictions) -> tuple[Part, ...]:
+def state_predictions(found: Predictions, notes: ResponseNotes) -> tuple[Part, ...]:
     """The sentences, the table, and by what model."""
     parts: list[Part] = [Paragraph(text) for text in word_predictions(found)]
     parts += [BLANK, tabulate_predictions(found), BLANK, Paragraph(_phrase_method(found), "  ")]
+    parts += list_notes(notes)
     parts += [Paragraph(f"Warning: {warning}.", "  ") for warning in found.warnings]
     return tuple(parts)
 

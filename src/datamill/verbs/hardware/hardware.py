@@ -21,10 +21,12 @@ from datamill.report.hardware.figure import draw_dimension
 from datamill.report.hardware.json import spell_dimension
 from datamill.report.hardware.statement import state_dimension, word_dimension
 from datamill.report.tables.statement import Part
+from datamill.report.tests.statement import ResponseNotes
 from datamill.results.tables.row_validity import is_tidy, read_validity
 from datamill.results.tables.table import CONTEXT_PREFIX
 from datamill.results.trials.hardware import HARDWARE_COLUMNS
 from datamill.verbs.analyses.analysis import Analysis, Asked, build_question
+from datamill.verbs.analyses.notes import describe_response
 from datamill.verbs.inputs.arguments import check_choice, take_alpha, take_confidence, take_name
 from datamill.verbs.inputs.data import AskedTable, load_asked_table, locate_errors
 
@@ -34,6 +36,7 @@ class Hardware(Analysis):
     """A dimension of hardware with its machines, and the other factors on them."""
 
     found: DimensionAnalysis
+    notes: ResponseNotes
 
     @property
     def title(self) -> str:
@@ -58,11 +61,11 @@ class Hardware(Analysis):
     def statement(self, *, verbose: bool = False) -> tuple[Part, ...]:
         """The sentences and tables; `verbose` is the same."""
         del verbose
-        return state_dimension(self.found)
+        return state_dimension(self.found, self.notes)
 
     def numbers(self) -> dict[str, Any]:
         """The same with every digit."""
-        return spell_dimension(self.found)
+        return spell_dimension(self.found, self.notes)
 
     def drawings(self) -> tuple[Callable[[], Figure], ...]:
         """The machines by level."""
@@ -120,7 +123,7 @@ def hardware(
             confidence=loaded.choose_confidence(confidence),
             alpha=loaded.choose_alpha(alpha, 0.01),
         )
-    return Hardware(found)
+    return Hardware(found, describe_response(selected.observations))
 
 
 def _find_machines(table: pl.DataFrame) -> str:

@@ -18,6 +18,7 @@ from datamill.report.predict.json import spell_predictions
 from datamill.report.predict.statement import state_predictions, word_predictions
 from datamill.report.tables.statement import Part
 from datamill.verbs.analyses.analysis import Analysis, Asked, build_question
+from datamill.verbs.analyses.notes import describe_response
 from datamill.verbs.inputs.arguments import take_alpha, take_confidence, take_level_lists
 from datamill.verbs.inputs.data import load_asked_table, locate_errors, refuse_hardware
 
@@ -53,7 +54,7 @@ class Predicted(Analysis):
     def statement(self, *, verbose: bool = False) -> tuple[Part, ...]:
         """The predictions as a table; `verbose` is the same."""
         del verbose
-        return state_predictions(self.found)
+        return state_predictions(self.found, describe_response(self.found.observations))
 
     def numbers(self) -> dict[str, Any]:
         """The same with every digit."""

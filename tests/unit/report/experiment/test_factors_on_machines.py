@@ -92,7 +92,7 @@ def test_a_line_for_each_machine_and_a_panel_for_each_package() -> None:
     assert {value["machine"] for value in values} == set(name_machines(one.labels).values())
     assert all(value["low"] < value["estimate"] < value["high"] for value in values)
     faceted = draw_factor_lines(two.factors, "aslr", "time", name_machines(two.labels), 0.95)
-    assert faceted.chart["facet"]["column"]["sort"] == ["perl", "gcc", "astar"]
+    assert faceted.chart["facet"]["sort"] == ["perl", "gcc", "astar"]
 
 
 def test_boxes_hold_effects_over_machines_and_over_packages() -> None:
