@@ -78,6 +78,9 @@ def test_figures_have_a_panel_a_level() -> None:
     figure = found.figures()[0]
     assert len(figure.chart["concat"]) == 3
     assert "params" not in json.dumps(figure.chart)
+    # What keeps boxes off the frame stays.
+    boxes = datamill.summary(make_table(), response="y", factors=["flag"], by="machine").figures()[0]
+    assert all(panel["layer"][0]["encoding"]["y"]["scale"]["padding"] for panel in boxes.chart["concat"])
     assert "machine b" in found.page()
 
 

@@ -23,7 +23,9 @@ def combine_figures(by: str, figures: Mapping[str, Figure]) -> Figure:
     width = max(_find_width(figure.chart) for figure in figures.values())
     panels = []
     for name, figure in figures.items():
-        panels.append({**_settle(figure.chart), "title": {"text": name, "fontSize": 13}})
+        # Room around a figure is for the whole of it.
+        bare = {key: part for key, part in figure.chart.items() if key != "padding"}
+        panels.append({**_settle(bare), "title": {"text": name, "fontSize": 13}})
     chart: Chart = {
         "concat": panels,
         "columns": max(1, min(len(panels), int(_WIDEST_ROW // max(1.0, width)))),
@@ -53,7 +55,7 @@ def _settle(part: Any) -> Any:
         return [_settle(item) for item in part]
     if not isinstance(part, dict):
         return part
-    left = {key: _settle(value) for key, value in part.items() if key not in ("params", "config", "padding")}
+    left = {key: _settle(value) for key, value in part.items() if key not in ("params", "config")}
     if "params" in part and "transform" in left:
         left["transform"] = [step for step in left["transform"] if "indexof(" not in str(step.get("filter"))]
     return left
