@@ -55,7 +55,7 @@ def qualify_by_machines(answer: Answer, found: MachineByMachine, *, relative: bo
     """Return the answer as one over several machines: whether they agree, and what each says by itself."""
     count = len(found.machines)
     headline = f"On the average of {count} machines, {_lower(answer.headline)}"
-    details = (*phrase_machines(found), *phrase_factors(found.factors, found.labels))
+    details = (*phrase_machines(found), *phrase_factors(found.factors))
     opposed = _list_opposed(found)
     if opposed:
         details = (headline, *details)
@@ -189,7 +189,7 @@ def view_machines(
         count=len(found.machines),
         labels=phrase_labels(found.labels),
         factors=view_factors(found.factors, found.labels, response.name, found.confidence),
-        factor_sentences=phrase_factors(found.factors, found.labels),
+        factor_sentences=phrase_factors(found.factors),
         factor_note=note_factors(found.factors, len(found.machines), found.confidence),
         spread=draw_spread(found.spread, found.labels, response.name),
     )

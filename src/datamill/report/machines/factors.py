@@ -20,8 +20,8 @@ from datamill.report.figures.views import FigureView, start_view
 from datamill.report.machines.figures import draw_effect_boxes, draw_factor_lines
 from datamill.report.tables.table import Table, build_table
 
-#: Disagreements that have a sentence each.
-_MOST_SENTENCES = 6
+#: Disagreements that have a sentence each, and effects that a sentence names.
+_MOST_SENTENCES, _MOST_NAMED = 6, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,13 @@ def phrase_labels(labels: tuple[MachineLabel, ...]) -> str:
     return f"{', '.join(named)}." if named else ""
 
 
-def phrase_factors(found: FactorsByMachine, labels: tuple[MachineLabel, ...]) -> tuple[str, ...]:
+def phrase_factors(found: FactorsByMachine) -> tuple[str, ...]:
     """Say about which factors machines do not agree, and about which no disagreement was found."""
-    short = {item.name: item.name for item in labels}
     differing = [item for item in found.agreements if item.differ]
-    sentences = [_phrase_difference(item, short) for item in differing[:_MOST_SENTENCES]]
+    sentences = [_phrase_difference(item) for item in differing[:_MOST_SENTENCES]]
     if len(differing) > _MOST_SENTENCES:
-        sentences.append(f"So do they not on {format_count(len(differing) - _MOST_SENTENCES)} more effects.")
+        more = format_count(len(differing) - _MOST_SENTENCES)
+        sentences.append(f"{more} more effects depend on the machine: the table has them.")
     agreeing = [item for item in found.agreements if not item.differ and item.p is not None]
     if agreeing:
         least = min(item.p for item in agreeing if item.p is not None)
@@ -84,13 +84,15 @@ def _name_effect(item: FactorAgreement) -> str:
 
 
 def _join(names: list[str]) -> str:
+    if len(names) > _MOST_NAMED + 1:
+        return f"{', '.join(names[:_MOST_NAMED])} and {format_count(len(names) - _MOST_NAMED)} more effects"
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _phrase_difference(item: FactorAgreement, short: Mapping[str, str]) -> str:
+def _phrase_difference(item: FactorAgreement) -> str:
     assert item.lowest is not None
     assert item.highest is not None
-    low, high = (f"{_spell_change(ratio)} on {short[name]}" for name, ratio in (item.lowest, item.highest))
+    low, high = (f"{_spell_change(ratio)} on {name}" for name, ratio in (item.lowest, item.highest))
     of = "" if item.group == "all" else f" with {item.group}"
     return (
         f"What {item.factor} does{of} depends on the machine (p = {format_p(item.p)}): from {item.base} to "

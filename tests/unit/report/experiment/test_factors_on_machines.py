@@ -13,6 +13,7 @@ from fleet_study import SECONDS, make_fleet_study
 from planted_study import Point, Study, plan_study
 
 from datamill.analysis.answer.experiment_analysis import analyze_experiment
+from datamill.analysis.answer.machines.factor_effects import FactorAgreement, FactorsByMachine
 from datamill.analysis.answer.machines.machine_by_machine import MachineByMachine
 from datamill.report.experiment.experiment_answer import phrase_experiment
 from datamill.report.experiment.json import format_experiment_json
@@ -129,6 +130,19 @@ def test_too_few_trials_to_tell_say_so() -> None:
     answering = analyze_experiment(experiment, design, table).answering
     assert answering is not None
     assert answering.machines is not None
-    said = phrase_factors(answering.machines.factors, answering.machines.labels)
+    said = phrase_factors(answering.machines.factors)
     assert said
     assert all(re.search(r"No disagreement|cannot be said|depends on", sentence) for sentence in said)
+
+
+def test_many_effects_are_named_in_part_and_counted() -> None:
+    agreements = tuple(
+        FactorAgreement(f"f{number}", "all", "low", "high", 0.5, ("x", 0.9), ("y", 1.1), differ=number < 8)
+        for number in range(17)
+    )
+    said = phrase_factors(FactorsByMachine((), (), agreements))
+    assert [sentence.split()[1] for sentence in said[:6]] == [f"f{number}" for number in range(6)]
+    assert said[6] == "2 more effects depend on the machine: the table has them."
+    assert (
+        "on what f8, f9, f10, f11, f12 and 4 more effects do (smallest p = 0.50, adjusted for 17" in said[7]
+    )
