@@ -76,6 +76,15 @@ class DimensionAnalysis:
     alpha: float
     warnings: tuple[str, ...]
 
+    @property
+    def detected(self) -> bool:
+        """Whether levels of the dimension were told apart."""
+        return self.main_p is not None and self.main_p < self.alpha
+
+    def sees_dependence(self, item: FactorEffect) -> bool:
+        """Whether what a factor does was found to depend on the dimension."""
+        return item.interaction_p is not None and item.interaction_p < self.alpha
+
 
 def analyze_dimension(
     observations: Observations,

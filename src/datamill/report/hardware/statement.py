@@ -45,10 +45,9 @@ def word_dimension(found: DimensionAnalysis) -> tuple[str, ...]:
         return (
             f"Machines of the same {found.dimension} have the same {found.response}, without any variation.",
         )
-    detected = found.main_p is not None and found.main_p < found.alpha
     first = (
         f"{found.dimension} matters to {found.response} (p = {format_p(found.main_p)})"
-        if detected
+        if found.detected
         else f"The data do not show that {found.dimension} matters to {found.response} "
         f"(p = {format_p(found.main_p)})"
     )
@@ -66,10 +65,9 @@ def _phrase_pair(pair: LevelPair, found: DimensionAnalysis) -> str:
 def _phrase_factor(item: FactorEffect, found: DimensionAnalysis) -> str:
     effect = item.effect
     change = _spell_change(effect.average, effect.average_interval, found)
-    depends = item.interaction_p is not None and item.interaction_p < found.alpha
     tail = (
         f"that depends on {found.dimension} (p = {format_p(item.interaction_p)})"
-        if depends
+        if found.sees_dependence(item)
         else f"that it depends on {found.dimension} was not found (p = {format_p(item.interaction_p)})"
     )
     return (
