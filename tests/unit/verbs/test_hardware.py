@@ -135,3 +135,12 @@ def test_rows_that_are_not_valid_are_left_out_and_counted() -> None:
     assert json.loads(result.json())["excluded"] == 1
     predicted = datamill.predict(marked, at={"aslr": "on", "machine": "x86_64-0"})
     assert "Excluded: 1 invalid rows" in predicted.text()
+
+
+def test_a_dimension_is_split_by_a_factor_at_one_error_rate() -> None:
+    table = make_table({"x86_64": 2, "aarch64": 2})
+    found = datamill.hardware(table, dimension="arch", by="aslr")
+    assert list(found.results) == ["off", "on"]
+    alone = datamill.hardware(table, dimension="arch", where={"aslr": "on"}, confidence=0.975, alpha=0.005)
+    assert found.results["on"].numbers() == alone.numbers()
+    assert len(found.figures()[0].chart["concat"]) == 2

@@ -8,7 +8,7 @@ from typing import get_args
 import click
 
 from datamill.analysis.hardware.dimension import Scale
-from datamill.cli.tables.data import confidence_option, data_options
+from datamill.cli.tables.data import by_option, confidence_option, data_options
 from datamill.cli.tables.output import output_options, put_out, refuse_bad_files
 from datamill.verbs.analyses.analysis import Asked
 from datamill.verbs.hardware import hardware as analysis
@@ -16,6 +16,7 @@ from datamill.verbs.hardware import hardware as analysis
 
 @click.command(short_help="What a dimension of hardware does; machines are what was sampled.")
 @data_options
+@by_option
 @click.option(
     "--dimension",
     required=True,
@@ -42,6 +43,7 @@ from datamill.verbs.hardware import hardware as analysis
 def hardware(
     file: Path,
     asked: Asked,
+    by: str | None,
     dimension: str,
     machine: str,
     scale: Scale | None,
@@ -69,6 +71,7 @@ def hardware(
         scale=scale,
         confidence=confidence,
         alpha=alpha,
+        by=by,
         **asked,
     )
     put_out(result, figure_file=figure_file, html_file=html_file, as_json=as_json)

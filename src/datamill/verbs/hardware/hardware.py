@@ -26,6 +26,7 @@ from datamill.results.tables.row_validity import is_tidy, read_validity
 from datamill.results.tables.table import CONTEXT_PREFIX
 from datamill.results.trials.hardware import HARDWARE_COLUMNS
 from datamill.verbs.analyses.analysis import Analysis, Asked, build_question
+from datamill.verbs.analyses.by_level import split_by_level
 from datamill.verbs.analyses.notes import describe_response
 from datamill.verbs.inputs.arguments import check_choice, take_alpha, take_confidence, take_name
 from datamill.verbs.inputs.data import AskedTable, load_asked_table, locate_errors
@@ -72,6 +73,7 @@ class Hardware(Analysis):
         return (partial(draw_dimension, self.found),)
 
 
+@split_by_level(0.01)
 def hardware(
     data: Any,
     *,
