@@ -15,11 +15,15 @@ def share_confidence(confidence: float, count: int) -> float:
 
     What each may miss is rounded down to three figures, so that the level can be read and is never too low.
     """
+    return confidence if count == 1 else 1 - share_alpha(1 - confidence, count)
+
+
+def share_alpha(alpha: float, count: int) -> float:
+    """Level of each of so many tests that together err at `alpha` (Bonferroni), to three figures, down."""
     if count == 1:
-        return confidence
-    miss = (1 - confidence) / count
-    digits = 3 - math.ceil(math.log10(miss))
-    return 1 - math.floor(miss * 10.0**digits * (1 + 1e-9)) / 10.0**digits
+        return alpha
+    digits = 3 - math.ceil(math.log10(alpha / count))
+    return math.floor(alpha / count * 10.0**digits * (1 + 1e-9)) / 10.0**digits
 
 
 def adjust_holm(p_values: Sequence[float | None]) -> tuple[float | None, ...]:

@@ -9,11 +9,11 @@ from functools import partial
 from inspect import Parameter, signature
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
-from datamill.analysis.contrasts.multiplicity import share_confidence
+from datamill.analysis.contrasts.multiplicity import share_alpha, share_confidence
 from datamill.analysis.model_data.rows.chosen_rows import choose_rows, find_column, list_labels
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
-from datamill.experiment.messages.numbers import format_count, format_figures, format_level
+from datamill.experiment.messages.numbers import format_count, format_level
 from datamill.report.figures.figure import Figure
 from datamill.report.levels.figure import MOST_PANELS, combine_figures
 from datamill.report.levels.statement import LevelStatement, combine_statements
@@ -71,7 +71,7 @@ class ByLevel(Analysis, Generic[A]):
         if self.count > 1:
             said.append(
                 f"Intervals of the same thing hold at all {format_count(self.count)} levels together with "
-                f"{format_level(self.confidence)}: each is a {format_figures(100 * self.own_confidence, 4)}% "
+                f"{format_level(self.confidence)}: each is a {format_level(self.own_confidence)} "
                 f"interval (Bonferroni), and each analysis judges at 1/{self.count} of alpha; its p-values "
                 "are its own."
             )
@@ -202,7 +202,7 @@ def _ask_each(
         alpha = given.get("alpha")
         if alpha is None:
             alpha = experiment.alpha if experiment is not None else usual_alpha
-        asked["alpha"] = take_alpha(alpha) / len(levels)
+        asked["alpha"] = share_alpha(take_alpha(alpha), len(levels))
     factors = given.get("factors")
     if isinstance(factors, Iterable) and not isinstance(factors, str):
         # The split takes the factor's place in the model.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from datamill.analysis.contrasts.multiplicity import share_confidence
+from datamill.analysis.contrasts.multiplicity import share_alpha, share_confidence
 
 
 @pytest.mark.parametrize(
@@ -20,3 +20,9 @@ def test_together_they_miss_no_more_than_one_interval_may(count: int) -> None:
         assert level < 1
         assert count * (1 - level) <= (1 - confidence) * (1 + 1e-6)
         assert count * (1 - level) >= 0.98 * (1 - confidence)
+
+
+def test_levels_of_tests_are_shared_as_those_of_intervals() -> None:
+    assert share_alpha(0.01, 7) == 0.00142
+    assert share_alpha(0.03, 3) == 0.01
+    assert share_alpha(0.05, 1) == 0.05
