@@ -23,7 +23,9 @@ __all__ = [
     "evaluate_platforms",
     "false_alarms",
     "fit_platforms",
+    "hardware",
     "plan",
+    "predict",
     "predict_platforms",
     "quantiles",
     "rank_machines",
@@ -38,6 +40,8 @@ _ROOMS = {
     "choose_machines": "platforms.choose",
     "evaluate_platforms": "platforms.evaluate",
     "fit_platforms": "platforms.fit",
+    "hardware": "hardware.hardware",
+    "predict": "prediction.predict",
     "predict_platforms": "platforms.predict",
     "rank_machines": "platforms.rank",
 }
@@ -48,12 +52,14 @@ if TYPE_CHECKING:
     from datamill.verbs.answer import answer
     from datamill.verbs.compare import compare
     from datamill.verbs.false_alarms import false_alarms
+    from datamill.verbs.hardware.hardware import hardware
     from datamill.verbs.plan import plan
     from datamill.verbs.platforms.choose import choose_machines
     from datamill.verbs.platforms.evaluate import evaluate_platforms
     from datamill.verbs.platforms.fit import fit_platforms
     from datamill.verbs.platforms.predict import predict_platforms
     from datamill.verbs.platforms.rank import rank_machines
+    from datamill.verbs.prediction.predict import predict
     from datamill.verbs.quantiles import quantiles
     from datamill.verbs.summary import summary
     from datamill.verbs.tests import tests

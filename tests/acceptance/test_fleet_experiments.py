@@ -88,6 +88,10 @@ def test_an_experiment_goes_from_a_file_to_a_report(
     assert len(records) == 8
     table = pl.read_parquet(bundle.table_file)
     assert table["machine"].unique().sort().to_list() == ["left", "right"]
+    # What only the fleet knows of its machines came home with the bundle.
+    of_machine = json.loads((folder / "fleet.json").read_text())["workers"][0]["hardware"]
+    assert table["context.distribution"].unique().to_list() == [of_machine["distribution"]]
+    assert table["context.compiler"].unique().to_list() == [of_machine["compiler"]]
     assert (bundle.report_file).is_file()
     for record in records:
         printed = folder / "artifacts" / f"{record.trial_id}.{record.attempt}" / "run.out"
@@ -98,6 +102,9 @@ def test_an_experiment_goes_from_a_file_to_a_report(
     analysed = datamill("analyze", "anova", folder)
     assert analysed.returncode == 0, analysed.stderr
     assert "machine" in analysed.stdout
+    assert_refused(
+        datamill("analyze", "hardware", folder, "--dimension", "arch"), "all machines have the same arch"
+    )
     assert_refused(datamill("run", "--resume", folder), "a fleet runs this experiment", "datamill fetch")
     assert_refused(datamill("fetch", "1"), "exists and is not empty", "--out")
 

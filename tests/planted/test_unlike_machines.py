@@ -10,9 +10,9 @@ import pytest
 from fleet_study import SECONDS, make_fleet_study
 from planted_study import Study
 
-from datamill.analysis.answer.machines import (
+from datamill.analysis.answer.machines.agreement import judge_equal_means
+from datamill.analysis.answer.machines.machine_by_machine import (
     compare_machine_by_machine,
-    judge_equal_means,
     relate_to_machines,
 )
 from datamill.analysis.answer.response import ResponseAnalysis, analyze_response

@@ -34,6 +34,7 @@ _VERBS = {
     "analyze": "Analyse a table of measurements.",
     "plan": "How many builds, executions and measurements a result takes.",
     "compare": "Has performance changed between versions?",
+    "predict": "What a response would be at levels that were not measured.",
     "platforms": "How fast will it run on a machine that I cannot use?",
     "import": "Make a table of the results of another tool.",
     "export": "Write a bundle or table for another tool or a paper.",
@@ -54,7 +55,7 @@ _VERBS = {
 _ROOMS = {
     **dict.fromkeys(("time", "gate"), "timing"),
     **dict.fromkeys(("new", "packages", "check", "run", "report"), "experiment"),
-    **dict.fromkeys(("plan", "compare"), "analyze"),
+    **dict.fromkeys(("plan", "compare", "predict"), "analyze"),
     **dict.fromkeys(("import", "export"), "exchange"),
     **dict.fromkeys(("submit", "watch", "fetch", "cancel", "release", "trials", "workers"), "fleet"),
     **dict.fromkeys(("doctor", "factors", "worker"), "machine"),
@@ -66,8 +67,10 @@ _ROOMS = {
 
 #: Verbs of groups, which users type without the group.
 _NESTED = {
-    **dict.fromkeys(("anova", "quantiles", "tests", "variability", "variance", "summary"), "analyze"),
-    **dict.fromkeys(("fit", "predict", "choose", "rank", "suite"), "platforms"),
+    **dict.fromkeys(
+        ("anova", "quantiles", "tests", "variability", "variance", "hardware", "summary"), "analyze"
+    ),
+    **dict.fromkeys(("fit", "choose", "rank", "evaluate", "suite"), "platforms"),
 }
 
 

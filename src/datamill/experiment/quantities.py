@@ -148,3 +148,16 @@ def format_size(size_bytes: float) -> str:
 def format_clock(clock_khz: float) -> str:
     """Return a clock in GHz, such as `2.4 GHz`."""
     return f"{clock_khz / 1e6:.4g} GHz"
+
+
+def round_memory(size_bytes: int) -> str:
+    """Return a machine's memory up to an eighth of a power of two, such as `16 GiB`; empty below 1 MiB.
+
+    Machines of 16 GiB keep some for themselves, and say that they have 15.4.
+    """
+    mebi = 1 << 20
+    if size_bytes < mebi:
+        return ""
+    step = max(mebi, (1 << (size_bytes.bit_length() - 1)) >> 3)
+    rounded = -(-size_bytes // step) * step
+    return f"{rounded / (1 << 30):g} GiB" if rounded >= 1 << 30 else f"{rounded / mebi:g} MiB"

@@ -34,6 +34,7 @@ from datamill.report.quantiles.figures import draw_effects_by_quantile
 from datamill.report.quantiles.warnings import list_quantile_warnings
 from datamill.report.tables.statement import Part
 from datamill.verbs.analyses.analysis import Analysis, Asked, build_question
+from datamill.verbs.analyses.by_level import split_by_level
 from datamill.verbs.analyses.level_changes import compare_levels
 from datamill.verbs.inputs.arguments import check_choice, take_alpha, take_confidence
 from datamill.verbs.inputs.data import locate_errors, read_data
@@ -141,6 +142,7 @@ class Anova(Analysis):
         return (self.effects_figure, self.diagnostics_figure, *beside)
 
 
+@split_by_level(0.01)
 def anova(
     data: Any,
     *,

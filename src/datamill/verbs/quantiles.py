@@ -32,6 +32,7 @@ from datamill.report.tables.statement import Part
 from datamill.results.tables.row_validity import is_tidy
 from datamill.results.tables.table_batches import count_combinations, is_large_table, iterate_cells
 from datamill.verbs.analyses.analysis import Analysis, Asked, build_question
+from datamill.verbs.analyses.by_level import split_by_level
 from datamill.verbs.inputs.arguments import (
     FEWEST_REPLICATES,
     check_choice,
@@ -97,6 +98,7 @@ class Quantiles(Analysis):
         return (partial(draw_effects_by_quantile, self.observations, self.model),)
 
 
+@split_by_level(USUAL_ALPHA)
 def quantiles(
     data: Any,
     *,
@@ -180,6 +182,7 @@ def _shares_builds(experiment: Experiment) -> bool:
 def _should_stream(data: Any, question: Question, errors: str) -> bool:
     """Whether a table is too large for memory and the question one that passes over it can answer."""
     plain = not (question.formula or question.covariates or question.trial or question.run_order)
+    plain = plain and not question.where
     named = question.factors and question.response and not question.blocks
     if not isinstance(data, (str, Path)) or not plain or not named or errors not in ("auto", "nid"):
         return False
@@ -201,7 +204,14 @@ def _fit_stream(
         InputError: the question needs the data in memory, or whatever keeps it from being answered.
     """
     factors, response = question.factors, question.response
-    if question.formula or question.covariates or question.trial or question.run_order or question.blocks:
+    if (
+        question.formula
+        or question.covariates
+        or question.trial
+        or question.run_order
+        or question.blocks
+        or question.where
+    ):
         raise InputError(
             f"a streamed table is asked by {argument('response')} and {argument('factors')} alone",
             remedy=f"Leave {argument('stream')} out, or formula, covariates, blocks, trial and order of "

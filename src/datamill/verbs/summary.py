@@ -17,6 +17,7 @@ from datamill.report.summary.statement import choose_summary_scale, phrase_summa
 from datamill.report.tables.statement import Part
 from datamill.report.tests.statement import ResponseNotes
 from datamill.verbs.analyses.analysis import Analysis, Asked, build_groups_question, refuse_covariates
+from datamill.verbs.analyses.by_level import split_by_level
 from datamill.verbs.analyses.notes import describe_response
 from datamill.verbs.inputs.arguments import check_choice, take_confidence
 from datamill.verbs.inputs.data import locate_errors, read_data
@@ -76,6 +77,7 @@ class Summary(Analysis):
         return tuple(partial(self.figure, kind) for kind in kinds)
 
 
+@split_by_level()
 def summary(data: Any, *, confidence: float | None = None, **asked: Unpack[Asked]) -> Summary:
     """Summarise the distribution of a response: of all observations, or by the levels of factors.
 
@@ -86,7 +88,7 @@ def summary(data: Any, *, confidence: float | None = None, **asked: Unpack[Asked
     """
     confidence = take_confidence(confidence)
     question = build_groups_question(asked, summary)
-    read = read_data(data, question, average=False, allow_no_factor=True)
+    read = read_data(data, question, average=False, allow_no_factor=True, describes=True)
     observations = read.selected.observations
     refuse_covariates(observations, summary)
     with locate_errors(read.source):

@@ -25,6 +25,7 @@ from datamill.report.tests.statement import (
     state_tests,
 )
 from datamill.verbs.analyses.analysis import Analysis, Asked, build_groups_question, refuse_covariates
+from datamill.verbs.analyses.by_level import split_by_level
 from datamill.verbs.analyses.notes import describe_response
 from datamill.verbs.inputs.arguments import check_choice, take_confidence, take_name, take_seed
 from datamill.verbs.inputs.data import locate_errors, read_data
@@ -79,6 +80,7 @@ class Tests(Analysis):
         return (partial(draw_comparison, notes.response, notes.unit, self.comparison, self.strata),)
 
 
+@split_by_level()
 def tests(
     data: Any,
     *,

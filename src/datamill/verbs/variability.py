@@ -30,6 +30,7 @@ from datamill.report.variability.statement import (
     state_windows,
 )
 from datamill.verbs.analyses.analysis import Analysis, Asked, build_groups_question, refuse_covariates
+from datamill.verbs.analyses.by_level import split_by_level
 from datamill.verbs.analyses.notes import describe_response
 from datamill.verbs.inputs.arguments import (
     SHORTEST_WINDOW,
@@ -120,6 +121,7 @@ class Windows(Analysis):
         return (partial(draw_windows, self.notes.response, self.windows),)
 
 
+@split_by_level()
 def variability(
     data: Any,
     *,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Unpack, get_args
@@ -16,7 +16,8 @@ from datamill.report.variance.figures import draw_builds, draw_shares
 from datamill.report.variance.json import spell_variances
 from datamill.report.variance.statement import collect_variance_warnings, state_variances
 from datamill.verbs.analyses.analysis import Analysis
-from datamill.verbs.inputs.arguments import check_choice, take_confidence, take_seed
+from datamill.verbs.analyses.by_level import split_by_level
+from datamill.verbs.inputs.arguments import check_choice, take_confidence, take_level_lists, take_seed
 from datamill.verbs.inputs.data import locate_errors
 from datamill.verbs.inputs.nested_data import AskedNested, build_nesting_columns, read_nested
 
@@ -69,10 +70,12 @@ class Variances(Analysis):
         )
 
 
+@split_by_level()
 def variance(
     data: Any,
     *,
     method: VarianceMethod = "means",
+    where: Mapping[str, str | Sequence[str]] | None = None,
     confidence: float | None = None,
     seed: int = 1,
     **asked: Unpack[AskedNested],
@@ -81,7 +84,8 @@ def variance(
 
     `data` is the path of a table or bundle, or a table in memory, with a row for each measurement and columns
     `version`, `build`, `execution`, `measurement`, `value`, of which only the last is needed; the keywords of
-    these names (and `unit`, `response`) name other columns. `method` is "means" (mean squares of
+    these names (and `unit`, `response`) name other columns. `where` has the levels
+    of columns that rows must have. `method` is "means" (mean squares of
     unweighted means) or "reml".
 
     Raises:
@@ -89,7 +93,7 @@ def variance(
     """
     check_choice("method", method, get_args(VarianceMethod))
     confidence, seed = take_confidence(confidence), take_seed(seed)
-    read = read_nested(data, build_nesting_columns(asked, variance))
+    read = read_nested(data, build_nesting_columns(asked, variance), take_level_lists("where", where))
     level = read.choose_confidence(confidence)
     with locate_errors(read.source):
         versions = tuple(analyze_version(nested, level, method=method, seed=seed) for nested in read.versions)

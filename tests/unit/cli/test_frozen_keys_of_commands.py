@@ -254,7 +254,19 @@ def test_keys_of_the_commands_are_those_that_scripts_know(verb: str, run: Callab
 
 #: Verbs whose JSON Python has too.
 IN_PYTHON = {
-    *("anova", "compare", "plan", "quantiles", "report", "summary", "tests", "variability", "variance"),
+    *(
+        "anova",
+        "compare",
+        "hardware",
+        "plan",
+        "predict",
+        "quantiles",
+        "report",
+        "summary",
+        "tests",
+        "variability",
+        "variance",
+    ),
     *("platforms choose", "platforms evaluate", "platforms fit", "platforms predict", "platforms rank"),
 }
 

@@ -16,12 +16,12 @@ ROOMS = sorted(folder.name for folder in SOURCE.iterdir() if (folder / "__init__
 ALLOWED = {
     "cli/machine/worker.py": (1, "what is typed again: an option of the worker"),
     "experiment/messages/numbers.py": (5, "the formatter"),
-    "experiment/quantities.py": (6, "the formatter of sizes, durations and clocks"),
+    "experiment/quantities.py": (8, "the formatter of sizes, durations and clocks"),
     "report/plan/json.py": (1, "a figure of JSON, without the error of its last bits"),
     "report/plan/statement.py": (5, "what is typed again: options and lines of an experiment file"),
     "report/tests/statement.py": (1, "a level is rounded before it is spelled"),
     "service/coordinator/joining/hardware.py": (
-        5,
+        3,
         "levels of hardware, typed into experiment files",
     ),
     "verbs/inputs/arguments.py": (2, "what is typed again: a fraction for an option"),

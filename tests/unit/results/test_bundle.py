@@ -164,7 +164,8 @@ def test_the_table_has_a_row_for_each_observation_and_all_columns(tmp_path: Path
     bundle = make_bundle_folder(tmp_path / "bundle")
     trial = bundle.design.trials[0]
     table = bundle.write_table([make_record(trial.trial_id, package=trial.package)])
-    assert set(table.columns) == {*TABLE_SCHEMA, "optimization", "aslr"}
+    of_machine = {f"context.{name}" for name in ("arch", "cores", "memory", "kernel")}
+    assert set(table.columns) == {*TABLE_SCHEMA, "optimization", "aslr", *of_machine}
     assert table["response"].to_list()[0] == "rate"
     first = table.row(0, named=True)
     assert first["value"] == 600.0

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+import polars as pl
 from synthetic import make_record
 
+from datamill.analysis.model_data.observations import list_tidy_factors
 from datamill.design.design import Design
 from datamill.design.trials import build_design
 from datamill.experiment.file.parse import parse_experiment
 from datamill.protocol.trial import HostFacts, TrialRecord, WorkerFacts
+from datamill.results.judgement.judged_attempts import JudgedAttempt, JudgedAttempts
 from datamill.results.judgement.reboots import explain_missing_reboots
 from datamill.results.tables.table import build_table
 from datamill.results.trials.record_checks import list_set_levels
@@ -92,3 +96,18 @@ def test_a_trial_that_was_moved_is_in_a_block_of_the_machine_that_made_it() -> N
     assert own["machine"].to_list() == ["spare"]
     assert own["block"].to_list() == ["spare/1"]
     assert set(table["block"]) == {"spare/1", "one/1", "one/2", "two/1", "two/2"}
+
+
+def test_a_fleets_table_has_the_hardware_of_the_machine_that_made_each_attempt() -> None:
+    experiment, design = plan()
+    records = record_all(design)
+    judged = JudgedAttempts(
+        Path("attempts.jsonl"),
+        tuple(JudgedAttempt(r.trial_id, r.attempt, r.worker.id, counts=True) for r in records),
+    )
+    hardware = {"one": {"compiler": "gcc 12", "clock": "2.0 GHz"}, "two": {"compiler": "clang 15"}}
+    table = build_table(experiment, design, records, judged, hardware)
+    seen = table.select("machine", "context.compiler", "context.clock", "context.arch").unique().rows()
+    assert set(seen) == {("one", "gcc 12", "2.0 GHz", "x86_64"), ("two", "clang 15", None, "x86_64")}
+    # Nobody asked for the machine's processor to be a factor.
+    assert list_tidy_factors(table.with_columns(pl.col("value").fill_null(1.0))) == ("reboot", "machine")

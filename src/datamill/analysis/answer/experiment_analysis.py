@@ -20,7 +20,7 @@ from datamill.analysis.answer.left_out import (
     list_exclusions,
 )
 from datamill.analysis.answer.levels_of_repetition import LevelsOfRepetition, share_out_uncertainty
-from datamill.analysis.answer.machines import (
+from datamill.analysis.answer.machines.machine_by_machine import (
     MachineByMachine,
     RelativeStudy,
     compare_machine_by_machine,

@@ -125,7 +125,7 @@ def analyze_response(
     warnings += phrase_missing_levels(missing, planned)
     model = _fit_what_is_possible(cells, experiment, warnings)
     package_factor = names.index("package") if "package" in names else None
-    fallback = _find_fallback(cells, package_factor, model, experiment)
+    fallback = find_fallback(cells, package_factor, model, experiment)
     blocked, by_block = None, None
     if _wants_blocks(experiment, valid):
         by_block = select_response(table, response.name, (*names, _BLOCK), levels=levels).cells
@@ -383,7 +383,7 @@ def _share_within_blocks(influence: Influence, model: LinearModel) -> Influence:
     return replace(influence, terms=tuple(sorted(terms, key=lambda item: -item.share)))
 
 
-def _find_fallback(
+def find_fallback(
     cells: Cells, package_factor: int | None, model: LinearModel | None, experiment: Experiment
 ) -> tuple[PooledError, ...]:
     """Error of a model of each package by itself, since packages differ in their spread."""

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Literal
 
 #: How: to the familywise error (Holm), to the false discovery rate (Benjamini and Hochberg), or not.
 Adjustment = Literal["holm", "bh", "none"]
+
+
+def share_confidence(confidence: float, count: int) -> float:
+    """Level of each of so many intervals that together hold with `confidence` (Bonferroni).
+
+    What each may miss is rounded down to three figures, so that the level can be read and is never too low.
+    """
+    return confidence if count == 1 else 1 - share_alpha(1 - confidence, count)
+
+
+def share_alpha(alpha: float, count: int) -> float:
+    """Level of each of so many tests that together err at `alpha` (Bonferroni), to three figures, down."""
+    if count == 1:
+        return alpha
+    digits = 3 - math.ceil(math.log10(alpha / count))
+    return math.floor(alpha / count * 10.0**digits * (1 + 1e-9)) / 10.0**digits
 
 
 def adjust_holm(p_values: Sequence[float | None]) -> tuple[float | None, ...]:

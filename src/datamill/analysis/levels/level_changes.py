@@ -100,7 +100,7 @@ def find_largest_changes(
         member &= is_complete(cells, member, factor)
         by_level = group_factor is None and len(fallback) == len(cells.factors[factor].levels)
         own = fallback if by_level else fallback[code : code + 1]
-        errors = _choose_errors(cells, member, own, factor if by_level else None, blocks)
+        errors = choose_errors(cells, member, own, factor if by_level else None, blocks)
         if errors is not None:
             groups.append(_rank_levels(cells, name, factor, member, errors, direction, confidence, alpha))
     over = tuple(item.name for index, item in enumerate(cells.factors) if index != factor)
@@ -128,7 +128,7 @@ def rank_changes(changes: Sequence[LevelChange]) -> tuple[LevelChange, ...]:
     return tuple(changes[index] for index in order)
 
 
-def _choose_errors(
+def choose_errors(
     cells: Cells,
     member: NDArray[np.bool_],
     fallback: tuple[PooledError, ...],

@@ -82,7 +82,7 @@ def read_columns(
     order: str = "",
     average: bool = False,
     source: str = "table",
-    first_line: int = 2,
+    first_line: int | None = 2,
 ) -> Observations:
     """Take a response and its explanations from columns of a plain table, one row an observation.
 

@@ -21,6 +21,7 @@ from datamill.analysis.model_data.observations import (
     read_columns,
     select_response,
 )
+from datamill.analysis.model_data.rows.chosen_rows import Where, choose_rows, find_column, list_single_levels
 from datamill.analysis.model_data.unit_columns import refuse_mixed_units
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument, verb
@@ -35,7 +36,8 @@ class Question:
     column that tells trials apart and `run_order` the one that says when they came; only tables
     that are not datamill's own need them. `blocks` are columns of nuisance conditions: they enter
     additively, before all other terms. `usual_factor` is the factor of a plain table where neither
-    `factors` nor `formula` names one.
+    `factors` nor `formula` names one. `where` are the levels of columns that rows must have; a factor of
+    which they leave one level explains nothing and drops out.
     """
 
     response: str = ""
@@ -47,6 +49,7 @@ class Question:
     run_order: str = ""
     blocks: tuple[str, ...] = ()
     usual_factor: str = ""
+    where: Where = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,6 +74,7 @@ def list_columns(question: Question) -> tuple[str, ...]:
     named = [response.column, *question.blocks, *question.factors, *question.covariates]
     named += [variable.column for variable in formula.variables] if formula is not None else []
     named += [name for name in (question.trial, question.run_order, question.usual_factor) if name]
+    named += [name for name, _ in question.where]
     return tuple(dict.fromkeys(named))
 
 
@@ -83,7 +87,7 @@ def select_model_data(
     average: bool = True,
     allow_no_factor: bool = False,
     source: str = "table",
-    first_line: int = 2,
+    first_line: int | None = 2,
 ) -> ModelData:
     """Select the observations that a question asks for from a plain or a tidy table.
 
@@ -98,6 +102,15 @@ def select_model_data(
     Raises:
         InputError: whatever keeps the question from being asked of the table.
     """
+    if question.where:
+        table = choose_rows(table, question.where, source)
+        single = list_single_levels(question.where)
+        kept = tuple(name for name in question.factors if name not in single)
+        question = replace(question, factors=kept or question.factors)
+        # Lines of the file are no longer those of the rows.
+        first_line = None
+    if not question.formula:
+        question = _find_columns(table, question, source)
     formula = parse_model_formula(question.formula) if question.formula else None
     if formula is not None and (question.covariates or question.order):
         raise InputError(
@@ -143,6 +156,17 @@ def select_model_data(
     return ModelData(observations, _list_terms(observations, question, formula, usual_order), question.blocks)
 
 
+def _find_columns(table: pl.DataFrame, question: Question, source: str) -> Question:
+    """The question with columns under their whole names, where a tidy table tells of circumstances."""
+    if not is_tidy(table):
+        return question
+
+    def find(names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(find_column(table, name, source) for name in names)
+
+    return replace(question, factors=find(question.factors), blocks=find(question.blocks))
+
+
 def _select_tidy(
     table: pl.DataFrame,
     question: Question,
@@ -152,7 +176,7 @@ def _select_tidy(
     average: bool,
     allow_no_factor: bool,
     source: str,
-    first_line: int,
+    first_line: int | None,
 ) -> ModelData:
     table = read_validity(table, source, first_line)
     known = table["response"].drop_nulls()

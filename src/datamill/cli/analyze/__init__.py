@@ -14,6 +14,7 @@ _VERBS = {
     "tests": "Compare groups; you state the assumption, the test follows.",
     "variability": "Coefficient of variation and skewness, and whether a factor changes them.",
     "variance": "Where uncertainty comes from: builds, executions or measurements.",
+    "hardware": "What a dimension of hardware does; machines are what was sampled.",
     "summary": "Five-number summaries, box plots, distributions.",
 }
 

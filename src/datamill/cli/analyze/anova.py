@@ -7,14 +7,16 @@ from pathlib import Path
 import click
 
 from datamill.analysis.linear.linear_model import SquaresType
-from datamill.cli.tables.data import confidence_option, data_options
+from datamill.cli.tables.data import by_option, confidence_option, data_options
 from datamill.cli.tables.output import output_options, put_out, refuse_bad_files, write_titled
 from datamill.verbs import anova as analysis
 from datamill.verbs.analyses.analysis import Asked
+from datamill.verbs.analyses.by_level import ByLevel
 
 
 @click.command(short_help="Linear model and analysis of variance.")
 @data_options
+@by_option
 @click.option(
     "--type",
     "squares",
@@ -52,6 +54,7 @@ from datamill.verbs.analyses.analysis import Asked
 def anova(
     file: Path,
     asked: Asked,
+    by: str | None,
     squares: SquaresType,
     reduced: bool,
     confidence: float | None,
@@ -88,8 +91,14 @@ def anova(
         confidence=confidence,
         alpha=alpha,
         quantiles=not no_quantiles,
+        by=by,
         **asked,
     )
     if diagnostics_file is not None:
-        write_titled(result.diagnostics_figure(), diagnostics_file)
+        shown = (
+            result.draw(lambda item: item.diagnostics_figure())
+            if isinstance(result, ByLevel)
+            else result.diagnostics_figure()
+        )
+        write_titled(shown, diagnostics_file)
     put_out(result, figure_file=figure_file, html_file=html_file, as_json=as_json)

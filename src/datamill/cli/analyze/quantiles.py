@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from datamill.analysis.quantile.quantile_model import ERROR_METHODS
-from datamill.cli.tables.data import confidence_option, data_options, seed_option
+from datamill.cli.tables.data import by_option, confidence_option, data_options, seed_option
 from datamill.cli.tables.output import output_options, put_out, refuse_bad_files
 from datamill.experiment.errors import InputError
 from datamill.verbs import quantiles as analysis
@@ -22,6 +22,7 @@ _MOST = 1000
 
 @click.command(short_help="Quantile regression: effects on the median, the 99th percentile, any quantile.")
 @data_options
+@by_option
 @click.option(
     "--quantiles",
     metavar="Q,…",
@@ -71,6 +72,7 @@ _MOST = 1000
 def quantiles(
     file: Path,
     asked: Asked,
+    by: str | None,
     quantiles: str,
     errors: str,
     bandwidth: str,
@@ -111,6 +113,7 @@ def quantiles(
         seed=seed,
         block_length=block_length,
         stream=stream,
+        by=by,
         **asked,
     )
     put_out(result, figure_file=figure_file, html_file=html_file, as_json=as_json)

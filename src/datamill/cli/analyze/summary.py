@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import get_args
 
 import click
 
-from datamill.cli.tables.data import confidence_option, data_options
+from datamill.cli.tables.data import by_option, confidence_option, data_options
 from datamill.cli.tables.output import output_options, put_out, refuse_bad_files
+from datamill.report.figures.figure import Figure
 from datamill.verbs import summary as analysis
 from datamill.verbs.analyses.analysis import Asked
+from datamill.verbs.analyses.by_level import ByLevel
 from datamill.verbs.summary import Kind
 
 
 @click.command(short_help="Five-number summaries, box plots, distributions.")
 @data_options
+@by_option
 @confidence_option
 @click.option(
     "--kind",
@@ -30,6 +32,7 @@ from datamill.verbs.summary import Kind
 def summary(
     file: Path,
     asked: Asked,
+    by: str | None,
     confidence: float | None,
     kind: Kind,
     log: bool,
@@ -48,6 +51,11 @@ def summary(
       datamill analyze summary my-bundle/ --figure ecdf.html --kind ecdf
     """  # noqa: D301 - click needs the backspace itself
     refuse_bad_files(figure_file, html_file)
-    result = analysis.summary(file, confidence=confidence, **asked)
-    draw = partial(result.figure, kind, log=log)
+    result = analysis.summary(file, confidence=confidence, by=by, **asked)
+
+    def draw() -> Figure:
+        if isinstance(result, ByLevel):
+            return result.draw(lambda item: item.figure(kind, log=log))
+        return result.figure(kind, log=log)
+
     put_out(result, figure_file=figure_file, html_file=html_file, as_json=as_json, draw=draw)

@@ -9,7 +9,7 @@ import click
 
 from datamill.analysis.contrasts.multiplicity import Adjustment
 from datamill.analysis.groups.group_comparison import Aspect, Assumption
-from datamill.cli.tables.data import adjust_option, data_options, seed_option
+from datamill.cli.tables.data import adjust_option, by_option, data_options, seed_option
 from datamill.cli.tables.output import output_options, put_out, refuse_bad_files
 from datamill.verbs import tests as analysis
 from datamill.verbs.analyses.analysis import Asked
@@ -17,6 +17,7 @@ from datamill.verbs.analyses.analysis import Asked
 
 @click.command(short_help="Compare groups; you state the assumption, the test follows.")
 @data_options
+@by_option
 @click.option(
     "--factor",
     metavar="NAME",
@@ -50,6 +51,7 @@ from datamill.verbs.analyses.analysis import Asked
 def tests(
     file: Path,
     asked: Asked,
+    by: str | None,
     factor: str,
     assume: Assumption,
     compare: Aspect,
@@ -87,6 +89,7 @@ def tests(
         adjust=adjust,
         confidence=confidence,
         seed=seed,
+        by=by,
         **asked,
     )
     put_out(result, figure_file=figure_file, html_file=html_file, as_json=as_json)

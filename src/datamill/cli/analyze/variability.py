@@ -9,7 +9,7 @@ import click
 
 from datamill.analysis.contrasts.multiplicity import Adjustment
 from datamill.analysis.distribution.variability import Assumption
-from datamill.cli.tables.data import adjust_option, confidence_option, data_options, seed_option
+from datamill.cli.tables.data import adjust_option, by_option, confidence_option, data_options, seed_option
 from datamill.cli.tables.output import output_options, put_out, refuse_bad_files
 from datamill.verbs import variability as analysis
 from datamill.verbs.analyses.analysis import Asked
@@ -17,6 +17,7 @@ from datamill.verbs.analyses.analysis import Asked
 
 @click.command(short_help="Coefficient of variation and skewness, and whether a factor changes them.")
 @data_options
+@by_option
 @click.option(
     "--assume",
     type=click.Choice(get_args(Assumption)),
@@ -43,6 +44,7 @@ from datamill.verbs.analyses.analysis import Asked
 def variability(
     file: Path,
     asked: Asked,
+    by: str | None,
     assume: Assumption,
     adjust: Adjustment,
     window: int | None,
@@ -73,6 +75,7 @@ def variability(
         against=against,
         confidence=confidence,
         seed=seed,
+        by=by,
         **asked,
     )
     put_out(result, figure_file=figure_file, html_file=html_file, as_json=as_json)

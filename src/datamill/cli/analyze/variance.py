@@ -8,7 +8,7 @@ from typing import get_args
 import click
 
 from datamill.analysis.random_effects.variance import VarianceMethod
-from datamill.cli.tables.data import confidence_option, seed_option
+from datamill.cli.tables.data import by_option, confidence_option, parse_levels, seed_option, where_option
 from datamill.cli.tables.nested_options import nested_options
 from datamill.cli.tables.output import output_options, put_out, refuse_bad_files
 from datamill.cli.verbs import DataArgument
@@ -19,6 +19,8 @@ from datamill.verbs.inputs.nested_data import AskedNested
 @click.command(short_help="Where uncertainty comes from: builds, executions or measurements.")
 @click.argument("file", metavar="DATA", cls=DataArgument, type=click.Path(path_type=Path))
 @nested_options
+@where_option
+@by_option
 @click.option(
     "--method",
     type=click.Choice(get_args(VarianceMethod)),
@@ -33,6 +35,8 @@ from datamill.verbs.inputs.nested_data import AskedNested
 def variance(
     file: Path,
     asked: AskedNested,
+    where: tuple[str, ...],
+    by: str | None,
     method: VarianceMethod,
     confidence: float | None,
     seed: int,
@@ -52,5 +56,13 @@ def variance(
       datamill analyze variance my-bundle --response wall_time_s --figure builds.png
     """  # noqa: D301 - click needs the backspace itself
     refuse_bad_files(figure_file, html_file)
-    result = analysis.variance(file, method=method, confidence=confidence, seed=seed, **asked)
+    result = analysis.variance(
+        file,
+        method=method,
+        where=parse_levels("where", where),
+        confidence=confidence,
+        seed=seed,
+        by=by,
+        **asked,
+    )
     put_out(result, figure_file=figure_file, html_file=html_file, as_json=as_json)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any, get_args
@@ -11,7 +11,42 @@ import click
 
 from datamill.analysis.contrasts.multiplicity import Adjustment
 from datamill.cli.verbs import DataArgument
+from datamill.experiment.errors import InputError
 from datamill.verbs.analyses.analysis import Asked
+
+where_option = click.option(
+    "--where",
+    multiple=True,
+    metavar="NAME=LEVEL,…",
+    help="Only rows with this level of a column, or one of several; repeatable.",
+)
+
+
+def parse_levels(option: str, given: Sequence[str]) -> dict[str, list[str]]:
+    """Levels by column from texts such as `machine=atom,xeon` or `size=25MB,package=xz`.
+
+    A part without `=` is one more level of the column before it.
+
+    Raises:
+        InputError: the first part names no column.
+    """
+    found: dict[str, list[str]] = {}
+    for text in given:
+        name = ""
+        for part in text.split(","):
+            before, sign, level = part.partition("=")
+            name = before.strip() if sign else name
+            chosen = (level if sign else part).strip()
+            if not name or not chosen:
+                raise InputError(
+                    f'"{text}" does not say which levels of which column',
+                    where=f"--{option}",
+                    remedy="Write NAME=LEVEL, of several levels NAME=LEVEL,LEVEL.",
+                )
+            levels = found.setdefault(name, [])
+            if chosen not in levels:
+                levels.append(chosen)
+    return found
 
 
 def data_options(verb: Callable[..., None]) -> Callable[..., None]:
@@ -27,6 +62,7 @@ def data_options(verb: Callable[..., None]) -> Callable[..., None]:
         blocks: str,
         trial: str,
         run_order: str,
+        where: tuple[str, ...],
         **rest: Any,
     ) -> None:
         asked = Asked(
@@ -38,6 +74,7 @@ def data_options(verb: Callable[..., None]) -> Callable[..., None]:
             blocks=_split(blocks),
             trial=trial,
             run_order=run_order,
+            where=parse_levels("where", where),
         )
         verb(asked=asked, **rest)
 
@@ -82,6 +119,7 @@ def data_options(verb: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--run-order", metavar="NAME", default="", help="Column that says when observations came."
         ),
+        where_option,
     ]
     for option in reversed(options):
         with_question = option(with_question)
@@ -92,6 +130,11 @@ def _split(names: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in names.split(",") if name.strip())
 
 
+by_option = click.option(
+    "--by",
+    metavar="NAME",
+    help="The same analysis for each level of a column, in one answer; all of them are certain together.",
+)
 confidence_option = click.option(
     "--confidence",
     type=click.FloatRange(0.5, 1, min_open=True, max_open=True),

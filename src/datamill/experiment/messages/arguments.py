@@ -24,6 +24,7 @@ METHODS = {
     "json": ".json()",
     "figure": ".figures()",
     "diagnostics": ".figures()",
+    "extrapolate": "extrapolate=True",
     "log": "log=True",
     "series": "series=True",
     "stream": "stream=True",
@@ -31,11 +32,13 @@ METHODS = {
 #: Verbs of the command line that Python has, by their name there.
 PYTHON_VERBS = {
     "analyze anova": "anova",
+    "analyze hardware": "hardware",
     "analyze quantiles": "quantiles",
     "analyze summary": "summary",
     "analyze tests": "tests",
     "compare": "compare",
     "plan": "plan",
+    "predict": "predict",
 }
 
 
@@ -83,9 +86,9 @@ def speak_python(item: Argument) -> str:
         return f"datamill {item.verb} {speak_command_line(item)}"
     if item.name in METHODS:
         return METHODS[item.name]
-    if item.name == "where" and "=" in item.value:
+    if item.name in ("where", "at", "scale") and "=" in item.value:
         column, _, level = item.value.partition("=")
-        return f'where={{"{column}": "{level}"}}'
+        return f'{item.name}={{"{column}": "{level}"}}'
     return f'{item.name}="{item.value}"' if item.value else f"{item.name}="
 
 

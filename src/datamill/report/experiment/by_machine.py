@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
-from datamill.analysis.answer.machines import Agreement, MachineByMachine, OneMachine
+from datamill.analysis.answer.machines.machine_by_machine import Agreement, MachineByMachine, OneMachine
 from datamill.analysis.levels.comparison import PairComparison
 from datamill.experiment.experiment import Response
 from datamill.experiment.messages.numbers import (
@@ -16,6 +17,15 @@ from datamill.experiment.messages.numbers import (
     format_level,
     format_p,
     format_signed,
+)
+from datamill.report.figures.views import FigureView
+from datamill.report.machines.factors import (
+    FactorOnMachines,
+    draw_spread,
+    note_factors,
+    phrase_factors,
+    phrase_labels,
+    view_factors,
 )
 from datamill.report.tables.table import Table, build_table
 from datamill.report.words.answer import Answer
@@ -34,13 +44,18 @@ class MachinesView:
     note: str
     relative: bool
     count: int
+    labels: str
+    factors: tuple[FactorOnMachines, ...]
+    factor_sentences: tuple[str, ...]
+    factor_note: str
+    spread: tuple[Future[FigureView], ...]
 
 
 def qualify_by_machines(answer: Answer, found: MachineByMachine, *, relative: bool) -> Answer:
     """Return the answer as one over several machines: whether they agree, and what each says by itself."""
     count = len(found.machines)
     headline = f"On the average of {count} machines, {_lower(answer.headline)}"
-    details = phrase_machines(found)
+    details = (*phrase_machines(found), *phrase_factors(found.factors))
     opposed = _list_opposed(found)
     if opposed:
         details = (headline, *details)
@@ -172,11 +187,20 @@ def view_machines(
         note=note,
         relative=levels is not None,
         count=len(found.machines),
+        labels=phrase_labels(found.labels),
+        factors=view_factors(found.factors, found.labels, response.name, found.confidence),
+        factor_sentences=phrase_factors(found.factors),
+        factor_note=note_factors(found.factors, len(found.machines), found.confidence),
+        spread=draw_spread(found.spread, found.labels, response.name),
     )
 
 
 def _list_rows(machine: OneMachine, response: Response, level: float | None) -> list[tuple[str, ...]]:
     analysis = machine.analysis
+    if analysis is not None and analysis.comparison is None and analysis.mean is not None:
+        only = analysis.mean
+        shown = _spell_mean(only.value.estimate, response.unit)
+        return [(machine.name, only.package, format_count(only.n), shown, "", "", "")]
     if analysis is None or analysis.comparison is None:
         shown = "–" if level is None else _spell_mean(level, response.unit)
         return [(machine.name, "", "–", shown, "", "–", machine.problem or "no comparison")]

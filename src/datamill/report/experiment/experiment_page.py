@@ -53,6 +53,7 @@ from datamill.report.experiment.uncertainty import (
 )
 from datamill.report.figures.figure import Figure
 from datamill.report.figures.views import FigureView, start_view
+from datamill.report.machines.factors import name_machines
 from datamill.report.page.frame import fill_template
 from datamill.report.quantiles.evidence import QuantileEvidence, view_quantiles
 from datamill.report.screening.section import ScreeningView, view_screening
@@ -176,7 +177,8 @@ def _gather_evidence(experiment: Experiment, answering: AnsweringResponse) -> _E
     if analysis.influence is not None:
         method += f"; {analysis.influence.method}"
     picture = draw_answer(experiment, analysis, scale)
-    boxes = start_view(draw_response_boxes(analysis, scale, faceted=True))
+    labels = {} if answering.machines is None else name_machines(answering.machines.labels)
+    boxes = start_view(draw_response_boxes(analysis, scale, faceted=True, labels=labels))
     distributions = start_view(draw_distributions(analysis))
     effects = _start_views(draw_effects(analysis, scale))
     pictures = _start_views(draw_leftovers(analysis, scale, answering.diagnostics))

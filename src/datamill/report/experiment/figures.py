@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from datamill.analysis.answer.response import ResponseAnalysis
@@ -68,11 +68,13 @@ def list_legend(analysis: ResponseAnalysis) -> tuple[LegendEntry, ...]:
     )
 
 
-def draw_response_boxes(analysis: ResponseAnalysis, scale: Scale, *, faceted: bool) -> Figure:
+def draw_response_boxes(
+    analysis: ResponseAnalysis, scale: Scale, *, faceted: bool, labels: Mapping[str, str] | None = None
+) -> Figure:
     """Box plots of a response: a box for each package, faceted as in Figure 5 when asked for.
 
-    Columns are the levels of the most influential factor, rows the machines; with one package the
-    boxes stand for the levels of that factor.
+    Columns are the levels of the most influential factor, rows the machines, called by their
+    `labels`; with one package the boxes stand for the levels of that factor.
     """
     cells = analysis.observations.cells
     names = [factor.name for factor in cells.factors]
@@ -93,9 +95,10 @@ def draw_response_boxes(analysis: ResponseAnalysis, scale: Scale, *, faceted: bo
             index: merged.factors[place].levels[merged.codes[item.cell, place]]
             for place, index in enumerate(at)
         }
-        labels = ["" if index is None else label[index] for index in (column, row, x)]
+        places = ["" if index is None else label[index] for index in (column, row, x)]
         mean = float(merged.means[item.cell]) + merged.origin
-        boxes.append(Box(labels[0], labels[1], labels[2] or order[0], item.summary, mean))
+        called = (labels or {}).get(places[1], places[1])
+        boxes.append(Box(places[0], called, places[2] or order[0], item.summary, mean))
     unit = f" ({axis.unit})" if axis.unit else ""
     ends = [end for box in boxes for end in _find_ends(box.summary)]
     log = needs_log_axis(min(ends), max(ends))
@@ -107,7 +110,9 @@ def draw_response_boxes(analysis: ResponseAnalysis, scale: Scale, *, faceted: bo
         column_title=names[column] if column is not None else "",
         row_title="machine",
         columns=cells.factors[column].levels if column is not None else ("",),
-        rows=cells.factors[row].levels if row is not None else ("",),
+        rows=tuple((labels or {}).get(name, name) for name in cells.factors[row].levels)
+        if row is not None
+        else ("",),
         order=order,
         factor=axis.factor,
         log=log,
@@ -172,7 +177,7 @@ def _caption_boxes(boxes: Sequence[Box], left_out: int, units: str, *, log: bool
     each = f"n = {sizes[0]}" if len(sizes) == 1 else f"n = {sizes[0]} to {sizes[-1]}"
     text = (
         f"each box holds the middle half of the {units} ({each} a box), and the line in it is the median: "
-        f"half of the {units} have more, half less; the diamond is their plain mean. The thin lines "
+        f"half of the {units} have more, half less; the × is their plain mean. The thin lines "
         f"(whiskers) reach the most extreme of the {units} within 150% of the box's length; points are "
         f"{units} beyond."
     )

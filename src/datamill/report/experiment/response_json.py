@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from datamill.analysis.answer.experiment_analysis import ResponseAnswer
-from datamill.analysis.answer.machines import MachineByMachine
+from datamill.analysis.answer.machines.machine_by_machine import MachineByMachine
 from datamill.analysis.answer.response import ResponseAnalysis
 from datamill.analysis.answer.term_influence import TermInfluence
 from datamill.analysis.levels.comparison import PairComparison
@@ -153,11 +153,13 @@ def _spell_term(item: TermInfluence) -> dict[str, Any]:
 
 def _spell_machines(found: MachineByMachine | None) -> dict[str, Any]:
     if found is None:
-        return {"machines": [], "agreement": []}
+        return {"machines": [], "agreement": [], "factor_effects": [], "factor_agreement": []}
+    labels = {item.name: item.label for item in found.labels}
     return {
         "machines": [
             {
                 "machine": machine.name,
+                "label": labels[machine.name],
                 "problem": machine.problem,
                 "packages": [] if machine.analysis is None else _spell_packages(machine.analysis),
                 "comparisons": []
@@ -175,6 +177,32 @@ def _spell_machines(found: MachineByMachine | None) -> dict[str, Any]:
                 "highest": _spell_extreme(item.highest),
             }
             for item in found.agreements
+        ],
+        "factor_effects": [
+            {
+                "machine": item.machine,
+                "package": item.group,
+                "factor": item.factor,
+                "level": item.level,
+                "n": item.n,
+                "departure_percent": spell_known(item.departure),
+                "change_percent": spell_known(item.change),
+                "p": item.p,
+            }
+            for item in found.factors.levels
+        ],
+        "factor_agreement": [
+            {
+                "factor": item.factor,
+                "package": item.group,
+                "p": item.p,
+                "differ": item.differ,
+                "base": item.base,
+                "level": item.level,
+                "lowest": _spell_extreme(item.lowest),
+                "highest": _spell_extreme(item.highest),
+            }
+            for item in found.factors.agreements
         ],
     }
 

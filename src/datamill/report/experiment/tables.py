@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from datamill.analysis.answer.left_out import Exclusion, PutAside
-from datamill.analysis.answer.machines import RELATIVE_UNIT
+from datamill.analysis.answer.machines.machine_by_machine import RELATIVE_UNIT
 from datamill.analysis.answer.response import ResponseAnalysis
 from datamill.analysis.answer.term_influence import TermInfluence
 from datamill.analysis.interval import Interval

@@ -20,6 +20,8 @@ _SHAPES = (
     ("circle", "●"), ("square", "■"), ("triangle-up", "▲"), ("diamond", "◆"), ("cross", "✚"),
     ("triangle-down", "▼"), ("triangle-right", "▶"),
 )  # fmt: skip
+#: A ×, which marks the mean in a box as in ICPE 2013, Figure 1, and ASPLOS 2013, Figure 2.
+_SALTIRE = "M-1,-1L1,1M-1,1L1,-1"
 #: Strokes of lines, none like another; their number has no divisor in common with the colours'.
 _DASHES = ((1, 0), (7, 3), (2, 2), (9, 3, 2, 3), (12, 4))
 #: Points beyond the whiskers that one figure shows.
@@ -161,7 +163,7 @@ def chart_boxes(
         "type": "nominal",
         "sort": list(order),
         "title": x_title or None,
-        "axis": {"labelAngle": 0 if _fits(order, panel) else -40, "grid": False},
+        "axis": {"labelAngle": 0 if _fits(order, panel) else -40, "grid": False, "labelOverlap": False},
         "scale": {"paddingInner": 0.35, "paddingOuter": 0.25},
     }
     color = _color("x", order)
@@ -209,10 +211,10 @@ def chart_boxes(
         marks.append(
             {
                 "mark": {
-                    "type": "point", "shape": "diamond", "size": 60, "filled": True, "opacity": 1,
-                    "clip": True, "stroke": "white", "strokeWidth": 0.8,
+                    "type": "point", "shape": _SALTIRE, "size": 46, "filled": False, "opacity": 1,
+                    "clip": True, "strokeWidth": 1.8,
                 },
-                "encoding": {"x": x, "y": _number("mean"), "color": color, "tooltip": tooltip},
+                "encoding": {"x": x, "y": _number("mean"), "color": {"value": INK}, "tooltip": tooltip},
             }
         )  # fmt: skip
     panel_chart: Chart = {"layer": marks, "width": panel, "height": 210 if len(rows) == 1 else 140}
@@ -227,7 +229,7 @@ def chart_boxes(
         header = {**style, "labelFontSize": 12, "labelLimit": panel_chart["width"]}
         facets["column"] = _facet("column", columns, column_title, header)
     if len(rows) > 1:
-        header = {**style, "labelAngle": -90, "labelLimit": panel_chart["height"]}
+        header = {**style, "labelAngle": -90, "labelFontSize": 11, "labelLimit": panel_chart["height"]}
         facets["row"] = _facet("row", rows, row_title, header)
     if not facets:
         return {"data": {"values": values}, **panel_chart}, left_out

@@ -56,7 +56,7 @@ def draw_boxes(response: str, unit: str, cells: Cells, *, log: bool = False) -> 
     left_out += sum(item.beyond - len(item.summary.beyond) for item in found)
     text = (
         f"Each box holds the middle half of the observations ({_name_sizes(cells)}) and its line the median, "
-        "a diamond their mean; whiskers reach the most extreme observation within 150% of the box's length, "
+        "a × their mean; whiskers reach the most extreme observation within 150% of the box's length, "
         "points lie beyond."
     )
     if left_out:

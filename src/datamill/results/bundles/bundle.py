@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
@@ -35,7 +35,8 @@ class Bundle:
     """An opened bundle: its folder, its question, and its plan.
 
     Where a fleet ran it, the `design` has each trial on the machine that made it; `design.json` keeps the
-    plan as it was fixed before data. `judged` says who made which attempt, and which count.
+    plan as it was fixed before data. `judged` says who made which attempt, and which count;
+    `hardware` has the levels of its machines by dimension.
     """
 
     folder: Path
@@ -43,6 +44,7 @@ class Bundle:
     experiment: Experiment
     design: Design
     judged: JudgedAttempts | None = None
+    hardware: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def of_fleet(self) -> bool:
@@ -218,7 +220,7 @@ class Bundle:
         from datamill.results.tables.table import build_table
 
         with pause_garbage_collection():
-            return build_table(self.experiment, self.design, records, self.judged)
+            return build_table(self.experiment, self.design, records, self.judged, self.hardware)
 
     def write_table(self, records: Sequence[TrialRecord], *, always_csv: bool = False) -> pl.DataFrame:
         """Write the tidy table of these records as `table.parquet` and `table.csv`, and return it.

@@ -87,7 +87,28 @@ def open_bundle(folder: Path) -> Bundle:
     judged = read_attempts(folder / ATTEMPTS_FILE)
     if judged is not None:
         design = place_trials(design, judged.made_on)
-    return Bundle(folder, head, experiment, design, judged)
+    hardware = _read_hardware(folder / "fleet.json")
+    return Bundle(folder, head, experiment, design, judged, hardware)
+
+
+class _Member(msgspec.Struct, frozen=True):
+    """What is read of a machine that took part."""
+
+    name: str
+    hardware: dict[str, str] = {}
+
+
+class _Fleet(msgspec.Struct, frozen=True):
+    """What is read of a fleet."""
+
+    workers: tuple[_Member, ...] = ()
+
+
+def _read_hardware(file: Path) -> dict[str, dict[str, str]]:
+    """Return the levels of a fleet's machines by dimension, as its coordinator had them; else nothing."""
+    if not file.is_file():
+        return {}
+    return {member.name: member.hardware for member in _decode(_read(file), _Fleet, file).workers}
 
 
 def _decode(content: bytes, kind: type[_T], file: Path) -> _T:

@@ -29,6 +29,7 @@ from datamill.results.judgement.validity import (
     explain_purpose,
 )
 from datamill.results.tables.columns import TABLE_COLUMNS
+from datamill.results.trials.hardware import HARDWARE_COLUMNS, list_hardware
 from datamill.results.trials.responses import evaluate_response, list_built_in_values, list_wanted_responses
 
 _TYPES = {str: pl.String(), int: pl.Int64(), float: pl.Float64(), bool: pl.Boolean()}
@@ -50,12 +51,15 @@ def build_table(
     design: Design,
     records: Sequence[TrialRecord],
     judged: JudgedAttempts | None = None,
+    hardware: Mapping[str, Mapping[str, str]] | None = None,
 ) -> pl.DataFrame:
     """Return the tidy table: a row for each observation, the excluded ones with their reason.
 
     Responses of the experiment come first, then the built-in ones and the packages' metrics. An
     attempt without observations keeps a row, without a value, for each response of the experiment. What a
-    fleet `judged` says which attempts count, and which machine made each.
+    fleet `judged` says which attempts count, and which machine made each; `hardware` has its machines' levels
+    by dimension. What is known of the machine stands in columns `context.arch`, `context.cpu_model` and so
+    on, of which none is a factor of an analysis unless it is named.
     Within a response, rows follow the order in which records arrived; nothing is averaged or dropped.
 
     Raises:
@@ -112,12 +116,15 @@ def build_table(
                 other[name].extend(having)
 
     trials = _build_trial_columns(experiment, design, planned, records, exclusions, judged)
+    machines = _build_hardware_columns(design, records, judged, hardware or {})
+    trials = trials.hstack(machines)
     observations = pl.concat([series.to_frame(name) for name, series in (own | other).items()])
     table = trials[observations["index"]].hstack(observations.drop("index"))
     table = table.with_columns(exclusion=pl.coalesce("exclusion", "own_exclusion")).with_columns(
         valid=pl.col("exclusion").is_null() & pl.col("value").is_not_null()
     )
     factors = [_name_column(factor) for factor in design.factors if factor.name != "package"]
+    factors += machines.columns
     order = list(TABLE_SCHEMA)
     order[order.index("package") + 1 : order.index("package") + 1] = factors
     return table.select(order)
@@ -242,6 +249,28 @@ def _name_blocks(
         name_block(trial.levels.get(MACHINE_FACTOR, ""), name)
         for trial, name in zip(trials, names, strict=True)
     ]
+
+
+def _build_hardware_columns(
+    design: Design,
+    records: Sequence[TrialRecord],
+    judged: JudgedAttempts | None,
+    hardware: Mapping[str, Mapping[str, str]],
+) -> pl.DataFrame:
+    """Return what is known of each attempt's machine, one row an attempt, without what nobody knows."""
+    machines = {} if judged is None else judged.machines
+    levels = [
+        list_hardware(record.host, hardware.get(machines.get((record.trial_id, record.attempt), "")))
+        for record in records
+    ]
+    taken = {_name_column(factor) for factor in design.factors}
+    columns = {
+        f"{CONTEXT_PREFIX}{name}": [level[name] for level in levels]
+        for name in HARDWARE_COLUMNS
+        if f"{CONTEXT_PREFIX}{name}" not in taken
+    }
+    known = {name: column for name, column in columns.items() if any(level is not None for level in column)}
+    return pl.DataFrame(known, schema=dict.fromkeys(known, pl.String()))
 
 
 def _build_trial_columns(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict
 
 from datamill.analysis.model_data.observations import Observations
@@ -16,7 +16,13 @@ from datamill.report.tables.markup import RENDERERS, TableForm
 from datamill.report.tables.statement import Paragraph, Part, list_tables
 from datamill.report.tables.text import render_text, wrap
 from datamill.report.words.short_names import apply_short_names, use_short_names
-from datamill.verbs.inputs.arguments import refuse_unknown, take_name, take_names, take_whole
+from datamill.verbs.inputs.arguments import (
+    refuse_unknown,
+    take_level_lists,
+    take_name,
+    take_names,
+    take_whole,
+)
 
 
 class Asked(TypedDict, total=False):
@@ -30,6 +36,7 @@ class Asked(TypedDict, total=False):
     trial: str
     run_order: str
     blocks: Sequence[str]
+    where: Mapping[str, str | Sequence[str]]
 
 
 def build_question(asked: Asked, verb: Callable[..., object]) -> Question:
@@ -48,6 +55,7 @@ def build_question(asked: Asked, verb: Callable[..., object]) -> Question:
         trial=take_name("trial", asked.get("trial")),
         run_order=take_name("run_order", asked.get("run_order")),
         blocks=take_names("blocks", asked.get("blocks")),
+        where=take_level_lists("where", asked.get("where")),
     )
 
 

@@ -190,6 +190,30 @@ def take_levels(name: str, given: object) -> dict[str, str]:
     return {column: str(pl.Series([level]).cast(pl.String)[0]) for column, level in levels.items()}
 
 
+def take_level_lists(name: str, given: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """One level or several for each of some columns, spelled as `take_levels` does.
+
+    Raises:
+        InputError: it is not a mapping of names of columns to levels.
+    """
+    remedy = f'Write {name}={{"COLUMN": "LEVEL"}} or {name}={{"COLUMN": ["LEVEL", ...]}}.'
+    if given is None:
+        return ()
+    if not isinstance(given, Mapping):
+        raise InputError(f"{name} is {given!r}, not levels of columns", remedy=remedy)
+    found = []
+    for column, levels in given.items():
+        listed = [levels] if isinstance(levels, (str, Real)) else levels
+        if not isinstance(column, str) or not isinstance(listed, Iterable):
+            raise InputError(f"{name} has {column!r}: {levels!r}, which is not a level", remedy=remedy)
+        several = list(listed)
+        if not several or not all(isinstance(level, (str, Real)) for level in several):
+            raise InputError(f"{name} has {column!r}: {levels!r}, which is not a level", remedy=remedy)
+        texts = tuple(str(pl.Series([level]).cast(pl.String)[0]) for level in several)
+        found.append((column, tuple(dict.fromkeys(texts))))
+    return tuple(found)
+
+
 def _spell(given: object) -> str:
     number = _take_number(given)
     return repr(given) if number is None else f"{number:g}"

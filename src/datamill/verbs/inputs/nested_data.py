@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 
 import polars as pl
 
+from datamill.analysis.model_data.rows.chosen_rows import Where, choose_rows
 from datamill.analysis.random_effects.nested_data.nested_values import NestedValues
 from datamill.analysis.random_effects.nested_data.nesting import NestingColumns, gather_nested
 from datamill.experiment.experiment import Experiment
@@ -149,17 +150,23 @@ def warn_of_interruption(bundle: Bundle, table: pl.DataFrame) -> tuple[str, ...]
     )
 
 
-def read_nested(data: Any, columns: NestingColumns | None = None) -> NestedData:
+def read_nested(data: Any, columns: NestingColumns | None = None, where: Where = ()) -> NestedData:
     """Read a table or bundle, and gather its values by version, build and execution.
 
     `data` is the path of a CSV or Parquet file or of a bundle, or a table: polars, pandas, Arrow, a
-    dict of columns. Without a column of versions all is one version, named after the file.
+    dict of columns, of which the rows of `where` are taken. Without a column of versions all is one version,
+    named after the file.
 
     Raises:
         InputError: whatever keeps that from being done; names the file.
     """
     loaded = load_table(data)
     columns = loaded.choose_response(columns or NestingColumns())
+    if where:
+        with locate_errors(loaded.file):
+            chosen = choose_rows(loaded.table, where, loaded.file)
+        # Lines of the file are no longer those of the rows.
+        loaded = replace(loaded, table=chosen, first_line=None, text_file=None)
     with locate_errors(loaded.file, loaded.text_file):
         found = gather_nested(
             loaded.table,

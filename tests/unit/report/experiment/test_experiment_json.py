@@ -35,7 +35,7 @@ KEYS = [
 RESPONSE_KEYS = [
     *("response", "unit", "direction", "n", "units", "confidence", "alpha", "method", "packages"),
     *("comparisons", "best", "changes", "terms", "anova", "checks", "trust", "advice", "machines"),
-    *("agreement", "machine_levels", "missing_packages", "warnings"),
+    *("agreement", "factor_effects", "factor_agreement", "machine_levels", "missing_packages", "warnings"),
 ]
 PAIR_KEYS = [
     *("package", "baseline", "difference", "ratio", "p", "verdict", "df", "combinations", "higher", "lower"),

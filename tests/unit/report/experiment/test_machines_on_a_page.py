@@ -12,7 +12,11 @@ from answered_study import ReportPage, write_report
 from fleet_study import SECONDS, make_fleet_study
 from planted_study import Study
 
-from datamill.analysis.answer.machines import RELATIVE_UNIT, list_machines, relate_to_machines
+from datamill.analysis.answer.machines.machine_by_machine import (
+    RELATIVE_UNIT,
+    list_machines,
+    relate_to_machines,
+)
 
 
 def report(study: Study) -> ReportPage:
@@ -62,7 +66,7 @@ def test_a_second_response_has_its_own_machines_in_its_own_unit() -> None:
     assert "The machines do not agree on b against a" in part
     assert "b is better on atom" in part
     assert "Means are in memory" in part
-    rows = re.findall(r"<tr>(.*?)</tr>", part, re.DOTALL)
+    rows = re.findall(r"<tr>(.*?)</tr>", part.split("What each factor")[0], re.DOTALL)
     shown = [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, re.DOTALL) for row in rows]
     machines = [row[0] for row in shown if len(row) == 7 and row[1] == "b"]
     assert machines == list(SECONDS)

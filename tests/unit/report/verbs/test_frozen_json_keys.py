@@ -80,6 +80,21 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "variability_windows": lambda: datamill.variability(
         make_events(), response="value", window=20, against="events"
     ),
+    "predict": lambda: datamill.predict(make_table(), at={"flag": "-O2"}, response="time", factors=["flag"]),
+    "predict_between": lambda: datamill.predict(
+        make_table().with_columns(size=pl.int_range(pl.len()) % 3),
+        at={"size": "0.5"},
+        response="time",
+        factors=["tool", "size"],
+    ),
+    "hardware": lambda: datamill.hardware(
+        make_table().with_columns(host=pl.col("flag") + (pl.int_range(pl.len()) % 2).cast(pl.String)),
+        response="time",
+        factors=["tool"],
+        dimension="flag",
+        machine="host",
+    ),
+    "by": lambda: datamill.summary(make_table(), response="time", factors=["flag"], by="tool"),
     "false_alarms": lambda: datamill.false_alarms(make_versions(), only="old"),
 }
 

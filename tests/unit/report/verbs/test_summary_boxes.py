@@ -48,3 +48,11 @@ def test_a_table_that_leaves_no_room_comes_without_boxes() -> None:
 
 def test_two_groups_usually_have_boxes() -> None:
     assert any("█" in line for line in summarize({"tool": ("xz", "bzip2")})[3:])
+
+
+def test_the_mean_of_a_box_is_a_saltire_at_its_height() -> None:
+    figure = datamill.summary({"y": [1.0, 2.0, 6.0, 11.0]}, response="y").figure("box")
+    means = [layer for layer in figure.chart["layer"] if layer["encoding"]["y"]["field"] == "mean"]
+    assert [layer["mark"]["shape"] for layer in means] == ["M-1,-1L1,1M-1,1L1,-1"]
+    assert figure.chart["data"]["values"][0]["mean"] == 5.0
+    assert "a × their mean" in figure.caption

@@ -10,6 +10,7 @@ import msgspec
 from datamill.design.fleet.fleet_records import Candidate
 from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import HardwareDimension
+from datamill.experiment.quantities import round_memory
 from datamill.protocol.fleet import Inventory, Policy
 from datamill.protocol.offers import FactorOffer
 from datamill.service.coordinator.state.events import clean_text
@@ -35,7 +36,7 @@ def list_hardware_levels(inventory: Inventory) -> dict[HardwareDimension, str]:
         "clock": f"{inventory.clock_khz / 1e6:.1f} GHz" if inventory.clock_khz else _UNKNOWN,
         "cores": str(host.cores),
         "cache": _describe_cache(inventory),
-        "memory": _round_memory(host.memory_bytes),
+        "memory": round_memory(host.memory_bytes) or _UNKNOWN,
         "kernel": host.kernel,
         "distribution": inventory.distribution,
         "compiler": _describe_compiler(inventory),
@@ -67,15 +68,6 @@ def _describe_cache(inventory: Inventory) -> str:
         return _UNKNOWN
     size = max(inventory.caches, key=lambda cache: (cache.level, cache.size_bytes)).size_bytes
     return f"{size / _MIB:g} MiB" if size >= _MIB else f"{size / 1024:g} KiB"
-
-
-def _round_memory(size_bytes: int) -> str:
-    """Up to an eighth of a power of two: machines of 16 GiB keep some for themselves and tell of 15.4."""
-    if size_bytes < _MIB:
-        return _UNKNOWN
-    step = max(_MIB, (1 << (size_bytes.bit_length() - 1)) >> 3)
-    rounded = -(-size_bytes // step) * step
-    return f"{rounded / (1 << 30):g} GiB" if rounded >= 1 << 30 else f"{rounded / _MIB:g} MiB"
 
 
 def _describe_compiler(inventory: Inventory) -> str:

@@ -13,10 +13,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
-from scipy.special import fdtrc
 
+from datamill.analysis.answer.machines.agreement import find_log_deviation, judge_equal_means
+from datamill.analysis.answer.machines.effect_spread import EffectSpread, spread_effects
+from datamill.analysis.answer.machines.factor_effects import FactorsByMachine, compare_factors
+from datamill.analysis.answer.machines.labels import MachineLabel, label_machines
 from datamill.analysis.answer.response import ResponseAnalysis, analyze_response
-from datamill.analysis.contrasts.contrast import find_critical
+from datamill.analysis.contrasts.multiplicity import share_confidence
 from datamill.analysis.levels.comparison import PairComparison
 from datamill.design.design import Design
 from datamill.design.machines import MACHINE_FACTOR
@@ -75,18 +78,23 @@ class MachineByMachine:
     """Each machine for itself, and whether they agree.
 
     Verdicts and intervals of a machine are adjusted for the number of machines by Bonferroni; `confidence`
-    and `alpha` are those of the experiment, which `agreements` are judged by.
+    and `alpha` are those of the experiment, which `agreements` are judged by. `factors` is what each factor
+    does on each machine, `spread` how these effects spread, and `labels` are the machines' names in figures.
     """
 
     machines: tuple[OneMachine, ...]
     agreements: tuple[Agreement, ...]
     confidence: float
     alpha: float
+    factors: FactorsByMachine
+    spread: EffectSpread
+    labels: tuple[MachineLabel, ...]
 
     @property
     def disagree(self) -> bool:
-        """Whether the machines were found to differ about some pair of packages."""
-        return any(item.differ for item in self.agreements)
+        """Whether the machines were found to differ about some pair of packages, or about a factor."""
+        of_factors = any(item.differ for item in self.factors.agreements)
+        return of_factors or any(item.differ for item in self.agreements)
 
 
 def list_machines(design: Design, table: pl.DataFrame) -> tuple[str, ...]:
@@ -184,7 +192,7 @@ def compare_machine_by_machine(
         return None
     adjusted = replace(
         experiment,
-        confidence=1 - (1 - experiment.confidence) / len(machines),
+        confidence=share_confidence(experiment.confidence, len(machines)),
         alpha=experiment.alpha / len(machines),
     )
     factors = tuple(item for item in design.factors if item.name != MACHINE_FACTOR)
@@ -207,8 +215,16 @@ def compare_machine_by_machine(
             answers.append(OneMachine(name, analysis))
         except InputError as problem:
             answers.append(OneMachine(name, None, problem.message))
+    known = {answer.name: answer.analysis for answer in answers if answer.analysis is not None}
+    factors_found = compare_factors(experiment, design, known)
     return MachineByMachine(
-        tuple(answers), _judge_agreement(answers, experiment.alpha), experiment.confidence, experiment.alpha
+        tuple(answers),
+        _judge_agreement(answers, experiment.alpha),
+        experiment.confidence,
+        experiment.alpha,
+        factors_found,
+        spread_effects(factors_found),
+        label_machines(rows, machines),
     )
 
 
@@ -227,7 +243,7 @@ def _judge_agreement(answers: list[OneMachine], alpha: float) -> tuple[Agreement
     for (package, baseline), items in found.items():
         known = []
         for name, pair, pairs, confidence in items:
-            deviation = _find_deviation(pair, 1 - (1 - confidence) / pairs)
+            deviation = find_log_deviation(pair.ratio, 1 - (1 - confidence) / pairs, pair.df)
             if pair.ratio is not None and deviation is not None:
                 known.append((name, pair.ratio.estimate, deviation, pair.df))
         if len(known) < 2:
@@ -243,29 +259,3 @@ def _judge_agreement(answers: list[OneMachine], alpha: float) -> tuple[Agreement
         ends = (lowest, low), (highest, high)
         agreements.append(Agreement(package, baseline, p, *ends, differ=p < alpha))
     return tuple(agreements)
-
-
-def _find_deviation(pair: PairComparison, level: float) -> float | None:
-    """Standard error of the logarithm of a ratio, from its interval; None where that is no interval."""
-    ratio = pair.ratio
-    if ratio is None or ratio.low is None or ratio.high is None or not 0 < ratio.low < ratio.high:
-        return None
-    return float(np.log(ratio.high / ratio.low) / (2 * find_critical(level, pair.df)))
-
-
-def judge_equal_means(means: np.ndarray, variances: np.ndarray, df: np.ndarray) -> float:
-    """Return the p-value of Welch's test (Biometrika 38, 1951) that k means of unlike variance are equal.
-
-    Args:
-        means: k estimates.
-        variances: their squared standard errors, above zero.
-        df: degrees of freedom of each variance.
-    """
-    k = means.size
-    weights = 1 / variances
-    shares = weights / weights.sum()
-    centre = float(np.sum(shares * means))
-    spread = float(np.sum(weights * (means - centre) ** 2)) / (k - 1)
-    unsure = float(np.sum((1 - shares) ** 2 / df))
-    statistic = spread / (1 + 2 * (k - 2) / (k**2 - 1) * unsure)
-    return float(fdtrc(k - 1, (k**2 - 1) / (3 * unsure), statistic))

@@ -1,0 +1,1 @@
+"""Experiments over several machines: relative values, each machine by itself, and whether they agree."""

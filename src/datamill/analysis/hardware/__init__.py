@@ -1,0 +1,1 @@
+"""What dimensions of hardware do, machines being what was sampled."""

@@ -1,0 +1,1 @@
+"""Which rows of a table a question is about."""

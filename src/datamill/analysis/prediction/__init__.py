@@ -1,0 +1,1 @@
+"""Responses at levels between those that were measured."""

@@ -1,0 +1,1 @@
+"""Dimensions of hardware in words, as JSON and as a picture."""

@@ -1,0 +1,1 @@
+"""Answers of one analysis for several levels, put together."""

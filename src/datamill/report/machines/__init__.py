@@ -1,0 +1,1 @@
+"""Factors on several machines: sentences, tables, and the pictures of the papers."""

@@ -1,0 +1,1 @@
+"""Predictions as a statement, as JSON and as a picture."""

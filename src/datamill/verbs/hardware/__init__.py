@@ -1,0 +1,1 @@
+"""The verb on dimensions of hardware."""

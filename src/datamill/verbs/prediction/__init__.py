@@ -1,0 +1,1 @@
+"""The verb on levels that were not measured, and how its points are read."""
