@@ -223,6 +223,8 @@ class FleetExperiment(models.Model):
     hold = models.BooleanField(default=False)  # whether the design waits for its owner after the debug trials
     #: Whether trials are left that may go, or, once it is cancelled, that are to be cancelled.
     releasing = models.BooleanField(default=False)
+    #: Of an experiment with `until`: trials behind this position wait for a look at those before; none: all may go.
+    open_position = models.BigIntegerField(null=True)
     submitted_unix_s = models.FloatField()
     ended_unix_s = models.FloatField(null=True)
 
@@ -236,6 +238,33 @@ class FleetExperiment(models.Model):
                 condition=Q(state__in=["completed", "cancelled"], ended_unix_s__isnull=False)
                 | Q(state__in=["debugging", "held", "running"], ended_unix_s__isnull=True),
                 name="experiment_ended",
+            ),
+        ]
+
+
+class Look(models.Model):
+    """A batch of an experiment with `until`, and what was decided when its trials had ended.
+
+    There is a row for each planned batch from the beginning; the database lets nobody change a decision.
+    """
+
+    experiment = models.ForeignKey(FleetExperiment, on_delete=models.CASCADE, db_index=False)
+    number = models.IntegerField()  # of the batch, from 1
+    last_position = models.BigIntegerField()  # of its trials
+    stops = models.BooleanField(null=True)  # whether the experiment ends here
+    decision = models.BinaryField(null=True)  # Decision as JSON
+    decided_unix_s = models.FloatField(null=True)
+
+    class Meta:
+        """A batch is looked at once."""
+
+        db_table = "datamill_look"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["experiment", "number"], name="one_look_a_number"),
+            models.CheckConstraint(
+                condition=Q(decision__isnull=True, stops__isnull=True, decided_unix_s__isnull=True)
+                | Q(decision__isnull=False, stops__isnull=False, decided_unix_s__isnull=False),
+                name="look_decided_when",
             ),
         ]
 

@@ -31,6 +31,7 @@ class EventKind(StrEnum):
     SUBMITTED = "experiment submitted"
     RELEASED = "experiment released"
     HELD = "experiment held"
+    LOOKED = "experiment looked at"
     COMPLETED = "experiment completed"
     CANCELLED = "experiment cancelled"
     LEASED = "attempt leased"
