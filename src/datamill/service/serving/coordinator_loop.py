@@ -12,8 +12,11 @@ from types import MappingProxyType
 
 from django.db import DatabaseError, InterfaceError, OperationalError, transaction
 
+from datamill.service.answers.looking import look_at
+from datamill.service.bounded_work.departures import Departure, working_for
 from datamill.service.broker.link import BROKER_ERRORS, BrokerLink, CapturedError
 from datamill.service.broker.server import BrokerServer
+from datamill.service.coordinator.experiments.due_looks import list_due_looks
 from datamill.service.coordinator.messages.floods import judge_crowds, judge_floods
 from datamill.service.coordinator.messages.ingest import ReceivedReport, ingest_reports
 from datamill.service.coordinator.messages.orders import (
@@ -40,6 +43,8 @@ _LEAST_TURN_S = 0.025
 _TIDY_EVERY_S = 3600.0
 _DATABASE_PAUSE_S = 2.0
 _BROKER_PAUSE_S = 0.25
+#: Time after which a look is tried again that failed by a defect of ours, or of a database that was away.
+_LOOK_PAUSE_S = 30.0
 #: Time between two looks at whether the broker answers and keeps nothing.
 _CHECK_EVERY_S = 2.0
 #: What a database that is away or overwhelmed raises; all else is a defect of ours.
@@ -55,6 +60,8 @@ class Turn:
     defects: Sequence[str]
     #: Whether a worker's credential may have become void.
     has_refused: bool = False
+    #: Experiments that go on when they were looked at, each with the number of the look.
+    looks: Sequence[tuple[int, int]] = ()
 
 
 class CoordinatorLoop:
@@ -76,12 +83,16 @@ class CoordinatorLoop:
     ) -> None:
         #: Throws away uploads that nobody goes on with, given the time; returns how many there were.
         self.drop_abandoned_uploads: Callable[[float], int] = lambda _now_s: 0
+        #: Looks at an experiment whose batch has ended, given its number and the look's, and enters the decision.
+        self.look_at: Callable[[int, int], None] = look_at
+        self._looking: dict[tuple[int, int], asyncio.Task[None]] = {}
         self._next_tidying_s = 0.0
         self._writer = writer
         self._link = link
         self._server = server
         self._now_s = now_s
         self._wake = asyncio.Event()
+        self._one_look = asyncio.Lock()
         self._nudged = False
         self._began = False
         self._captured = False
@@ -118,6 +129,8 @@ class CoordinatorLoop:
                 await self._wait()
                 await self._take_turn()
         finally:
+            for looking in self._looking.values():
+                looking.cancel()
             connecting.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await connecting
@@ -151,6 +164,9 @@ class CoordinatorLoop:
         self.reports += len(reports)
         if turn.defects:
             self.defect = turn.defects[-1]
+        for due in turn.looks:
+            if due not in self._looking:
+                self._looking[due] = asyncio.create_task(self._look(*due), name="look")
         if turn.pause_s is not None:
             self._next_step_s = time.monotonic() + turn.pause_s
         if self._link.prepared and turn.orders:
@@ -162,6 +178,25 @@ class CoordinatorLoop:
                 await asyncio.sleep(_BROKER_PAUSE_S)
         if self._sent or self._link.waiting or self._nudged:
             self._wake.set()
+
+    async def _look(self, experiment_id: int, number: int) -> None:
+        """Have a look made, one after the other, while reports are taken in and trials lent."""
+        departure = Departure()
+        try:
+            async with self._one_look:
+                with working_for(departure):
+                    await asyncio.to_thread(self.look_at, experiment_id, number)
+        except asyncio.CancelledError:
+            # Its thread would else be waited for at the end of the coordinator.
+            departure.note()
+            raise
+        except Exception as error:
+            log.exception("look %s at experiment %s failed", number, experiment_id)
+            self.defect = f"look {number} at experiment {experiment_id}: {error!r}"
+            await asyncio.sleep(_LOOK_PAUSE_S)
+        finally:
+            self._looking.pop((experiment_id, number), None)
+            self.nudge()
 
     def _tidy(self) -> None:
         """Now and then throw away what nobody will come back for."""
@@ -315,7 +350,8 @@ def work_on(
             refused = [*ingest_reports(reports, now_s).refused, *judge_floods(dropped, now_s)]
             _log_refused(refused)
             pause_s = step(now_s) if stepping else None
-            return Turn(list_unsent_orders(_MOST_ORDERS, now_s, again), pause_s, (), bool(refused))
+            looks = list_due_looks() if stepping else ()
+            return Turn(list_unsent_orders(_MOST_ORDERS, now_s, again), pause_s, (), bool(refused), looks)
     except _DATABASE_AWAY:
         raise
     except Exception:

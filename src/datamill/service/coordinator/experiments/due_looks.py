@@ -64,9 +64,8 @@ def read_decisions(experiment_id: int) -> tuple[Decision, ...]:
 
 
 def explain_decision(experiment_id: int) -> str:
-    """Return why a look stopped an experiment, as a sentence; empty where none did."""
+    """Return why a look stopped an experiment; empty where none did."""
     raw = Look.objects.filter(experiment=experiment_id, stops=True).values_list("decision", flat=True).first()
     if raw is None:
         return ""
-    reason = _DECISION.decode(bytes(raw)).reason
-    return f"{reason[:1].upper()}{reason[1:]}."
+    return f"it stopped by its rule: {_DECISION.decode(bytes(raw)).reason}"

@@ -95,7 +95,7 @@ def settle_experiments(now_s: float) -> bool:
                 continue
             stored = FleetExperiment.objects.defer("text", "head", "design").get(pk=number)
             if not (planned or leased or waiting):
-                why = " ".join(filter(None, (explain_decision(stored.id), explain_stops(stored.id))))
+                why = "; ".join(filter(None, (explain_decision(stored.id), explain_stops(stored.id))))
                 _change(stored, ExperimentState.COMPLETED, why, now_s, EventKind.COMPLETED)
                 continue
             if state == ExperimentState.DEBUGGING:
