@@ -203,7 +203,9 @@ class CoordinatorProcess:
                 self._looking.add(due)
                 delay_s, start = self._looks_random.uniform(0.1, 60.0), self.starts
                 self._timeline.after(
-                    delay_s, "look", lambda due=due, start=start: self._make_look(due, start)  # type: ignore[misc]
+                    delay_s,
+                    "look",
+                    lambda due=due, start=start: self._make_look(due, start),  # type: ignore[misc]
                 )
         for defect in turn.defects:
             self._oracle.object(f"the coordinator failed: {defect}")

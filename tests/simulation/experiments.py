@@ -100,9 +100,7 @@ def _pack(item: SimulatedPackage, folder: str) -> BundlePackage:
     )
 
 
-def _write_file(
-    random: Random, brought: Brought, redundancy: int, replicates: int, *, grows: bool
-) -> str:
+def _write_file(random: Random, brought: Brought, redundancy: int, replicates: int, *, grows: bool) -> str:
     build = random.choice(("fresh", "shared"))
     build_on = random.choice(("worker", "strongest")) if build == "shared" else "worker"
     repeated = f'replicates = {replicates}\nbuild = "{build}"\n'
@@ -111,17 +109,14 @@ def _write_file(
         # One build of which all replicates are executions: the plan makes no others.
         build_on = build_on if build == "shared" else "worker"
         repeated = 'build = "shared"\n'
-        growing = (
-            '[replication]\nexecutions = 2\nuntil = { half_width = "1%" }\nmax_trials = 100000\n'
-        )
+        growing = '[replication]\nexecutions = 2\nuntil = { half_width = "1%" }\nmax_trials = 100000\n'
     levels = ['optimization = ["-O0", "-O2"]']
     if brought.load:
         levels.append(f'background_load = ["none", "{brought.load.name}"]')
     if brought.factor:
         levels.append(f'{OWN_FACTOR} = ["on"]')
     sections = [
-        f'[experiment]\nname = "simulated"\nseed = 1\n{repeated}'
-        f'isolation = "{random.choice(ISOLATIONS)}"\n',
+        f'[experiment]\nname = "simulated"\nseed = 1\n{repeated}isolation = "{random.choice(ISOLATIONS)}"\n',
         *(
             f'[[package]]\nname = "{item.name}"\npath = "{item.name}"\n{_draw_needs(random)}'
             for item in brought.packages

@@ -16,9 +16,9 @@ from simulation.account_judge import check_account
 from simulation.cause_judge import CauseJudge
 from simulation.experiments import Submitted
 from simulation.lease_judge import LeaseJudge
+from simulation.look_judge import LookJudge
 from simulation.place_judge import PlaceJudge
 from simulation.plans import Plan
-from simulation.look_judge import LookJudge
 from simulation.stop_judge import StopJudge
 from simulation.tables import ENDED_EXPERIMENTS, ENDED_TRIALS, OPEN, Read, Tables, TrialRow, read_tables
 

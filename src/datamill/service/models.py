@@ -223,7 +223,7 @@ class FleetExperiment(models.Model):
     hold = models.BooleanField(default=False)  # whether the design waits for its owner after the debug trials
     #: Whether trials are left that may go, or, once it is cancelled, that are to be cancelled.
     releasing = models.BooleanField(default=False)
-    #: Of an experiment with `until`: trials behind this position wait for a look at those before; none: all may go.
+    #: With `until`: trials behind this position wait for a look at those before. None: all may go.
     open_position = models.BigIntegerField(null=True)
     submitted_unix_s = models.FloatField()
     ended_unix_s = models.FloatField(null=True)

@@ -12,7 +12,7 @@ import polars as pl
 
 from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.sequential.steps import find_hiding_step
-from datamill.design.batches import count_first_rounds, repeats_builds
+from datamill.design.batches import repeats_builds
 from datamill.design.design import Design
 from datamill.design.machines import MACHINE_FACTOR
 from datamill.experiment.experiment import Experiment
@@ -66,7 +66,7 @@ def gather_rounds(experiment: Experiment, design: Design, table: pl.DataFrame) -
         & pl.col("valid")
         & (pl.col("purpose") == "question")
     )
-    levels = find_machine_levels(design, rows, key, count_first_rounds(experiment))
+    levels = find_machine_levels(design, rows)
     steps = tuple(_find_step(rows, package, levels) for package in packages)
     if levels:
         level = pl.col("point").replace_strict(levels, default=None, return_dtype=pl.Float64)
@@ -89,13 +89,14 @@ def gather_rounds(experiment: Experiment, design: Design, table: pl.DataFrame) -
     return Rounds(packages, numbers, values, steps)
 
 
-def find_machine_levels(design: Design, rows: pl.DataFrame, key: str, first: int) -> dict[int, float]:
+def find_machine_levels(design: Design, rows: pl.DataFrame) -> dict[int, float]:
     """Return the level of the machine of each design point; empty unless there are several machines.
 
-    A machine's level is the geometric mean over its design points, each by the mean of its values. It is
-    taken from the `first` rounds alone (`key` has their numbers), before anything can stop by it, so that
-    later rounds are independent and alike given these levels, as the rules want them; a point without values
-    there gives its others. Values that are not positive have no levels.
+    A machine's level is the geometric mean over its design points, each by the mean of its values so far.
+    Rounds are then taken for independent given the levels. That these are estimated from the same rounds is
+    of no account where the machines agree on the ratio of the packages. Where they do not it adds to the
+    variance of a package's mean the square of half the difference of the logarithms, hardly anything up to
+    ±20%. Values that are not all positive have no levels.
     """
     crossed = any(factor.name == MACHINE_FACTOR for factor in design.crossed)
     if not crossed or not rows.height or rows.filter(pl.col("value") <= 0).height:
@@ -103,10 +104,8 @@ def find_machine_levels(design: Design, rows: pl.DataFrame, key: str, first: int
     machine_of = {
         trial.point: trial.levels[MACHINE_FACTOR] for trial in design.trials if trial.purpose == "question"
     }
-    early = rows.filter(pl.col(key) <= first)
-    late = rows.filter(~pl.col("point").is_in(early["point"].unique().implode()))
     logs: dict[str, list[float]] = defaultdict(list)
-    for point, mean in pl.concat([early, late]).group_by("point").agg(pl.col("value").mean()).iter_rows():
+    for point, mean in rows.group_by("point").agg(pl.col("value").mean()).iter_rows():
         logs[machine_of[point]].append(math.log(mean))
     return {
         point: math.exp(math.fsum(logs[machine]) / len(logs[machine]))

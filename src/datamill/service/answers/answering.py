@@ -32,7 +32,15 @@ _ANSWERING = Budget(
 )
 #: What of a bundle an answer is made of.
 _NEEDED = frozenset(
-    ("fleet.json", "bundle.json", "experiment.toml", "design.json", ATTEMPTS_FILE, "log.jsonl", DECISIONS_FILE)
+    (
+        "fleet.json",
+        "bundle.json",
+        "experiment.toml",
+        "design.json",
+        ATTEMPTS_FILE,
+        "log.jsonl",
+        DECISIONS_FILE,
+    )
 )
 #: Answers that are kept until trials end that they do not know.
 _MOST_KEPT = 64

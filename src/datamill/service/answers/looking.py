@@ -18,7 +18,15 @@ from datamill.service.bounded_work.calls import call_bounded
 from datamill.service.bounded_work.child import Budget
 from datamill.service.bounded_work.turns import GoneError
 from datamill.service.coordinator.experiments.experiments import enter_decision, hold_unlooked
-from datamill.service.models import Attempt, AttemptState, FleetExperiment, Look, Trial, TrialPurpose, TrialState
+from datamill.service.models import (
+    Attempt,
+    AttemptState,
+    FleetExperiment,
+    Look,
+    Trial,
+    TrialPurpose,
+    TrialState,
+)
 from datamill.service.serving.storage.writer import run_as_writer
 
 log = logging.getLogger("datamill.coordinator")
@@ -95,7 +103,7 @@ def read_looked_at(experiment_id: int, number: int) -> LookedAt:
         number,
         tuple(bytes(plan) for plan in plans.iterator(chunk_size=_ROWS)),
         tuple(
-            (worker, bytes(record))
+            (worker, bytes(record or b""))
             for worker, record in records.values_list("worker__name", "record").iterator(chunk_size=_ROWS)
         ),
         following.filter(state=TrialState.WAITING).count(),
@@ -145,13 +153,18 @@ def decide(seen: LookedAt) -> Decision:
 
 
 def _measure_time(made: list[tuple[str, TrialRecord]]) -> float:
-    """Return the time in seconds that trials and shared builds took on the machine where they took longest."""
+    """Return the time in seconds that trials and builds took on the machine where they took longest."""
     elapsed_ns: dict[str, int] = defaultdict(int)
     builds: set[tuple[str, str]] = set()
     for machine, record in made:
         elapsed_ns[machine] += record.ended_unix_ns - record.started_unix_ns
         build = record.build
-        if build is not None and build.policy == "shared" and build.setup and (machine, build.id) not in builds:
+        if (
+            build is not None
+            and build.policy == "shared"
+            and build.setup
+            and (machine, build.id) not in builds
+        ):
             builds.add((machine, build.id))
             elapsed_ns[machine] += build.setup.wall_time_ns
     return max(elapsed_ns.values(), default=0) / 1e9

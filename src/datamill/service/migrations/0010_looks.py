@@ -42,7 +42,9 @@ class Migration(migrations.Migration):
                 (
                     "experiment",
                     models.ForeignKey(
-                        "datamill.fleetexperiment", on_delete=django.db.models.deletion.CASCADE, db_index=False
+                        "datamill.fleetexperiment",
+                        on_delete=django.db.models.deletion.CASCADE,
+                        db_index=False,
                     ),
                 ),
                 ("number", models.IntegerField()),

@@ -83,7 +83,7 @@ class CoordinatorLoop:
     ) -> None:
         #: Throws away uploads that nobody goes on with, given the time; returns how many there were.
         self.drop_abandoned_uploads: Callable[[float], int] = lambda _now_s: 0
-        #: Looks at an experiment whose batch has ended, given its number and the look's, and enters the decision.
+        #: Makes a look that is due, given the numbers of experiment and look, and enters the decision.
         self.look_at: Callable[[int, int], None] = look_at
         self._looking: dict[tuple[int, int], asyncio.Task[None]] = {}
         self._next_tidying_s = 0.0

@@ -8,9 +8,9 @@ from datamill.results.bundles.decisions import Decision
 from datamill.service.coordinator.state.rows import select_rows
 from datamill.service.models import Look
 
-# A batch has ended when nothing of it may go or is under way. The first design trial that waits is of a later one:
-# trials are stored in their order. Where none waits though later batches were planned, all of their trials
-# were cancelled, and there is nothing to decide.
+# A batch has ended when nothing of it may go or is under way. The first design trial that waits is of a later
+# one: trials are stored in their order. Where none waits though later batches were planned, all of their
+# trials were cancelled, and there is nothing to decide.
 _DUE = """
 SELECT e.id, l.number FROM datamill_experiment e
 JOIN datamill_look l ON l.experiment_id = e.id AND l.last_position = e.open_position AND l.decision IS NULL
@@ -44,7 +44,7 @@ def list_due_looks() -> list[tuple[int, int]]:
 
 
 def awaits_look(experiment_id: int) -> bool:
-    """Tell whether an experiment of which nothing may go has not ended: a look decides, or did and more is to do.
+    """Tell whether an experiment of which nothing may go has not ended: it is looked at, or being ended.
 
     Where all trials of later batches were cancelled, as those of stopped packages are, none decides any more.
     """
@@ -60,7 +60,7 @@ def list_stopping_by_looks() -> list[int]:
 def read_decisions(experiment_id: int) -> tuple[Decision, ...]:
     """Return what was decided after each batch so far, in order."""
     rows = Look.objects.filter(experiment=experiment_id, decision__isnull=False).order_by("number")
-    return tuple(_DECISION.decode(bytes(raw)) for raw in rows.values_list("decision", flat=True))
+    return tuple(_DECISION.decode(bytes(raw or b"")) for raw in rows.values_list("decision", flat=True))
 
 
 def explain_decision(experiment_id: int) -> str:
