@@ -29,7 +29,7 @@ MOST_RELEASED = 5_000
 #: Why an experiment waits whose trials are still being stored.
 ENTERING = "its trials are being entered"
 # A look at the index for each state. In one that debugs, only debug trials are planned or leased. Where
-# batches wait for looks the first design trial that waits tells whether any may go: trials are stored in order.
+# batches wait for looks the first design trial that waits tells whether any may go: they are stored in order.
 _PROGRESS = """
 SELECT e.id, e.state, e.releasing,
     EXISTS (SELECT 1 FROM datamill_trial t WHERE t.experiment_id = e.id AND t.state = 'waiting'
