@@ -227,6 +227,9 @@ class FleetExperiment(models.Model):
     open_position = models.BigIntegerField(null=True)
     submitted_unix_s = models.FloatField()
     ended_unix_s = models.FloatField(null=True)
+    follow = models.BinaryField(null=True)  # of a screening that came first: MainPart as JSON
+    follow_reason = models.TextField(null=True)  # which experiment follows, or why none does
+    screened = models.BinaryField(null=True)  # what the screening before found: ScreenedFirst as JSON
 
     class Meta:
         """An experiment has ended exactly when it says when."""

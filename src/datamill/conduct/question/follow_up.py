@@ -107,6 +107,7 @@ def decide_factors(bundle: Bundle) -> DecidedFactors:
         InputError: when the bundle is no screening, has trials to run, or no valid observation.
     """
     # Statistics take a second to load, which other uses of `run` need not wait for.
+    from datamill.analysis.answer.machines import relate_to_machines
     from datamill.analysis.answer.response import analyze_response
     from datamill.analysis.answer.screening import find_observed_aliases, list_screened, screen_response
     from datamill.report.screening.section import list_screening_warnings, phrase_decision
@@ -131,7 +132,11 @@ def decide_factors(bundle: Bundle) -> DecidedFactors:
     valid = table.filter((pl.col("response") == response.name) & pl.col("valid"))
     if valid.height == 0:
         raise InputError(f"no trial of the screening gave a valid {response.name}", where=where)
-    analysis = analyze_response(bundle.experiment, bundle.design, table, response)
+    # Several machines count alike, as in the report.
+    related = relate_to_machines(bundle.experiment, bundle.design, table)
+    analysis = analyze_response(
+        related.experiment, bundle.design, related.table, related.experiment.responses[0]
+    )
     screening = screen_response(bundle.design, analysis)
     if not screening.effects:
         raise InputError(

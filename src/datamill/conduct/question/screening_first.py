@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -59,7 +60,9 @@ def write_screening(text: str, *, name: str) -> str:
     }
     if BACKGROUND_LOAD not in {*tables["factors"], *tables.get("nuisance", {})}:
         tables.pop("load", None)
-    comment = '# The screening that comes first, by screen = "auto".\n\n'
+    # The digest tells screenings before experiments apart that differ in what the screening has not.
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    comment = f'# The screening that comes first, by screen = "auto", of experiment file {digest}.\n\n'
     written = comment + format_toml(tables)
     # What is wrong with it is known before anything is measured.
     parse_experiment(written, name=f"the screening before {name}")

@@ -28,6 +28,7 @@ from datamill.results.bundles.bundle_files import (
 )
 from datamill.results.bundles.bundle_head import BundleFactor, BundleHead, BundlePackage
 from datamill.results.bundles.decisions import DECISIONS_FILE
+from datamill.results.bundles.screened import SCREENED_FILE
 from datamill.results.judgement.judged_attempts import ATTEMPTS_FILE
 from datamill.service.bundles.design import write_design
 from datamill.service.bundles.logs import ROWS, BundleError, BundleLogs, write_attempts, write_logs
@@ -119,6 +120,8 @@ def prepare_bundle(experiment: FleetExperiment, now_s: float) -> PreparedBundle:
             make_spooled_file("debug.jsonl", logs.debug),
             make_spooled_file("events.jsonl", events),
         ]
+        if experiment.screened is not None:
+            first.append(make_file(SCREENED_FILE, msgspec.json.format(bytes(experiment.screened))))
         if decisions:
             lines = msgspec.json.Encoder().encode_lines(decisions)
             first.append(make_file(DECISIONS_FILE, lines))

@@ -25,7 +25,11 @@ from datamill.protocol.api.plans import (
     PlannedWorker,
     SubmissionPlan,
 )
-from datamill.service.submissions.planning import PlannedSubmission, Submission, make_plan
+from datamill.service.submissions.planning import (
+    PlannedSubmission,
+    make_plan,
+)
+from datamill.service.submissions.submission import Submission
 
 
 def preview_submission(submission: Submission, user: User) -> SubmissionPlan:

@@ -96,6 +96,8 @@ def settle_experiments(now_s: float) -> bool:
             stored = FleetExperiment.objects.defer("text", "head", "design").get(pk=number)
             if not (planned or leased or waiting):
                 why = "; ".join(filter(None, (explain_decision(stored.id), explain_stops(stored.id))))
+                if stored.follow is not None and not why:
+                    why = "the screening has ended; the experiment that it came before is planned now"
                 _change(stored, ExperimentState.COMPLETED, why, now_s, EventKind.COMPLETED)
                 continue
             if state == ExperimentState.DEBUGGING:

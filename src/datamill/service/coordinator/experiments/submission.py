@@ -22,6 +22,7 @@ from datamill.experiment.messages.numbers import format_count
 from datamill.results.bundles.bundle_head import BundleHead
 from datamill.service.coordinator.experiments.design_pieces import DesignPieces
 from datamill.service.coordinator.experiments.experiments import ENTERING, drop_entry
+from datamill.service.coordinator.experiments.follow_ups import Screening, note_follow_up
 from datamill.service.coordinator.experiments.repeated_submission import check_repetition
 from datamill.service.coordinator.joining.policies import list_shipped_files
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
@@ -64,7 +65,8 @@ class NewExperiment:
 
     `experiment` is what `text` says with the submitter's options; `hold` lets the design wait for its owner
     after the debug trials. `trials` are those of the design where the plan comes without them. One that is
-    meant `once` is not stored where the same is under way.
+    meant `once` is not stored where the same is under way. `follow` is what follows this one
+    by itself, if it is a screening that comes first; `screening` is the one that came before it.
     """
 
     owner: User
@@ -75,6 +77,8 @@ class NewExperiment:
     hold: bool = False
     trials: Collection[PlannedTrial] | None = None
     once: bool = False
+    follow: bytes | None = None
+    screening: Screening | None = None
 
     @property
     def planned(self) -> Collection[PlannedTrial]:
@@ -151,8 +155,12 @@ class Entry:
             most_attempts=asked.fleet.most_attempts,
             hold=new.hold,
             submitted_unix_s=self._now_s,
+            follow=new.follow,
+            screened=None if new.screening is None else new.screening.screened,
         )
         self._number = int(stored.id)
+        if new.screening is not None:
+            note_follow_up(new.screening, self._number, self._now_s)
         Spare.objects.bulk_create(
             [Spare(experiment=stored, worker_id=spare.worker_id) for spare in plan.spares]
         )

@@ -33,6 +33,7 @@ class EventKind(StrEnum):
     HELD = "experiment held"
     LOOKED = "experiment looked at"
     COMPLETED = "experiment completed"
+    FOLLOWED = "screening followed"
     CANCELLED = "experiment cancelled"
     LEASED = "attempt leased"
     TAKEN = "attempt taken"
