@@ -183,7 +183,8 @@ def submit(
     """Submit an experiment as a user does; returns its number."""
     from datamill.protocol.api.submissions import SubmittedFile
     from datamill.service.models import StoredFile
-    from datamill.service.submissions.planning import Submission, plan_submission
+    from datamill.service.submissions.planning import plan_submission
+    from datamill.service.submissions.submission import Submission
     from datamill.service.submissions.submitting import submit_experiment
 
     tables = "".join(

@@ -10,6 +10,8 @@ import msgspec
 from django.db import OperationalError
 
 from datamill.protocol.fleet import Session
+from datamill.service.answers.looking import decide, read_looked_at
+from datamill.service.coordinator.experiments.experiments import enter_decision
 from datamill.service.coordinator.messages.ingest import ReceivedReport
 from datamill.service.coordinator.messages.orders import UnsentOrders, mark_all_orders_unsent
 from datamill.service.coordinator.messages.repeats import OrderRepeats
@@ -33,6 +35,8 @@ DATABASE_PAUSE_S = 2.0
 MOST_WAITING = 10_000
 #: Differences of clocks that must be told of, with a margin for messages that were late.
 SKEW_S = 120.0
+#: Share of looks at which the rule is met.
+RULE_MET = 0.2
 HAZARDS: tuple[HazardKind, ...] = (
     "crash_at_statement", "crash_after_commit", "database_restart", "commit_unanswered",
 )  # fmt: skip
@@ -73,6 +77,7 @@ class CoordinatorProcess:
         database: Database,
         oracle: Oracle,
         random: Random,
+        looks_random: Random,
         batch_delay_s: float,
         note: Callable[[str], None],
     ) -> None:
@@ -83,6 +88,8 @@ class CoordinatorProcess:
         self._database = database
         self._oracle = oracle
         self._random = random
+        self._looks_random = looks_random
+        self._looking: set[tuple[int, int]] = set()
         self._batch_delay_s = batch_delay_s
         self._note = note
         self._reports: list[ReceivedReport] = []
@@ -112,6 +119,7 @@ class CoordinatorProcess:
             return
         self.up = False
         self._reports, self._sent, self._repeats = [], [], OrderRepeats()
+        self._looking.clear()
         if self._round is not None:
             self._round.call_off()
             self._round = None
@@ -190,6 +198,15 @@ class CoordinatorProcess:
         again = self._repeats.list_due(now_s) if self._broker.up else []
         turn = work_on(batch, self._sent, stepping, now_s, again)
         self._repeats.drop(set(again) - {orders.worker_id for orders in turn.orders})
+        for due in turn.looks:
+            if due not in self._looking:
+                self._looking.add(due)
+                delay_s, start = self._looks_random.uniform(0.1, 60.0), self.starts
+                self._timeline.after(
+                    delay_s,
+                    "look",
+                    lambda due=due, start=start: self._make_look(due, start),  # type: ignore[misc]
+                )
         for defect in turn.defects:
             self._oracle.object(f"the coordinator failed: {defect}")
         self._tell_oracle(batch)
@@ -212,6 +229,22 @@ class CoordinatorProcess:
         if self._sent or self._reports:
             pause_s = 0.0
         self._plan_round(max(pause_s, 0.01))
+
+    def _make_look(self, due: tuple[int, int], start: int) -> None:
+        """Do what `CoordinatorLoop._look` does; now and then the rule is met, whatever the records say."""
+        if not self.up or self.starts != start:
+            return
+        self._looking.discard(due)
+        is_met = self._looks_random.random() < RULE_MET
+
+        def look() -> None:
+            decision = decide(read_looked_at(*due))
+            if is_met and decision.decision == "go on":
+                decision = msgspec.structs.replace(decision, decision="stop", cause="precise")
+            entered = enter_decision(due[0], decision, self._timeline.now_s)
+            self._note(f"look {due}: {decision.decision}, {decision.cause}, entered {entered}")
+
+        self.call(look)
 
     def _stay_connected(self) -> None:
         """Do what `CoordinatorLoop._stay_connected` does."""

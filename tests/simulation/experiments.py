@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
+from datamill.design.batches import number_batch
 from datamill.design.design import Design, DesignFactor, PlannedTrial
 from datamill.design.fleet.fleet_records import Candidate, FleetPlan
 from datamill.experiment.experiment import Experiment
@@ -54,13 +55,20 @@ def draw_experiment(
     chosen: Sequence[Candidate],
     spares: Sequence[Candidate],
     most_trials: int,
+    *,
+    grows: bool = False,
 ) -> Submitted:
-    """Draw an experiment over these packages and machines."""
+    """Draw an experiment over these packages and machines; one that `grows` has batches and looks."""
     points = len(brought.packages) * len(chosen) * len(OPTIMIZATIONS)
     replicates = max(1, random.randrange(1, 4) * most_trials // (3 * points))
-    text = _write_file(random, brought, len(spares), replicates)
+    replicates = max(4, replicates) if grows else replicates
+    text = _write_file(random, brought, len(spares), replicates, grows=grows)
     experiment = parse_experiment(text, name="experiment.toml")
     design = _plan_design(random, brought, chosen, replicates)
+    if grows:
+        batches = sorted(design.trials, key=lambda trial: (number_batch(experiment, trial), trial.order))
+        trials = tuple(trial.put(order, trial.block) for order, trial in enumerate(batches, start=1))
+        design = replace(design, trials=trials)
     head = BundleHead(
         format=BUNDLE_FORMAT,
         datamill="0.1.0",
@@ -92,17 +100,23 @@ def _pack(item: SimulatedPackage, folder: str) -> BundlePackage:
     )
 
 
-def _write_file(random: Random, brought: Brought, redundancy: int, replicates: int) -> str:
+def _write_file(random: Random, brought: Brought, redundancy: int, replicates: int, *, grows: bool) -> str:
     build = random.choice(("fresh", "shared"))
     build_on = random.choice(("worker", "strongest")) if build == "shared" else "worker"
+    repeated = f'replicates = {replicates}\nbuild = "{build}"\n'
+    growing = ""
+    if grows:
+        # One build of which all replicates are executions: the plan makes no others.
+        build_on = build_on if build == "shared" else "worker"
+        repeated = 'build = "shared"\n'
+        growing = '[replication]\nexecutions = 2\nuntil = { half_width = "1%" }\nmax_trials = 100000\n'
     levels = ['optimization = ["-O0", "-O2"]']
     if brought.load:
         levels.append(f'background_load = ["none", "{brought.load.name}"]')
     if brought.factor:
         levels.append(f'{OWN_FACTOR} = ["on"]')
     sections = [
-        f'[experiment]\nname = "simulated"\nreplicates = {replicates}\nseed = 1\nbuild = "{build}"\n'
-        f'isolation = "{random.choice(ISOLATIONS)}"\n',
+        f'[experiment]\nname = "simulated"\nseed = 1\n{repeated}isolation = "{random.choice(ISOLATIONS)}"\n',
         *(
             f'[[package]]\nname = "{item.name}"\npath = "{item.name}"\n{_draw_needs(random)}'
             for item in brought.packages
@@ -113,6 +127,7 @@ def _write_file(random: Random, brought: Brought, redundancy: int, replicates: i
             else []
         ),
         *(['[[factor]]\npath = "own"\n'] if brought.factor else []),
+        growing,
         "[factors]\n" + "\n".join(levels) + "\n",
         '[responses.score]\nunit = "1"\nformula = "score"\ndirection = "higher"\n',
         f'[limits]\nsetup_timeout = "{random.randrange(1, 4)} min"\nrun_timeout = "5 min"\n'

@@ -16,6 +16,7 @@ from simulation.account_judge import check_account
 from simulation.cause_judge import CauseJudge
 from simulation.experiments import Submitted
 from simulation.lease_judge import LeaseJudge
+from simulation.look_judge import LookJudge
 from simulation.place_judge import PlaceJudge
 from simulation.plans import Plan
 from simulation.stop_judge import StopJudge
@@ -74,7 +75,8 @@ class Oracle:
         self.leases = LeaseJudge(read, self.object)
         self.causes = CauseJudge(read, self.object)
         self._places = PlaceJudge(self.leases.plans, self.object)
-        self._stops = StopJudge(read, self.leases.plans, self.object)
+        self._looks = LookJudge(read, self.leases.plans, self.object)
+        self._stops = StopJudge(read, self.leases.plans, self.object, self._looks)
 
     def object(self, sentence: str) -> None:
         if sentence not in self.violations:
@@ -230,6 +232,7 @@ class Oracle:
                 self.object(f"{key} was {was.state} and is {row.state} again")
         self._check_counted(counted)
         self._check_kept(before, after)
+        self._looks.judge(before, after)
         self._stops.judge(before, after)
         if each_step:
             moved = self._places.judge(before, after, self._now_s(), stepped=self._stepped)
@@ -353,6 +356,7 @@ class Oracle:
         """
         self.check_tables(each_step=False)
         self._check_trials()
+        self._looks.check_end(self._tables)
         for key, record in self._counted.values():
             kept = self._read("SELECT record FROM datamill_attempt WHERE key = ?", (key,))
             if kept != [(record,)]:

@@ -37,6 +37,8 @@ from simulation.timeline import Timeline
 USERS = ("ada", "grace", "kurt")
 #: Times that somebody lets an experiment go on that is held, before giving it up.
 MOST_RELEASES = 2
+#: Share of experiments that grow until they know enough.
+GROWING = 0.25
 
 
 class People:
@@ -59,6 +61,8 @@ class People:
         self._oracle = oracle
         self._packages = packages
         self._random: Random = scenario.random("people")
+        #: What decides which experiments grow, so that others are what they are without them.
+        self._growing = scenario.random("growing")
         self._note = note
         self._poison_left = scenario.poison
         self._tokens: dict[str, str] = {}
@@ -169,7 +173,13 @@ class People:
         now_s = self._timeline.now_s
         owner = random.choice(self.users)
         submitted = draw_experiment(
-            random, owner.username, brought, candidates[:count], spares, self._scenario.most_trials
+            random,
+            owner.username,
+            brought,
+            candidates[:count],
+            spares,
+            self._scenario.most_trials,
+            grows=self._growing.random() < GROWING,
         )
         for _, item in brought.files:
             self._packages.setdefault(item.sha256, item)

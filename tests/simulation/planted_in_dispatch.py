@@ -276,3 +276,45 @@ def deadlines_are_too_short() -> None:
 def leases_are_of_another_user() -> None:
     """A lease names another user than the experiment's owner."""
     change_leases(lambda lease: msgspec.structs.replace(lease, user="kurt"))
+
+
+@plant
+def batches_do_not_wait() -> None:
+    """Trials of all batches may go with those of the first."""
+    from datamill.service.coordinator.experiments import experiments
+
+    experiments._RELEASE = experiments._RELEASE.replace("e.open_position IS NULL OR", "1 = 1 OR")
+
+
+@plant
+def looks_come_early() -> None:
+    """A batch counts as ended while trials of it are under way."""
+    from datamill.service.coordinator.experiments import due_looks
+
+    due_looks._DUE = due_looks._DUE.replace("IN ('planned', 'leased')", "IN ('planned')")
+
+
+@plant
+def stopping_is_forgotten() -> None:
+    """A look that stops an experiment lets the next batch go all the same."""
+    from datamill.service.coordinator.experiments import experiments
+
+    def release(stored: Any) -> bool:
+        experiments.execute(
+            "UPDATE datamill_trial SET state = 'planned' WHERE experiment_id = %s AND state = 'waiting'",
+            [stored.id],
+        )
+        return False
+
+    decide = experiments.enter_decision
+
+    def enter_and_release(experiment_id: int, decision: Any, now_s: float) -> bool:
+        cancel, experiments._cancel_trials = experiments._cancel_trials, release
+        try:
+            return decide(experiment_id, decision, now_s)
+        finally:
+            experiments._cancel_trials = cancel
+
+    from simulation import coordinator_process
+
+    coordinator_process.enter_decision = enter_and_release

@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from simulation.look_judge import LookJudge
 from simulation.plans import Plan
 from simulation.tables import Read, Tables, TrialRow
 
@@ -32,9 +33,13 @@ class StopJudge:
         read: reads tables past Django.
         plans: plans of experiments by their numbers, as they are submitted.
         object_to: takes what is wrong, as a sentence.
+        looks: knows which experiments were stopped by looks.
     """
 
-    def __init__(self, read: Read, plans: dict[int, Plan], object_to: Callable[[str], None]) -> None:
+    def __init__(
+        self, read: Read, plans: dict[int, Plan], object_to: Callable[[str], None], looks: LookJudge
+    ) -> None:
+        self._looks = looks
         self._read = read
         self._plans = plans
         self._object = object_to
@@ -65,7 +70,8 @@ class StopJudge:
             was = before.trials.get(number)
             if row.state != "cancelled" or was is None or was.state == "cancelled":
                 continue
-            if row.experiment_state != "cancelled" and row.purpose != "debug":
+            by_look = row.experiment in self._looks.stopped
+            if row.experiment_state != "cancelled" and row.purpose != "debug" and not by_look:
                 found.add((row.experiment, row.package))
         return found
 

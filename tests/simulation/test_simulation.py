@@ -23,6 +23,7 @@ SEEDS = int(os.environ.get("DATAMILL_SIMULATION_SEEDS", choose_count(100, 10_000
 #: What finds each planted bug, a pattern, within the seeds that every change runs.
 FOUND = {
     "accounts_drift": "the account of",
+    "batches_do_not_wait": "no look let it go|waits for a look",
     "any_goodbye_is_heeded": "counts as gone",
     "anyone_may_report": "was ended by another worker|nobody who may said so",
     "builds_are_mixed_up": "was given the build",
@@ -40,6 +41,7 @@ FOUND = {
     "levels_are_never_to_blame": "did not fail alike",
     "levels_are_swapped": "has levels",
     "limits_are_forgotten": "has limits",
+    "looks_come_early": "had not ended",
     "losses_are_not_told": "no event says that",
     "one_worker_is_forgotten": "is idle and gets no trial",
     "owners_are_not_asked": "whose owner forbids it|could make it",
@@ -56,6 +58,7 @@ FOUND = {
     "spares_are_nothing_special": "and not to its spare",
     "spool_is_dropped_before_its_receipt": "without a receipt",
     "stopped_packages_are_retried": "its package was stopped|failed from its first trials on",
+    "stopping_is_forgotten": "no look let it go|waits for a look",
     "stops_are_not_told": "no event says that package",
     "subjects_are_not_compared": "said nothing|nobody who may said so",
     "the_newest_experiment_goes_first": "which is due first",

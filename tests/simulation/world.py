@@ -63,6 +63,7 @@ class World:
             database,
             self.oracle,
             scenario.random("coordinator"),
+            scenario.random("looks"),
             scenario.batch_delay_s,
             self.note,
         )

@@ -14,6 +14,15 @@ from datamill.conduct.question.design_size import check_design_size
 from datamill.conduct.question.follow_up import read_follow_up
 from datamill.conduct.question.host import ask_host, check_constraints, list_fleet_notes
 from datamill.conduct.question.read_files import ExperimentFile, read_experiment_file
+from datamill.conduct.question.screening_first import read_screening_question
+from datamill.conduct.running.both_parts import (
+    PreparedPart,
+    ResumedRun,
+    begin_screening,
+    find_main_part,
+    find_part_to_resume,
+    phrase_screening_first,
+)
 from datamill.conduct.running.make_bundle import make_bundle
 from datamill.conduct.running.resuming import open_resumable
 from datamill.conduct.running.run_bundle import BundleRun, run_bundle
@@ -47,14 +56,6 @@ class NewRun:
     after_screening: Path | None = None
     out: Path | None = None
     allow_trials: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class ResumedRun:
-    """A bundle that goes on; `retry_failed` attempts again each trial that did not complete."""
-
-    bundle: Path
-    retry_failed: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,6 +93,30 @@ def conduct_experiment(
         InputError: when the experiment cannot be used, or may not run here.
         QuestionError: when a trial showed that the question cannot be answered.
     """
+
+    def conduct(part: ResumedRun | PreparedPart) -> ConductedExperiment:
+        return _conduct_part(part, listener, repeat_doubtful=repeat_doubtful, keep_going=keep_going)
+
+    if isinstance(asked, ResumedRun):
+        asked = find_part_to_resume(asked)
+        ended = conduct(asked)
+        main = find_main_part(asked.bundle, listener.tell_follow_up)
+    else:
+        question = read_question(asked, listener.tell_follow_up)
+        if question.experiment.screen != "auto":
+            return conduct(PreparedPart(question, asked.out, asked.allow_trials))
+        first = begin_screening(question, asked.out or name_bundle(question.experiment.name))
+        listener.tell_notes([phrase_screening_first(first)])
+        assert first.folder is not None
+        ended = conduct(first)
+        main = find_main_part(first.folder, listener.tell_follow_up, allow_trials=asked.allow_trials)
+    return ended if main is None else conduct(main)
+
+
+def _conduct_part(
+    asked: ResumedRun | PreparedPart, listener: ExperimentListener, *, repeat_doubtful: bool, keep_going: bool
+) -> ConductedExperiment:
+    """Run one bundle to its end and report it: an experiment, or the screening before one."""
     binary = find_worker()
     host = read_host_facts(binary)
     with ExitStack() as locks:
@@ -101,14 +126,14 @@ def conduct_experiment(
             # as well, that is known and waited for.
             host_lock = locks.enter_context(lock_host(tell=listener.tell_waiting))
         else:
-            found = ask_host(read_question(asked, listener.tell_follow_up), binary)
+            found = ask_host(asked.question, binary)
             check_design_size(found, asked.allow_trials)
             check_constraints(found.experiment.constraints, host, where=str(found.path))
-            folder = asked.out or name_bundle(found.experiment.name)
+            folder = asked.folder or name_bundle(found.experiment.name)
             prepare_question(found, folder, binary, listener)
             # Before there is a bundle: one that was refused its host would only be in the way.
             host_lock = locks.enter_context(lock_host(tell=listener.tell_waiting))
-            bundle = make_bundle(found, folder)
+            bundle = make_bundle(found, folder, asked.also)
         bundle_lock = locks.enter_context(lock_bundle(bundle))
         scratch = (bundle.work / "scratch").absolute()
         worker = WorkerProgram(binary, scratch, inherited=(bundle_lock, *host_lock))
@@ -140,6 +165,9 @@ def list_trial_order(asked: NewRun | ResumedRun, tell: Callable[[Sequence[str]],
         pending = list_pending_trials(bundle, bundle.read_records())
         return TrialOrder(bundle.design.factors, tuple(item.trial for item in pending))
     question = read_question(asked, tell)
+    if question.experiment.screen == "auto":
+        tell(["These are the trials of the screening that comes first."])
+        question = read_screening_question(question)
     found = ask_host(question, find_worker())
     check_design_size(found, asked.allow_trials)
     design = build_design(found.experiment, found.offers)

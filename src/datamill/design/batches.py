@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -43,8 +43,11 @@ def count_first_rounds(experiment: Experiment) -> int:
     return max(2, replication.builds if repeats_builds(experiment) else replication.executions)
 
 
-def grow_replication(experiment: Experiment, points: int) -> Experiment:
+def grow_replication(experiment: Experiment, points: int, *, machines: int = 1) -> Experiment:
     """Return the experiment with as many rounds of its `points` as its bound allows, if it is sequential.
+
+    A round has every point on each of the `machines`, which all get equally many: the bound on trials is one
+    of all machines together.
 
     Raises:
         InputError: when the bound does not hold the first batch, or `FEWEST_ROUNDS`.
@@ -53,16 +56,19 @@ def grow_replication(experiment: Experiment, points: int) -> Experiment:
         return experiment
     replication = experiment.replication or Replication()
     nested = repeats_builds(experiment)
+    points *= machines
     round_trials = points * (replication.executions if nested else 1)
     rounds = limit_trials(experiment) // round_trials
     first = max(count_first_rounds(experiment), FEWEST_ROUNDS)
     if rounds < first:
         bound = f"max_trials = {experiment.until.max_trials}" if experiment.until.max_trials else "max_time"
+        on = f" on {machines} machines together" if machines > 1 else ""
         raise InputError(
             f"{bound} leaves no room for the rule: it needs {first * round_trials} trials at least, "
-            f"{first} independent replicates of {points} design points",
+            f"{first} independent replicates of {points} design points{on}",
             where="[replication]",
-            remedy=f"Allow {first * round_trials} trials or more, or name fewer levels.",
+            remedy=f"Allow {first * round_trials} trials or more, or name fewer levels"
+            + (" or machines." if machines > 1 else "."),
         )
     grown = replace(replication, builds=rounds) if nested else replace(replication, executions=rounds)
     return replace(experiment, replication=grown, replicates=grown.builds * grown.executions)
@@ -80,9 +86,9 @@ def limit_trials(experiment: Experiment) -> int:
     return rule.max_trials or timed
 
 
-def phrase_batches(experiment: Experiment, points: int) -> str:
-    """Return in words how many replicates each design point gets, batch by batch."""
-    grown = grow_replication(experiment, points)
+def phrase_batches(experiment: Experiment, points: int, *, machines: int = 1) -> str:
+    """Return in words how many replicates each design point gets, batch by batch, on each machine."""
+    grown = grow_replication(experiment, points, machines=machines)
     one = "build" if repeats_builds(experiment) else "execution"
     executions = grown.replicates // grown.replication.builds if grown.replication else 1
     of = f" of {executions} executions" if one == "build" and executions > 1 else ""
@@ -164,8 +170,17 @@ def list_batches(experiment: Experiment, design: Design) -> tuple[tuple[PlannedT
     if experiment.until is None:
         return (design.trials,)
     batches: list[list[PlannedTrial]] = [[]]
-    for trial in design.trials:
-        if trial.purpose == "question" and number_batch(experiment, trial) > len(batches):
+    for trial, number in zip(design.trials, find_batches(experiment, design.trials), strict=True):
+        if number > len(batches):
             batches.append([])
         batches[-1].append(trial)
     return tuple(tuple(batch) for batch in batches)
+
+
+def find_batches(experiment: Experiment, trials: Iterable[PlannedTrial]) -> Iterator[int]:
+    """Yield the batch in which each planned trial comes, from 1, given all of them in run order."""
+    latest = 1
+    for trial in trials:
+        if trial.purpose == "question" and number_batch(experiment, trial) > latest:
+            latest += 1
+        yield latest

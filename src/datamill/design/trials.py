@@ -39,7 +39,7 @@ def build_design(
     """
     factors = choose_factors(experiment, offers)
     chosen = choose_points(experiment, factors)
-    grown = grow_replication(experiment, len(chosen.points))
+    grown = grow_replication(experiment, len(chosen.points), machines=max(1, len(machines)))
     if machines:
         factors = add_machines(experiment, factors, machines)
     # A million trials are many objects to look through, and there is no garbage among them.
@@ -69,9 +69,9 @@ def outline_design(
     """
     factors = choose_factors(experiment, offers)
     points = count_points(experiment, factors)
-    replicates = grow_replication(experiment, points).replicates
-    each = count_trials(experiment, factors)
     count = max(1, len(machines))
+    replicates = grow_replication(experiment, points, machines=count).replicates
+    each = count_trials(experiment, factors, machines=count)
     if machines:
         factors = add_machines(experiment, factors, machines)
     outline = Design(experiment.design.kind, experiment.seed, replicates, factors, ())

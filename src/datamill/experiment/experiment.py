@@ -16,6 +16,8 @@ KernelInterface = Literal["perf_events", "io_uring", "userfaultfd", "namespaces"
 DesignKind = Literal["full", "screening", "fractional", "d-optimal", "covering"]
 #: How trials follow each other: all in one random order, or every design point once before any comes again.
 TrialOrder = Literal["random", "interleaved"]
+#: Whether a small screening of hidden factors comes first, whose survivors are crossed.
+ScreenFirst = Literal["never", "auto"]
 #: What divides trials into blocks whose level may differ, besides what the order makes of them.
 BlockCondition = Literal["none", "hour", "boot"]
 #: What becomes of a factor: crossed with the others, held at one level, or drawn anew for each trial.
@@ -290,6 +292,7 @@ class Experiment:
     reference: Reference | None = None
     coverage: tuple[HardwareCoverage, ...] = ()
     fleet: FleetChoice = FleetChoice()
+    screen: ScreenFirst = "never"
 
     @property
     def choices(self) -> tuple[FactorChoice, ...]:

@@ -223,8 +223,13 @@ class FleetExperiment(models.Model):
     hold = models.BooleanField(default=False)  # whether the design waits for its owner after the debug trials
     #: Whether trials are left that may go, or, once it is cancelled, that are to be cancelled.
     releasing = models.BooleanField(default=False)
+    #: With `until`: trials behind this position wait for a look at those before. None: all may go.
+    open_position = models.BigIntegerField(null=True)
     submitted_unix_s = models.FloatField()
     ended_unix_s = models.FloatField(null=True)
+    follow = models.BinaryField(null=True)  # of a screening that came first: MainPart as JSON
+    follow_reason = models.TextField(null=True)  # which experiment follows, or why none does
+    screened = models.BinaryField(null=True)  # what the screening before found: ScreenedFirst as JSON
 
     class Meta:
         """An experiment has ended exactly when it says when."""
@@ -236,6 +241,33 @@ class FleetExperiment(models.Model):
                 condition=Q(state__in=["completed", "cancelled"], ended_unix_s__isnull=False)
                 | Q(state__in=["debugging", "held", "running"], ended_unix_s__isnull=True),
                 name="experiment_ended",
+            ),
+        ]
+
+
+class Look(models.Model):
+    """A batch of an experiment with `until`, and what was decided when its trials had ended.
+
+    There is a row for each planned batch from the beginning; the database lets nobody change a decision.
+    """
+
+    experiment = models.ForeignKey(FleetExperiment, on_delete=models.CASCADE, db_index=False)
+    number = models.IntegerField()  # of the batch, from 1
+    last_position = models.BigIntegerField()  # of its trials
+    stops = models.BooleanField(null=True)  # whether the experiment ends here
+    decision = models.BinaryField(null=True)  # Decision as JSON
+    decided_unix_s = models.FloatField(null=True)
+
+    class Meta:
+        """A batch is looked at once."""
+
+        db_table = "datamill_look"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["experiment", "number"], name="one_look_a_number"),
+            models.CheckConstraint(
+                condition=Q(decision__isnull=True, stops__isnull=True, decided_unix_s__isnull=True)
+                | Q(decision__isnull=False, stops__isnull=False, decided_unix_s__isnull=False),
+                name="look_decided_when",
             ),
         ]
 

@@ -62,6 +62,7 @@ PLAN = SubmissionPlan(
     points=2,
     replicates=1,
     trials=2,
+    growth="",
     debug_trials=2,
     reboot="trial",
     debug="first",

@@ -11,7 +11,8 @@ import pytest
 from synthetic import answer_spec, make_bundle_folder, make_record
 
 from datamill.conduct import conduct_experiment as conducting
-from datamill.conduct.conduct_experiment import ResumedRun, conduct_experiment, list_trial_order
+from datamill.conduct.conduct_experiment import conduct_experiment, list_trial_order
+from datamill.conduct.running.both_parts import ResumedRun
 from datamill.protocol.trial import TrialRecord, TrialSpec
 from datamill.results.bundles.bundle import Bundle
 

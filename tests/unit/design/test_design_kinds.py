@@ -152,11 +152,15 @@ def test_a_screening_varies_the_usual_hidden_factors_at_two_levels_each() -> Non
     design = build_design(experiment)
     screened = {factor.name: factor.levels for factor in design.crossed}
     assert screened == {name: factor.screening for name, factor in FACTORS.items() if factor.screening}
-    assert not {"swap", "root_filesystem", "reboot", "c_states", "drop_caches"} & set(screened)
+    assert {"symbol_seed", "niceness", "heap_limit", "root_filesystem", "ksm", "irq_affinity"} <= set(
+        screened
+    )
+    assert not {"swap", "warmups", "reboot", "c_states", "drop_caches"} & set(screened)
     assert design.kind == "screening"
     assert design.resolution == 4
-    # 14 factors: 32 points in a regular fraction, as many in a folded Plackett-Burman design.
-    assert design.points == 32
+    # 22 factors: 48 points in a folded Plackett-Burman design, 64 in a regular fraction.
+    assert len(screened) == 22
+    assert design.points == 48
     for factor in FACTORS.values():
         for level in factor.screening:
             assert factor.read_level(level) == level
@@ -201,7 +205,7 @@ def test_a_screening_goes_without_what_the_host_does_not_have() -> None:
     design = build_design(drop_unavailable_policy(experiment, offers))
     names = {factor.name for factor in design.crossed}
     assert {"numa_policy", "pie"}.isdisjoint(names)
-    assert len(names) == 12
-    # The folded design of twelve points holds twelve factors.
-    assert design.points == 24
-    assert design.construction == "Plackett-Burman design of 12 points, folded over"
+    assert len(names) == 20
+    # The folded design of twenty points holds twenty factors.
+    assert design.points == 40
+    assert design.construction == "Plackett-Burman design of 20 points, folded over"

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from datamill.design.batches import list_batches
 from datamill.design.fleet.fleet_plan import plan_fleet
-from datamill.design.fleet.fleet_records import Candidate
+from datamill.design.fleet.fleet_records import Candidate, FleetPlan
 from datamill.design.fleet.reboots import list_reboots
 from datamill.experiment.errors import InputError
 from datamill.experiment.file.parse import parse_experiment
@@ -148,11 +149,39 @@ def test_nobody_is_refused_with_every_workers_reason() -> None:
     assert unknown.value.where == "[constraints] workers"
 
 
-def test_an_experiment_that_grows_until_it_knows_is_refused() -> None:
-    text = "[replication]\nexecutions = 20\nuntil = { half_width = 0.01 }\nmax_trials = 1000\n"
+def plan_growing(most: int) -> FleetPlan:
+    text = f"[replication]\nexecutions = 3\nuntil = {{ half_width = 0.01 }}\nmax_trials = {most}\n"
+    text += '[coverage]\nmachine = "100%"\n'
     experiment = parse_experiment(HEAD.replace("replicates = 2\n", "") + text, name="experiment.toml")
-    with pytest.raises(InputError, match="cannot run on a fleet yet"):
-        plan_fleet(experiment, FLEET)
+    return plan_fleet(experiment, FLEET)
+
+
+def test_an_experiment_that_grows_has_each_batch_on_all_machines_and_its_bound_is_one_of_all_together() -> (
+    None
+):
+    found = plan_growing(1000)
+    machines, points = len(found.chosen), found.design.points
+    trials = found.design.trials
+    assert len(trials) == found.size.trials == 1000 // points * points
+    experiment = parse_experiment(
+        HEAD.replace("replicates = 2\n", "")
+        + "[replication]\nexecutions = 3\nuntil = { half_width = 0.01 }\nmax_trials = 1000\n",
+        name="experiment.toml",
+    )
+    batches = list_batches(experiment, found.design)
+    assert [len(batch) for batch in batches] == [3 * points, *[points] * (1000 // points - 3)]
+    for batch in batches:
+        made = Counter(trial.levels["machine"] for trial in batch)
+        assert len(made) == machines
+        assert len(set(made.values())) == 1
+
+
+def test_a_bound_that_does_not_hold_fifteen_rounds_on_all_machines_is_refused() -> None:
+    with pytest.raises(
+        InputError, match=r"leaves no room for the rule: .* on \d machines together"
+    ) as refused:
+        plan_growing(100)
+    assert "or machines" in refused.value.remedy
 
 
 def offer(*levels: str, missing: tuple[str, ...] = (), name: str = "optimization") -> dict[str, FactorOffer]:

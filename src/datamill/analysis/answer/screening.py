@@ -16,6 +16,7 @@ from datamill.analysis.contrasts.multiplicity import adjust_holm
 from datamill.analysis.interval import Interval
 from datamill.analysis.model_data.cells import Cells, FloatArray
 from datamill.design.design import Design
+from datamill.design.machines import MACHINE_FACTOR
 from datamill.design.points.aliases import AliasStructure, find_aliases
 from datamill.experiment.messages.numbers import say_p
 
@@ -72,9 +73,11 @@ class Screening:
 
 
 def list_screened(design: Design) -> tuple[str, ...]:
-    """Return the factors of a design that a screening judges: the crossed ones with two levels."""
+    """Return the factors of a design that a screening judges: those it sets, of two levels, and crosses."""
     return tuple(
-        factor.name for factor in design.crossed if factor.name != "package" and len(factor.levels) == 2
+        factor.name
+        for factor in design.crossed
+        if factor.name not in ("package", MACHINE_FACTOR) and len(factor.levels) == 2
     )
 
 

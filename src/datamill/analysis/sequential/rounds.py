@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +13,7 @@ from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.sequential.steps import find_hiding_step
 from datamill.design.batches import repeats_builds
 from datamill.design.design import Design
+from datamill.design.machines import MACHINE_FACTOR
 from datamill.experiment.experiment import Experiment
 from datamill.late import pl
 
@@ -49,7 +52,11 @@ class Rounds:
 
 
 def gather_rounds(experiment: Experiment, design: Design, table: pl.DataFrame) -> Rounds:
-    """Return the rounds of the response that answers the question, from the tidy table."""
+    """Return the rounds of the response that answers the question, from the tidy table.
+
+    Over several machines a round has all design points on each, and values are in percent of their machine's
+    level where all are positive, so that each machine counts alike (`find_machine_levels`).
+    """
     key = "build" if repeats_builds(experiment) else "replicate"
     packages = tuple(package.name for package in experiment.packages)
     planned = {(trial.package, trial.point) for trial in design.trials if trial.purpose == "question"}
@@ -59,6 +66,11 @@ def gather_rounds(experiment: Experiment, design: Design, table: pl.DataFrame) -
         & pl.col("valid")
         & (pl.col("purpose") == "question")
     )
+    levels = find_machine_levels(design, rows)
+    steps = tuple(_find_step(rows, package, levels) for package in packages)
+    if levels:
+        level = pl.col("point").replace_strict(levels, default=None, return_dtype=pl.Float64)
+        rows = rows.with_columns(value=100 * pl.col("value") / level)
     means = (
         rows.group_by("package", "point", key, "trial_id")
         .agg(pl.col("value").mean())
@@ -74,10 +86,47 @@ def gather_rounds(experiment: Experiment, design: Design, table: pl.DataFrame) -
     for package, number, value, measured in means.select("package", key, "value", "points").iter_rows():
         if measured == points[package]:
             values[at[number], packages.index(package)] = value
-    return Rounds(packages, numbers, values, tuple(_find_step(rows, package) for package in packages))
+    return Rounds(packages, numbers, values, steps)
 
 
-def _find_step(rows: pl.DataFrame, package: str) -> float:
-    """The step that hides how much single measurements of a package vary, design point by design point."""
+def find_machine_levels(design: Design, rows: pl.DataFrame) -> dict[int, float]:
+    """Return the level of the machine of each design point; empty unless there are several machines.
+
+    A machine's level is the geometric mean over its design points, each by the mean of its values so far.
+    Rounds are then taken for independent given the levels. That these are estimated from the same rounds is
+    of no account where the machines agree on the ratio of the packages. Where they do not it adds to the
+    variance of a package's mean the square of half the difference of the logarithms, hardly anything up to
+    ±20%. Values that are not all positive have no levels.
+    """
+    crossed = any(factor.name == MACHINE_FACTOR for factor in design.crossed)
+    if not crossed or not rows.height or rows.filter(pl.col("value") <= 0).height:
+        return {}
+    machine_of = {
+        trial.point: trial.levels[MACHINE_FACTOR] for trial in design.trials if trial.purpose == "question"
+    }
+    logs: dict[str, list[float]] = defaultdict(list)
+    for point, mean in rows.group_by("point").agg(pl.col("value").mean()).iter_rows():
+        logs[machine_of[point]].append(math.log(mean))
+    return {
+        point: math.exp(math.fsum(logs[machine]) / len(logs[machine]))
+        for point, machine in machine_of.items()
+        if machine in logs
+    }
+
+
+def _find_step(rows: pl.DataFrame, package: str, levels: Mapping[int, float]) -> float:
+    """The step that hides how much single measurements of a package vary, design point by design point.
+
+    Over several machines it is the mean of what each machine's step makes of its values.
+    """
     own = rows.filter(pl.col("package") == package)
-    return find_hiding_step(own["value"].to_numpy(), own["point"].to_numpy()) if own.height else 0.0
+    if not own.height:
+        return 0.0
+    if not levels:
+        return find_hiding_step(own["value"].to_numpy(), own["point"].to_numpy())
+    steps = []
+    for level in sorted({levels[point] for point in own["point"].unique().to_list()}):
+        alike = own.filter(pl.col("point").is_in([point for point, its in levels.items() if its == level]))
+        step = find_hiding_step(alike["value"].to_numpy(), alike["point"].to_numpy())
+        steps.append(100 * step / level)
+    return math.fsum(steps) / len(steps)

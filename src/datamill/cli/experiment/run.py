@@ -11,11 +11,11 @@ from datamill.cli.console import make_console
 from datamill.cli.experiment.run_display import RunDisplay
 from datamill.conduct.conduct_experiment import (
     NewRun,
-    ResumedRun,
     TrialOrder,
     conduct_experiment,
     list_trial_order,
 )
+from datamill.conduct.running.both_parts import ResumedRun
 
 #: Something of the host is not as it was before.
 EXIT_UNRESTORED = 1

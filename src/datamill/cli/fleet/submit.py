@@ -303,18 +303,21 @@ def describe_plan(preview: SubmissionPlan) -> list[Text]:
     ]
     lines.append(
         Text(
-            f"trials: {format_count(preview.trials)} ({count_nouns(preview.points, 'design point')} x "
+            f"trials: {'at most ' if preview.growth else ''}{format_count(preview.trials)} "
+            f"({count_nouns(preview.points, 'design point')} x "
             f"{count_nouns(preview.replicates, 'replicate')}){_spell_debugging(preview)}, "
             f"{_spell_reboots(preview.reboot)}"
         )
     )
+    if preview.growth:
+        lines.append(Text(f"grows: {preview.growth}"))
     finish_s = preview.finish_s
     if preview.debug != "only":
         lines.append(
             Text(
                 "estimated finish: "
                 + (
-                    f"in about {format_duration(finish_s)}"
+                    f"in {'at most ' if preview.growth else ''}about {format_duration(finish_s)}"
                     if finish_s is not None
                     else "unknown, since these packages never ran on this fleet"
                 )

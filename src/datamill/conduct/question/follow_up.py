@@ -54,7 +54,8 @@ def read_follow_up(folder: Path, file: Path | None) -> tuple[ExperimentFile, tup
         InputError: when the folder is no screening, or one that has not ended or says nothing yet.
     """
     bundle = open_bundle(folder)
-    decisions, warnings = decide_factors(bundle)
+    decided = decide_factors(bundle)
+    decisions, warnings = decided.factors, decided.warnings
     found = read_experiment_file(bundle.folder if file is None else file)
     tables = Source(str(found.path), found.text).parse()
     lines = [f"After the screening in {folder}:"]
@@ -69,7 +70,7 @@ def read_follow_up(folder: Path, file: Path | None) -> tuple[ExperimentFile, tup
     for key in _DESIGN_KEYS:
         if tables["experiment"].get("design") == "screening" or file is None:
             tables["experiment"].pop(key, None)
-    loads = _apply_decisions(tables, decisions, sweeps)
+    loads = apply_decisions(tables, decisions, sweeps)
     lines += [f"  {item.phrase()}" for item in decisions]
     if not any(item.survives for item in decisions):
         lines.append("  Nothing that was screened is varied: no factor was detected.")
@@ -83,13 +84,30 @@ def read_follow_up(folder: Path, file: Path | None) -> tuple[ExperimentFile, tup
     )
 
 
-def decide_factors(bundle: Bundle) -> tuple[tuple[ScreenedFactor, ...], tuple[str, ...]]:
+@dataclass(frozen=True, slots=True)
+class DecidedFactors:
+    """What becomes of each factor of a screening, the strongest effects first, and what to beware of.
+
+    `widest_percent` is how far from zero, in percent of the mean, the interval of a factor reaches that was
+    not detected; None where that cannot be said of each.
+    """
+
+    factors: tuple[ScreenedFactor, ...]
+    warnings: tuple[str, ...]
+    method: str
+    widest_percent: float | None
+
+
+def decide_factors(bundle: Bundle) -> DecidedFactors:
     """Return what becomes of each factor of a screening, the strongest effects first, and what to beware of.
+
+    A fleet's screening has ended when the coordinator says so, with trials that were given up.
 
     Raises:
         InputError: when the bundle is no screening, has trials to run, or no valid observation.
     """
     # Statistics take a second to load, which other uses of `run` need not wait for.
+    from datamill.analysis.answer.machines import relate_to_machines
     from datamill.analysis.answer.response import analyze_response
     from datamill.analysis.answer.screening import find_observed_aliases, list_screened, screen_response
     from datamill.report.screening.section import list_screening_warnings, phrase_decision
@@ -103,7 +121,7 @@ def decide_factors(bundle: Bundle) -> tuple[tuple[ScreenedFactor, ...], tuple[st
         )
     records = bundle.read_records()
     waiting = len(list_pending_trials(bundle, records))
-    if waiting:
+    if waiting and not bundle.of_fleet:
         raise InputError(
             f"the screening has not ended: {waiting} of {len(bundle.design.trials)} trials have not run",
             where=where,
@@ -114,7 +132,11 @@ def decide_factors(bundle: Bundle) -> tuple[tuple[ScreenedFactor, ...], tuple[st
     valid = table.filter((pl.col("response") == response.name) & pl.col("valid"))
     if valid.height == 0:
         raise InputError(f"no trial of the screening gave a valid {response.name}", where=where)
-    analysis = analyze_response(bundle.experiment, bundle.design, table, response)
+    # Several machines count alike, as in the report.
+    related = relate_to_machines(bundle.experiment, bundle.design, table)
+    analysis = analyze_response(
+        related.experiment, bundle.design, related.table, related.experiment.responses[0]
+    )
     screening = screen_response(bundle.design, analysis)
     if not screening.effects:
         raise InputError(
@@ -141,7 +163,14 @@ def decide_factors(bundle: Bundle) -> tuple[tuple[ScreenedFactor, ...], tuple[st
         decisions.append(ScreenedFactor(name, levels[name], name in screening.survivors, reason))
     structure = find_observed_aliases(analysis.observations.cells, screened)
     warnings = list_screening_warnings(bundle.design, analysis, screening, structure)
-    return tuple(decisions), warnings
+    hidden = [effect for effect in screening.effects if effect.factor not in screening.survivors]
+    reaches = [
+        None if effect.percent is None else max(abs(effect.percent.low), abs(effect.percent.high))
+        for effect in hidden
+    ]
+    known = [reach for reach in reaches if reach is not None]
+    widest = max(known) if known and len(known) == len(reaches) and not screening.unknown else None
+    return DecidedFactors(tuple(decisions), warnings, screening.method, widest)
 
 
 def _forget_screening(tables: dict[str, Any], decisions: Sequence[ScreenedFactor]) -> None:
@@ -155,18 +184,25 @@ def _forget_screening(tables: dict[str, Any], decisions: Sequence[ScreenedFactor
         tables["nuisance"].pop("policy")
 
 
-def _apply_decisions(
-    tables: dict[str, Any], decisions: Sequence[ScreenedFactor], sweeps: Mapping[str, Any]
+def apply_decisions(
+    tables: dict[str, Any],
+    decisions: Sequence[ScreenedFactor],
+    sweeps: Mapping[str, Any],
+    *,
+    hidden: bool = False,
 ) -> bool:
     """Write decisions into `[factors]` and `[nuisance]`; tell whether background loads still have a part.
 
-    What `sweeps` describe stays described.
+    What `sweeps` describe stays described. Survivors are what the question is about, or `hidden` factors that
+    are crossed with those of another question.
     """
     loads = True
     for item in decisions:
         if item.factor in sweeps:
             levels = list(item.levels) if item.survives else [item.levels[0]]
             tables.setdefault("factors", {})[item.factor] = {**sweeps[item.factor], "levels": levels}
+        elif item.survives and hidden:
+            tables.setdefault("nuisance", {})[item.factor] = {"vary": list(item.levels)}
         elif item.survives:
             tables.setdefault("factors", {})[item.factor] = list(item.levels)
         elif item.factor == BACKGROUND_LOAD and item.levels[0] == NO_LOAD:

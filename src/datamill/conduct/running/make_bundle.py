@@ -5,8 +5,9 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from datamill import __version__
 from datamill.conduct.question.read_files import ExperimentFile
@@ -20,9 +21,11 @@ from datamill.results.bundles.bundle import Bundle
 from datamill.results.bundles.bundle_head import BUNDLE_FORMAT, BundleFactor, BundleHead, BundlePackage
 from datamill.results.bundles.creating import create_bundle
 
+NOTHING_ELSE: Mapping[str, bytes] = MappingProxyType({})
 
-def make_bundle(file: ExperimentFile, folder: Path) -> Bundle:
-    """Pack packages, loads and factors, and make the bundle of a new experiment.
+
+def make_bundle(file: ExperimentFile, folder: Path, also: Mapping[str, bytes] = NOTHING_ELSE) -> Bundle:
+    """Pack packages, loads and factors, and make the bundle of a new experiment; `also` are further files.
 
     Raises:
         InputError: when the folder exists and is not empty or lies in what is packed, or something cannot
@@ -60,6 +63,7 @@ def make_bundle(file: ExperimentFile, folder: Path) -> Bundle:
             design=build_design(file.experiment, file.offers),
             head=head,
             archives=archives,
+            also=also,
         )
     finally:
         shutil.rmtree(staging, ignore_errors=True)

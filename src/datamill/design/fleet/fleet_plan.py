@@ -25,7 +25,7 @@ from datamill.design.trials import build_design, outline_design
 from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Experiment, HardwareCoverage
 from datamill.experiment.factors.offers import Offers
-from datamill.experiment.messages.arguments import argument, verb
+from datamill.experiment.messages.arguments import argument
 from datamill.experiment.messages.numbers import format_count, format_level
 from datamill.experiment.messages.phrases import count_nouns, list_first
 from datamill.experiment.messages.suggestions import suggest_name
@@ -137,12 +137,6 @@ def _list_levels(dimension: str, workers: Sequence[Candidate]) -> tuple[str, ...
 
 def _check_plannable(experiment: Experiment, candidates: Sequence[Candidate]) -> None:
     """Refuse what no choice of workers could mend."""
-    if experiment.until is not None:
-        raise InputError(
-            "an experiment that grows until it knows enough cannot run on a fleet yet",
-            where="[replication] until",
-            remedy=f"Leave until out and name the replicates: {verb('plan')} tells how many are needed.",
-        )
     if not candidates:
         raise InputError(
             "the fleet has no worker that could run the experiment",

@@ -52,10 +52,11 @@ def _choose_factor(choice: FactorChoice, experiment: Experiment, offers: Offers)
     return DesignFactor(choice.name, levels, max(len(available), len(levels)), build, role, drawn_from)
 
 
-def count_trials(experiment: Experiment, factors: Sequence[DesignFactor]) -> int:
-    """Return the number of trials of the design without building it: the most, with `until`."""
+def count_trials(experiment: Experiment, factors: Sequence[DesignFactor], *, machines: int = 1) -> int:
+    """Return the number of trials of the design on one of so many machines: the most, with `until`."""
     points = count_points(experiment, factors)
-    count = grow_replication(experiment, points).replicates * points + count_calibration_trials(experiment)
+    replicates = grow_replication(experiment, points, machines=machines).replicates
+    count = replicates * points + count_calibration_trials(experiment)
     return count + count_reference_trials(experiment, count)
 
 

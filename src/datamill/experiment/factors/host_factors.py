@@ -27,6 +27,7 @@ HOST_FACTORS = (
         found="no figure; held at its minimum against thermal throttling",
         source="thesis 2019 §1.4.1, §2.2",
         others=(WholeNumber(1000, 100_000_000, "kHz"),),
+        screening=("default", "max"),
     ),
     Factor(
         "turbo",
@@ -91,6 +92,7 @@ HOST_FACTORS = (
         summary="whether the kernel merges equal pages of memory",
         cost="root",
         found="no figure",
+        screening=("off", "on"),
     ),
     Factor(
         "c_states",
@@ -111,6 +113,7 @@ HOST_FACTORS = (
         found="no figure; interrupts are named among the causes of fluctuations",
         source="EPEW 2006 §1",
         others=(CpuList(),),
+        screening=("default", "first"),
     ),
     Factor(
         "nmi_watchdog",
@@ -120,6 +123,7 @@ HOST_FACTORS = (
         summary="the kernel's watchdog, which takes a hardware counter",
         cost="root",
         found="no figure",
+        screening=("on", "off"),
     ),
     Factor(
         "perf_sampling_rate",

@@ -67,6 +67,7 @@ BUILD_FACTORS = (
         source="ICPE 2013 §7",
         others=(WholeNumber(0, _LARGEST_SEED, ""),),
         drawn=("random",),
+        screening=("default", "1"),
     ),
     Factor(
         "compiler_flags",
@@ -128,6 +129,7 @@ PROCESS_FACTORS = (
         cost="below that of the worker: root",
         found="no figure",
         others=(WholeNumber(-20, 19, ""),),
+        screening=("0", "10"),
     ),
     Factor(
         "cpu_set",
@@ -172,6 +174,7 @@ PROCESS_FACTORS = (
         cost="above the hard limit: root",
         found="no figure",
         others=(WholeNumber(1 << 20, _LARGEST_SIZE, "bytes"),),
+        screening=("default", "unlimited"),
     ),
     Factor(
         "user_name_length",
@@ -238,6 +241,7 @@ WORLD_FACTORS = (
         cost="root; ext4, xfs and btrfs: an image is made in each trial, with that file system's mkfs",
         found="no figure for time; ext3 reported files 20 kB (0.1%) larger than ext4",
         source="thesis 2015 §4.2.3, §4.3.1",
+        screening=("memory", "tmpfs"),
     ),
     Factor(
         "drop_caches",

@@ -18,6 +18,7 @@ from datamill.experiment.experiment import (
     Isolation,
     Limits,
     Package,
+    ScreenFirst,
     TrialOrder,
 )
 from datamill.experiment.file.fields import (
@@ -52,7 +53,7 @@ from datamill.experiment.quantities import parse_duration, parse_size
 
 _HEAD = (
     "name", "question", "replicates", "seed", "build", "isolation", "baseline", "confidence", "alpha",
-    "interaction_order", "design", "resolution", "max_points", "strength", "order", "block",
+    "interaction_order", "design", "resolution", "max_points", "strength", "order", "block", "screen",
 )  # fmt: skip
 _SECTIONS = (
     "experiment", "replication", "reference", "package", "load", "constraints", "factors", "nuisance",
@@ -116,6 +117,18 @@ def parse_experiment(text: str, *, name: str) -> Experiment:
     if replication is not None:
         replicates = replication.builds * replication.executions
 
+    def choose_screen() -> Any:
+        screen = check_one_of(
+            field("screen", str, "never"), get_args(ScreenFirst), source, "experiment", "screen"
+        )
+        if screen == "auto" and head.get("design") == "screening":
+            raise InputError(
+                'screen = "auto" puts a screening before an experiment, and this is one by itself',
+                where=source.locate("experiment", "screen"),
+                remedy="Leave one of design and screen out.",
+            )
+        return screen
+
     def take_baseline() -> str:
         baseline, names = field("baseline", str, ""), [package.name for package in packages]
         if baseline and baseline not in names:
@@ -160,6 +173,7 @@ def parse_experiment(text: str, *, name: str) -> Experiment:
         reference=reference,
         coverage=attempt(lambda: parse_coverage(tables, source), ()),
         fleet=attempt(lambda: parse_fleet_choice(tables, source), FleetChoice()),
+        screen=attempt(choose_screen, "never"),
     )
     attempt(lambda: check_guests_needs(experiment, source), None)
     mistakes.refuse()

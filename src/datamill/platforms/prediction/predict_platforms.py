@@ -150,7 +150,7 @@ def _warn(arranged: Arranged, found: Inference | None, confidence: float) -> tup
         )
     elif found is not None and len(found.taken) < 10:
         warnings.append(
-            f"Intervals at {format_level(confidence)} are learned from {len(found.taken)} benchmarks; with ten "
-            "or more they are surer."
+            f"Intervals at {format_level(confidence)} are learned from {len(found.taken)} benchmarks; "
+            "with ten or more they are surer."
         )
     return tuple(warnings)

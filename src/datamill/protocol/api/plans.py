@@ -39,7 +39,9 @@ class PlannedFactor(msgspec.Struct, frozen=True):
 class SubmissionPlan(msgspec.Struct, frozen=True):
     """The plan of a submission; `finish_s` is from now, null when no trial of its packages was ever timed.
 
-    `digest` stands for what a user confirms of it: machines, levels, trials, reboots, debug trials.
+    `growth` says of an experiment with `until` how it grows and when it stops; its numbers are then the most.
+    It is empty for others. `digest` stands for what a user confirms of it: machines, levels, trials, reboots,
+    debug trials.
     """
 
     name: str
@@ -51,6 +53,7 @@ class SubmissionPlan(msgspec.Struct, frozen=True):
     points: int
     replicates: int
     trials: int
+    growth: str
     debug_trials: int
     reboot: str
     debug: str

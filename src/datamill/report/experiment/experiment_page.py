@@ -56,6 +56,7 @@ from datamill.report.figures.views import FigureView, start_view
 from datamill.report.machines.factors import name_machines
 from datamill.report.page.frame import fill_template
 from datamill.report.quantiles.evidence import QuantileEvidence, view_quantiles
+from datamill.report.screening.first_part import view_screened_first
 from datamill.report.screening.section import ScreeningView, view_screening
 from datamill.report.stopping.section import view_stopping
 from datamill.report.tables.table import Table
@@ -136,6 +137,7 @@ def render_report(found: ExperimentAnalysis, answer: Answer, trials: TrialSummar
         replicates=describe_replicates(experiment, design),
         builds_counted=evidence is not None and evidence.builds_counted,
         stopping=view_stopping(experiment, trials),
+        screened_first=None if trials.screened is None else view_screened_first(trials.screened),
         others=others,
         missing=found.missing,
         confidence=format_level(experiment.confidence),

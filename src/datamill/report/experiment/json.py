@@ -36,7 +36,8 @@ def format_experiment_json(found: ExperimentAnalysis, answer: Answer, trials: Tr
     `spell_response`), and `missing`, those without a valid observation; of the answering response
     `without_doubtful`, what becomes of it without doubtful trials, `drift`, `uncertainty` (variances of
     builds, executions and measurements by version), `quantiles` where means do not tell all, and `screening`
-    with what is aliased; `decisions` of a sequential experiment.
+    with what is aliased; `screened_first`, what a screening found that came before, and may have missed;
+    `decisions` of a sequential experiment.
     """
     first = found.answering
     answers = (*((first,) if first is not None else ()), *found.others)
@@ -58,6 +59,7 @@ def format_experiment_json(found: ExperimentAnalysis, answer: Answer, trials: Tr
         "responses": [spell_response(item) for item in answers],
         "missing": list(found.missing),
         **_spell_closer_look(first),
+        "screened_first": None if trials.screened is None else to_builtins(trials.screened),
         "decisions": [to_builtins(decision) for decision in trials.decisions],
     }
     return write_json(content)

@@ -18,7 +18,13 @@ from datamill.experiment.messages.arguments import argument, command
 from datamill.late import pl
 from datamill.protocol.trial import TrialRecord
 from datamill.results.bundles.bundle_head import SEALED_FORMAT, BundleHead
-from datamill.results.bundles.decisions import Decision, append_decision, list_needed_trials, read_decisions
+from datamill.results.bundles.decisions import (
+    DECISIONS_FILE,
+    Decision,
+    append_decision,
+    list_needed_trials,
+    read_decisions,
+)
 from datamill.results.judgement.judged_attempts import JudgedAttempts, count_attempts
 from datamill.results.judgement.validity import CountedTrials
 from datamill.results.trials.log import append_records, measure_log, read_log
@@ -69,7 +75,7 @@ class Bundle:
     @property
     def decisions_file(self) -> Path:
         """Append-only list of what a sequential experiment decided after each batch."""
-        return self.folder / "decisions.jsonl"
+        return self.folder / DECISIONS_FILE
 
     @property
     def table_file(self) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
 
@@ -27,8 +28,11 @@ def create_bundle(
     design: Design,
     head: BundleHead,
     archives: Mapping[str, Path],
+    also: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Bundle:
     """Make a bundle; `archives` maps a file of the bundle, as its head names it, to what is put there.
+
+    `also` are further files by their names.
 
     It is made beside its place and moved there whole: a crash leaves no half of a bundle in the way.
 
@@ -41,5 +45,6 @@ def create_bundle(
     draft.mkdir(parents=True)
     plan = make_file("design.json", msgspec.json.encode(design))
     write_folder(list_fixed_files(head, text, plan, lambda item: archives[item.file]), draft)
+    write_folder((make_file(name, content) for name, content in also.items()), draft)
     draft.rename(folder)
     return open_bundle(folder)

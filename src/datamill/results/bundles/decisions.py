@@ -16,6 +16,8 @@ from datamill.experiment.messages.arguments import argument
 from datamill.results.trials.log import append_lines
 
 DECISION_SCHEMA = 1
+#: The file of a bundle that holds them.
+DECISIONS_FILE = "decisions.jsonl"
 #: Why an experiment goes on or stops: "changed" and "no difference" answer `detect`, "precise" answers
 #: `half_width`, the others are bounds, or the user who ended it.
 Cause = Literal["not yet", "changed", "no difference", "precise", "max_trials", "max_time", "interrupted"]

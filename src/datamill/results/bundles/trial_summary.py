@@ -12,6 +12,7 @@ from datamill.experiment.messages.arguments import command
 from datamill.protocol.trial import TrialRecord
 from datamill.results.bundles.bundle import Bundle
 from datamill.results.bundles.decisions import Decision
+from datamill.results.bundles.screened import ScreenedFirst, read_screened
 from datamill.results.judgement.failing_packages import list_stopped_packages
 from datamill.results.judgement.replication_warnings import list_replication_warnings
 from datamill.results.judgement.validity import list_warnings
@@ -40,7 +41,8 @@ class TrialSummary:
     design point measured the same build; with `builds_repeated` there are several builds of it, each with
     executions of its own. A sequential experiment has its `decisions`, and planned trials
     that a decision to stop made needless: `not_needed`, not counted in `planned`. `left_out` trials did not
-    run since the first ones of their packages, `stopped`, failed alike.
+    run since the first ones of their packages, `stopped`, failed alike. `screened` is what a screening found
+    that came first, None where none did.
     """
 
     planned: int
@@ -59,6 +61,7 @@ class TrialSummary:
     builds_repeated: bool = False
     stopped: tuple[str, ...] = ()
     left_out: int = 0
+    screened: ScreenedFirst | None = None
 
     @property
     def ended(self) -> int:
@@ -119,6 +122,7 @@ def summarize_trials(bundle: Bundle, records: Sequence[TrialRecord], table: pl.D
         decisions=bundle.read_decisions(),
         stopped=tuple(stopped),
         left_out=sum(left for _, left in stopped.values()),
+        screened=read_screened(bundle.folder),
     )
 
 

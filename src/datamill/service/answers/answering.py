@@ -13,6 +13,8 @@ from django.contrib.auth.models import User
 
 from datamill.report.words.answer import Answer
 from datamill.results.bundles.bundle_files import write_folder
+from datamill.results.bundles.decisions import DECISIONS_FILE
+from datamill.results.bundles.screened import SCREENED_FILE
 from datamill.results.judgement.judged_attempts import ATTEMPTS_FILE
 from datamill.service.bounded_work.calls import call_bounded
 from datamill.service.bounded_work.child import Budget
@@ -31,7 +33,16 @@ _ANSWERING = Budget(
 )
 #: What of a bundle an answer is made of.
 _NEEDED = frozenset(
-    ("fleet.json", "bundle.json", "experiment.toml", "design.json", ATTEMPTS_FILE, "log.jsonl")
+    (
+        "fleet.json",
+        "bundle.json",
+        "experiment.toml",
+        "design.json",
+        ATTEMPTS_FILE,
+        "log.jsonl",
+        DECISIONS_FILE,
+        SCREENED_FILE,
+    )
 )
 #: Answers that are kept until trials end that they do not know.
 _MOST_KEPT = 64

@@ -51,8 +51,12 @@ from datamill.service.models import (
 from datamill.service.progress import DONE, count_progress, describe_event, name_state, name_workers
 from datamill.service.serving.storage.writer import run_as_writer
 from datamill.service.submissions.planned_apart import LOOK
-from datamill.service.submissions.planning import Submission, plan_submission, plan_within
+from datamill.service.submissions.planning import (
+    plan_submission,
+    plan_within,
+)
 from datamill.service.submissions.preview import describe_plan, find_changes
+from datamill.service.submissions.submission import Submission
 from datamill.service.submissions.submitting import submit_experiment
 from datamill.service.watching.places import BUNDLES
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 from django.contrib.auth.models import User
 
-from datamill.service.submissions.planning import Submission
 from datamill.service.submissions.preview import preview_submission
+from datamill.service.submissions.submission import Submission
 
 
 def encode_preview(submission: Submission, user: User) -> bytes:

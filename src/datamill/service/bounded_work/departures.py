@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -25,6 +27,16 @@ class Departure:
 
 
 _current: ContextVar[Departure | None] = ContextVar("departure", default=None)
+
+
+@contextmanager
+def working_for(departure: Departure) -> Iterator[None]:
+    """Let what is worked on here, and in threads that this context goes to, end when somebody has left."""
+    token = _current.set(departure)
+    try:
+        yield
+    finally:
+        _current.reset(token)
 
 
 def find_departure() -> Departure:

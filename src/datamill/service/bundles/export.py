@@ -27,10 +27,13 @@ from datamill.results.bundles.bundle_files import (
     make_spooled_file,
 )
 from datamill.results.bundles.bundle_head import BundleFactor, BundleHead, BundlePackage
+from datamill.results.bundles.decisions import DECISIONS_FILE
+from datamill.results.bundles.screened import SCREENED_FILE
 from datamill.results.judgement.judged_attempts import ATTEMPTS_FILE
 from datamill.service.bundles.design import write_design
 from datamill.service.bundles.logs import ROWS, BundleError, BundleLogs, write_attempts, write_logs
 from datamill.service.bundles.tar_stream import write_archive
+from datamill.service.coordinator.experiments.due_looks import read_decisions
 from datamill.service.coordinator.leasing.standings import list_stopped
 from datamill.service.files.store import name_stored_file
 from datamill.service.models import (
@@ -92,6 +95,8 @@ def prepare_bundle(experiment: FleetExperiment, now_s: float) -> PreparedBundle:
     expected = Trial.objects.filter(
         experiment=experiment, purpose=TrialPurpose.DESIGN, state=TrialState.COUNTED
     ).count()
+    # Before the logs are: what they were decided by is in these then.
+    decisions = read_decisions(experiment.pk)
     with ExitStack() as resources:
         logs = BundleLogs(_open_spool(resources), _open_spool(resources), _open_spool(resources))
         write_logs(experiment, logs)
@@ -115,6 +120,11 @@ def prepare_bundle(experiment: FleetExperiment, now_s: float) -> PreparedBundle:
             make_spooled_file("debug.jsonl", logs.debug),
             make_spooled_file("events.jsonl", events),
         ]
+        if experiment.screened is not None:
+            first.append(make_file(SCREENED_FILE, msgspec.json.format(bytes(experiment.screened))))
+        if decisions:
+            lines = msgspec.json.Encoder().encode_lines(decisions)
+            first.append(make_file(DECISIONS_FILE, lines))
         digest = judged.digest()
         return PreparedBundle(experiment, first, len(logs.counted), digest, resources.pop_all())
 

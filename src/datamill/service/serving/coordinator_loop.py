@@ -12,8 +12,12 @@ from types import MappingProxyType
 
 from django.db import DatabaseError, InterfaceError, OperationalError, transaction
 
+from datamill.service.answers.looking import look_at
+from datamill.service.bounded_work.departures import Departure, working_for
 from datamill.service.broker.link import BROKER_ERRORS, BrokerLink, CapturedError
 from datamill.service.broker.server import BrokerServer
+from datamill.service.coordinator.experiments.due_looks import list_due_looks
+from datamill.service.coordinator.experiments.follow_ups import list_due_follow_ups
 from datamill.service.coordinator.messages.floods import judge_crowds, judge_floods
 from datamill.service.coordinator.messages.ingest import ReceivedReport, ingest_reports
 from datamill.service.coordinator.messages.orders import (
@@ -28,6 +32,7 @@ from datamill.service.coordinator.step import step
 from datamill.service.models import FleetWorker, WorkerState
 from datamill.service.serving.storage.database_lock import DatabaseTakenError
 from datamill.service.serving.storage.writer import Writer
+from datamill.service.submissions.following import follow_up
 
 log = logging.getLogger("datamill.coordinator")
 
@@ -40,6 +45,8 @@ _LEAST_TURN_S = 0.025
 _TIDY_EVERY_S = 3600.0
 _DATABASE_PAUSE_S = 2.0
 _BROKER_PAUSE_S = 0.25
+#: Time after which an inference is tried again that failed by a defect of ours, or with the database.
+_INFERENCE_PAUSE_S = 30.0
 #: Time between two looks at whether the broker answers and keeps nothing.
 _CHECK_EVERY_S = 2.0
 #: What a database that is away or overwhelmed raises; all else is a defect of ours.
@@ -55,6 +62,10 @@ class Turn:
     defects: Sequence[str]
     #: Whether a worker's credential may have become void.
     has_refused: bool = False
+    #: Experiments that go on when they were looked at, each with the number of the look.
+    looks: Sequence[tuple[int, int]] = ()
+    #: Screenings that have ended and that the experiment is to follow.
+    screenings: Sequence[int] = ()
 
 
 class CoordinatorLoop:
@@ -76,12 +87,18 @@ class CoordinatorLoop:
     ) -> None:
         #: Throws away uploads that nobody goes on with, given the time; returns how many there were.
         self.drop_abandoned_uploads: Callable[[float], int] = lambda _now_s: 0
+        #: Makes a look that is due, given the numbers of experiment and look, and enters the decision.
+        self.look_at: Callable[[int, int], None] = look_at
+        #: Enters the experiment that follows a screening, given the screening's number.
+        self.follow_up: Callable[[int], None] = follow_up
+        self._inferring: dict[tuple[int, ...], asyncio.Task[None]] = {}
         self._next_tidying_s = 0.0
         self._writer = writer
         self._link = link
         self._server = server
         self._now_s = now_s
         self._wake = asyncio.Event()
+        self._one_inference = asyncio.Lock()
         self._nudged = False
         self._began = False
         self._captured = False
@@ -118,6 +135,8 @@ class CoordinatorLoop:
                 await self._wait()
                 await self._take_turn()
         finally:
+            for inferring in self._inferring.values():
+                inferring.cancel()
             connecting.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await connecting
@@ -151,6 +170,9 @@ class CoordinatorLoop:
         self.reports += len(reports)
         if turn.defects:
             self.defect = turn.defects[-1]
+        for due in (*turn.looks, *((number,) for number in turn.screenings)):
+            if due not in self._inferring:
+                self._inferring[due] = asyncio.create_task(self._infer(due), name="inference")
         if turn.pause_s is not None:
             self._next_step_s = time.monotonic() + turn.pause_s
         if self._link.prepared and turn.orders:
@@ -162,6 +184,31 @@ class CoordinatorLoop:
                 await asyncio.sleep(_BROKER_PAUSE_S)
         if self._sent or self._link.waiting or self._nudged:
             self._wake.set()
+
+    async def _infer(self, due: tuple[int, ...]) -> None:
+        """Make a look, or let an experiment follow its screening, while reports are taken in and trials lent.
+
+        One after the other, each in a thread of its own.
+        """
+        departure = Departure()
+        try:
+            async with self._one_inference:
+                with working_for(departure):
+                    if len(due) > 1:
+                        await asyncio.to_thread(self.look_at, due[0], due[1])
+                    else:
+                        await asyncio.to_thread(self.follow_up, due[0])
+        except asyncio.CancelledError:
+            # Its thread would else be waited for at the end of the coordinator.
+            departure.note()
+            raise
+        except Exception as error:
+            log.exception("an inference for experiment %s failed", due[0])
+            self.defect = f"an inference for experiment {due[0]}: {error!r}"
+            await asyncio.sleep(_INFERENCE_PAUSE_S)
+        finally:
+            self._inferring.pop(due, None)
+            self.nudge()
 
     def _tidy(self) -> None:
         """Now and then throw away what nobody will come back for."""
@@ -315,7 +362,10 @@ def work_on(
             refused = [*ingest_reports(reports, now_s).refused, *judge_floods(dropped, now_s)]
             _log_refused(refused)
             pause_s = step(now_s) if stepping else None
-            return Turn(list_unsent_orders(_MOST_ORDERS, now_s, again), pause_s, (), bool(refused))
+            looks = list_due_looks() if stepping else ()
+            screenings = list_due_follow_ups() if stepping else ()
+            orders = list_unsent_orders(_MOST_ORDERS, now_s, again)
+            return Turn(orders, pause_s, (), bool(refused), looks, screenings)
     except _DATABASE_AWAY:
         raise
     except Exception:

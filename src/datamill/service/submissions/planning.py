@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,9 +19,10 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Experiment
 from datamill.experiment.factors.offers import withdraw_build_policy
 from datamill.experiment.file.parse import parse_experiment
-from datamill.experiment.messages.phrases import list_first
+from datamill.experiment.messages.numbers import format_count
+from datamill.experiment.messages.phrases import count_nouns, list_first
 from datamill.experiment.quantities import format_size
-from datamill.protocol.api.submissions import SubmissionOptions, SubmittedFile
+from datamill.protocol.api.submissions import SubmittedFile
 from datamill.results.tables.factor_names import check_factor_names
 from datamill.service.bounded_work.calls import BudgetError, call_bounded
 from datamill.service.bounded_work.child import Budget
@@ -41,8 +42,15 @@ from datamill.service.coordinator.joining.policies import (
 from datamill.service.files.rights import list_unusable_files
 from datamill.service.files.store import is_sha256
 from datamill.service.models import FleetWorker, Quarantine, WorkerState
+from datamill.service.submissions.parts import (
+    MainPart,
+    drop_screen,
+    make_main_submission,
+    split_submission,
+)
 from datamill.service.submissions.planned_apart import WHOLE, plan_apart
 from datamill.service.submissions.stored_trials import StoredTrials, name_trials_file
+from datamill.service.submissions.submission import Submission
 from datamill.service.submissions.trial_estimates import estimate_trial_times, list_busy_times, mean_time
 
 T = TypeVar("T")
@@ -53,27 +61,20 @@ MOST_TRIALS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Submission:
-    """An experiment as a user submits it."""
-
-    text: str
-    file_name: str
-    files: tuple[SubmittedFile, ...]
-    options: SubmissionOptions = field(default_factory=SubmissionOptions)
-
-
-@dataclass(frozen=True, slots=True)
 class PlannedSubmission:
     """A submission with its plan; `missing` are the SHA-256 of files that its user has to bring first.
 
     `unbuilt` are packages without a `setup.sh`; `trials` are those of the design, where they were made.
+    `submission` is what is run now: with `screen = "auto"` the screening, which `main` follows.
     """
 
+    submission: Submission
     experiment: Experiment
     plan: FleetPlan
     missing: tuple[str, ...]
     unbuilt: tuple[str, ...] = ()
     trials: StoredTrials | None = None
+    main: MainPart | None = None
 
 
 @contextmanager
@@ -117,6 +118,24 @@ def make_plan(submission: Submission, user: User, trials_file: Path | None = Non
     Raises:
         InputError: when the text or a file cannot be used, or no workers give what is asked for.
     """
+    first, main = split_submission(submission)
+    if main is None:
+        return _plan_part(submission, user, trials_file)
+    planned = replace(_plan_part(first, user, trials_file), main=main)
+    # What cannot be planned is known before anything is measured for it.
+    unscreened = drop_screen(main.text, name=main.file_name)
+    follows = _plan_part(make_main_submission(main, unscreened), user, None)
+    warning = (
+        f"this is the screening that comes first; the experiment is planned when it has ended, with "
+        f"{format_count(follows.plan.size.trials)} trials on "
+        f"{count_nouns(len(follows.plan.chosen), 'machine')}, and twice as many for each factor that survives"
+    )
+    plan = replace(planned.plan, warnings=(warning, *planned.plan.warnings))
+    missing = tuple(dict.fromkeys((*planned.missing, *follows.missing)))
+    return replace(planned, plan=plan, missing=missing)
+
+
+def _plan_part(submission: Submission, user: User, trials_file: Path | None) -> PlannedSubmission:
     experiment = read_submission(submission)
     if experiment.fleet.reboot == "auto":
         return _plan_strongest(submission, experiment, user, trials_file)
@@ -168,7 +187,7 @@ def _plan_settled(
         raise problem.moved(where, also=also) from problem
     plan = replace(plan, ineligible=(*excluded, *plan.ineligible))
     unbuilt = tuple(item.name for item in _list_packages(submission) if not item.has_setup)
-    return PlannedSubmission(experiment, plan, tuple(missing), unbuilt)
+    return PlannedSubmission(submission, experiment, plan, tuple(missing), unbuilt)
 
 
 def read_submission(submission: Submission) -> Experiment:

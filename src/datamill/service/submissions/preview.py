@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from datamill.conduct.question.doubts import list_doubts
 from datamill.conduct.question.needed_metrics import list_unchecked_metrics
+from datamill.design.batches import phrase_batches, phrase_rule
 from datamill.design.design import DesignFactor
 from datamill.design.fleet.fleet_records import Candidate, FleetPlan, find_level
 from datamill.design.machines import MACHINE_FACTOR
@@ -24,7 +25,11 @@ from datamill.protocol.api.plans import (
     PlannedWorker,
     SubmissionPlan,
 )
-from datamill.service.submissions.planning import PlannedSubmission, Submission, make_plan
+from datamill.service.submissions.planning import (
+    PlannedSubmission,
+    make_plan,
+)
+from datamill.service.submissions.submission import Submission
 
 
 def preview_submission(submission: Submission, user: User) -> SubmissionPlan:
@@ -59,6 +64,7 @@ def describe_plan(planned: PlannedSubmission) -> SubmissionPlan:
         points=size.points,
         replicates=size.replicates,
         trials=size.trials,
+        growth=phrase_growth(planned),
         debug_trials=count_debug_trials(planned),
         reboot=experiment.fleet.reboot,
         debug=experiment.fleet.debug,
@@ -75,6 +81,16 @@ def _digest_confirmed(shown: SubmissionPlan, machines: list[str]) -> str:
     """Return the SHA-256 of what a user confirms: who takes part, not why; the trials, not until when."""
     confirmed = replace(shown, workers=(), ineligible=(), finish_s=None, warnings=(), missing_files=())
     return sha256(msgspec.json.encode([confirmed, machines])).hexdigest()
+
+
+def phrase_growth(planned: PlannedSubmission) -> str:
+    """Return how an experiment grows on its machines and when it stops; empty of one that does not."""
+    experiment, machines = planned.experiment, len(planned.plan.chosen)
+    if experiment.until is None:
+        return ""
+    batches = phrase_batches(experiment, planned.plan.size.points // machines, machines=machines)
+    on = "on each machine " if machines > 1 else ""
+    return f"{on}{batches}; it goes on {phrase_rule(experiment.until)}"
 
 
 def list_plan_doubts(planned: PlannedSubmission) -> list[str]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
+import msgspec
 from django.contrib.auth.models import User
+from msgspec.structs import replace as replace_struct
 
 from datamill import __version__
 from datamill.conduct.question.needed_metrics import check_metrics_can_come
@@ -15,6 +18,7 @@ from datamill.results.bundles.bundle_head import BUNDLE_FORMAT, BundleFactor, Bu
 from datamill.service.bounded_work.calls import call_bounded
 from datamill.service.bounded_work.departures import find_departure
 from datamill.service.bounded_work.turns import GoneError
+from datamill.service.coordinator.experiments.follow_ups import Screening
 from datamill.service.coordinator.experiments.submission import (
     TRIALS_AT_ONCE,
     Entry,
@@ -24,17 +28,33 @@ from datamill.service.coordinator.experiments.submission import (
 from datamill.service.files.store import name_stored_file
 from datamill.service.serving.storage.writer import run_as_writer
 from datamill.service.submissions.planned_apart import INSPECTION, inspect_archive
-from datamill.service.submissions.planning import PlannedSubmission, Submission
+from datamill.service.submissions.planning import (
+    PlannedSubmission,
+)
 from datamill.service.submissions.quotas import check_room
+from datamill.service.submissions.submission import Submission
 
 
-def submit_experiment(submission: Submission, planned: PlannedSubmission, user: User, now_s: float) -> int:
+def submit_experiment(
+    submission: Submission,
+    planned: PlannedSubmission,
+    user: User,
+    now_s: float,
+    *,
+    screening: Screening | None = None,
+) -> int:
     """Look at the files of an experiment, enter it with all its trials, and return its number.
+
+    With `screen = "auto"` that is its screening, which the experiment follows by itself; it is entered with
+    the `screening` before it.
 
     Raises:
         InputError: when a package, load or factor cannot be used.
     """
+    # Its files and text are those of the part that is run now.
+    submission = replace(planned.submission, options=submission.options)
     head = build_head(submission, planned)
+    main = None if planned.main is None else replace_struct(planned.main, options=submission.options)
     new = NewExperiment(
         owner=user,
         text=submission.text,
@@ -44,6 +64,8 @@ def submit_experiment(submission: Submission, planned: PlannedSubmission, user: 
         hold=submission.options.hold,
         trials=planned.trials,
         once=submission.options.once,
+        follow=None if main is None else msgspec.json.encode(main),
+        screening=screening,
     )
     return _enter(new, now_s)
 

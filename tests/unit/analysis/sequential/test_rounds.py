@@ -1,5 +1,6 @@
 """From the tidy table to one value a round and package."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,8 @@ from synthetic import make_bundle_folder, make_failed_record, make_phase, make_r
 
 from datamill.analysis.sequential.rounds import Rounds, gather_rounds
 from datamill.design.design import PlannedTrial
+from datamill.design.trials import build_design
+from datamill.experiment.file.parse import parse_experiment
 from datamill.protocol.trial import TrialRecord
 from datamill.results.bundles.bundle import Bundle
 from datamill.results.tables.table import build_table
@@ -117,3 +120,47 @@ def test_many_measurements_of_one_execution_are_not_taken_for_rounds(tmp_path: P
     rounds = gather(bundle, records)
     assert rounds.numbers == (1, 2)
     assert rounds.values == pytest.approx(np.full((2, 2), 25.5))
+
+
+FLEET_TEXT = TEXT.replace("builds = 2\nexecutions = 2\nmeasurements = 3\nwarmup = 1", "executions = 2")
+SPEED = {"fast": 1.0, "slow": 40.0}
+
+
+def gather_fleet(first: Callable[[PlannedTrial], float]) -> Rounds:
+    experiment = parse_experiment(FLEET_TEXT, name="experiment.toml")
+    design = build_design(experiment, machines=("fast", "slow"))
+    trials = [trial for trial in design.trials if trial.replicate <= 3]
+    records = [make_scored_record(trial, (first(trial),)) for trial in trials]
+    table = build_table(experiment, design, records)
+    return gather_rounds(experiment, design, table)
+
+
+def test_a_round_over_machines_has_each_in_percent_of_its_own_level_so_that_all_count_alike() -> None:
+    ratio = {("fast", "a"): 1.0, ("slow", "a"): 1.0, ("fast", "b"): 2.0, ("slow", "b"): 0.5}
+
+    def score(trial: PlannedTrial) -> float:
+        machine = trial.levels["machine"]
+        return SPEED[machine] * ratio[machine, trial.package]
+
+    rounds = gather_fleet(score)
+    assert rounds.numbers == (1, 2, 3)
+    # The levels are √2 and 40/√2, of which packages have 1/√2, √2, √2 and 1/√2.
+    half, double = 100 / 2**0.5, 100 * 2**0.5
+    assert rounds.values == pytest.approx(np.full((3, 2), (half + double) / 2))
+
+
+def test_the_level_of_a_machine_is_that_of_all_its_rounds_so_far() -> None:
+    rounds = gather_fleet(
+        lambda trial: SPEED[trial.levels["machine"]] * (1.0 if trial.replicate <= 2 else 3.0)
+    )
+    assert rounds.values == pytest.approx(np.array([[60.0] * 2, [60.0] * 2, [180.0] * 2]))
+
+
+def test_values_that_are_not_all_positive_are_taken_as_they_are() -> None:
+    rounds = gather_fleet(lambda trial: SPEED[trial.levels["machine"]] - 1.0)
+    assert rounds.values == pytest.approx(np.full((3, 2), 39.0 / 2))
+
+
+def test_steps_of_values_are_those_of_each_machine_in_percent_of_its_level() -> None:
+    rounds = gather_fleet(lambda trial: SPEED[trial.levels["machine"]])
+    assert rounds.steps == pytest.approx([(100.0 + 100 / 40) / 2] * 2)

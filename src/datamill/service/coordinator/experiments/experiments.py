@@ -8,23 +8,35 @@ from django.db import transaction
 
 from datamill.experiment.errors import InputError, QuestionError
 from datamill.protocol.trial import TrialRecord
+from datamill.results.bundles.decisions import Decision
 from datamill.results.trials.responses import check_response_names, list_wanted_responses
+from datamill.service.coordinator.experiments.due_looks import (
+    awaits_look,
+    explain_decision,
+    list_due_looks,
+    list_stopping_by_looks,
+)
 from datamill.service.coordinator.leasing.leases import load_stored_experiments
 from datamill.service.coordinator.leasing.ledger import Ledger
 from datamill.service.coordinator.leasing.quarantines import find_quarantine_of_rest
 from datamill.service.coordinator.leasing.standings import cancel_more_stopped_trials, explain_stops
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
 from datamill.service.coordinator.state.rows import execute, select_rows
-from datamill.service.models import OPEN_EXPERIMENTS, AttemptState, ExperimentState, FleetExperiment
+from datamill.service.models import OPEN_EXPERIMENTS, AttemptState, ExperimentState, FleetExperiment, Look
 
 #: Trials that one step lets go or cancels: more would keep reports waiting.
 MOST_RELEASED = 5_000
 #: Why an experiment waits whose trials are still being stored.
 ENTERING = "its trials are being entered"
-# A look at the index for each state. In one that debugs, only debug trials are planned or leased.
+# A look at the index for each state. In one that debugs, only debug trials are planned or leased. Where
+# batches wait for looks the first design trial that waits tells whether any may go: they are stored in order.
 _PROGRESS = """
 SELECT e.id, e.state, e.releasing,
-    EXISTS (SELECT 1 FROM datamill_trial t WHERE t.experiment_id = e.id AND t.state = 'waiting'),
+    EXISTS (SELECT 1 FROM datamill_trial t WHERE t.experiment_id = e.id AND t.state = 'waiting'
+        AND e.open_position IS NULL) OR COALESCE((
+            SELECT t.position FROM datamill_trial t WHERE t.experiment_id = e.id AND t.state = 'waiting'
+                AND t.purpose = 'design' AND e.open_position IS NOT NULL ORDER BY t.id LIMIT 1
+        ) <= e.open_position, FALSE),
     EXISTS (SELECT 1 FROM datamill_trial t WHERE t.experiment_id = e.id AND t.state = 'planned'),
     EXISTS (SELECT 1 FROM datamill_trial t WHERE t.experiment_id = e.id AND t.state = 'leased')
 FROM datamill_experiment e WHERE e.state IN ('debugging', 'held', 'running') AND e.state_reason <> %s
@@ -40,13 +52,16 @@ SELECT a.record FROM datamill_trial t JOIN datamill_attempt a ON a.trial_id = t.
 WHERE t.experiment_id = %s AND t.purpose = 'debug' ORDER BY a.id
 """
 _RECORD = msgspec.json.Decoder(TrialRecord)
-# A trial may go when it needs no build, or when that was made.
+# A trial may go when it needs no build, or when that was made; and none whose batch waits for a look, nor the
+# build that only such trials need.
 _RELEASE = """
 UPDATE datamill_trial SET state = 'planned' WHERE id IN (
-    SELECT t.id FROM datamill_trial t
+    SELECT t.id FROM datamill_trial t JOIN datamill_experiment e ON e.id = t.experiment_id
     WHERE t.experiment_id = %s AND t.state = 'waiting' AND (t.needs_id IS NULL OR EXISTS (
         SELECT 1 FROM datamill_attempt a
         WHERE a.trial_id = t.needs_id AND a.state = 'counted' AND a.outcome = 'completed'))
+        AND (e.open_position IS NULL OR (t.position <= e.open_position AND (t.purpose <> 'build' OR EXISTS (
+            SELECT 1 FROM datamill_trial n WHERE n.needs_id = t.id AND n.position <= e.open_position))))
     ORDER BY t.id LIMIT %s
 )
 """
@@ -65,6 +80,9 @@ def settle_experiments(now_s: float) -> bool:
     """
     with transaction.atomic():
         unfinished = cancel_more_stopped_trials()
+        for number in list_stopping_by_looks():
+            stored = FleetExperiment.objects.defer("text", "head", "design").get(pk=number)
+            unfinished |= _cancel_trials(stored)
         for number in list_cancelling_experiments():
             stored = FleetExperiment.objects.defer("text", "head", "design").get(pk=number)
             unfinished |= _cancel_trials(stored)
@@ -73,9 +91,13 @@ def settle_experiments(now_s: float) -> bool:
                 debugged = state == ExperimentState.DEBUGGING and not (planned or leased)
                 if not debugged and not (releasing and state == ExperimentState.RUNNING):
                     continue
+            elif awaits_look(number):
+                continue
             stored = FleetExperiment.objects.defer("text", "head", "design").get(pk=number)
             if not (planned or leased or waiting):
-                why = explain_stops(stored.id)
+                why = "; ".join(filter(None, (explain_decision(stored.id), explain_stops(stored.id))))
+                if stored.follow is not None and not why:
+                    why = "the screening has ended; the experiment that it came before is planned now"
                 _change(stored, ExperimentState.COMPLETED, why, now_s, EventKind.COMPLETED)
                 continue
             if state == ExperimentState.DEBUGGING:
@@ -86,7 +108,7 @@ def settle_experiments(now_s: float) -> bool:
 
 
 def _release_trials(stored: FleetExperiment) -> bool:
-    """Let waiting trials go, as many as one step may; return whether there are more."""
+    """Let waiting trials go whose batch has come, as many as one step may; return whether there are more."""
     return _note_rest(stored, execute(_RELEASE, [stored.id, MOST_RELEASED]))
 
 
@@ -131,6 +153,46 @@ def _find_unanswered(experiment_id: int) -> str:
         except QuestionError as problem:
             return f"{problem.message}. {problem.remedy}"
     return ""
+
+
+def enter_decision(experiment_id: int, decision: Decision, now_s: float) -> bool:
+    """Keep what a look decided, and let the next batch go or end the experiment.
+
+    Returns:
+        Whether it was kept: nothing happens unless this very look is due (`list_due_looks`), so that
+        a decision which comes twice, or after the experiment was held or ended, changes nothing.
+    """
+    with transaction.atomic():
+        if (experiment_id, decision.look) not in list_due_looks():
+            return False
+        stored = FleetExperiment.objects.defer("text", "head", "design").get(pk=experiment_id)
+        looks = Look.objects.filter(experiment=experiment_id)
+        stops = decision.decision == "stop"
+        following = looks.filter(number=decision.look + 1).values_list("last_position", flat=True).first()
+        if following is None and not stops:
+            raise ValueError(f"experiment {experiment_id} has no batch behind look {decision.look}")
+        looks.filter(number=decision.look).update(
+            stops=stops, decision=msgspec.json.encode(decision), decided_unix_s=now_s
+        )
+        stored.state_reason = decision.reason
+        if not stops:
+            stored.open_position = following
+        stored.save(update_fields=["state_reason", "open_position"])
+        detail = f"Look {decision.look}: {'it stops' if stops else 'it goes on'}, {decision.reason}"
+        add_events([NewEvent(EventKind.LOOKED, experiment_id=experiment_id, detail=detail)], now_s)
+        if stops:
+            _cancel_trials(stored)
+        else:
+            _release_trials(stored)
+    return True
+
+
+def hold_unlooked(experiment_id: int, look: int, reason: str, now_s: float) -> None:
+    """Let an experiment wait for a person whose look is due and cannot be made."""
+    with transaction.atomic():
+        if (experiment_id, look) in list_due_looks():
+            stored = FleetExperiment.objects.defer("text", "head", "design").get(pk=experiment_id)
+            hold_experiment(stored, reason, now_s)
 
 
 def cancel_experiment(experiment_id: int, user: User, now_s: float) -> None:

@@ -11,6 +11,7 @@ import msgspec
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from datamill.design.batches import find_batches
 from datamill.design.design import PlannedTrial
 from datamill.design.fleet.fleet_records import Candidate, FleetPlan
 from datamill.design.fleet.reboots import list_reboots, settle_reboots
@@ -21,6 +22,7 @@ from datamill.experiment.messages.numbers import format_count
 from datamill.results.bundles.bundle_head import BundleHead
 from datamill.service.coordinator.experiments.design_pieces import DesignPieces
 from datamill.service.coordinator.experiments.experiments import ENTERING, drop_entry
+from datamill.service.coordinator.experiments.follow_ups import Screening, note_follow_up
 from datamill.service.coordinator.experiments.repeated_submission import check_repetition
 from datamill.service.coordinator.joining.policies import list_shipped_files
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
@@ -29,6 +31,7 @@ from datamill.service.models import (
     ExperimentState,
     FleetExperiment,
     FleetWorker,
+    Look,
     Quarantine,
     Spare,
     Trial,
@@ -46,7 +49,14 @@ _COLUMNS = (
     "experiment_id", "trial_id", "purpose", "worker_id", "position", "block", "package_sha256", "reboot",
     "state", "attempts", "needs_id", "plan",
 )  # fmt: skip
-_PLAN = _COLUMNS.index("plan")
+_PLAN, _POSITION = _COLUMNS.index("plan"), _COLUMNS.index("position")
+#: A position behind all others.
+LAST_POSITION = (1 << 63) - 1
+#: What may go at once: trials that need no build, of the first batch, and builds that such trials need.
+READY = (
+    "needs_id IS NULL AND position <= %s AND (purpose <> 'build' OR EXISTS ("
+    "SELECT 1 FROM datamill_trial n WHERE n.needs_id = datamill_trial.id AND n.position <= %s))"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +65,8 @@ class NewExperiment:
 
     `experiment` is what `text` says with the submitter's options; `hold` lets the design wait for its owner
     after the debug trials. `trials` are those of the design where the plan comes without them. One that is
-    meant `once` is not stored where the same is under way.
+    meant `once` is not stored where the same is under way. `follow` is what follows this one
+    by itself, if it is a screening that comes first; `screening` is the one that came before it.
     """
 
     owner: User
@@ -66,6 +77,8 @@ class NewExperiment:
     hold: bool = False
     trials: Collection[PlannedTrial] | None = None
     once: bool = False
+    follow: bytes | None = None
+    screening: Screening | None = None
 
     @property
     def planned(self) -> Collection[PlannedTrial]:
@@ -106,6 +119,9 @@ class Entry:
         self._builds = _list_builds(new)
         self._state = _choose_state(bool(self._debug), new.hold)
         self._number = 0
+        self._batches: Iterator[int] = iter(())
+        #: The last position of each batch by now; one alone, of all, where nothing waits for looks.
+        self._batch_ends: list[int] = []
         self._rows: Iterator[tuple[object, ...]] = iter(())
         self._seal = hashlib.sha256()
         self._pieces = DesignPieces(self._seal.update)
@@ -139,8 +155,12 @@ class Entry:
             most_attempts=asked.fleet.most_attempts,
             hold=new.hold,
             submitted_unix_s=self._now_s,
+            follow=new.follow,
+            screened=None if new.screening is None else new.screening.screened,
         )
         self._number = int(stored.id)
+        if new.screening is not None:
+            note_follow_up(new.screening, self._number, self._now_s)
         Spare.objects.bulk_create(
             [Spare(experiment=stored, worker_id=spare.worker_id) for spare in plan.spares]
         )
@@ -150,6 +170,8 @@ class Entry:
         if asked.fleet.debug != "only":
             needs = _insert_builds(rows, plan, self._builds, first=-len(self._debug))
             self._rows = rows.list_design(plan, new.planned, needs)
+            if asked.until is not None:
+                self._batches = find_batches(asked, new.planned)
         return self._number
 
     @transaction.atomic
@@ -162,9 +184,12 @@ class Entry:
         self._check_entering()
         some = list(islice(self._rows, TRIALS_AT_ONCE))
         for row in some:
-            plan = row[_PLAN]
+            plan, position = row[_PLAN], row[_POSITION]
             assert isinstance(plan, bytes)
+            assert isinstance(position, int)
             self._pieces.add(plan)
+            for batch in islice(self._batches, 1):
+                self._batch_ends[batch - 1 :] = [position]
         insert_rows(Trial, _COLUMNS, some)
         return len(some) == TRIALS_AT_ONCE
 
@@ -177,14 +202,15 @@ class Entry:
         """
         self._check_entering()
         running = self._state == ExperimentState.RUNNING
+        self._enter_looks()
         if at_once or not running:
             ready = {
-                ExperimentState.RUNNING: "needs_id IS NULL",
+                ExperimentState.RUNNING: READY,
                 ExperimentState.DEBUGGING: "purpose = 'debug'",
             }.get(self._state, "1 = 0")
             execute(
                 f"UPDATE datamill_trial SET state = 'planned' WHERE experiment_id = %s AND {ready}",
-                [self._number],
+                [self._number, *([self._open, self._open] if ready is READY else [])],
             )
         self._pieces.end(_encode_design(self._new.plan))
         FleetExperiment.objects.filter(pk=self._number).update(
@@ -199,6 +225,22 @@ class Entry:
     def drop(self) -> None:
         """Cancel what was entered so far, if it is still being entered."""
         drop_entry(self._number, "its trials could not be entered", self._now_s)
+
+    @property
+    def _open(self) -> int:
+        """The position up to which trials may go before anything was looked at."""
+        return self._batch_ends[0] if self._batch_ends else LAST_POSITION
+
+    def _enter_looks(self) -> None:
+        """Store the batches, and let none but the first go."""
+        if not self._batch_ends:
+            return
+        insert_rows(
+            Look,
+            ("experiment_id", "number", "last_position"),
+            ((self._number, number, end) for number, end in enumerate(self._batch_ends, start=1)),
+        )
+        FleetExperiment.objects.filter(pk=self._number).update(open_position=self._open)
 
     def _check_entering(self) -> None:
         if not FleetExperiment.objects.filter(pk=self._number, state_reason=ENTERING).exists():

@@ -390,7 +390,9 @@ class Ledger:
         for build, made in self._built:
             if build.experiment_state == ExperimentState.RUNNING:
                 execute(
-                    "UPDATE datamill_trial SET state = 'planned' WHERE needs_id = %s AND state = 'waiting'",
+                    "UPDATE datamill_trial SET state = 'planned' WHERE needs_id = %s AND state = 'waiting' "
+                    "AND position <= COALESCE((SELECT e.open_position FROM datamill_experiment e "
+                    "WHERE e.id = experiment_id), position)",
                     [build.id],
                 )
             if not made:

@@ -49,6 +49,12 @@ _RULES = {
         SELECT t.id FROM datamill_trial t WHERE t.state IN ('planned', 'leased') AND t.needs_id IS NOT NULL
             AND NOT EXISTS (SELECT 1 FROM datamill_attempt a WHERE a.trial_id = t.needs_id
                 AND a.state = 'counted' AND a.outcome = 'completed')""",
+    "a trial went that waits for a look": """
+        SELECT t.id FROM datamill_trial t JOIN datamill_experiment e ON e.id = t.experiment_id
+        WHERE t.position > e.open_position AND t.state IN ('planned', 'leased', 'counted', 'given_up')""",
+    "a batch is open and a look before it was not made, or stopped": """
+        SELECT l.experiment_id FROM datamill_look l JOIN datamill_experiment e ON e.id = l.experiment_id
+        WHERE l.last_position < e.open_position AND (l.stops IS NULL OR l.stops)""",
     "a package in quarantine may be leased": """
         SELECT t.id FROM datamill_trial t JOIN datamill_quarantine q ON q.sha256 = t.package_sha256
         JOIN datamill_experiment e ON e.id = t.experiment_id

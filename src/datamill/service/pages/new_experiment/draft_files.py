@@ -21,7 +21,7 @@ from datamill.service.pages.new_experiment.stored_packages import (
     list_stored,
     parse_chosen,
 )
-from datamill.service.submissions.planning import Submission
+from datamill.service.submissions.submission import Submission
 
 _FILE_NAME = "experiment.toml"
 

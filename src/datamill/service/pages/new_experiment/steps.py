@@ -50,11 +50,11 @@ from datamill.service.pages.new_experiment.stored_packages import list_stored, s
 from datamill.service.pages.response_words import RESPONSE_WORDS
 from datamill.service.submissions.planned_apart import LOOK
 from datamill.service.submissions.planning import (
-    Submission,
     plan_submission,
     plan_within,
 )
 from datamill.service.submissions.preview import find_changes, preview_submission
+from datamill.service.submissions.submission import Submission
 from datamill.service.submissions.submitting import submit_experiment
 
 T = TypeVar("T")
