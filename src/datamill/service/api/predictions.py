@@ -1,0 +1,72 @@
+"""Scores of machines, and predictions for packages of experiments on machines that did not run them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Annotated
+
+from django.http import HttpRequest, HttpResponse
+from msgspec.structs import astuple
+from ninja import Path, Query, Router
+
+from datamill.protocol.api.machines import MachineScore, PackageTimes, PredictionHead, ScoreList
+from datamill.protocol.api.problems import Problem
+from datamill.service.accounts import find_experiment, find_user
+from datamill.service.answers.machine_scores import gather_scores
+from datamill.service.answers.predictions import predict_elsewhere, read_times
+from datamill.service.api.schemas import Name, Number, describe_record
+
+router = Router(tags=["machines"])
+ExperimentNumber = Annotated[Number, Path()]
+#: Packages are named with their levels, which may be many.
+Application = Annotated[str, Query(max_length=2048, pattern=r"^[^\x00]*$")]
+Level = Annotated[float | None, Query(gt=0.5, lt=1)]
+_PROBLEM = describe_record(Problem)
+
+
+@router.get("/scores", response={200: describe_record(ScoreList), 429: _PROBLEM})
+def list_scores(request: HttpRequest) -> ScoreList:
+    """Tell what the fingerprint suite took on machines, by the experiments that you may see."""
+    return gather_scores(find_user(request))
+
+
+@router.get("/scores.csv", response={200: None, 429: _PROBLEM})
+def download_scores(request: HttpRequest) -> HttpResponse:
+    """Send the same as a table that `datamill platforms` reads: a row for each score."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(MachineScore.__struct_fields__)
+    writer.writerows(astuple(score) for score in gather_scores(find_user(request)).scores)
+    response = HttpResponse(text.getvalue(), content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = 'attachment; filename="scores.csv"'
+    return response
+
+
+@router.get(
+    "/experiments/{number}/times",
+    response={200: describe_record(PackageTimes), 404: _PROBLEM, 429: _PROBLEM},
+)
+def show_times(
+    request: HttpRequest, number: ExperimentNumber, package: Application = "", response: Name = ""
+) -> PackageTimes:
+    """Tell what a package took on each machine that ran it."""
+    experiment = find_experiment(request.user, number)
+    return read_times(experiment, find_user(request), package, response)
+
+
+@router.get(
+    "/experiments/{number}/prediction",
+    response={200: describe_record(PredictionHead), 404: _PROBLEM, 429: _PROBLEM},
+)
+def show_prediction(
+    request: HttpRequest,
+    number: ExperimentNumber,
+    package: Application = "",
+    response: Name = "",
+    confidence: Level = None,
+) -> HttpResponse:
+    """Predict a package on machines that did not run it: `datamill platforms predict --json`."""
+    experiment = find_experiment(request.user, number)
+    found = predict_elsewhere(experiment, find_user(request), package, response, confidence)
+    return HttpResponse(found.json, content_type="application/json; charset=utf-8")
