@@ -56,7 +56,7 @@ def digest_suite() -> dict[str, str]:
 
 
 def digest_content(archive: Path) -> str:
-    """Return the SHA-256 of what a `.tar.gz` holds; empty where that is no archive or larger than any member."""
+    """Return the SHA-256 of what a `.tar.gz` holds; empty for no archive, or one larger than any member."""
     digest = hashlib.sha256()
     size = 0
     try:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import Annotated
 
 from django.http import HttpRequest, HttpResponse
-from msgspec.structs import astuple
 from ninja import Path, Query, Router
 
-from datamill.protocol.api.machines import MachineScore, PackageTimes, PredictionHead, ScoreList
+from datamill.conduct.fleet.score_table import spell_scores
+from datamill.protocol.api.machines import PackageTimes, PredictionHead, ScoreList
 from datamill.protocol.api.problems import Problem
 from datamill.service.accounts import find_experiment, find_user
 from datamill.service.answers.machine_scores import gather_scores
@@ -34,11 +32,8 @@ def list_scores(request: HttpRequest) -> ScoreList:
 @router.get("/scores.csv", response={200: None, 429: _PROBLEM})
 def download_scores(request: HttpRequest) -> HttpResponse:
     """Send the same as a table that `datamill platforms` reads: a row for each score."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(MachineScore.__struct_fields__)
-    writer.writerows(astuple(score) for score in gather_scores(find_user(request)).scores)
-    response = HttpResponse(text.getvalue(), content_type="text/csv; charset=utf-8")
+    table = spell_scores(gather_scores(find_user(request)))
+    response = HttpResponse(table, content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = 'attachment; filename="scores.csv"'
     return response
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import polars as pl
@@ -21,6 +20,7 @@ from datamill.protocol.api.machines import MachineScore, MachineTime, PackageTim
 from datamill.results.bundles.bundle import Bundle
 from datamill.results.bundles.opening import open_bundle
 from datamill.results.tables.table import CONTEXT_PREFIX
+from datamill.verbs.platforms.platform_inputs import add_notes
 from datamill.verbs.platforms.predict import PredictedPlatforms, predict_platforms
 
 #: Rows that are taken of one experiment; a suite on thousands of machines has fewer.
@@ -146,7 +146,8 @@ def _warn_of_open_trials(bundle: Bundle, number: int, ended: int) -> tuple[str, 
     if ended >= needed:
         return ()
     return (
-        f"{needed - ended} of {needed} trials of experiment {number} have no record: this rests on the others",
+        f"{needed - ended} of {needed} trials of experiment {number} have no record yet: this rests on the "
+        "others",
     )
 
 
@@ -167,38 +168,43 @@ def _gather(bundle: Bundle, table: pl.DataFrame, response: str, source: str = ""
     )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class FleetTables:
+    """What a coordinator sent as tables; `scores` is None where others are used, `notes` are sentences."""
+
+    scores: pl.DataFrame | None
+    times: pl.DataFrame
+    notes: tuple[str, ...]
+
+
+def tabulate_fleet(scores: ScoreList | None, times: PackageTimes) -> FleetTables:
+    """Return scores and times of a coordinator as the verbs about platforms take them.
+
+    Raises:
+        InputError: there are no scores; says how to get some.
+    """
+    if scores is None:
+        return FleetTables(None, _tabulate_times(times), times.warnings)
+    return FleetTables(_tabulate_scores(scores), _tabulate_times(times), (*times.warnings, *scores.warnings))
+
+
 def predict_from_fleet(
-    scores: Any, times: PackageTimes, *, confidence: float | None = None, **options: Any
+    scores: ScoreList, times: PackageTimes, *, confidence: float | None = None
 ) -> PredictedPlatforms:
     """Predict a package of a fleet's experiment on every machine of the scores that did not run it.
-
-    Args:
-        scores: those of a coordinator, or whatever `predict_platforms` takes.
-        times: where the package ran.
-        confidence: level of the intervals, else the usual one.
-        options: others of `predict_platforms`.
 
     Raises:
         InputError: as `predict_platforms`, or there are no scores.
     """
-    told: tuple[str, ...] = times.warnings
-    if isinstance(scores, ScoreList):
-        told = (*told, *scores.warnings)
-        scores = tabulate_scores(scores)
-    measured = tabulate_times(times)
-    found = predict_platforms(scores, measured, confidence=confidence, **options)
-    return replace(found, notes=replace(found.notes, notes=(*told, *found.notes.notes)))
+    tables = tabulate_fleet(scores, times)
+    return add_notes(predict_platforms(tables.scores, tables.times, confidence=confidence), tables.notes)
 
 
-def tabulate_scores(scores: ScoreList) -> pl.DataFrame:
-    """Return scores as a table with columns machine, benchmark, replicate, seconds, experiment_id.
-
-    Raises:
-        InputError: there are none; says how to get some.
-    """
+def _tabulate_scores(scores: ScoreList) -> pl.DataFrame:
     if not scores.scores:
         raise InputError(
-            "there are no scores of machines yet: no experiment that you may see has run the fingerprint suite",
+            "there are no scores of machines yet: no experiment that you may see has run the fingerprint "
+            "suite",
             where="scores",
             remedy="Run it on all machines: datamill platforms suite fingerprint, then "
             "datamill submit fingerprint/experiment.toml.",
@@ -206,8 +212,7 @@ def tabulate_scores(scores: ScoreList) -> pl.DataFrame:
     return pl.DataFrame([msgspec.structs.asdict(item) for item in scores.scores])
 
 
-def tabulate_times(times: PackageTimes) -> pl.DataFrame:
-    """Return times as a table with columns application, machine, replicate, and seconds or score."""
+def _tabulate_times(times: PackageTimes) -> pl.DataFrame:
     rows = [msgspec.structs.asdict(item) for item in times.times]
     kind = "score" if all(item.seconds is None for item in times.times) else "seconds"
     table = pl.DataFrame(rows, schema_overrides={"seconds": pl.Float64, "score": pl.Float64})

@@ -10,11 +10,20 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from integration.service.api_users import ApiUser, describe_file, make_package, store
-from integration.service.fleets import START_S, join, list_leases, make_phase, make_record, say, tell_record
+from integration.service.fleets import (
+    START_S,
+    join,
+    list_leases,
+    make_phase,
+    make_record,
+    report,
+    tell_record,
+)
 
 from datamill.packing.fingerprint_suite import SUITE_FOLDER
 from datamill.packing.members import pack_members
 from datamill.protocol.fleet import Lease
+from datamill.service.coordinator.messages.ingest import ingest_reports
 from datamill.service.coordinator.step import step
 
 MEMBERS = sorted(path.name for path in (SUITE_FOLDER / "members").iterdir())
@@ -40,7 +49,13 @@ def pack_member(name: str) -> bytes:
 
 
 def write_text(
-    name: str, packages: Sequence[str], machines: int, *, replicates: int = 2, more: str = "", public: bool = False
+    name: str,
+    packages: Sequence[str],
+    machines: int,
+    *,
+    replicates: int = 2,
+    more: str = "",
+    public: bool = False,
 ) -> str:
     """The file of an experiment whose trials are neither debugged nor preceded by reboots."""
     tables = "".join(f'[[package]]\nname = "{item}"\npath = "{item}"\n' for item in packages)
@@ -81,7 +96,12 @@ class FingerprintedFleet:
         return number
 
     def run_application(
-        self, *, machines: int = 5, packages: Sequence[str] = ("app",), user: ApiUser | None = None, **options: Any
+        self,
+        *,
+        machines: int = 5,
+        packages: Sequence[str] = ("app",),
+        user: ApiUser | None = None,
+        **options: Any,
     ) -> int:
         """Have packages that are no members run to their end; return the number of their experiment."""
         text = write_text("application", packages, machines, **options)
@@ -98,8 +118,11 @@ class FingerprintedFleet:
             if not leases:
                 return
             self.now_s += 1.0
-            for worker_id, lease in leases.items():
-                say(worker_id, tell_record(lease, self.measure(worker_id, lease)), self.now_s)
+            reports = [
+                report(worker_id, tell_record(lease, self.measure(worker_id, lease)), clock_s=self.now_s)
+                for worker_id, lease in leases.items()
+            ]
+            ingest_reports(reports, self.now_s)
 
     def measure(self, worker_id: str, lease: Lease) -> Any:
         """The record of a trial that took what its package takes there, give or take a hundredth."""
