@@ -14,7 +14,6 @@ from datamill.protocol.api.machines import PackageTimes, ScoreList
 from datamill.report.platforms.shown_prediction import ShownPrediction
 from datamill.service.answers.bundle_folders import ANSWERING, write_bundle
 from datamill.service.answers.kept import ExperimentKey, Kept, name_progress
-from datamill.service.answers.machine_scores import gather_scores
 from datamill.service.bounded_work.calls import call_bounded
 from datamill.service.bounded_work.places import taking_turn
 from datamill.service.models import FleetExperiment
@@ -28,18 +27,20 @@ class FleetPrediction:
     json: str
 
 
-#: An experiment, a package and a response; empty: the only package, the first response.
-_TimesKey = tuple[ExperimentKey, str, str]
-#: Times, the digest of the scores, and the level of intervals.
-_PredictionKey = tuple[_TimesKey, str, float | None]
+#: An experiment, a package, a response (empty: its first), and whether an empty package is its first.
+_TimesKey = tuple[ExperimentKey, str, str, bool]
+#: The digest of times and scores, and the level of intervals.
+_PredictionKey = tuple[str, float | None]
 _times: Kept[_TimesKey, PackageTimes] = Kept(64)
 _predictions: Kept[_PredictionKey, FleetPrediction] = Kept(64)
 
 
 def read_times(
-    experiment: FleetExperiment, user: User, package: str = "", response: str = ""
+    experiment: FleetExperiment, user: User, package: str = "", response: str = "", *, first: bool = False
 ) -> PackageTimes:
     """Return what a package of an experiment took on the machines that ran it.
+
+    Without a package it is the experiment's only one, or with `first` its first one.
 
     Raises:
         BundleError: the database does not hold it.
@@ -48,47 +49,41 @@ def read_times(
         GoneError: the client left.
         InputError: there is no such package or response, no value, or it takes too much.
     """
-    key = (name_progress(experiment), package, response)
+    key = (name_progress(experiment), package, response, first)
     if (kept := _times.recall(key)) is not None:
         return kept
     with taking_turn(user), TemporaryDirectory(prefix="datamill-times-") as folder:
         write_bundle(experiment, user, Path(folder))
-        times = call_bounded(ANSWERING, read_folder, folder, experiment.pk, package, response)
+        times = call_bounded(ANSWERING, read_folder, folder, experiment.pk, package, response, first)
     _times.keep(key, times)
     return times
 
 
 def predict_elsewhere(
-    experiment: FleetExperiment,
-    user: User,
-    package: str = "",
-    response: str = "",
-    confidence: float | None = None,
+    times: PackageTimes, scores: ScoreList, user: User, confidence: float | None = None
 ) -> FleetPrediction:
-    """Predict a package of an experiment on every machine that has scores and did not run it.
+    """Predict a package on every machine that has scores and did not run it.
 
     Raises:
-        InputError: as `read_times`, there are no scores, or they cannot predict it.
-        BundleError, BusyError, FullError, GoneError: as `read_times`.
+        BusyError: too many wait already.
+        GoneError: the client left.
+        InputError: there are no scores, they cannot predict it, or it takes too much.
     """
-    times = read_times(experiment, user, package, response)
-    scores = gather_scores(user)
-    digest = hashlib.sha256(msgspec.json.encode(scores)).hexdigest()
-    key = ((name_progress(experiment), package, response), digest, confidence)
-    if (kept := _predictions.recall(key)) is not None:
+    digest = hashlib.sha256(msgspec.json.encode((times, scores))).hexdigest()
+    if (kept := _predictions.recall((digest, confidence))) is not None:
         return kept
     with taking_turn(user):
         predicted = call_bounded(ANSWERING, predict, scores, times, confidence)
-    _predictions.keep(key, predicted)
+    _predictions.keep((digest, confidence), predicted)
     return predicted
 
 
-def read_folder(folder: str, number: int, package: str, response: str) -> PackageTimes:
+def read_folder(folder: str, number: int, package: str, response: str, first: bool) -> PackageTimes:
     """Read times in a bundle; runs in a process of its own."""
     # Statistics take a second to load, and memory that the coordinator need not have.
     from datamill.verbs.platforms.fleet_tables import read_package_times
 
-    return read_package_times(folder, number, package, response)
+    return read_package_times(folder, number, package, response, first=first)
 
 
 def predict(scores: ScoreList, times: PackageTimes, confidence: float | None) -> FleetPrediction:

@@ -62,6 +62,7 @@ def show_prediction(
     confidence: Level = None,
 ) -> HttpResponse:
     """Predict a package on machines that did not run it: `datamill platforms predict --json`."""
-    experiment = find_experiment(request.user, number)
-    found = predict_elsewhere(experiment, find_user(request), package, response, confidence)
+    experiment, user = find_experiment(request.user, number), find_user(request)
+    times = read_times(experiment, user, package, response)
+    found = predict_elsewhere(times, gather_scores(user), user, confidence)
     return HttpResponse(found.json, content_type="application/json; charset=utf-8")

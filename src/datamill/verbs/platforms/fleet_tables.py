@@ -71,7 +71,9 @@ def _find_departure(bundle: Bundle) -> str:
     return ""
 
 
-def read_package_times(folder: str, number: int, package: str, response: str) -> PackageTimes:
+def read_package_times(
+    folder: str, number: int, package: str, response: str, *, first: bool = False
+) -> PackageTimes:
     """Read what a package took on each machine in the bundle of an experiment of a fleet.
 
     Args:
@@ -79,6 +81,7 @@ def read_package_times(folder: str, number: int, package: str, response: str) ->
         number: of the experiment at its coordinator.
         package: which application; empty where the experiment has one only.
         response: which response; empty for the experiment's first.
+        first: take the first application of several where none is named.
 
     Raises:
         InputError: there is no such application or response, several of which none is named, or no valid
@@ -102,7 +105,7 @@ def read_package_times(folder: str, number: int, package: str, response: str) ->
     rows = _gather(bundle, bundle.build_table(records), chosen, where)
     known = tuple(rows["benchmark"].unique(maintain_order=True).to_list())
     application = package or known[0]
-    if application not in known or (not package and len(known) > 1):
+    if application not in known or not (package or first or len(known) == 1):
         raise _refuse_application(package, known, where)
     rows = rows.filter(pl.col("benchmark") == application)
     if rows.height > MOST_ROWS:
