@@ -53,7 +53,8 @@ def read_suite_scores(folder: str, number: int, members: Mapping[str, str]) -> S
         else:
             if rows.height <= MOST_ROWS:
                 names = ("machine", "benchmark", "replicate", "seconds")
-                return ScoreList(tuple(MachineScore(*row, number) for row in rows.select(names).iter_rows()))
+                found = rows.select(names).iter_rows(named=True)
+                return ScoreList(tuple(MachineScore(**row, experiment_id=number) for row in found))
             reason = f"it has {count_nouns(rows.height, 'value')}, more than are taken of one"
     return ScoreList((), (f"scores in experiment {number} are left out: {reason}",))
 
