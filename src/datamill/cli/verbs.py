@@ -103,9 +103,12 @@ class DataArgument(click.Argument):
         try:
             return super().process_value(ctx, value)
         except click.MissingParameter:
-            example = _EXAMPLES.get(ctx.info_name or "", "table.csv")
-            raise click.UsageError(
-                f"{self.make_metavar(ctx)} is missing: name a file or a folder. Such as: "
-                f"{ctx.command_path} {example}",
-                ctx,
-            ) from None
+            raise self.refuse(ctx, self.make_metavar(ctx)) from None
+
+    @staticmethod
+    def refuse(ctx: click.Context, metavar: str) -> click.UsageError:
+        """Return the error for data that are missing, with the command and an example in their place."""
+        example = _EXAMPLES.get(ctx.info_name or "", "table.csv")
+        return click.UsageError(
+            f"{metavar} is missing: name a file or a folder. Such as: {ctx.command_path} {example}", ctx
+        )

@@ -57,6 +57,12 @@ class ApiUser:
         answer = self._client.get(f"/api{path}", parameters)
         return answer.status_code, answer.json()
 
+    def load(self, path: str) -> bytes:
+        """What is sent, as it is."""
+        answer = self._client.get(f"/api{path}")
+        assert answer.status_code == 200, answer.content
+        return bytes(answer.content)
+
     def post(self, path: str, body: Any = None) -> tuple[int, Any]:
         answer = self._client.post(
             f"/api{path}", msgspec.json.encode(body or {}), content_type="application/json"

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
+from datamill.cli.platforms.fleet.fleet_inputs import fleet_or_files
 from datamill.cli.platforms.platform_options import (
     application_options,
     machine_options,
     method_options,
-    scores_argument,
 )
 from datamill.cli.tables.output import output_options, put_out, refuse_bad_files
 from datamill.experiment.errors import InputError
 from datamill.verbs.platforms.fit import fit_platforms
+from datamill.verbs.platforms.platform_inputs import add_notes
 
 
 @click.command(short_help="Can this application be predicted from this suite?")
-@scores_argument
+@fleet_or_files
 @application_options
 @click.option(
     "--save",
@@ -31,8 +33,9 @@ from datamill.verbs.platforms.fit import fit_platforms
 @method_options
 @output_options("Draw measured machines, each predicted from the others")
 def fit(
-    scores: Path | list[Path],
-    application: Path | None,
+    scores: Any,
+    application: Any,
+    told: tuple[str, ...],
     name: str,
     save_file: Path | None,
     machines: Path | None,
@@ -50,6 +53,7 @@ def fit(
     \b
       datamill platforms fit scores.csv --application times.csv
       datamill platforms fit scores.csv --application times.csv --save web.json
+      datamill platforms fit --experiment 7
     """  # noqa: D301 - click needs the backspace itself
     refuse_bad_files(figure_file, html_file)
     if save_file is not None and not save_file.parent.is_dir():
@@ -65,4 +69,4 @@ def fit(
     )
     if save_file is not None:
         result.save(save_file)
-    put_out(result, figure_file=figure_file, html_file=html_file, as_json=as_json)
+    put_out(add_notes(result, told), figure_file=figure_file, html_file=html_file, as_json=as_json)

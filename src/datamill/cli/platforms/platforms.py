@@ -14,6 +14,7 @@ _VERBS = {
     "choose": "Which machines should it be measured on?",
     "rank": "Which machine is best for it, and how sure is that?",
     "evaluate": "How well do strategies predict? Each benchmark held out as the application.",
+    "scores": "Fetch the scores that a fleet's machines have.",
     "suite": "Make an experiment of the fingerprint suite, for machines without scores.",
 }
 
@@ -22,6 +23,7 @@ _VERBS = {
     cls=VerbGroup,
     verbs=_VERBS,
     package="datamill.cli.platforms",
+    rooms={"scores": "fleet"},
     short_help="How fast will it run on a machine that I cannot use?",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -37,6 +39,7 @@ def platforms(context: click.Context) -> None:
       datamill platforms predict scores.csv --application times.csv
       datamill platforms rank scores.csv --application times.csv --prices prices.csv
       datamill platforms evaluate scores.csv
+      datamill platforms predict --experiment 7
     """  # noqa: D301 - click needs the backspace itself
     # Numerical libraries compute for seconds without returning to Python, which could not answer Ctrl-C.
     leave_to_kernel()

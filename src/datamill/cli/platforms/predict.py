@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
+from datamill.cli.platforms.fleet.fleet_inputs import fleet_or_files
 from datamill.cli.platforms.platform_options import (
     application_options,
     fingerprint_option,
     machine_options,
     method_options,
-    scores_argument,
 )
 from datamill.cli.tables.output import output_options, put_out, refuse_bad_files
+from datamill.verbs.platforms.platform_inputs import add_notes
 from datamill.verbs.platforms.predict import predict_platforms
 
 
 @click.command(short_help="Its time on every machine where it was not measured.")
-@scores_argument
+@fleet_or_files
 @application_options
 @fingerprint_option
 @click.option(
@@ -33,8 +35,9 @@ from datamill.verbs.platforms.predict import predict_platforms
 @method_options
 @output_options("Draw the value on each machine with its interval")
 def predict(
-    scores: Path | list[Path],
-    application: Path | None,
+    scores: Any,
+    application: Any,
+    told: tuple[str, ...],
     fingerprint: Path | None,
     name: str,
     targets: tuple[str, ...],
@@ -52,11 +55,15 @@ def predict(
     better) and maybe replicate; a bundle; SPEC's result .csv files or the Phoronix Test Suite's .xml files,
     or a folder of them. A machine that cannot be predicted is refused, with the reason.
 
+    With --experiment the application is a package of an experiment of the fleet, and SCORES may be left out:
+    then they are those of the fleet's machines (`datamill platforms scores`).
+
     \b
       datamill platforms predict scores.csv --application times.csv
       datamill platforms predict scores.csv --application times.csv --target new-server --json
       datamill platforms predict spec-results/ --application times.csv --figure predicted.svg
       datamill platforms predict scores.csv --fingerprint web.json
+      datamill platforms predict --experiment 7 --package web
     """  # noqa: D301 - click needs the backspace itself
     refuse_bad_files(figure_file, html_file)
     result = predict_platforms(
@@ -70,4 +77,4 @@ def predict(
         name=name,
         response=response,
     )
-    put_out(result, figure_file=figure_file, html_file=html_file, as_json=as_json)
+    put_out(add_notes(result, told), figure_file=figure_file, html_file=html_file, as_json=as_json)

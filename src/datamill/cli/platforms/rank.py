@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
+from datamill.cli.platforms.fleet.fleet_inputs import fleet_or_files
 from datamill.cli.platforms.platform_options import (
     application_options,
     fingerprint_option,
     machine_options,
     method_options,
-    scores_argument,
 )
 from datamill.cli.tables.output import output_options, put_out, refuse_bad_files
+from datamill.verbs.platforms.platform_inputs import add_notes
 from datamill.verbs.platforms.rank import rank_machines
 
 
 @click.command(short_help="Which machine is best for it, and how sure is that?")
-@scores_argument
+@fleet_or_files
 @application_options
 @fingerprint_option
 @click.option(
@@ -37,8 +39,9 @@ from datamill.verbs.platforms.rank import rank_machines
 @method_options
 @output_options("Draw the application over the suite's mean")
 def rank(
-    scores: Path | list[Path],
-    application: Path | None,
+    scores: Any,
+    application: Any,
+    told: tuple[str, ...],
     fingerprint: Path | None,
     name: str,
     candidates: tuple[str, ...],
@@ -59,6 +62,7 @@ def rank(
     \b
       datamill platforms rank scores.csv --application times.csv
       datamill platforms rank scores.csv --application times.csv --candidates a,b,c --prices prices.csv
+      datamill platforms rank --experiment 7
     """  # noqa: D301 - click needs the backspace itself
     refuse_bad_files(figure_file, html_file)
     result = rank_machines(
@@ -73,4 +77,4 @@ def rank(
         name=name,
         response=response,
     )
-    put_out(result, figure_file=figure_file, html_file=html_file, as_json=as_json)
+    put_out(add_notes(result, told), figure_file=figure_file, html_file=html_file, as_json=as_json)

@@ -101,8 +101,8 @@ def _find_error(logs: FloatArray, observed: NDArray[np.bool_], rows: IntArray) -
     order = np.concatenate([rows, rest])
     if not len(rest):
         return float("nan")
-    pseudo = predict_pseudo_applications(logs[order], observed[order], len(rows), ENSEMBLE_METHODS)
-    if len(pseudo.taken) < FEWEST_TAKEN:
+    if observed[rows].all(axis=0).sum() < FEWEST_TAKEN:
         return float("nan")
+    pseudo = predict_pseudo_applications(logs[order], observed[order], len(rows), ENSEMBLE_METHODS)
     errors = np.einsum("b,bpm->pm", weigh_members(pseudo.errors), pseudo.errors)
     return float(np.nanmedian(np.abs(np.expm1(errors))))

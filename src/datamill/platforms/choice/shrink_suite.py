@@ -102,7 +102,8 @@ def _predict(logs: FloatArray, column: int, kept: list[int]) -> FloatArray:
         middle, mean = inputs[~out].mean(axis=0), goal[~out].mean()
         rows = inputs[~out] - middle
         size = max(float((rows**2).mean()), 1e-12) * len(kept)
-        weights = np.linalg.solve(rows @ rows.T + _PENALTY * size * np.eye(len(rows)), goal[~out] - mean)
-        found[out] = mean + (inputs[out] - middle) @ rows.T @ weights - goal[out]
+        gram = rows.T @ rows + _PENALTY * size * np.eye(len(kept))
+        weights = np.linalg.solve(gram, rows.T @ (goal[~out] - mean))
+        found[out] = mean + (inputs[out] - middle) @ weights - goal[out]
     errors: FloatArray = np.abs(np.expm1(found))
     return errors

@@ -50,6 +50,10 @@ def predict_pseudo_applications(
         seed: draws which benchmarks are taken where the suite has more than `MOST_TAKEN`.
     """
     usable = np.flatnonzero(observed[:trained].all(axis=0))
+    if not len(usable) or logs.shape[1] < 2:
+        targets = len(logs) - trained
+        nothing = np.empty((len(methods), 0, targets))
+        return PseudoApplications(np.empty(0, np.int64), nothing, np.empty((0, targets, 5)))
     if len(usable) > MOST_TAKEN:
         usable = np.sort(np.random.default_rng(seed).choice(usable, MOST_TAKEN, replace=False))
     suites, own = hold_out_each(logs, usable)

@@ -21,7 +21,7 @@ def weigh_members(errors: FloatArray) -> FloatArray:
     exponentiated gradients (Kivinen and Warmuth 1997), which keep weights on the simplex.
     """
     count = len(errors)
-    rows = errors.reshape(count, -1)
+    rows = errors.reshape(count, int(np.prod(errors.shape[1:])))
     rows = rows[:, np.isfinite(rows).all(axis=0)]
     weights = np.full(count, 1 / count)
     if not rows.shape[1]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.numbers import format_level
+from datamill.experiment.messages.phrases import count_nouns
 from datamill.platforms.ensemble.inference import (
     FEWEST_TAKEN,
     Inference,
@@ -144,8 +145,8 @@ def _warn(arranged: Arranged, found: Inference | None, confidence: float) -> tup
         )
     if found is not None and len(found.taken) < FEWEST_TAKEN:
         warnings.append(
-            f"The suite has {len(found.taken)} benchmarks on the machines that measured the application: too "
-            "few to learn from them how large errors are. Intervals rest on how the application departs from "
+            f"The suite has {count_nouns(len(found.taken), 'benchmark')} on all machines that measured the "
+            "application: too few to learn from them how large errors are. Intervals rest on how the application departs from "
             "the suite on the machines that measured it."
         )
     elif found is not None and len(found.taken) < 10:

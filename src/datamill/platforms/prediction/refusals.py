@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from datamill.experiment.messages.numbers import format_figures
+from datamill.experiment.messages.phrases import count_nouns
 from datamill.platforms.ensemble.inference import FEWEST_TAKEN, Inference
 from datamill.platforms.prediction.platform_prediction import Refusal
 from datamill.platforms.scores.score_matrix import FloatArray
@@ -108,8 +109,8 @@ def _refuse_without_suite(found: Inference, bound: float) -> tuple[tuple[Refusal
     for size in found.sizes:
         if not np.isfinite(size):
             sentence = (
-                f"the suite has {len(found.taken)} benchmarks that can be taken for the application, and "
-                f"{trained} machine measured it: nothing tells how large errors are"
+                f"the suite has {count_nouns(len(found.taken), 'benchmark')} that can be taken for the "
+                f"application, and {count_nouns(trained, 'machine')} measured it: nothing tells how large errors are"
             )
             answers.append((Refusal("machines", sentence),))
         elif size * 2.6 > bound or trained < 3:

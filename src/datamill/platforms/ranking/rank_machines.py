@@ -98,7 +98,8 @@ def rank_machines(
     drawn = _draw_errors(arranged, found, names, seed)
     order = np.argsort(drawn.logs, kind="stable")
     times = drawn.logs - drawn.errors
-    fastest = np.bincount(times.argmin(axis=1), minlength=len(names)) / len(times)
+    first = times == times.min(axis=1, keepdims=True)
+    fastest = (first / first.sum(axis=1, keepdims=True)).mean(axis=0)
     before = _compare(drawn)
     ranked = []
     values = _value(drawn, prices or {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import polars as pl
 
@@ -16,12 +17,21 @@ _COLUMNS = ("machine", "benchmark", "replicate", "seconds", "score", "unit")
 
 
 def gather_bundle_scores(
-    table: pl.DataFrame, response: str, *, factors: Sequence[str], higher: bool, source: str
+    table: pl.DataFrame,
+    response: str,
+    *,
+    factors: Sequence[str],
+    higher: bool,
+    source: str,
+    place: str = "",
+    levels_of: Literal["machine", "benchmark"] = "machine",
 ) -> pl.DataFrame:
     """Return columns machine, benchmark, replicate, seconds, score and unit, one row a trial.
 
     A machine is a worker, and at several levels of the `factors` one machine for each combination, called
-    `worker level level`. A trial with several measurements has their geometric mean. Of a response in
+    `worker factor=level factor=level`; with `levels_of` "benchmark" the machine stays one, and each
+    combination is a benchmark. `place` is the column that names machines, else `machine` where the design
+    varies it, else `worker`. A trial with several measurements has their geometric mean. Of a response in
     another unit than a time, values are scores if `higher` is better, and reciprocals of scores otherwise.
     Rows that were judged invalid are left out.
 
@@ -54,20 +64,22 @@ def gather_bundle_scores(
             where=source,
             remedy=f"Name a time or a rate with {argument('response')}: {', '.join(sorted(known))}.",
         )
-    place = "machine" if "machine" in table.columns and "machine" in factors else "worker"
+    place = place or ("machine" if "machine" in table.columns and "machine" in factors else "worker")
     several = [name for name in factors if name not in ("package", place) and rows[name].n_unique() > 1]
-    names = pl.concat_str([pl.col(place), *map(_name_level, several)], separator=" ")
+    levels = [_name_level(name) for name in several]
+    of_machine, of_benchmark = (levels, []) if levels_of == "machine" else ([], levels)
+    machine = pl.concat_str([pl.col(place), *of_machine], separator=" ")
+    benchmark = pl.concat_str([pl.col("package"), *of_benchmark], separator=" ")
     unit = str(rows["unit"][0] or "")
     conversion = find_conversion(unit)
     is_time = conversion.unit == "s" and not higher
     first = pl.col("value").first()
     trials = (
-        rows.with_columns(machine=names)
-        .group_by("machine", "package", "trial_id", maintain_order=True)
+        rows.with_columns(machine=machine, benchmark=benchmark)
+        .group_by("machine", "benchmark", "trial_id", maintain_order=True)
         # About the first value, so that a single one stays as it is.
         .agg(first * (pl.col("value") / first).log().mean().exp())
-        .with_columns(replicate=pl.int_range(1, pl.len() + 1).over("machine", "package"))
-        .rename({"package": "benchmark"})
+        .with_columns(replicate=pl.int_range(1, pl.len() + 1).over("machine", "benchmark"))
     )
     value = pl.col("value")
     empty = pl.lit(None, dtype=pl.Float64)

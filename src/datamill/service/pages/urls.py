@@ -8,7 +8,7 @@ from django.views.generic import RedirectView
 
 from datamill.service.pages import explanations
 from datamill.service.pages.accounts import account, audit, login, users
-from datamill.service.pages.experiments import answers, experiments, trials
+from datamill.service.pages.experiments import answers, elsewhere, experiments, trials
 from datamill.service.pages.fleet import quarantine, workers
 from datamill.service.pages.new_experiment import steps as new_experiment
 
@@ -32,6 +32,7 @@ urlpatterns = [
     path("experiments/<int:experiment_id>/events", experiments.show_events, name="experiment-events"),
     path("experiments/<int:experiment_id>/file", experiments.download_file, name="experiment-file"),
     path("experiments/<int:experiment_id>/answer", answers.show_answer, name="experiment-answer"),
+    path("experiments/<int:experiment_id>/elsewhere", elsewhere.show_elsewhere, name="experiment-elsewhere"),
     path("experiments/<int:experiment_id>/bundle", experiments.download_bundle, name="experiment-bundle"),
     path("experiments/<int:experiment_id>/fork", experiments.fork, name="experiment-fork"),
     path("experiments/<int:experiment_id>/cancel", experiments.cancel, name="experiment-cancel"),

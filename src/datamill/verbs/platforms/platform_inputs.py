@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, TypedDict, TypeVar
 
 import numpy as np
 import polars as pl
@@ -25,6 +25,8 @@ from datamill.verbs.inputs.data import locate_errors
 from datamill.verbs.inputs.score_tables import load_scores_table
 from datamill.verbs.inputs.scores import load_application, load_scores
 from datamill.verbs.platforms.fingerprint_file import read_fingerprint
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,6 +85,14 @@ def _describe(matrix: ScoreMatrix, times: ApplicationTimes, notes: tuple[str, ..
         machines=len(matrix.machines),
         notes=notes,
     )
+
+
+def add_notes(result: R, told: Sequence[str]) -> R:
+    """Return a result about platforms that also says `told` of its data, before its own notes."""
+    if not told:
+        return result
+    notes: PlatformNotes = result.notes  # type: ignore[attr-defined]
+    return replace(result, notes=replace(notes, notes=(*told, *notes.notes)))  # type: ignore[type-var]
 
 
 class AskedStrategy(TypedDict, total=False):

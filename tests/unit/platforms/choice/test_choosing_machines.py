@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from suites import make_logs, split_suite
@@ -69,3 +71,10 @@ def test_copies_of_benchmarks_are_redundant_and_a_lone_one_is_not() -> None:
 def test_too_few_machines_do_not_tell_what_is_redundant() -> None:
     with pytest.raises(InputError, match="4 machines"):
         shrink_suite(make_matrix(make_logs(3, 8, 6)))
+
+
+def test_machines_of_a_suite_full_of_gaps_are_chosen_without_an_expected_error() -> None:
+    matrix = make_matrix(make_logs(14, 12, 7))
+    gaps = np.random.default_rng(7).random(matrix.seconds.shape) < 0.6
+    choice = choose_machines(replace(matrix, seconds=np.where(gaps, np.nan, matrix.seconds)), 3)
+    assert len(choice.machines) == 3

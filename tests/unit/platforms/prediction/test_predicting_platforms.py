@@ -178,3 +178,19 @@ def test_a_strategy_of_the_thesis_gets_intervals_from_its_own_errors() -> None:
         np.median([np.log(item.high / item.low) for item in found.predictions]) for found in (wide, narrow)
     ]
     assert widths[0] > widths[1]
+
+
+def test_a_suite_of_one_benchmark_predicts_by_it() -> None:
+    logs = make_logs(8, 2, 15)
+    matrix, application, _ = split_suite(logs, 1, 4)
+    found = predict_platforms(matrix, application)
+    assert all(item.low < item.seconds < item.high for item in found.predictions)
+
+
+def test_a_suite_full_of_gaps_still_answers() -> None:
+    logs = make_logs(14, 13, 16)
+    matrix, application, _ = split_suite(logs, 12, 5)
+    gaps = np.random.default_rng(16).random(matrix.seconds.shape) < 0.5
+    found = predict_platforms(replace(matrix, seconds=np.where(gaps, np.nan, matrix.seconds)), application)
+    assert found.warnings
+    assert all(np.isfinite(item.seconds) or item.refused for item in found.predictions)
