@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -72,7 +72,7 @@ class Hypothesis:
 
 
 def parse_hypothesis(
-    text: str, *, packages: Sequence[str], directions: dict[str, str], where: str
+    text: str, *, packages: Sequence[str], directions: Mapping[str, str], where: str
 ) -> Hypothesis:
     """Return what a sentence claims.
 
