@@ -107,6 +107,11 @@ def phrase_rule(rule: StoppingRule) -> str:
             f"until the {format_level(rule.confidence)} interval of each package's mean is within "
             f"±{format_figures(100 * rule.half_width)}% of it"
         )
+    elif rule.hypothesis is not None:
+        text = (
+            f"until it is shown that {rule.hypothesis.phrase()} (alpha {format_given(rule.alpha)}), or that "
+            f"it is not so (power {format_given(rule.power)})"
+        )
     else:
         text = (
             f"until the packages differ (alpha {format_given(rule.alpha)}), or do not differ by "

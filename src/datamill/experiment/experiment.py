@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from datamill.experiment.hypothesis import Hypothesis
 from datamill.experiment.levels import NumberRange
 from datamill.protocol.api.submissions import DebugPolicy, RebootPolicy
 
@@ -198,14 +199,16 @@ class Limits:
 class StoppingRule:
     """When a sequential experiment has measured enough.
 
-    Exactly one of `half_width` (of every mean's interval, relative to the mean) and `detect` (the relative
-    difference between packages that must not go unnoticed) is set. Each batch but the first adds the share
+    Exactly one of `half_width` (of every mean's interval, relative to the mean), `detect` (the relative
+    difference between packages that must not go unnoticed) and `hypothesis` (to be shown or refuted) is set.
+    Each batch but the first adds the share
     `grow` of the rounds before it, and one at least. It ends at the latest after `max_trials` or
     `max_time_s`, whichever is set (0: none).
     """
 
     half_width: float | None = None
     detect: float | None = None
+    hypothesis: Hypothesis | None = None
     confidence: float = 0.95
     alpha: float = 0.05
     power: float = 0.9
@@ -293,6 +296,7 @@ class Experiment:
     coverage: tuple[HardwareCoverage, ...] = ()
     fleet: FleetChoice = FleetChoice()
     screen: ScreenFirst = "never"
+    hypothesis: Hypothesis | None = None
 
     @property
     def choices(self) -> tuple[FactorChoice, ...]:

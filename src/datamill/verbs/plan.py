@@ -30,6 +30,7 @@ from datamill.verbs.analyses.analysis import Analysis
 from datamill.verbs.false_alarms import choose_version
 from datamill.verbs.inputs.arguments import take_alpha, take_confidence, take_name, take_seed
 from datamill.verbs.inputs.data import locate_errors
+from datamill.verbs.inputs.hypothesis_goal import find_hypothesis_goal
 from datamill.verbs.inputs.nested_data import AskedNested, NestedData, build_nesting_columns, read_nested
 from datamill.verbs.inputs.plan_arguments import (
     TIME_UNITS,
@@ -54,6 +55,7 @@ class Repetitions(Analysis):
     notes: PlanNotes
     plan: RepetitionPlan
     bounds: PlanBounds
+    hypothesis: str = ""
 
     @property
     def title(self) -> str:
@@ -64,7 +66,8 @@ class Repetitions(Analysis):
     @property
     def lead(self) -> tuple[str, ...]:
         """How often to repeat what, and what that brings."""
-        return (phrase_plan(self.notes, self.plan),)
+        planned = phrase_plan(self.notes, self.plan)
+        return (self.hypothesis, planned) if self.hypothesis else (planned,)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -73,11 +76,13 @@ class Repetitions(Analysis):
 
     def statement(self, *, verbose: bool = False) -> tuple[Part, ...]:
         """The plan, its alternatives, and lines to paste; `verbose`: the paper's symbols and optimum."""
-        return state_plan(self.notes, self.plan, verbose=verbose)
+        planned = state_plan(self.notes, self.plan, verbose=verbose)
+        return (self.hypothesis, *planned) if self.hypothesis else planned
 
     def numbers(self) -> dict[str, Any]:
         """The same with every digit."""
-        return spell_plan(self.notes, self.plan)
+        numbers = spell_plan(self.notes, self.plan)
+        return {"hypothesis": self.hypothesis, **numbers} if self.hypothesis else numbers
 
     def drawings(self) -> tuple[Callable[[], Figure], ...]:
         """The picture of interval width against time."""
@@ -114,6 +119,7 @@ def plan(
     half_width: str | float | None = None,
     time: str | float | None = None,
     detect: str | float | None = None,
+    hypothesis: str | None = None,
     alpha: float = 0.05,
     power: float = 0.9,
     assurance: str | float | None = None,
@@ -137,8 +143,10 @@ def plan(
     execution and value. Without it `variances` are those between builds, executions and measurements, in the
     unit squared, and `mean` the mean. Goals: a `half_width` of the interval, relative (`"1%"`) or in the
     unit; the narrowest in a `time` (seconds, or `"2h"`); a difference between two versions to `detect` with
-    `power` at `alpha`. `assurance` is how sure the plan is to be to suffice, such as `"80%"`, given how
-    little a pilot shows about the variances; without it its estimates are taken as they are. Times that a
+    `power` at `alpha`; a `hypothesis` about two versions of the pilot, such as `"a at least 5% lower than b"`, to
+    be shown with `power`, one-sided at `alpha`, if the pilot's means are the true ones. `assurance` is how
+    sure the plan is to be to suffice, such as `"80%"`, given how little a pilot shows about the variances;
+    without it its estimates are taken as they are. Times that a
     bundle has measured need not be given; `costs` are the paper's, such as `"b=5000,w=100,q=1"`. `builds`,
     `executions`, `measurements` bound the search: a number or `"5:30"`.
 
@@ -146,7 +154,7 @@ def plan(
         InputError: something is missing or cannot be, or no plan reaches the goal; says what to do.
     """
     confidence, seed, alpha = take_confidence(confidence), take_seed(seed), take_alpha(alpha)
-    goal = take_goal(half_width, time, detect, alpha, power, assurance)
+    goal = take_goal(half_width, time, detect, alpha, power, assurance, hypothesis=hypothesis)
     bounds = take_bounds(builds, executions, measurements)
     asked_costs = _take_costs(
         {"build": build_time, "execution": execution_time, "measurement": measurement_time}, costs
@@ -159,6 +167,11 @@ def plan(
             else f"{argument('variances')} takes the place of DATA",
             remedy="Give one of both.",
         )
+    if hypothesis and data is None:
+        raise InputError(
+            "a plan for a hypothesis needs the means of both versions", remedy="Name a pilot as DATA."
+        )
+    shown = None
     if data is None:
         pilot = _take_variances(variances, mean, columns.response, columns.unit)
         level = confidence or 0.95
@@ -172,6 +185,9 @@ def plan(
         level = read.choose_confidence(confidence)
         with locate_errors(read.source):
             pilot = _estimate(read, take_name("only", only), level, seed)
+            if hypothesis:
+                shown = find_hypothesis_goal(hypothesis, read, alpha, float(power))
+                goal = take_goal(None, None, shown.detect, shown.alpha, shown.power, assurance)
     found, timed = _find_costs(data, pilot, asked_costs, goal)
     with locate_errors(pilot.read.source if pilot.read else ""):
         planned = plan_repetitions(
@@ -185,7 +201,7 @@ def plan(
             doubts=pilot.doubts,
             seed=seed,
         )
-    return Repetitions(_note_pilot(pilot, timed), planned, bounds)
+    return Repetitions(_note_pilot(pilot, timed), planned, bounds, "" if shown is None else shown.sentence)
 
 
 def _take_costs(times: Mapping[str, str | float | None], paper: str | None) -> _AskedCosts:

@@ -13,6 +13,7 @@ from datamill.analysis.answer.doubtful_trials import (
     leave_out_doubtful,
     list_broken_rules,
 )
+from datamill.analysis.answer.hypothesis import JudgedHypothesis, judge_hypothesis
 from datamill.analysis.answer.left_out import (
     Exclusion,
     PutAside,
@@ -82,7 +83,8 @@ class ExperimentAnalysis:
 
     `answering` is None while the first response has no valid observation; `others` follow in the
     experiment's order, and `missing` names the responses without any. `table` is the tidy table as measured.
-    `exclusions` and `put_aside` are what of it no answer uses; doubtful trials have broken one of the
+    `exclusions` and `put_aside` are what of it no answer uses; `hypothesis` is
+    what becomes of the experiment's. Doubtful trials have broken one of the
     `broken_rules`.
     """
 
@@ -95,6 +97,7 @@ class ExperimentAnalysis:
     exclusions: tuple[Exclusion, ...]
     put_aside: PutAside
     broken_rules: tuple[BrokenRule, ...]
+    hypothesis: JudgedHypothesis | None = None
 
     @property
     def survivors(self) -> tuple[str, ...]:
@@ -125,6 +128,7 @@ def analyze_experiment(experiment: Experiment, design: Design, table: pl.DataFra
         exclusions=list_exclusions(table, names),
         put_aside=count_planned_aside(table, names),
         broken_rules=list_broken_rules(table, names),
+        hypothesis=judge_hypothesis(related.experiment, design, related.table),
     )
 
 

@@ -27,6 +27,8 @@ _DEPENDENCE_LEVEL = 0.01
 _FEWEST_SUCCESSIVE = 8
 #: Autocorrelation beyond which no factor of width is worth naming.
 _NEARLY_ALIKE = 0.95
+#: Causes of a decision by which the rule was met.
+_MET = ("changed", "no difference", "precise", "supported", "refuted")
 
 
 def find_pair(experiment: Experiment) -> tuple[str, str]:
@@ -105,7 +107,7 @@ def _doubt_lost(rounds: Rounds, intervals: Sequence[LookInterval]) -> list[str]:
 def _doubt_few(rounds: Rounds, cause: Cause, intervals: Sequence[LookInterval], begin: str) -> list[str]:
     """Rare slow runs may all have been missed; only where the rule was met does that matter."""
     fewest = rounds.executions * min((interval.rounds for interval in intervals), default=0)
-    if cause not in ("changed", "no difference", "precise") or fewest >= _SHOWS_RARE:
+    if cause not in _MET or fewest >= _SHOWS_RARE:
         return []
     return [
         tell(
@@ -122,7 +124,7 @@ def _doubt_few(rounds: Rounds, cause: Cause, intervals: Sequence[LookInterval], 
 def _doubt_heavy(rounds: Rounds, cause: Cause, intervals: Sequence[LookInterval], more: str) -> list[str]:
     """Tails so heavy that also many rounds have not met what decides the mean, where the rule was met."""
     fewest = min((interval.rounds for interval in intervals), default=0)
-    if cause not in ("changed", "no difference", "precise") or fewest < _SHOWS_RARE:
+    if cause not in _MET or fewest < _SHOWS_RARE:
         return []
     found = {package: find_heavy_tail(rounds.of_package(package), _HEAVY) for package in rounds.packages}
     names = [
@@ -147,9 +149,11 @@ def _doubt_heavy(rounds: Rounds, cause: Cause, intervals: Sequence[LookInterval]
 
 def _list_series(experiment: Experiment, rounds: Rounds) -> list[tuple[str, FloatArray]]:
     """What the rule takes for independent, by name."""
-    if experiment.until is None or experiment.until.detect is None:
+    rule = experiment.until
+    if rule is None or rule.half_width is not None:
         return [(package, rounds.of_package(package)) for package in rounds.packages]
-    baseline, other = find_pair(experiment)
+    pair = rule.hypothesis
+    baseline, other = find_pair(experiment) if pair is None else (pair.baseline, pair.package)
     first, second = rounds.of_pair(baseline, other)
     if not first.size or not first.mean():
         return []

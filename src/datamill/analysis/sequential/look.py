@@ -15,6 +15,7 @@ from datamill.analysis.sequential.rounds import Rounds
 from datamill.design.batches import FEWEST_ROUNDS, phrase_rule
 from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Experiment, StoppingRule
+from datamill.experiment.hypothesis import Hypothesis
 from datamill.experiment.messages.numbers import format_figures, format_fixed
 from datamill.experiment.quantities import format_duration
 from datamill.results.bundles.decisions import DECISION_SCHEMA, Cause, Decision, LookInterval
@@ -33,7 +34,9 @@ def decide_look(
 
     `detect` stops when the interval that holds at all looks together, with probability 1 - alpha, excludes
     zero; or when one that misses the true difference on either side with probability 1 - power lies
-    within the limit. `half_width` stops when every package's interval is narrow enough. Neither stops
+    within the limit. A hypothesis is shown by an interval that misses on either side with probability
+    alpha, and refuted by one that does so with probability 1 - power.
+    `half_width` stops when every package's interval is narrow enough. Neither stops
     before `FEWEST_ROUNDS` complete rounds.
 
     Raises:
@@ -42,9 +45,12 @@ def decide_look(
     rule = experiment.until
     if rule is None:
         raise InputError("the experiment has no rule to stop by", remedy="Write until in [replication].")
-    cause, intervals = (
-        _look_at_pair(experiment, rule, rounds) if rule.detect is not None else _look_at_means(rule, rounds)
-    )
+    if rule.hypothesis is not None:
+        cause, intervals = _look_at_hypothesis(rule, rule.hypothesis, rounds)
+    elif rule.detect is not None:
+        cause, intervals = _look_at_pair(experiment, rule, rounds)
+    else:
+        cause, intervals = _look_at_means(rule, rounds)
     # Trials of one batch take about as long as those of another.
     foreseen_s = elapsed_s * (trials + next_trials) / max(trials, 1)
     if cause == "not yet" and next_trials == 0:
@@ -87,6 +93,42 @@ def _look_at_pair(
     return "no difference" if lies_within(narrow, rule.detect or 0.0) else "not yet", (wide, narrow)
 
 
+def _look_at_hypothesis(
+    rule: StoppingRule, hypothesis: Hypothesis, rounds: Rounds
+) -> tuple[Cause, tuple[LookInterval, ...]]:
+    """The interval by which a hypothesis is shown, and the one by which it is refuted; one-sided each."""
+    first, second = rounds.of_pair(hypothesis.baseline, hypothesis.package)
+    if first.size < 2:
+        return "not yet", ()
+    name = f"{hypothesis.package} against {hypothesis.baseline}"
+    steps = rounds.find_step(hypothesis.baseline), rounds.find_step(hypothesis.package)
+    wide, narrow = (
+        bound_relative_difference(first, second, name, min(_MOST_ALPHA, 2 * error), steps=steps)
+        for error in (rule.alpha, 1 - rule.power)
+    )
+    if first.size < FEWEST_ROUNDS:
+        return "not yet", (wide, narrow)
+    if supports(hypothesis, wide):
+        return "supported", (wide, narrow)
+    return "refuted" if refutes(hypothesis, narrow) else "not yet", (wide, narrow)
+
+
+def supports(hypothesis: Hypothesis, interval: LookInterval) -> bool:
+    """Tell whether an interval of the relative difference lies within what a hypothesis claims."""
+    if interval.low is None or interval.high is None:
+        return False
+    above = hypothesis.low is None or interval.low > hypothesis.low - 1
+    return above and (hypothesis.high is None or interval.high < hypothesis.high - 1)
+
+
+def refutes(hypothesis: Hypothesis, interval: LookInterval) -> bool:
+    """Tell whether an interval of the relative difference lies outside of what a hypothesis claims."""
+    if interval.low is None or interval.high is None:
+        return False
+    below = hypothesis.low is not None and interval.high < hypothesis.low - 1
+    return below or (hypothesis.high is not None and interval.low > hypothesis.high - 1)
+
+
 def _look_at_means(rule: StoppingRule, rounds: Rounds) -> tuple[Cause, tuple[LookInterval, ...]]:
     """The interval of each package's mean."""
     columns = {package: rounds.of_package(package) for package in rounds.packages}
@@ -120,12 +162,19 @@ def _phrase_cause(
             f"{name} does not differ by {limit} or more: {_phrase_difference(intervals[1])} (either side "
             f"errs with probability {_percent(1 - rule.power)}, since power is {_percent(rule.power)})"
         )
+    if cause in ("supported", "refuted") and rule.hypothesis is not None:
+        judged, error = (intervals[0], rule.alpha) if cause == "supported" else (intervals[1], 1 - rule.power)
+        shown = "it is shown that" if cause == "supported" else "it is not so that"
+        return (
+            f"{shown} {rule.hypothesis.phrase()}: {_phrase_difference(judged)} (each side errs with "
+            f"probability {_percent(error)})"
+        )
     if cause == "precise":
         return (
             f"every mean of {name} is known to ±{_percent(rule.half_width or 0)}: {_phrase_widths(intervals)}"
         )
     seen = _phrase_widths(intervals) if rule.half_width is not None else ""
-    if rule.detect is not None and intervals:
+    if rule.half_width is None and intervals:
         seen = _phrase_difference(intervals[0])
     so_far = seen or "no round is complete yet"
     if cause == "max_trials":

@@ -18,8 +18,8 @@ from datamill.verbs.inputs.nested_data import AskedNested
 
 #: Options that a plan takes and the simulation of false alarms does not.
 _OF_PLANS = (
-    "half_width", "time", "detect", "assurance", "variances", "mean", "build_time", "execution_time",
-    "measurement_time", "costs", "builds", "executions", "measurements",
+    "half_width", "time", "detect", "hypothesis", "assurance", "variances", "mean", "build_time",
+    "execution_time", "measurement_time", "costs", "builds", "executions", "measurements",
 )  # fmt: skip
 
 
@@ -36,6 +36,11 @@ _OF_PLANS = (
     "--detect",
     metavar="SIZE",
     help="Or: see a difference of this size between two versions, such as 5% or a number in the unit.",
+)
+@click.option(
+    "--hypothesis",
+    metavar="SENTENCE",
+    help='Or: show what a sentence claims of two versions of DATA, such as "a at least 10% lower than b".',
 )
 @click.option(
     "--power", type=float, default=0.9, show_default=True, help="How surely the difference is to be seen."
@@ -118,6 +123,7 @@ def plan(
       datamill plan pilot.csv --time 2h --build-time 30s --execution-time 0.5s --measurement-time 2ms
       datamill plan --variances 0.04,0.01,0.2 --mean 10 --costs b=15000,w=250 --half-width 1%
       datamill plan my-bundle/ --detect 5% --power 0.9
+      datamill plan my-bundle/ --hypothesis "new at least 10% lower than old"
       datamill plan my-bundle/ --false-alarms --figure alarms.svg
     """  # noqa: D301 - click needs the backspace itself
     refuse_bad_files(figure_file, html_file)

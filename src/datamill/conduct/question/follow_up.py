@@ -107,7 +107,7 @@ def decide_factors(bundle: Bundle) -> DecidedFactors:
         InputError: when the bundle is no screening, has trials to run, or no valid observation.
     """
     # Statistics take a second to load, which other uses of `run` need not wait for.
-    from datamill.analysis.answer.machines import relate_to_machines
+    from datamill.analysis.answer.machines.machine_by_machine import relate_to_machines
     from datamill.analysis.answer.response import analyze_response
     from datamill.analysis.answer.screening import find_observed_aliases, list_screened, screen_response
     from datamill.report.screening.section import list_screening_warnings, phrase_decision

@@ -18,6 +18,7 @@ from datamill.experiment.experiment import (
     Isolation,
     Limits,
     Package,
+    Response,
     ScreenFirst,
     TrialOrder,
 )
@@ -47,6 +48,7 @@ from datamill.experiment.file.parse_replication import (
 from datamill.experiment.file.parse_responses import parse_responses
 from datamill.experiment.file.parse_sweeps import place_arguments
 from datamill.experiment.file.source import Source
+from datamill.experiment.hypothesis import Hypothesis, parse_hypothesis
 from datamill.experiment.messages.mistakes import Mistakes
 from datamill.experiment.messages.suggestions import suggest_name
 from datamill.experiment.quantities import parse_duration, parse_size
@@ -54,6 +56,7 @@ from datamill.experiment.quantities import parse_duration, parse_size
 _HEAD = (
     "name", "question", "replicates", "seed", "build", "isolation", "baseline", "confidence", "alpha",
     "interaction_order", "design", "resolution", "max_points", "strength", "order", "block", "screen",
+    "hypothesis",
 )  # fmt: skip
 _SECTIONS = (
     "experiment", "replication", "reference", "package", "load", "constraints", "factors", "nuisance",
@@ -129,6 +132,19 @@ def parse_experiment(text: str, *, name: str) -> Experiment:
             )
         return screen
 
+    nothing: tuple[Response, ...] = ()
+    responses = attempt(lambda: parse_responses(tables, source), nothing)
+
+    def take_hypothesis() -> Hypothesis | None:
+        if "hypothesis" not in head:
+            return None
+        return parse_hypothesis(
+            field("hypothesis", str, ""),
+            packages=[package.name for package in packages],
+            directions={response.name: response.direction for response in responses},
+            where=source.locate("experiment", "hypothesis"),
+        )
+
     def take_baseline() -> str:
         baseline, names = field("baseline", str, ""), [package.name for package in packages]
         if baseline and baseline not in names:
@@ -141,8 +157,13 @@ def parse_experiment(text: str, *, name: str) -> Experiment:
 
     # Without any package, what speaks of packages cannot be right.
     baseline = attempt(take_baseline, "") if packages else ""
+    # Nor are responses that are wrong said to be missing once more.
+    hypothesis = attempt(take_hypothesis, None) if packages and responses else None
+    claimed = hypothesis if responses and hypothesis and hypothesis.response == responses[0].name else None
     until = (
-        attempt(lambda: parse_stopping_rule(tables, packages, confidence, source), None) if packages else None
+        attempt(lambda: parse_stopping_rule(tables, packages, confidence, claimed, source), None)
+        if packages
+        else None
     )
     reference = attempt(lambda: parse_reference(tables, packages, source), None) if packages else None
     experiment = Experiment(
@@ -157,7 +178,7 @@ def parse_experiment(text: str, *, name: str) -> Experiment:
         loads=loads,
         user_factors=() if sections is None else sections.user_factors,
         sweeps=() if sections is None else sections.sweeps,
-        responses=attempt(lambda: parse_responses(tables, source), ()),
+        responses=responses,
         limits=attempt(lambda: _parse_limits(tables, source), Limits()),
         build=word("build", "fresh" if replication is None else "shared", ("fresh", "shared")),
         isolation=word("isolation", "auto", get_args(Isolation)),
@@ -174,6 +195,7 @@ def parse_experiment(text: str, *, name: str) -> Experiment:
         coverage=attempt(lambda: parse_coverage(tables, source), ()),
         fleet=attempt(lambda: parse_fleet_choice(tables, source), FleetChoice()),
         screen=attempt(choose_screen, "never"),
+        hypothesis=hypothesis,
     )
     attempt(lambda: check_guests_needs(experiment, source), None)
     mistakes.refuse()

@@ -23,6 +23,7 @@ from datamill.experiment.file.fields import (
     take_typed,
 )
 from datamill.experiment.file.source import Source
+from datamill.experiment.hypothesis import Hypothesis
 from datamill.experiment.messages.mistakes import Mistakes
 from datamill.experiment.messages.numbers import format_given
 from datamill.experiment.quantities import parse_duration, parse_share
@@ -117,9 +118,15 @@ def add_build_chance(
 
 
 def parse_stopping_rule(
-    tables: Mapping[str, Any], packages: tuple[Package, ...], confidence: float, source: Source
+    tables: Mapping[str, Any],
+    packages: tuple[Package, ...],
+    confidence: float,
+    claimed: Hypothesis | None,
+    source: Source,
 ) -> StoppingRule | None:
     """Return the rule that `until` in `[replication]` states; None without one.
+
+    `claimed` is the experiment's hypothesis if it is about the first response, which the rule looks at.
 
     Raises:
         InputError: for an unknown key, a number out of range, a rule that states both goals or none, or one
@@ -137,27 +144,38 @@ def parse_stopping_rule(
                 )
         return None
     rule = table["until"]
+    if rule == "hypothesis":
+        rule = {"hypothesis": True}
     if not isinstance(rule, dict):
         raise InputError(
             "until must be a table", where=where, remedy='Write, say, until = { half_width = "1%" }.'
         )
     for key in rule:
-        if key not in ("half_width", "detect", "confidence", "alpha", "power", "grow"):
+        if key not in ("half_width", "detect", "hypothesis", "confidence", "alpha", "power", "grow"):
             raise InputError(
                 f'until has no key "{key}"',
                 where=where,
-                remedy="It has half_width and confidence, or detect, alpha and power; and grow.",
+                remedy="It has half_width and confidence, or detect or hypothesis, alpha, power; and grow.",
             )
-    if ("half_width" in rule) == ("detect" in rule):
+    if sum(goal in rule for goal in ("half_width", "detect", "hypothesis")) != 1:
         raise InputError(
-            "until states one goal: half_width of the intervals, or the difference to detect",
+            "until states one goal: half_width of the intervals, the difference to detect, or the hypothesis",
             where=where,
-            remedy='Write until = { half_width = "1%" } or until = { detect = "5%" }.',
+            remedy='Write until = { half_width = "1%" }, until = { detect = "5%" } or until = "hypothesis".',
+        )
+    if "hypothesis" in rule and (rule["hypothesis"] is not True or claimed is None):
+        raise InputError(
+            "until is to stop for the hypothesis, and the experiment has none about its first response"
+            if rule["hypothesis"] is True
+            else "hypothesis in until is true or not there: the sentence stands under [experiment]",
+            where=where,
+            remedy='Write hypothesis = "A at least 10% lower than B" under [experiment], and '
+            'until = "hypothesis".',
         )
     misplaced = ("alpha", "power") if "half_width" in rule else ("confidence",)
     for key in misplaced:
         if key in rule:
-            goal = "half_width" if "half_width" in rule else "detect"
+            goal = next(name for name in ("half_width", "detect", "hypothesis") if name in rule)
             raise InputError(f"{key} does not go with {goal}", where=where, remedy=f"Leave {key} out.")
     if "detect" in rule and len(packages) != 2:
         raise InputError(
@@ -190,6 +208,7 @@ def parse_stopping_rule(
     return StoppingRule(
         half_width=parse_share(rule["half_width"], where=where) if "half_width" in rule else None,
         detect=parse_share(rule["detect"], where=where) if "detect" in rule else None,
+        hypothesis=claimed if "hypothesis" in rule else None,
         confidence=number("confidence", confidence, 0.5, 1.0),
         alpha=number("alpha", 0.05, 0.0, 0.5),
         power=number("power", 0.9, 0.0, 1.0),

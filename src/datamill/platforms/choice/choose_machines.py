@@ -67,7 +67,7 @@ def choose_machines(
     warnings = []
     if lost:
         warnings.append(
-            f"{list_first(lost, 4)}: too few scores to be chosen, or to say what a choice tells of them."
+            f"{list_first(lost, 4)}: too few scores to be chosen, or to be told about by those chosen."
         )
     if not observed.all():
         warnings.append(f"{int((~observed).sum())} of {observed.size} scores are missing and were filled in.")

@@ -110,7 +110,8 @@ def _refuse_without_suite(found: Inference, bound: float) -> tuple[tuple[Refusal
         if not np.isfinite(size):
             sentence = (
                 f"the suite has {count_nouns(len(found.taken), 'benchmark')} that can be taken for the "
-                f"application, and {count_nouns(trained, 'machine')} measured it: nothing tells how large errors are"
+                f"application, and {count_nouns(trained, 'machine')} measured it: nothing tells how large "
+                "errors are"
             )
             answers.append((Refusal("machines", sentence),))
         elif size * 2.6 > bound or trained < 3:

@@ -12,8 +12,10 @@ from datamill.report.drift.section import warn_of_drift
 from datamill.report.experiment.answer import count_trials, phrase_answer
 from datamill.report.experiment.by_machine import qualify_by_machines
 from datamill.report.experiment.doubtful import phrase_doubts
+from datamill.report.hypothesis.words import answer_by_hypothesis
 from datamill.report.screening.first_part import phrase_screened_first
 from datamill.report.screening.section import answer_by_screening, warn_of_aliases, word_screening
+from datamill.report.stopping.section import find_look_at_hypothesis
 from datamill.report.words.answer import Answer
 from datamill.report.words.warning_order import order_warnings
 from datamill.results.bundles.trial_summary import TrialSummary
@@ -33,6 +35,8 @@ def phrase_experiment(found: ExperimentAnalysis, trials: TrialSummary) -> Answer
         drift=warn_of_drift(experiment, first.drift, analysis),
         drawn=list_drawn_factors(found.design.factors),
     )
+    if found.hypothesis is not None:
+        answer = answer_by_hypothesis(answer, found.hypothesis, find_look_at_hypothesis(experiment, trials))
     if trials.screened is not None:
         answer = replace(answer, details=(*answer.details, *phrase_screened_first(trials.screened)))
     if first.machines is not None:

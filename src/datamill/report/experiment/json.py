@@ -16,8 +16,10 @@ from datamill.analysis.quantile.quantile_model import QuantileModel
 from datamill.design.design import Design
 from datamill.design.points.aliases import AliasStructure
 from datamill.report.experiment.response_json import spell_analysis, spell_response
+from datamill.report.hypothesis.words import spell_hypothesis
 from datamill.report.quantiles.json import spell_quantiles
 from datamill.report.quantiles.warnings import list_quantile_warnings
+from datamill.report.stopping.section import find_look_at_hypothesis
 from datamill.report.tables.envelope import SCHEMA, write_json
 from datamill.report.tables.interval_json import spell_interval, spell_known
 from datamill.report.variance.json import spell_version
@@ -36,7 +38,8 @@ def format_experiment_json(found: ExperimentAnalysis, answer: Answer, trials: Tr
     `spell_response`), and `missing`, those without a valid observation; of the answering response
     `without_doubtful`, what becomes of it without doubtful trials, `drift`, `uncertainty` (variances of
     builds, executions and measurements by version), `quantiles` where means do not tell all, and `screening`
-    with what is aliased; `screened_first`, what a screening found that came before, and may have missed;
+    with what is aliased; `hypothesis`, what becomes of the
+    experiment's; `screened_first`, what a screening found that came before, and may have missed;
     `decisions` of a sequential experiment.
     """
     first = found.answering
@@ -59,6 +62,7 @@ def format_experiment_json(found: ExperimentAnalysis, answer: Answer, trials: Tr
         "responses": [spell_response(item) for item in answers],
         "missing": list(found.missing),
         **_spell_closer_look(first),
+        "hypothesis": spell_hypothesis(found.hypothesis, find_look_at_hypothesis(found.experiment, trials)),
         "screened_first": None if trials.screened is None else to_builtins(trials.screened),
         "decisions": [to_builtins(decision) for decision in trials.decisions],
     }

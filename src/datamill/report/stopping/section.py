@@ -72,6 +72,16 @@ def states_pairs(experiment: Experiment, trials: TrialSummary) -> bool:
     return states_means(experiment, trials) and bool(trials.decisions[-1].pairs)
 
 
+def find_look_at_hypothesis(experiment: Experiment, trials: TrialSummary) -> Decision | None:
+    """Return the latest look of an experiment that stops for its hypothesis; None of any other."""
+    rule = experiment.until
+    return (
+        trials.decisions[-1]
+        if rule is not None and rule.hypothesis is not None and trials.decisions
+        else None
+    )
+
+
 def qualify_answer(answer: Answer, experiment: Experiment, unit: str, trials: TrialSummary) -> Answer:
     """Let the answer of a sequential experiment be the one that stopping does not spoil.
 
@@ -86,6 +96,10 @@ def qualify_answer(answer: Answer, experiment: Experiment, unit: str, trials: Tr
     response = experiment.responses[0]
     doubts = tuple(finish_sentence(warning) for warning in last.warnings)
     warnings = (*answer.warnings, finish_sentence(_FIXED))
+    if rule.hypothesis is not None:
+        # Its sentence is put before the answer; the doubts limit that.
+        said = tuple(f"Warning: {doubt}" for doubt in doubts)
+        return replace(answer, details=(*said, answer.headline, *answer.details), warnings=warnings)
     if rule.detect is not None:
         headline = phrase_verdict(rule, last, response.name, response.direction)
         # They limit the verdict itself: right behind it, not among all warnings.
@@ -215,15 +229,16 @@ def _name_method(rule: StoppingRule) -> str:
 
 def _draw(rule: StoppingRule, decisions: tuple[Decision, ...]) -> Future[FigureView] | None:
     """Draw the intervals in percent: of the baseline's mean, or of each package's latest mean."""
-    goal = 100 * (rule.half_width or rule.detect or 0.0)
+    claimed = rule.hypothesis.share if rule.hypothesis is not None else 0.0
+    goal = 100 * (rule.half_width or rule.detect or claimed)
     latest = {interval.name: interval.estimate for interval in decisions[-1].intervals}
     points = []
     for decision in decisions:
         for interval in decision.intervals:
-            base = 1.0 if rule.detect is not None else latest.get(interval.name)
+            base = 1.0 if rule.half_width is None else latest.get(interval.name)
             if interval.estimate is None or not base:
                 continue
-            shift = 0.0 if rule.detect is not None else 1.0
+            shift = 0.0 if rule.half_width is None else 1.0
             low, high = (
                 None if bound is None else 100 * (bound / base - shift)
                 for bound in (interval.low, interval.high)
@@ -240,7 +255,15 @@ def _draw(rule: StoppingRule, decisions: tuple[Decision, ...]) -> Future[FigureV
             )
     if not points:
         return None
-    if rule.detect is not None:
+    if rule.hypothesis is not None:
+        title = f"difference of {decisions[-1].response}, {decisions[-1].intervals[0].name}"
+        axis = "difference (%)"
+        caption = (
+            "each point is what the trials so far say, with two bands about it. The hypothesis is shown once "
+            "the wider band lies beyond the line that it names, and refuted once the narrower one lies on "
+            "the other side."
+        )
+    elif rule.detect is not None:
         title = f"difference of {decisions[-1].response}, {decisions[-1].intervals[0].name}"
         axis = "difference (%)"
         caption = (

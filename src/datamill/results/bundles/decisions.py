@@ -19,8 +19,11 @@ DECISION_SCHEMA = 1
 #: The file of a bundle that holds them.
 DECISIONS_FILE = "decisions.jsonl"
 #: Why an experiment goes on or stops: "changed" and "no difference" answer `detect`, "precise" answers
-#: `half_width`, the others are bounds, or the user who ended it.
-Cause = Literal["not yet", "changed", "no difference", "precise", "max_trials", "max_time", "interrupted"]
+#: `half_width`, "supported" and "refuted" a hypothesis, the others are bounds, or the user who ended it.
+Cause = Literal[
+    "not yet", "changed", "no difference", "precise", "supported", "refuted", "max_trials", "max_time",
+    "interrupted",
+]  # fmt: skip
 
 _DAMAGED = (
     f"Keep a copy and remove the line and all behind it: {argument('resume', verb='run')} decides again from "

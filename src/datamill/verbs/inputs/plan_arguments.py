@@ -238,18 +238,20 @@ def take_goal(
     alpha: float,
     power: object,
     assurance: object = None,
+    *,
+    hypothesis: object = None,
 ) -> AskedGoal:
     """The one goal of several that is given; a half-width of 1% without any.
 
     Raises:
         InputError: there are two, or one is not understood.
     """
-    given = {"half_width": half_width, "time": time, "detect": detect}
+    given = {"half_width": half_width, "time": time, "detect": detect, "hypothesis": hypothesis}
     named = [name for name, value in given.items() if value not in (None, "")]
     if len(named) > 1:
         raise InputError(
             f"{' and '.join(argument(name) for name in named)} are different goals",
-            remedy="Give one: a half-width, a time, or a difference to detect.",
+            remedy="Give one: a half-width, a time, a difference to detect, or a hypothesis.",
         )
     if not (isinstance(power, Real) and not isinstance(power, bool) and 0 < float(power) < 1):
         raise InputError(
@@ -274,7 +276,7 @@ def take_goal(
     elif named == ["detect"]:
         kind, size = "detect", take_size("detect", detect)
     else:
-        size = take_size("half_width", half_width if named else "1%")
+        size = take_size("half_width", half_width if named == ["half_width"] else "1%")
     sure = None if assurance is None or assurance == "" else _take_assurance(assurance)
     if kind == "time" and sure is not None:
         raise InputError(

@@ -30,7 +30,7 @@ from datamill.report.words.scales import choose_scale
 KEYS = [
     *("schema", "experiment", "question", "answer", "mattered", "n", "confidence", "method", "warnings"),
     *("design", "trials", "exclusions", "put_aside", "doubts", "responses", "missing", "without_doubtful"),
-    *("drift", "uncertainty", "quantiles", "screening", "screened_first", "decisions"),
+    *("drift", "uncertainty", "quantiles", "screening", "hypothesis", "screened_first", "decisions"),
 ]
 RESPONSE_KEYS = [
     *("response", "unit", "direction", "n", "units", "confidence", "alpha", "method", "packages"),

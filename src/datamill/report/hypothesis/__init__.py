@@ -1,0 +1,1 @@
+"""What the data say of an experiment's hypothesis: in words, and as JSON."""
