@@ -140,15 +140,15 @@ def plan(
     """Plan how many builds, executions and measurements a result takes (EPEW 2006, section 3.3).
 
     `data` is a pilot: a bundle, or a table with one row for each measurement and columns version, build,
-    execution and value. Without it `variances` are those between builds, executions and measurements, in
-    the unit squared, and `mean` the mean. Goals: a `half_width` of the interval, relative (`"1%"`) or in
-    the unit; the narrowest in a `time` (seconds, or `"2h"`); a difference between two versions to `detect`
-    with `power` at `alpha`; a `hypothesis` about two versions of the pilot, such as `"a at least 5% lower
-    than b"`, to be shown with `power`, one-sided at `alpha`, if the pilot's means are the true ones.
-    `assurance` is how sure the plan is to be to suffice, such as `"80%"`, given how little a pilot shows
-    about the variances; without it its estimates are taken as they are. Times that a bundle has measured
-    need not be given; `costs` are the paper's, such as `"b=5000,w=100,q=1"`. `builds`, `executions`,
-    `measurements` bound the search: a number or `"5:30"`.
+    execution and value. Without it `variances` are those between builds, executions and measurements, in the
+    unit squared, and `mean` the mean. Goals: a `half_width` of the interval, relative (`"1%"`) or in the
+    unit; the narrowest in a `time` (seconds, or `"2h"`); a difference between two versions to `detect` with
+    `power` at `alpha`; a `hypothesis` about two versions of the pilot, such as `"a at least 5% lower than b"`,
+    to be shown with `power`, one-sided at `alpha`, if its means are the true ones. `assurance` is how
+    sure the plan is to be to suffice, such as `"80%"`, given how little a pilot shows about the variances;
+    without it its estimates are taken as they are. Times that a
+    bundle has measured need not be given; `costs` are the paper's, such as `"b=5000,w=100,q=1"`. `builds`,
+    `executions`, `measurements` bound the search: a number or `"5:30"`.
 
     Raises:
         InputError: something is missing or cannot be, or no plan reaches the goal; says what to do.

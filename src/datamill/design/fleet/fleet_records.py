@@ -40,10 +40,14 @@ def find_level(dimension: str, worker: Candidate) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Ineligible:
-    """A worker that cannot take part, and why: one sentence."""
+    """A worker that cannot take part, and why: one sentence.
+
+    `way` is another one, of what its owner or the submitter would have to change; empty where that is not it.
+    """
 
     name: str
     reason: str
+    way: str = ""
 
 
 @dataclass(frozen=True, slots=True)

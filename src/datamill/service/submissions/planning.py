@@ -39,6 +39,7 @@ from datamill.service.coordinator.joining.policies import (
     find_policy_objection,
     list_all_needs,
 )
+from datamill.service.coordinator.joining.ways import find_way
 from datamill.service.files.rights import list_unusable_files
 from datamill.service.files.store import is_sha256
 from datamill.service.models import FleetWorker, Quarantine, WorkerState
@@ -276,13 +277,31 @@ def list_candidates(
             or find_guest_objection(worker, experiment.isolation)
         )
         if reason:
-            excluded.append(Ineligible(worker.name, reason))
+            excluded.append(Ineligible(worker.name, reason, _phrase_way(worker, experiment, user, shipped)))
             continue
         candidate = describe_candidate(worker, busy.get(worker.worker_id, 0.0), experiment.isolation)
         if not builds:
             candidate = replace(candidate, offers=withdraw_build_policy(experiment, candidate.offers))
         candidates.append(candidate)
     return candidates, excluded
+
+
+def _phrase_way(
+    worker: FleetWorker, experiment: Experiment, user: User, shipped: Sequence[ShippedFile]
+) -> str:
+    """Return what its owner or the submitter would have to change; empty where that alone does not help."""
+    if _find_state_objection(worker) or find_guest_objection(worker, experiment.isolation):
+        return ""
+    way = find_way(
+        read_policy(worker),
+        user.username,
+        shipped,
+        list_all_needs(experiment),
+        wanted=experiment.isolation,
+        strongest=read_inventory(worker).isolation,
+        guests=not find_guest_objection(worker, "guest"),
+    )
+    return "" if way is None else way.phrase(worker.name)
 
 
 def _find_state_objection(worker: FleetWorker) -> str:
@@ -302,9 +321,11 @@ def _explain_nobody(excluded: Sequence[Ineligible]) -> InputError:
             remedy="Add a machine to the fleet: datamill worker token here, datamill worker join there.",
         )
     reasons = "".join(f"\n{item.name}: {item.reason}" for item in excluded)
+    # The shortest asks least of people.
+    ways = sorted((item.way for item in excluded if item.way), key=len)
     return InputError(
         f"no worker of the fleet can run this experiment{reasons}",
-        remedy="Relax what excludes them, or add another machine to the fleet.",
+        remedy=ways[0] if ways else "Relax what excludes them, or add another machine to the fleet.",
     )
 
 
