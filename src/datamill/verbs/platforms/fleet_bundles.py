@@ -119,7 +119,10 @@ def read_package_times(
         known,
         responses,
         tuple(MachineTime(*row) for row in rows.select(names).iter_rows()),
-        _warn_of_open_trials(bundle, number, len({record.trial_id for record in records})),
+        (
+            *_warn_of_open_trials(bundle, number, len({record.trial_id for record in records})),
+            *_warn_of_reciprocals(chosen, rows["unit"][0]),
+        ),
     )
 
 
@@ -149,6 +152,10 @@ def _warn_of_open_trials(bundle: Bundle, number: int, ended: int) -> tuple[str, 
         f"{needed - ended} of {needed} trials of experiment {number} have no record yet: this rests on the "
         "others",
     )
+
+
+def _warn_of_reciprocals(response: str, unit: str) -> tuple[str, ...]:
+    return (f"scores are 1 / {response}, so that more is better",) if unit.startswith("1/") else ()
 
 
 def _gather(bundle: Bundle, table: pl.DataFrame, response: str, source: str = "") -> pl.DataFrame:
