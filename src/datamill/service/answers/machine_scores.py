@@ -123,7 +123,7 @@ def _read(experiment: FleetExperiment, members: dict[str, str], user: User) -> S
 def read_scores(folder: str, number: int, members: dict[str, str]) -> ScoreList:
     """Read the scores in a bundle; runs in a process of its own."""
     # Statistics take a second to load, and memory that the coordinator need not have.
-    from datamill.verbs.platforms.fleet_tables import read_suite_scores
+    from datamill.verbs.platforms.fleet_bundles import read_suite_scores
 
     try:
         return read_suite_scores(folder, number, members)

@@ -81,7 +81,7 @@ def predict_elsewhere(
 def read_folder(folder: str, number: int, package: str, response: str, first: bool) -> PackageTimes:
     """Read times in a bundle; runs in a process of its own."""
     # Statistics take a second to load, and memory that the coordinator need not have.
-    from datamill.verbs.platforms.fleet_tables import read_package_times
+    from datamill.verbs.platforms.fleet_bundles import read_package_times
 
     return read_package_times(folder, number, package, response, first=first)
 
