@@ -146,6 +146,25 @@ impl Hunt {
         self.renew();
     }
 
+    /// The largest size of which a subset may matter.
+    pub(super) fn cap(&self) -> usize {
+        let sizes = self.limits.iter().rposition(|limit| *limit >= 0.0);
+        sizes.unwrap_or(0)
+    }
+
+    /// Whether a search did not meet what its seed promised.
+    pub(super) fn lacks(&self) -> bool {
+        let lacking = |aim: &Aim| aim.found.is_none() && aim.best.is_finite();
+        self.aims.iter().any(lacking)
+    }
+
+    /// One hunt for each aim.
+    pub(super) fn split(&self) -> Vec<Self> {
+        let largest = self.limits.len() - 1;
+        let alone = |aim: &Aim| Self::new(vec![aim.clone()], largest);
+        self.aims.iter().map(alone).collect()
+    }
+
     /// Take note of a subset; `rss` is a share of the total.
     #[cold]
     pub(super) fn offer(&mut self, size: usize, rss: f64, set: u64) {

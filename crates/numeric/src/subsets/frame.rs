@@ -122,7 +122,7 @@ impl Frame {
 
     /// `start` and, in their order, columns that do not depend on those before them, up to `size` in all.
     pub(super) fn fill(&self, start: u64, size: usize) -> Option<u64> {
-        let mut basis: Vec<Vec<f64>> = vec![];
+        let mut basis: Vec<f64> = vec![];
         let mut set = 0u64;
         for needed in [true, false] {
             for position in 0..self.candidates() {
@@ -139,7 +139,7 @@ impl Frame {
                 if length > DEPENDENT {
                     let scale = length.sqrt().recip();
                     rest.iter_mut().for_each(|r| *r *= scale);
-                    basis.push(rest);
+                    basis.extend(rest);
                     set |= bit;
                 }
             }
@@ -147,25 +147,42 @@ impl Frame {
         (set.count_ones() as usize == size).then_some(set)
     }
 
-    /// Residual sum of squares of the response, a share of its total, without the columns at some positions.
+    /// Residual sum of squares of the column at one position, a share of its total, without those at others.
     ///
     /// None when these depend on each other.
-    pub(super) fn measure(&self, positions: &[usize]) -> Option<f64> {
-        let mut basis: Vec<Vec<f64>> = Vec::with_capacity(positions.len());
+    pub(super) fn measure(
+        &self,
+        response: usize,
+        positions: impl Iterator<Item = usize>,
+    ) -> Option<f64> {
+        let mut basis: Vec<f64> = Vec::with_capacity(self.dims * self.dims);
         for position in positions {
-            let mut rest = self.vector(*position).to_vec();
-            project_out(&basis, &mut rest);
-            let length = dot(&rest, &rest);
+            let start = basis.len();
+            if start == self.dims * self.dims {
+                return None;
+            }
+            basis.extend_from_slice(self.vector(position));
+            let (before, rest) = basis.split_at_mut(start);
+            project_out(before, rest);
+            let length = dot(rest, rest);
             if length <= DEPENDENT {
                 return None;
             }
             let scale = length.sqrt().recip();
             rest.iter_mut().for_each(|value| *value *= scale);
-            basis.push(rest);
         }
-        let mut response = self.vector(self.names.len() - 1).to_vec();
-        project_out(&basis, &mut response);
-        Some(dot(&response, &response))
+        let mut rest = [0.0; MOST_COLUMNS + 1];
+        let rest = &mut rest[..self.dims];
+        rest.copy_from_slice(self.vector(response));
+        project_out(&basis, rest);
+        Some(dot(rest, rest))
+    }
+
+    /// The numbers of columns at some positions.
+    pub(super) fn name_set(&self, positions: u64) -> u64 {
+        (0..self.names.len())
+            .filter(|position| positions >> position & 1 == 1)
+            .fold(0, |set, position| set | 1 << self.names[position])
     }
 }
 
@@ -174,9 +191,9 @@ pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// Twice: once leaves what rounding leaves of a nearly dependent column.
-fn project_out(basis: &[Vec<f64>], vector: &mut [f64]) {
+fn project_out(basis: &[f64], vector: &mut [f64]) {
     for _ in 0..2 {
-        for axis in basis {
+        for axis in basis.chunks_exact(vector.len().max(1)) {
             let along = dot(axis, vector);
             vector
                 .iter_mut()

@@ -172,7 +172,25 @@ impl Four {
         Self(row[start..start + WIDE].try_into().expect("four lanes"))
     }
 
-    /// The smaller of each two.
+    /// Write the lanes from `start`, at most the last four.
+    #[inline(always)]
+    pub(super) fn put(self, row: &mut Lanes, start: usize) {
+        let start = start.min(STRIDE - WIDE);
+        row[start..start + WIDE].copy_from_slice(&self.0);
+    }
+
+    #[inline(always)]
+    pub(super) fn abs(self) -> Self {
+        Self(self.0.map(f64::abs))
+    }
+
+    /// The larger of each two; the other's where one is no number.
+    #[inline(always)]
+    pub(super) fn max(self, other: Self) -> Self {
+        self.with(other, |a, b| if a > b { a } else { b })
+    }
+
+    /// The smaller of each two; the other's where one is no number.
     #[inline(always)]
     pub(super) fn min(self, other: Self) -> Self {
         self.with(other, |a, b| if a < b { a } else { b })

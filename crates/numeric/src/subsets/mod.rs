@@ -7,9 +7,12 @@
 //! squares below 1e-22 of the total is 0: an exact fit. Then larger subsets are not searched.
 
 mod aims;
+mod downward;
+mod forward;
 mod frame;
 mod level;
 mod products;
+mod relations;
 mod search;
 mod tree;
 

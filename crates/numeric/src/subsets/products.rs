@@ -9,7 +9,7 @@
 //! the sequence of a forward selection, so that what is excluded first is many poor ones.
 
 use super::aims::Hunt;
-use super::frame::{DEPENDENT, Frame, dot};
+use super::frame::{Frame, dot};
 use super::level::{Four, Lanes, STRIDE, WIDE};
 
 /// Rounding of one cross product of vectors of length 1, with room.
@@ -148,7 +148,7 @@ fn put(row: &mut Lanes, start: usize, four: Four) {
 struct Search<'a> {
     frame: &'a Frame,
     /// Positions of the candidates in the frame.
-    order: Vec<usize>,
+    order: &'a [usize],
     nodes: Vec<Node>,
     hunt: &'a mut Hunt,
 }
@@ -156,13 +156,13 @@ struct Search<'a> {
 /// The products could not tell; nothing that was offered holds.
 pub(super) struct Unsure;
 
-/// Offer all subsets that matter to the hunt.
+/// Offer all subsets that matter to the hunt; `order` has the positions of the candidates.
 pub(super) fn search_products(
     frame: &Frame,
+    order: &[usize],
     largest: usize,
     hunt: &mut Hunt,
 ) -> Result<(), Unsure> {
-    let order = order_forward(frame, largest, hunt);
     let mut root = Node::new(order.len());
     let response = frame.vector(frame.names.len() - 1);
     for (lane, position) in order.iter().enumerate() {
@@ -347,53 +347,8 @@ impl Search<'_> {
     /// Residual sum of squares of a subset; none when its columns depend on each other.
     fn measure(&self, lanes: u64) -> Option<f64> {
         let members = (0..self.order.len()).filter(|lane| lanes >> lane & 1 == 1);
-        let positions: Vec<usize> = members.map(|lane| self.order[lane]).collect();
-        self.frame.measure(&positions)
+        let response = self.frame.names.len() - 1;
+        self.frame
+            .measure(response, members.map(|lane| self.order[lane]))
     }
-}
-
-/// Candidates in the sequence in which forward selection takes them; its subsets bound what is sought.
-fn order_forward(frame: &Frame, largest: usize, hunt: &mut Hunt) -> Vec<usize> {
-    let dims = frame.dims;
-    let mut vectors: Vec<Vec<f64>> = (0..frame.candidates())
-        .map(|at| frame.vector(at).to_vec())
-        .collect();
-    let mut response = frame.vector(frame.names.len() - 1).to_vec();
-    let mut order = vec![];
-    let mut rest: Vec<usize> = (0..vectors.len()).collect();
-    while !rest.is_empty() {
-        let gain = |at: &usize| {
-            let square = dot(&vectors[*at], &vectors[*at]);
-            if square > DEPENDENT {
-                dot(&vectors[*at], &response).powi(2) / square
-            } else {
-                0.0
-            }
-        };
-        let gains: Vec<f64> = rest.iter().map(gain).collect();
-        let place = (0..rest.len())
-            .max_by(|a, b| gains[*a].total_cmp(&gains[*b]).then(b.cmp(a)))
-            .expect("not empty");
-        if order.len() >= largest.min(dims) || gains[place] <= 0.0 {
-            let mut places: Vec<usize> = (0..rest.len()).collect();
-            places.sort_by(|a, b| gains[*b].total_cmp(&gains[*a]).then(a.cmp(b)));
-            order.extend(places.into_iter().map(|place| rest[place]));
-            break;
-        }
-        let taken = rest.remove(place);
-        order.push(taken);
-        let axis = vectors[taken].clone();
-        let square = dot(&axis, &axis);
-        let project = |vector: &mut Vec<f64>| {
-            let along = dot(&axis, vector) / square;
-            vector
-                .iter_mut()
-                .zip(&axis)
-                .for_each(|(value, entry)| *value -= along * entry);
-        };
-        rest.iter().for_each(|at| project(&mut vectors[*at]));
-        project(&mut response);
-        hunt.seed(order.len(), dot(&response, &response));
-    }
-    order
 }

@@ -3,8 +3,10 @@
 use rayon::prelude::*;
 
 use super::aims::{Aim, Found, Hunt};
+use super::forward::seed_forward;
 use super::frame::{Frame, RESPONSE, Table};
-use super::products::search_products;
+use super::products::{Unsure, search_products};
+use super::relations;
 use super::tree::Tree;
 
 /// Number of ties where an exact fit made counting them pointless.
@@ -208,20 +210,80 @@ fn find_largest(frame: &Frame, largest: usize) -> usize {
         .min(frame.dims.saturating_sub(1))
 }
 
+/// Offer all subsets of at most `largest` columns that matter: to one hunt for the response, or to one by column.
 fn search(frame: &Frame, largest: usize, hunts: &mut [Hunt]) {
     if hunts.is_empty() || frame.names.is_empty() {
         return;
     }
     debug_assert!(hunts.len() > 1 || frame.names.last() == Some(&RESPONSE));
+    let found = if let [hunt] = hunts {
+        search_one(frame, largest, hunt)
+    } else {
+        search_each(frame, largest, hunts)
+    };
+    if found.is_err() {
+        let order: Vec<usize> = (0..frame.candidates()).collect();
+        Tree::new(frame, &order, largest, hunts).search();
+    }
+}
+
+/// Leaves the hunt as it was where it fails.
+fn search_one(frame: &Frame, largest: usize, hunt: &mut Hunt) -> Result<(), Unsure> {
+    let mut tried = hunt.clone();
+    let order = seed_forward(frame, frame.names.len() - 1, largest, &mut tried);
+    let cap = tried.cap().min(largest);
     // Near the dimensions of the rows vectors are short, products inexact, and bounds exclude nothing.
-    let plenty = frame.candidates() < frame.dims || largest + 4 <= frame.dims;
-    if plenty && let [hunt] = hunts {
-        let mut tried = hunt.clone();
-        if search_products(frame, largest, &mut tried).is_ok() {
+    if frame.candidates() < frame.dims || cap + 4 <= frame.dims {
+        let seeded = tried.clone();
+        if search_products(frame, &order, cap, &mut tried).is_ok() && !tried.lacks() {
             *hunt = tried;
-            return;
+            return Ok(());
+        }
+        tried = seeded;
+    }
+    search_tree(frame, cap, std::slice::from_mut(&mut tried))?;
+    *hunt = tried;
+    Ok(())
+}
+
+/// Both criteria apart, where that is quicker: they matter at other sizes.
+fn search_each(frame: &Frame, largest: usize, hunts: &mut [Hunt]) -> Result<(), Unsure> {
+    if !relations::suits(frame, largest) {
+        return Err(Unsure);
+    }
+    let mut seeded = hunts.to_vec();
+    for (position, name) in frame.names.iter().enumerate() {
+        seed_forward(frame, position, largest, &mut seeded[usize::from(*name)]);
+    }
+    let empty = || Hunt::new(vec![], largest);
+    let mut apart: [Vec<Hunt>; 2] = [0, 1].map(|aim| {
+        let of_aim = |hunt: &Hunt| hunt.split().into_iter().nth(aim).unwrap_or_else(empty);
+        seeded.iter().map(of_aim).collect()
+    });
+    relations::search_relations(frame, &mut apart[0])?;
+    let cap = apart[1].iter().map(Hunt::cap).max().unwrap_or(0);
+    search_tree(frame, cap, &mut apart[1])?;
+    if apart[0].iter().any(Hunt::lacks) {
+        return Err(Unsure);
+    }
+    for (hunt, (by_r2, by_cp)) in hunts.iter_mut().zip(apart[0].iter().zip(&apart[1])) {
+        for (aim, other) in hunt
+            .aims
+            .iter_mut()
+            .zip(by_r2.aims.iter().chain(&by_cp.aims))
+        {
+            aim.found = other.found;
         }
     }
+    Ok(())
+}
+
+/// Search the tree of all subsets for hunts that were seeded.
+fn search_tree(frame: &Frame, largest: usize, hunts: &mut [Hunt]) -> Result<(), Unsure> {
     let order: Vec<usize> = (0..frame.candidates()).collect();
     Tree::new(frame, &order, largest, hunts).search();
+    if hunts.iter().any(Hunt::lacks) {
+        return Err(Unsure);
+    }
+    Ok(())
 }
