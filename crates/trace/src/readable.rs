@@ -1,10 +1,31 @@
 //! Whether memory can be read, asked of the kernel: a word on a stack that looks like a pointer may be none.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::cell::Cell;
 
 const PAGE: u64 = 4096;
-/// Pages that were readable lately, by their low bits.
-static SEEN: [AtomicU64; 256] = [const { AtomicU64::new(0) }; 256];
+
+/// Pages that are readable now, for a scan that asks often: soon they may be none.
+pub struct Pages([Cell<u64>; 64]);
+
+impl Pages {
+    /// None is known.
+    pub fn new() -> Self {
+        Self([const { Cell::new(u64::MAX) }; 64])
+    }
+
+    /// The word at an address, or nothing where it cannot be read.
+    pub fn read_word(&self, address: u64) -> Option<u64> {
+        let page = address / PAGE;
+        let slot = &self.0[(page % 64) as usize];
+        if slot.get() != page || address % 8 != 0 {
+            if !can_read(address) {
+                return None;
+            }
+            slot.set(page);
+        }
+        Some(unsafe { std::ptr::read_volatile(address as *const u64) })
+    }
+}
 
 /// Whether the word at an address can be read.
 ///
@@ -14,11 +35,6 @@ pub fn can_read(address: u64) -> bool {
     if address < PAGE || address >= 1 << 47 || address % 8 != 0 {
         return false;
     }
-    let page = address / PAGE;
-    let slot = &SEEN[(page % 256) as usize];
-    if slot.load(Ordering::Relaxed) == page {
-        return true;
-    }
     let no_such_action = -1_i64;
     // Keeps errno, which the allocator's caller may be about to read.
     let errno = unsafe { *libc::__errno_location() };
@@ -27,22 +43,12 @@ pub fn can_read(address: u64) -> bool {
             && *libc::__errno_location() == libc::EFAULT
     };
     unsafe { *libc::__errno_location() = errno };
-    if !failed {
-        slot.store(page, Ordering::Relaxed);
-    }
     !failed
 }
 
 /// The word at an address, or nothing where it cannot be read.
 pub fn read_word(address: u64) -> Option<u64> {
     can_read(address).then(|| unsafe { std::ptr::read_volatile(address as *const u64) })
-}
-
-/// Forget which pages were readable: an arena was given back.
-pub fn forget() {
-    for slot in &SEEN {
-        slot.store(0, Ordering::Relaxed);
-    }
 }
 
 #[cfg(test)]
@@ -66,8 +72,10 @@ mod tests {
             )
         } as u64;
         assert_eq!(read_word(page), None);
+        unsafe { libc::mprotect(page as *mut _, 4096, libc::PROT_READ) };
+        assert_eq!(Pages::new().read_word(page), Some(0));
         unsafe { libc::munmap(page as *mut _, 4096) };
-        assert_eq!(read_word(page), None);
+        assert_eq!(Pages::new().read_word(page), None);
     }
 
     #[test]

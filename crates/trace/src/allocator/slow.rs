@@ -9,7 +9,7 @@ use crate::events::Event;
 use crate::pending::{self, Pending, WAITING, event_of};
 use crate::python::api;
 use crate::python::objects::{Kind, is_keys_size, is_set_size};
-use crate::readable::{self, can_read, read_word};
+use crate::readable::{can_read, read_word};
 use crate::record::{Place, count_here, find_place};
 use crate::sites::chain::{Steps, unwind};
 use crate::sites::scan::{Candidates, find_containers};
@@ -96,7 +96,6 @@ pub fn arena_mapped(succeeded: bool, size: usize) {
 #[cold]
 pub fn arena_leaves() {
     settle_now();
-    readable::forget();
     for pool in &POOLS {
         pool.store(0, Relaxed);
     }

@@ -1,7 +1,7 @@
 //! Lists, dictionaries and sets as they lie in memory (`Include/cpython/*object.h`, the same from 3.11 to 3.14).
 
 use super::{Api, api};
-use crate::readable::read_word;
+use crate::readable::Pages;
 
 /// A container whose table the allocator serves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,29 +40,29 @@ impl Kind {
 }
 
 /// The table of the object at an address, if it is a container of that kind.
-pub fn read_table(address: u64, kind: Kind) -> Option<u64> {
+pub fn read_table(pages: &Pages, address: u64, kind: Kind) -> Option<u64> {
     let api = api()?;
-    let mut class = read_word(address + TYPE)?;
+    let mut class = pages.read_word(address + TYPE)?;
     if !kind.has_type(api, class) {
-        let metaclass = read_word(class + TYPE)?;
-        if read_word(metaclass + TYPE_FLAGS)? & IS_TYPE == 0 {
+        let metaclass = pages.read_word(class + TYPE)?;
+        if pages.read_word(metaclass + TYPE_FLAGS)? & IS_TYPE == 0 {
             return None;
         }
         let mut steps = 0;
         while !kind.has_type(api, class) {
-            class = read_word(class + TYPE_BASE)?;
+            class = pages.read_word(class + TYPE_BASE)?;
             steps += 1;
             if class == 0 || steps == MOST_BASES {
                 return None;
             }
         }
     }
-    read_word(address + kind.table_offset())
+    pages.read_word(address + kind.table_offset())
 }
 
 /// Whether a list has no items and no room for any.
-pub fn is_empty_list(address: u64) -> bool {
-    read_word(address + LIST_ALLOCATED) == Some(0)
+pub fn is_empty_list(pages: &Pages, address: u64) -> bool {
+    pages.read_word(address + LIST_ALLOCATED) == Some(0)
 }
 
 /// Sizes of tables of keys up to 512 bytes, a bit for each multiple of eight, less one.

@@ -1,7 +1,7 @@
 //! Containers that are live where the allocator was called: their addresses are in registers or on the stack.
 
 use crate::python::objects::{Kind, is_empty_list, read_table};
-use crate::readable::can_read;
+use crate::readable::{Pages, can_read};
 
 /// A container, and its table before the call.
 #[derive(Clone, Copy, Default)]
@@ -72,8 +72,9 @@ pub fn find_containers(at: u64, kind: Kind, wanted: Option<u64>) -> Candidates {
     let mut registers = Registers::default();
     let stack = read_registers(&mut registers);
     let mut found: Candidates = Default::default();
+    let pages = Pages::new();
     for word in registers {
-        consider(word, kind, wanted, &mut found);
+        consider(&pages, word, kind, wanted, &mut found);
     }
     let mut place = stack & !7;
     while place < at + DEPTH * 8 && found.1 < MOST_CANDIDATES {
@@ -81,21 +82,21 @@ pub fn find_containers(at: u64, kind: Kind, wanted: Option<u64>) -> Candidates {
         if place > at && place % 4096 < 8 && !can_read(place) {
             break;
         }
-        consider(unsafe { std::ptr::read_volatile(place as *const u64) }, kind, wanted, &mut found);
+        consider(&pages, unsafe { std::ptr::read_volatile(place as *const u64) }, kind, wanted, &mut found);
         place += 8;
     }
     found
 }
 
-fn consider(word: u64, kind: Kind, wanted: Option<u64>, found: &mut Candidates) {
+fn consider(pages: &Pages, word: u64, kind: Kind, wanted: Option<u64>, found: &mut Candidates) {
     if word % 16 != 0 || !(1 << 16..1 << 47).contains(&word) || found.1 == MOST_CANDIDATES {
         return;
     }
     if found.0[..found.1].iter().any(|known| known.object == word) {
         return;
     }
-    let Some(table) = read_table(word, kind) else { return };
-    if wanted.is_some_and(|wanted| wanted != table) || (kind == Kind::List && table == 0 && !is_empty_list(word)) {
+    let Some(table) = read_table(pages, word, kind) else { return };
+    if wanted.is_some_and(|wanted| wanted != table) || (kind == Kind::List && table == 0 && !is_empty_list(pages, word)) {
         return;
     }
     found.0[found.1] = Candidate { object: word, table };
