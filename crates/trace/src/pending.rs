@@ -13,6 +13,7 @@ use crate::sites::scan::Candidates;
 use crate::sites::{Answer, Site, learn};
 
 /// A block whose container will be known at the next call.
+#[derive(Clone, Copy)]
 pub struct Pending {
     pub kind: Kind,
     pub block: u64,
@@ -37,8 +38,21 @@ pub static LEARNING: AtomicBool = AtomicBool::new(false);
 
 /// Keep a call until the next one.
 pub fn wait_for(pending: Pending) {
-    unsafe { *SLOT.0.get() = Some(pending) };
+    prepare(pending);
     WAITING.store(true, Ordering::Relaxed);
+}
+
+/// Keep a call whose block is not there yet.
+pub fn prepare(pending: Pending) {
+    unsafe { *SLOT.0.get() = Some(pending) };
+}
+
+/// The block is there: keep the call until the next one.
+pub fn wait_with(block: u64) {
+    if let Some(pending) = unsafe { (*SLOT.0.get()).as_mut() } {
+        pending.block = block;
+        WAITING.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Look at what became of the block, and count it if a container grew.

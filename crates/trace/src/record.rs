@@ -17,7 +17,7 @@ pub struct Place {
     pub stack: Option<u32>,
 }
 
-const ROOM: usize = 1 << 14;
+const ROOM: usize = 1 << 12;
 /// Frames of a stack that are kept; what lies further out is left off.
 const DEEPEST: usize = 128;
 

@@ -1,6 +1,5 @@
 //! Calls that are an event, or may be one.
 
-use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -18,29 +17,20 @@ use crate::spin::Spin;
 use crate::ledger;
 
 /// Held while tables of ours are in use: interpreters with locks of their own call at the same time.
-pub static LOCK: Spin = Spin::new();
+static LOCK: Spin = Spin::new();
 /// Arenas that were mapped in the call that is under way.
 static ARENAS: AtomicU32 = AtomicU32::new(0);
-
-thread_local! {
-    /// Whether this thread is at work here: what it allocates then is ours.
-    static INSIDE: Cell<bool> = const { Cell::new(false) };
-}
 
 fn hot() -> &'static Hot {
     unsafe { &*(&raw const HOT) }
 }
 
-/// Work on an event, unless it is ours or nothing is counted.
+/// Work on an event, unless nothing is counted, or this thread is at work here: what it allocates then is ours.
+#[inline]
 fn at_work(work: impl FnOnce()) {
-    let is_ours = INSIDE.try_with(|inside| inside.replace(true)).unwrap_or(true);
-    if is_ours {
-        return;
-    }
     if COUNTING.load(Relaxed) {
-        LOCK.hold(work);
+        LOCK.hold_once(work);
     }
-    let _ = INSIDE.try_with(|inside| inside.set(false));
 }
 
 fn is_learning() -> bool {
@@ -132,10 +122,17 @@ fn table_made(kind: Kind, block: u64, at: u64) {
         Verdict::Not => {}
         Verdict::Is => count(event_of(kind)),
         Verdict::Ask(site) => {
+            note_asked();
             let candidates = find_containers(at, kind, None);
             wait(kind, block, candidates, site, unwind(at));
         }
     });
+}
+
+fn note_asked() {
+    if let Some(header) = ledger::header() {
+        header.asked.fetch_add(1, Relaxed);
+    }
 }
 
 fn wait(kind: Kind, block: u64, candidates: Candidates, site: Option<crate::sites::Site>, steps: Steps) {
@@ -149,7 +146,7 @@ pub enum Realloc {
     /// A list's, at this place of the program.
     List(Place),
     /// One that begins with nothing: the next call shows whose it was.
-    Unknown(Option<crate::sites::Site>, Candidates, Steps),
+    Unknown,
 }
 
 /// A block of the domain of memory is about to be reallocated.
@@ -161,10 +158,13 @@ pub fn begin_realloc(old: u64, at: u64) -> Realloc {
             Verdict::Not => Realloc::Other,
             Verdict::Is => Realloc::List(find_place()),
             Verdict::Ask(site) => {
+                note_asked();
                 let candidates = find_containers(at, Kind::List, Some(old));
                 let steps = unwind(at);
                 if old == 0 {
-                    Realloc::Unknown(site, candidates, steps)
+                    let place = find_place();
+                    pending::prepare(Pending { kind: Kind::List, block: 0, candidates, site, steps, place });
+                    Realloc::Unknown
                 } else {
                     let answer = if candidates.1 > 0 { Answer::Grown } else { Answer::Other };
                     if learn(site, answer, &steps, is_learning()) { Realloc::List(find_place()) } else { Realloc::Other }
@@ -185,9 +185,7 @@ pub fn end_realloc(call: Realloc, block: u64) {
                 ledger::credit(Event::ListResize, place.line, place.stack);
             }
         }),
-        Realloc::Unknown(site, candidates, steps) => {
-            at_work(|| wait(Kind::List, block, candidates, site, steps));
-        }
+        Realloc::Unknown => at_work(|| pending::wait_with(block)),
     }
 }
 
@@ -251,5 +249,4 @@ pub fn is_pool(block: u64, size: u64) -> bool {
 /// A child that was forked: no other thread holds anything here.
 pub fn start_over() {
     LOCK.open();
-    let _ = INSIDE.try_with(|inside| inside.set(false));
 }

@@ -5,12 +5,13 @@ use std::ffi::c_long;
 use std::sync::atomic::Ordering;
 
 use crate::allocator::settle_now;
+use crate::ledger;
 use crate::pending::{EMPTY_KEYS, LEARNING};
 use crate::python::Api;
 use crate::readable::read_word;
 
 /// Enough for four callers to be told apart, each by four answers.
-const ROUNDS: usize = 24;
+const MOST_ROUNDS: usize = 24;
 const KEYS: u64 = 32;
 
 /// Let a list, a dictionary and a set grow, and ask for blocks that serve none of them. Needs the global lock.
@@ -20,17 +21,25 @@ pub fn practise(api: &Api) {
         let empty = (api.new_dict)();
         EMPTY_KEYS.store(read_word(empty + KEYS).unwrap_or(0), Ordering::Relaxed);
         (api.decref)(empty);
-        for _ in 0..ROUNDS {
+        for _ in 0..MOST_ROUNDS {
+            let asked = count_asked();
             ask_for_blocks(api);
             grow(api, |number| (api.integer)(number));
             grow(api, |number| {
                 let text = [b'a' + number as u8, 0];
                 (api.text)(text.as_ptr().cast())
             });
+            if count_asked() == asked {
+                break;
+            }
         }
     }
     settle_now();
     LEARNING.store(false, Ordering::Relaxed);
+}
+
+fn count_asked() -> u64 {
+    ledger::header().map_or(0, |header| header.asked.load(Ordering::Relaxed))
 }
 
 /// Blocks of the sizes of tables, in no table: through the functions that all callers share.

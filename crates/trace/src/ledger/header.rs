@@ -32,9 +32,12 @@ pub struct Header {
     pub stacks_refused: AtomicU64,
     /// Times that a region began.
     pub regions: AtomicU64,
-    pub totals: [AtomicU64; 16],
+    /// Events in lines that could not be told.
+    pub untold: [AtomicU64; 16],
     /// Events outside the program's frames: while the interpreter starts, compiles its program, and ends.
     pub outside: [AtomicU64; 16],
+    /// Calls that were looked at, to find out whose they are.
+    pub asked: AtomicU64,
 }
 
 impl Header {

@@ -72,17 +72,13 @@ pub enum Line {
 pub fn credit(event: Event, line: Line, stack: Option<u32>) {
     let Some(header) = header() else { return };
     let number = event as usize;
-    match line {
-        Line::Outside => {
-            header.outside[number].fetch_add(1, Ordering::Relaxed);
-            return;
-        }
-        Line::Untold => {}
-        Line::Known(frame) => {
-            interning::frame(header, frame).counts[number].fetch_add(1, Ordering::Relaxed);
-        }
-    }
-    header.totals[number].fetch_add(1, Ordering::Relaxed);
+    // Totals are what all lines have together: one counter an event.
+    let counter = match line {
+        Line::Known(frame) => &interning::frame(header, frame).counts[number],
+        Line::Untold => &header.untold[number],
+        Line::Outside => &header.outside[number],
+    };
+    counter.fetch_add(1, Ordering::Relaxed);
     if let Some(stack) = stack {
         interning::stack(header, stack).counts[number].fetch_add(1, Ordering::Relaxed);
     }

@@ -12,8 +12,8 @@ const ENOUGH_POSITIVES: u16 = 3;
 const ENOUGH_NEGATIVES: u16 = 4;
 /// Callers that must be looked at before a chain counts as one that serves no container.
 const NEGATIVE_LEVEL: u8 = 2;
-/// A trusted chain is asked again once in so many calls.
-const ASK_AGAIN: u32 = 256;
+/// A trusted chain is asked again after so many calls, then after twice as many, and so on.
+const ASK_AGAIN: u32 = 1024;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
@@ -88,10 +88,11 @@ pub fn classify(kind: Kind, at: u64) -> Verdict {
         let Some(index) = find(entries, used, key, level) else { return Verdict::Ask(None) };
         let entry = &mut entries[index];
         entry.calls = entry.calls.wrapping_add(1);
+        let is_due = entry.calls >= ASK_AGAIN && entry.calls.is_power_of_two();
         let site = Some(Site(index as u16));
         match entry.state {
             State::Learning | State::Asked => return Verdict::Ask(site),
-            State::Is | State::Not if entry.calls % ASK_AGAIN == 0 => return Verdict::Ask(site),
+            State::Is | State::Not if is_due => return Verdict::Ask(site),
             State::Is => return Verdict::Is,
             State::Not => return Verdict::Not,
             State::Deeper => at += u64::from(entry.step),
@@ -202,7 +203,7 @@ mod tests {
         assert_eq!(ask(Kind::Dict, &create), Verdict::Not);
 
         // What is trusted is asked again, and the answer counts.
-        let asked = (0..2 * ASK_AGAIN).filter(|_| ask(Kind::Set, &growing) != Verdict::Is).count();
-        assert_eq!(asked, 2);
+        let asked = (0..4 * ASK_AGAIN).filter(|_| ask(Kind::Set, &growing) != Verdict::Is).count();
+        assert_eq!(asked, 3);
     }
 }
