@@ -15,11 +15,18 @@ pub struct Header {
     version: u32,
     /// Bit 0: whole stacks are kept. Bit 1: only regions are counted.
     pub wishes: u32,
+    /// Lines of the program and stacks, in the order in which they came.
     pub frames: Place,
     pub stacks: Place,
+    /// Numbers of frames, for stacks; bytes, for names.
     pub stack_frames: Place,
     pub texts: Place,
     pub processes: Place,
+    /// Where lines and stacks are found by their hash.
+    pub frame_index: Place,
+    pub stack_index: Place,
+    pub frames_used: AtomicU64,
+    pub stacks_used: AtomicU64,
     pub stack_frames_used: AtomicU64,
     pub texts_used: AtomicU64,
     /// Programs into which the library was loaded, and forks of traced ones.
@@ -32,12 +39,12 @@ pub struct Header {
     pub stacks_refused: AtomicU64,
     /// Times that a region began.
     pub regions: AtomicU64,
+    /// Calls that were looked at, to find out whose they are.
+    pub asked: AtomicU64,
     /// Events in lines that could not be told.
     pub untold: [AtomicU64; 16],
     /// Events outside the program's frames: while the interpreter starts, compiles its program, and ends.
     pub outside: [AtomicU64; 16],
-    /// Calls that were looked at, to find out whose they are.
-    pub asked: AtomicU64,
 }
 
 impl Header {

@@ -2,14 +2,24 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::{Header, at, bump};
+use super::{Header, Place, at, bump};
+
+/// An entry of an index: the hash that claimed it, and what it stands for.
+#[repr(C)]
+struct Entry {
+    hash: AtomicU64,
+    /// The number of the row and one; 0 while it is being written.
+    row: AtomicU32,
+}
+
+/// Stands in an entry whose row found no room.
+const REFUSED: u32 = u32::MAX;
 
 /// A line of a function: who it is and how often each event happened there.
 #[repr(C)]
 pub struct Frame {
-    hash: AtomicU64,
-    ready: AtomicU32,
     line: AtomicU32,
+    ready: AtomicU32,
     file: [AtomicU32; 2],
     function: [AtomicU32; 2],
     pub counts: [AtomicU64; 12],
@@ -18,12 +28,10 @@ pub struct Frame {
 /// A whole stack, innermost frame first, and how often each event happened there.
 #[repr(C)]
 pub struct Stack {
-    hash: AtomicU64,
-    ready: AtomicU32,
     depth: AtomicU32,
+    ready: AtomicU32,
     begin: AtomicU64,
     pub counts: [AtomicU64; 12],
-    _room: u64,
 }
 
 /// Stands where a name cannot be read.
@@ -43,25 +51,22 @@ pub fn stack(header: &'static Header, index: u32) -> &'static Stack {
 pub fn intern_frame(file: &[u8], function: &[u8], line: u32) -> Option<u32> {
     let header = super::header()?;
     let hash = hash_bytes(file, hash_bytes(function, u64::from(line))) | 1;
-    let found = intern(
-        hash,
-        header.frames.capacity,
-        |index| {
-            let frame = frame(header, index);
-            (&frame.hash, &frame.ready)
-        },
-        |index| {
-            let frame = frame(header, index);
-            frame.line.load(Ordering::Relaxed) == line
-                && read_text(header, &frame.file) == file
-                && read_text(header, &frame.function) == function
-        },
-        |index| {
-            let frame = frame(header, index);
-            frame.line.store(line, Ordering::Relaxed);
-            write_text(header, &frame.file, file) && write_text(header, &frame.function, function)
-        },
-    );
+    let is_same = |row: u32| {
+        let frame = frame(header, row);
+        frame.line.load(Ordering::Relaxed) == line
+            && read_text(header, &frame.file) == file
+            && read_text(header, &frame.function) == function
+    };
+    let write = || {
+        let row = bump(&header.frames_used, 1, header.frames.capacity)? as u32;
+        let frame = frame(header, row);
+        frame.line.store(line, Ordering::Relaxed);
+        write_text(header, &frame.file, file)?;
+        write_text(header, &frame.function, function)?;
+        frame.ready.store(1, Ordering::Release);
+        Some(row)
+    };
+    let found = intern(hash, &header.frame_index, is_same, write);
     if found.is_none() {
         header.frames_refused.fetch_add(1, Ordering::Relaxed);
     }
@@ -72,34 +77,25 @@ pub fn intern_frame(file: &[u8], function: &[u8], line: u32) -> Option<u32> {
 pub fn intern_stack(frames: &[u32]) -> Option<u32> {
     let header = super::header()?;
     let hash = frames.iter().fold(frames.len() as u64, |hash, frame| mix(hash, u64::from(*frame))) | 1;
-    let read = |index: u32| {
-        let stack = stack(header, index);
+    let is_same = |row: u32| {
+        let stack = stack(header, row);
         let begin = stack.begin.load(Ordering::Relaxed);
         let depth = stack.depth.load(Ordering::Relaxed) as usize;
         let first: *const u32 = at(&header.stack_frames, begin, 4).cast();
-        unsafe { std::slice::from_raw_parts(first, depth) }
+        unsafe { std::slice::from_raw_parts(first, depth) == frames }
     };
-    let found = intern(
-        hash,
-        header.stacks.capacity,
-        |index| {
-            let stack = stack(header, index);
-            (&stack.hash, &stack.ready)
-        },
-        |index| read(index) == frames,
-        |index| {
-            let used = &header.stack_frames_used;
-            let Some(begin) = bump(used, frames.len() as u64, header.stack_frames.capacity) else {
-                return false;
-            };
-            let first: *mut u32 = at(&header.stack_frames, begin, 4).cast();
-            unsafe { std::ptr::copy_nonoverlapping(frames.as_ptr(), first, frames.len()) };
-            let stack = stack(header, index);
-            stack.begin.store(begin, Ordering::Relaxed);
-            stack.depth.store(frames.len() as u32, Ordering::Relaxed);
-            true
-        },
-    );
+    let write = || {
+        let row = bump(&header.stacks_used, 1, header.stacks.capacity)? as u32;
+        let begin = bump(&header.stack_frames_used, frames.len() as u64, header.stack_frames.capacity)?;
+        let first: *mut u32 = at(&header.stack_frames, begin, 4).cast();
+        unsafe { std::ptr::copy_nonoverlapping(frames.as_ptr(), first, frames.len()) };
+        let stack = stack(header, row);
+        stack.begin.store(begin, Ordering::Relaxed);
+        stack.depth.store(frames.len() as u32, Ordering::Relaxed);
+        stack.ready.store(1, Ordering::Release);
+        Some(row)
+    };
+    let found = intern(hash, &header.stack_index, is_same, write);
     if found.is_none() {
         header.stacks_refused.fetch_add(1, Ordering::Relaxed);
     }
@@ -108,26 +104,26 @@ pub fn intern_stack(frames: &[u32]) -> Option<u32> {
 
 fn intern(
     hash: u64,
-    capacity: u64,
-    entry: impl Fn(u32) -> (&'static AtomicU64, &'static AtomicU32),
+    index: &Place,
     is_same: impl Fn(u32) -> bool,
-    write: impl Fn(u32) -> bool,
+    write: impl Fn() -> Option<u32>,
 ) -> Option<u32> {
-    for step in 0..MOST_STEPS.min(capacity) {
-        let index = ((hash >> 1).wrapping_add(step) % capacity) as u32;
-        let (claimed, ready) = entry(index);
-        match claimed.compare_exchange(0, hash, Ordering::AcqRel, Ordering::Acquire) {
+    for step in 0..MOST_STEPS.min(index.capacity) {
+        let number = (hash >> 1).wrapping_add(step) % index.capacity;
+        let entry = unsafe { &*at(index, number, size_of::<Entry>() as u64).cast::<Entry>() };
+        match entry.hash.compare_exchange(0, hash, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => {
-                // 2: claimed and given up, for want of room for its texts.
-                let written = write(index);
-                ready.store(if written { 1 } else { 2 }, Ordering::Release);
-                return written.then_some(index);
+                let row = write();
+                entry.row.store(row.map_or(REFUSED, |row| row + 1), Ordering::Release);
+                return row;
             }
             Err(other) if other == hash => {
                 // A process that was killed while it wrote leaves its entry as it is: others go round it.
-                let is_written = (0..10_000).any(|_| ready.load(Ordering::Acquire) != 0);
-                if is_written && ready.load(Ordering::Acquire) == 1 && is_same(index) {
-                    return Some(index);
+                let row = (0..10_000).map(|_| entry.row.load(Ordering::Acquire)).find(|row| *row != 0);
+                match row {
+                    Some(REFUSED) => return None,
+                    Some(row) if is_same(row - 1) => return Some(row - 1),
+                    _ => {}
                 }
             }
             Err(_) => {}
@@ -136,14 +132,12 @@ fn intern(
     None
 }
 
-fn write_text(header: &'static Header, place: &[AtomicU32; 2], text: &[u8]) -> bool {
-    let Some(begin) = bump(&header.texts_used, text.len() as u64, header.texts.capacity) else {
-        return false;
-    };
+fn write_text(header: &'static Header, place: &[AtomicU32; 2], text: &[u8]) -> Option<()> {
+    let begin = bump(&header.texts_used, text.len() as u64, header.texts.capacity)?;
     unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), at(&header.texts, begin, 1), text.len()) };
     place[0].store(begin as u32, Ordering::Relaxed);
     place[1].store(text.len() as u32, Ordering::Relaxed);
-    true
+    Some(())
 }
 
 fn read_text(header: &'static Header, place: &[AtomicU32; 2]) -> &'static [u8] {
