@@ -20,6 +20,8 @@ static PROCESS: AtomicPtr<Process> = AtomicPtr::new(std::ptr::null_mut());
 static LAYOUT: OnceLock<Layout> = OnceLock::new();
 /// Regions that are open.
 static REGIONS: AtomicU32 = AtomicU32::new(0);
+/// Whether nothing was around the allocator before us.
+static IS_LAST: AtomicBool = AtomicBool::new(false);
 /// Whether this interpreter can be traced at all.
 static READY: AtomicBool = AtomicBool::new(false);
 
@@ -143,8 +145,12 @@ fn begin() {
     }
     static PREPARED: AtomicBool = AtomicBool::new(false);
     let is_first = !PREPARED.swap(true, Ordering::Relaxed);
-    if is_first && !allocator::look_at_pools(api) {
-        say(State::NoPools);
+    if is_first {
+        // A tool that was there before us takes ours away when it puts things back at the end.
+        IS_LAST.store(api.has_own_allocator(), Ordering::Relaxed);
+        if !allocator::look_at_pools(api) {
+            say(State::NoPools);
+        }
     }
     allocator::install(api);
     allocator::COUNTING.store(true, Ordering::Relaxed);
@@ -187,7 +193,7 @@ pub fn disable_region() -> bool {
 pub extern "C" fn on_exit() {
     allocator::settle_now();
     if let (Some(api), true) = (api(), allocator::COUNTING.load(Ordering::Relaxed)) {
-        if !allocator::is_in_place(api) {
+        if IS_LAST.load(Ordering::Relaxed) && !allocator::is_in_place(api) {
             say(State::Replaced);
         }
         if frames::MISREAD.load(Ordering::Relaxed) > 0 {

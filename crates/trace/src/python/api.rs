@@ -39,6 +39,8 @@ macro_rules! functions {
             pub types: Types,
             /// `_PyRuntime`, and its size, where the interpreter exports it.
             pub runtime: Option<(u64, usize)>,
+            /// `_PyMem_GetCurrentAllocatorName`: none for one that is not the interpreter's own.
+            allocator_name: Option<unsafe extern "C" fn() -> *const c_char>,
         }
 
         fn find_functions() -> Option<Api> {
@@ -58,6 +60,9 @@ macro_rules! functions {
                     bytes: find(c"PyBytes_Type")? as u64,
                 },
                 runtime: find_sized(c"_PyRuntime"),
+                allocator_name: find(c"_PyMem_GetCurrentAllocatorName").map(|found| unsafe {
+                    std::mem::transmute::<usize, unsafe extern "C" fn() -> *const c_char>(found)
+                }),
             })
         }
     };
@@ -120,6 +125,11 @@ pub fn api() -> Option<&'static Api> {
 }
 
 impl Api {
+    /// Whether the allocator in use is one of the interpreter's own, as far as it tells.
+    pub fn has_own_allocator(&self) -> bool {
+        self.allocator_name.is_none_or(|name| !unsafe { name() }.is_null())
+    }
+
     /// The version as the interpreter words it.
     pub fn version_text(&self) -> &'static [u8] {
         unsafe { CStr::from_ptr((self.version)()) }.to_bytes()
