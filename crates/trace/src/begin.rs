@@ -37,7 +37,9 @@ pub extern "C" fn on_load() {
     if path.is_null() || !ledger::open(unsafe { CStr::from_ptr(path) }) {
         return;
     }
-    let Some(header) = ledger::header() else { return };
+    let Some(header) = ledger::header() else {
+        return;
+    };
     header.loaded.fetch_add(1, Ordering::Relaxed);
     let Some(api) = find_api() else { return };
     write_down(api);
@@ -64,16 +66,26 @@ pub extern "C" fn on_load() {
 const MARK: usize = 0x6461_7461_6d69_6c6c;
 
 fn write_down(api: &Api) {
-    let Some(process) = ledger::add_process() else { return };
+    let Some(process) = ledger::add_process() else {
+        return;
+    };
     process.pid.store(std::process::id(), Ordering::Relaxed);
     let fill = |place: *const u8, room: usize, text: &[u8]| unsafe {
         std::ptr::copy_nonoverlapping(text.as_ptr(), place.cast_mut(), text.len().min(room - 1));
     };
-    fill(process.version.as_ptr(), process.version.len(), api.version_text());
+    fill(
+        process.version.as_ptr(),
+        process.version.len(),
+        api.version_text(),
+    );
     let mut program = [0_u8; 384];
     let path = c"/proc/self/exe".as_ptr();
     let length = unsafe { libc::readlink(path, program.as_mut_ptr().cast(), program.len() - 1) };
-    fill(process.program.as_ptr(), process.program.len(), &program[..usize::try_from(length).unwrap_or(0)]);
+    fill(
+        process.program.as_ptr(),
+        process.program.len(),
+        &program[..usize::try_from(length).unwrap_or(0)],
+    );
     PROCESS.store(std::ptr::from_ref(process).cast_mut(), Ordering::Release);
 }
 
@@ -119,7 +131,8 @@ fn is_compiled_file(arguments: u64) -> bool {
     const ITEMS: [u64; 2] = [24, 32];
     ITEMS.iter().any(|items| {
         let item = read_word(arguments + items).unwrap_or(0);
-        let is_text = api().is_some_and(|api| item != 0 && read_word(item + 8) == Some(api.types.text));
+        let is_text =
+            api().is_some_and(|api| item != 0 && read_word(item + 8) == Some(api.types.text));
         is_text && read_text(item).ends_with(b".pyc")
     })
 }
@@ -131,14 +144,20 @@ fn is_run_by_runpy() -> bool {
 
 fn prepare_frames() -> bool {
     static PREPARED: OnceLock<bool> = OnceLock::new();
-    *PREPARED.get_or_init(|| LAYOUT.get().is_some_and(|layout| frames::set_layout(*layout)))
+    *PREPARED.get_or_init(|| {
+        LAYOUT
+            .get()
+            .is_some_and(|layout| frames::set_layout(*layout))
+    })
 }
 
 /// Begin counting. Needs the global lock.
 fn begin() {
     let Some(api) = api() else { return };
     if let Some(process) = unsafe { PROCESS.load(Ordering::Acquire).as_ref() } {
-        process.state.fetch_and(!(State::NoBeginning as u32), Ordering::Relaxed);
+        process
+            .state
+            .fetch_and(!(State::NoBeginning as u32), Ordering::Relaxed);
     }
     if !prepare_frames() {
         say(State::NoFrames);
@@ -162,7 +181,9 @@ fn begin() {
 
 /// A region of the program begins.
 pub fn enable_region() -> bool {
-    let Some(header) = ledger::header() else { return false };
+    let Some(header) = ledger::header() else {
+        return false;
+    };
     if !READY.load(Ordering::Relaxed) || !header.wants_regions_only() {
         return false;
     }
@@ -175,7 +196,9 @@ pub fn enable_region() -> bool {
 
 /// A region of the program ends.
 pub fn disable_region() -> bool {
-    let is_open = REGIONS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |open| open.checked_sub(1));
+    let is_open = REGIONS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |open| {
+        open.checked_sub(1)
+    });
     if is_open == Ok(1) {
         allocator::settle_now();
         if let Some(api) = api() {
@@ -213,9 +236,12 @@ struct AuditEntry {
 
 /// Take our hook out of the interpreter's list, which begins somewhere in its public state.
 fn leave_audit_list(api: &Api) {
-    let Some((state, size)) = api.runtime else { return };
+    let Some((state, size)) = api.runtime else {
+        return;
+    };
     let is_ours = |entry: u64| {
-        read_word(entry + 8) == Some(on_audit as *const () as u64) && read_word(entry + 16) == Some(MARK as u64)
+        read_word(entry + 8) == Some(on_audit as *const () as u64)
+            && read_word(entry + 16) == Some(MARK as u64)
     };
     for place in (state..state + size as u64).step_by(8) {
         let mut link = place as *mut u64;

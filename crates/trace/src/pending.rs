@@ -70,7 +70,11 @@ pub fn settle() {
             let had_none = candidate.table == EMPTY_KEYS.load(Ordering::Relaxed);
             // Growing from nothing is what a list's reallocation is for.
             let is_first = pending.kind == Kind::Dict && had_none;
-            answer = if is_first { Answer::FromNothing } else { Answer::Grown };
+            answer = if is_first {
+                Answer::FromNothing
+            } else {
+                Answer::Grown
+            };
             break;
         }
         if table != Some(candidate.table) {
@@ -78,7 +82,11 @@ pub fn settle() {
         }
     }
     if learn(pending.site, answer, &pending.steps, is_strict) && !is_strict {
-        ledger::credit(event_of(pending.kind), pending.place.line, pending.place.stack);
+        ledger::credit(
+            event_of(pending.kind),
+            pending.place.line,
+            pending.place.stack,
+        );
     }
 }
 

@@ -39,7 +39,13 @@ pub fn can_read(address: u64) -> bool {
     // Keeps errno, which the allocator's caller may be about to read.
     let errno = unsafe { *libc::__errno_location() };
     let failed = unsafe {
-        libc::syscall(libc::SYS_rt_sigprocmask, no_such_action, address, std::ptr::null::<u64>(), 8_usize) == -1
+        libc::syscall(
+            libc::SYS_rt_sigprocmask,
+            no_such_action,
+            address,
+            std::ptr::null::<u64>(),
+            8_usize,
+        ) == -1
             && *libc::__errno_location() == libc::EFAULT
     };
     unsafe { *libc::__errno_location() = errno };

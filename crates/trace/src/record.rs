@@ -27,7 +27,10 @@ struct Known(UnsafeCell<([(Spot, u32); ROOM], [(u64, u32); ROOM])>);
 // Used under the lock of the slow path only.
 unsafe impl Sync for Known {}
 
-static KNOWN: Known = Known(UnsafeCell::new(([(Spot { code: 0, offset: 0 }, 0); ROOM], [(0, 0); ROOM])));
+static KNOWN: Known = Known(UnsafeCell::new((
+    [(Spot { code: 0, offset: 0 }, 0); ROOM],
+    [(0, 0); ROOM],
+)));
 
 /// Where the program is.
 pub fn find_place() -> Place {
@@ -35,7 +38,10 @@ pub fn find_place() -> Place {
         return find_stack();
     }
     match frames::innermost() {
-        Some(spot) => Place { line: tell(number_line(spot)), stack: None },
+        Some(spot) => Place {
+            line: tell(number_line(spot)),
+            stack: None,
+        },
         None => nowhere(),
     }
 }
@@ -45,7 +51,14 @@ fn tell(number: Option<u32>) -> Line {
 }
 
 fn nowhere() -> Place {
-    Place { line: if frames::can_read_frames() { Line::Outside } else { Line::Untold }, stack: None }
+    Place {
+        line: if frames::can_read_frames() {
+            Line::Outside
+        } else {
+            Line::Untold
+        },
+        stack: None,
+    }
 }
 
 fn number_line(spot: Spot) -> Option<u32> {
@@ -81,12 +94,17 @@ fn find_stack() -> Place {
     let (_, stacks) = unsafe { &mut *KNOWN.0.get() };
     let slot = (hash >> 20) as usize % ROOM;
     if stacks[slot].0 == hash {
-        return Place { line, stack: Some(stacks[slot].1) };
+        return Place {
+            line,
+            stack: Some(stacks[slot].1),
+        };
     }
     let mut numbers = [0_u32; DEEPEST];
     let mut is_kept = true;
     for (number, spot) in numbers.iter_mut().zip(&spots[..depth]) {
-        let Some(found) = number_line(*spot) else { return Place { line, stack: None } };
+        let Some(found) = number_line(*spot) else {
+            return Place { line, stack: None };
+        };
         *number = found;
         is_kept &= keep_code(spot.code);
     }

@@ -20,7 +20,11 @@ impl Spin {
         if self.0.load(Ordering::Relaxed) == me {
             return;
         }
-        while self.0.compare_exchange_weak(0, me, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        while self
+            .0
+            .compare_exchange_weak(0, me, Ordering::Acquire, Ordering::Relaxed)
+            .is_err()
+        {
             std::thread::yield_now();
         }
         work();
@@ -38,7 +42,9 @@ impl Spin {
 #[inline(always)]
 fn this_thread() -> u64 {
     let pointer: u64;
-    unsafe { std::arch::asm!("mov {}, fs:0", out(reg) pointer, options(nostack, readonly, preserves_flags)) };
+    unsafe {
+        std::arch::asm!("mov {}, fs:0", out(reg) pointer, options(nostack, readonly, preserves_flags))
+    };
     pointer
 }
 
@@ -47,7 +53,9 @@ fn this_thread() -> u64 {
 #[inline(always)]
 fn this_thread() -> u64 {
     let pointer: u64;
-    unsafe { std::arch::asm!("mrs {}, tpidr_el0", out(reg) pointer, options(nostack, readonly, preserves_flags)) };
+    unsafe {
+        std::arch::asm!("mrs {}, tpidr_el0", out(reg) pointer, options(nostack, readonly, preserves_flags))
+    };
     pointer
 }
 

@@ -27,7 +27,13 @@ unsafe fn is_first_of_pool(hot: &Hot, block: *mut c_void) -> bool {
 }
 
 #[inline(always)]
-unsafe fn allocate(table: &AllocatorTable, ctx: *mut c_void, size: usize, at: u64, is_mem: bool) -> *mut c_void {
+unsafe fn allocate(
+    table: &AllocatorTable,
+    ctx: *mut c_void,
+    size: usize,
+    at: u64,
+    is_mem: bool,
+) -> *mut c_void {
     let hot = hot();
     if WAITING.load(Relaxed) {
         slow::settle_now();
@@ -50,7 +56,12 @@ unsafe fn allocate(table: &AllocatorTable, ctx: *mut c_void, size: usize, at: u6
 }
 
 #[inline(always)]
-unsafe fn allocate_zeroed(table: &AllocatorTable, ctx: *mut c_void, count: usize, size: usize) -> *mut c_void {
+unsafe fn allocate_zeroed(
+    table: &AllocatorTable,
+    ctx: *mut c_void,
+    count: usize,
+    size: usize,
+) -> *mut c_void {
     let hot = hot();
     if WAITING.load(Relaxed) {
         slow::settle_now();
@@ -79,22 +90,41 @@ pub unsafe extern "C" fn mem_malloc(ctx: *mut c_void, size: usize, at: u64) -> *
 }
 
 /// `calloc` of the domain of objects.
-pub unsafe extern "C" fn obj_calloc(ctx: *mut c_void, count: usize, size: usize, _at: u64) -> *mut c_void {
+pub unsafe extern "C" fn obj_calloc(
+    ctx: *mut c_void,
+    count: usize,
+    size: usize,
+    _at: u64,
+) -> *mut c_void {
     unsafe { allocate_zeroed(&hot().obj, ctx, count, size) }
 }
 
 /// `calloc` of the domain of memory.
-pub unsafe extern "C" fn mem_calloc(ctx: *mut c_void, count: usize, size: usize, _at: u64) -> *mut c_void {
+pub unsafe extern "C" fn mem_calloc(
+    ctx: *mut c_void,
+    count: usize,
+    size: usize,
+    _at: u64,
+) -> *mut c_void {
     unsafe { allocate_zeroed(&hot().mem, ctx, count, size) }
 }
 
 /// `realloc` of the domain of objects: texts, bytes and tuples that are not finished.
-pub unsafe extern "C" fn obj_realloc(ctx: *mut c_void, old: *mut c_void, size: usize, _at: u64) -> *mut c_void {
+pub unsafe extern "C" fn obj_realloc(
+    ctx: *mut c_void,
+    old: *mut c_void,
+    size: usize,
+    _at: u64,
+) -> *mut c_void {
     let table = &hot().obj;
     if WAITING.load(Relaxed) {
         slow::settle_now();
     }
-    let event = if old.is_null() { None } else { slow::object_of(old as u64) };
+    let event = if old.is_null() {
+        None
+    } else {
+        slow::object_of(old as u64)
+    };
     let realloc: Realloc = unsafe { std::mem::transmute(table.realloc) };
     let block = unsafe { realloc(ctx, old, size) };
     if let (Some(event), false) = (event, block.is_null()) {
@@ -105,7 +135,12 @@ pub unsafe extern "C" fn obj_realloc(ctx: *mut c_void, old: *mut c_void, size: u
 }
 
 /// `realloc` of the domain of memory: lists, among others.
-pub unsafe extern "C" fn mem_realloc(ctx: *mut c_void, old: *mut c_void, size: usize, at: u64) -> *mut c_void {
+pub unsafe extern "C" fn mem_realloc(
+    ctx: *mut c_void,
+    old: *mut c_void,
+    size: usize,
+    at: u64,
+) -> *mut c_void {
     let table = &hot().mem;
     if WAITING.load(Relaxed) {
         slow::settle_now();

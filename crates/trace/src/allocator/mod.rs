@@ -28,8 +28,13 @@ pub struct Hot {
     pub padding: AtomicUsize,
 }
 
-const NOTHING: AllocatorTable =
-    AllocatorTable { ctx: std::ptr::null_mut(), malloc: 0, calloc: 0, realloc: 0, free: 0 };
+const NOTHING: AllocatorTable = AllocatorTable {
+    ctx: std::ptr::null_mut(),
+    malloc: 0,
+    calloc: 0,
+    realloc: 0,
+    free: 0,
+};
 
 /// Written while no hook is in place, under the global lock.
 pub static mut HOT: Hot = Hot {
@@ -37,7 +42,11 @@ pub static mut HOT: Hot = Hot {
     mem: NOTHING,
     small: AtomicUsize::new(0),
     pool_mask: AtomicU64::new(0),
-    arena: ArenaTable { ctx: std::ptr::null_mut(), alloc: 0, free: 0 },
+    arena: ArenaTable {
+        ctx: std::ptr::null_mut(),
+        alloc: 0,
+        free: 0,
+    },
     arena_size: AtomicUsize::new(0),
     sees_maps: AtomicBool::new(false),
     padding: AtomicUsize::new(0),
@@ -52,7 +61,8 @@ pub static COUNTING: AtomicBool = AtomicBool::new(false);
 pub fn look_at_pools(api: &Api) -> bool {
     #[allow(static_mut_refs)]
     let hot = unsafe { &mut HOT };
-    hot.sees_maps.store(pools::has_glibc_malloc(), Ordering::Relaxed);
+    hot.sees_maps
+        .store(pools::has_glibc_malloc(), Ordering::Relaxed);
     let Some(found) = pools::find_pools(api) else {
         hot.small.store(0, Ordering::Relaxed);
         return false;
@@ -61,7 +71,8 @@ pub fn look_at_pools(api: &Api) -> bool {
     hot.padding.store(found.padding, Ordering::Relaxed);
     hot.pool_mask.store(found.pool_size - 1, Ordering::Relaxed);
     // An arena has 64 pools, with pools of either size.
-    hot.arena_size.store(found.pool_size as usize * 64, Ordering::Relaxed);
+    hot.arena_size
+        .store(found.pool_size as usize * 64, Ordering::Relaxed);
     true
 }
 

@@ -5,16 +5,16 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use super::{COUNTING, HOT, Hot};
 use crate::events::Event;
+use crate::ledger;
 use crate::pending::{self, Pending, WAITING, event_of};
 use crate::python::api;
 use crate::python::objects::{Kind, is_keys_size, is_set_size};
 use crate::readable::{can_read, read_word};
-use crate::record::{Place, count_here, find_place};
+use crate::record::{count_here, find_place};
 use crate::sites::chain::{Steps, unwind};
 use crate::sites::scan::{Candidates, find_containers};
 use crate::sites::{Answer, Verdict, classify, learn};
 use crate::spin::Spin;
-use crate::ledger;
 
 /// Held while tables of ours are in use: interpreters with locks of their own call at the same time.
 static LOCK: Spin = Spin::new();
@@ -135,16 +135,27 @@ fn note_asked() {
     }
 }
 
-fn wait(kind: Kind, block: u64, candidates: Candidates, site: Option<crate::sites::Site>, steps: Steps) {
-    pending::wait_for(Pending { kind, block, candidates, site, steps, place: find_place() });
+fn wait(
+    kind: Kind,
+    block: u64,
+    candidates: Candidates,
+    site: Option<crate::sites::Site>,
+    steps: Steps,
+) {
+    pending::wait_for(Pending {
+        kind,
+        block,
+        candidates,
+        site,
+        steps,
+        place: find_place(),
+    });
 }
 
 /// What is known of a reallocation before it happens.
 pub enum Realloc {
-    /// No list's.
-    Other,
-    /// A list's, at this place of the program.
-    List(Place),
+    /// No list's, or one that has been counted.
+    Done,
     /// One that begins with nothing: the next call shows whose it was.
     Unknown,
 }
@@ -152,40 +163,45 @@ pub enum Realloc {
 /// A block of the domain of memory is about to be reallocated.
 #[inline(never)]
 pub fn begin_realloc(old: u64, at: u64) -> Realloc {
-    let mut found = Realloc::Other;
-    at_work(|| {
-        found = match classify(Kind::List, at) {
-            Verdict::Not => Realloc::Other,
-            Verdict::Is => Realloc::List(find_place()),
-            Verdict::Ask(site) => {
-                note_asked();
-                let candidates = find_containers(at, Kind::List, Some(old));
-                let steps = unwind(at);
-                if old == 0 {
-                    let place = find_place();
-                    pending::prepare(Pending { kind: Kind::List, block: 0, candidates, site, steps, place });
-                    Realloc::Unknown
+    let mut found = Realloc::Done;
+    at_work(|| match classify(Kind::List, at) {
+        Verdict::Not => {}
+        Verdict::Is => count(Event::ListResize),
+        Verdict::Ask(site) => {
+            note_asked();
+            let candidates = find_containers(at, Kind::List, Some(old));
+            let steps = unwind(at);
+            if old == 0 {
+                let place = find_place();
+                pending::prepare(Pending {
+                    kind: Kind::List,
+                    block: 0,
+                    candidates,
+                    site,
+                    steps,
+                    place,
+                });
+                found = Realloc::Unknown;
+            } else {
+                let answer = if candidates.1 > 0 {
+                    Answer::Grown
                 } else {
-                    let answer = if candidates.1 > 0 { Answer::Grown } else { Answer::Other };
-                    if learn(site, answer, &steps, is_learning()) { Realloc::List(find_place()) } else { Realloc::Other }
+                    Answer::Other
+                };
+                if learn(site, answer, &steps, is_learning()) {
+                    count(Event::ListResize);
                 }
             }
-        };
+        }
     });
     found
 }
 
 /// It succeeded.
-#[inline]
+#[inline(always)]
 pub fn end_realloc(call: Realloc, block: u64) {
-    match call {
-        Realloc::Other => {}
-        Realloc::List(place) => at_work(|| {
-            if !is_learning() {
-                ledger::credit(Event::ListResize, place.line, place.stack);
-            }
-        }),
-        Realloc::Unknown => at_work(|| pending::wait_with(block)),
+    if matches!(call, Realloc::Unknown) {
+        at_work(|| pending::wait_with(block));
     }
 }
 
@@ -201,7 +217,11 @@ pub fn object_of(old: u64) -> Option<Event> {
         return Some(Event::BytesResize);
     }
     let is_within_page = old % 4096 <= 4096 - 32;
-    let third = if is_within_page || can_read(old + 24) { unsafe { *((old + 24) as *const u64) } } else { 0 };
+    let third = if is_within_page || can_read(old + 24) {
+        unsafe { *((old + 24) as *const u64) }
+    } else {
+        0
+    };
     (third == types.tuple).then_some(Event::TupleResize)
 }
 
@@ -219,7 +239,11 @@ pub fn mapped_maybe(old: u64, block: u64, size: u64) {
     if size < LEAST || block == 0 || old == block || !hot().sees_maps.load(Relaxed) {
         return;
     }
-    let before = if hot().padding.load(Relaxed) == 0 { 8 } else { 24 };
+    let before = if hot().padding.load(Relaxed) == 0 {
+        8
+    } else {
+        24
+    };
     let is_mapped = unsafe { *((block - before) as *const u64) } & 2 != 0;
     if is_mapped {
         at_work(|| count(Event::MemoryMap));

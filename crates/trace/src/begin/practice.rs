@@ -75,4 +75,3 @@ unsafe fn grow(api: &Api, make: impl Fn(c_long) -> u64) {
         }
     }
 }
-

@@ -76,7 +76,9 @@ pub fn intern_frame(file: &[u8], function: &[u8], line: u32) -> Option<u32> {
 /// Return the number of a stack, writing it down when it is new; nothing when the table is full.
 pub fn intern_stack(frames: &[u32]) -> Option<u32> {
     let header = super::header()?;
-    let hash = frames.iter().fold(frames.len() as u64, |hash, frame| mix(hash, u64::from(*frame))) | 1;
+    let hash = frames.iter().fold(frames.len() as u64, |hash, frame| {
+        mix(hash, u64::from(*frame))
+    }) | 1;
     let is_same = |row: u32| {
         let stack = stack(header, row);
         let begin = stack.begin.load(Ordering::Relaxed);
@@ -86,7 +88,11 @@ pub fn intern_stack(frames: &[u32]) -> Option<u32> {
     };
     let write = || {
         let row = bump(&header.stacks_used, 1, header.stacks.capacity)? as u32;
-        let begin = bump(&header.stack_frames_used, frames.len() as u64, header.stack_frames.capacity)?;
+        let begin = bump(
+            &header.stack_frames_used,
+            frames.len() as u64,
+            header.stack_frames.capacity,
+        )?;
         let first: *mut u32 = at(&header.stack_frames, begin, 4).cast();
         unsafe { std::ptr::copy_nonoverlapping(frames.as_ptr(), first, frames.len()) };
         let stack = stack(header, row);
@@ -111,15 +117,22 @@ fn intern(
     for step in 0..MOST_STEPS.min(index.capacity) {
         let number = (hash >> 1).wrapping_add(step) % index.capacity;
         let entry = unsafe { &*at(index, number, size_of::<Entry>() as u64).cast::<Entry>() };
-        match entry.hash.compare_exchange(0, hash, Ordering::AcqRel, Ordering::Acquire) {
+        match entry
+            .hash
+            .compare_exchange(0, hash, Ordering::AcqRel, Ordering::Acquire)
+        {
             Ok(_) => {
                 let row = write();
-                entry.row.store(row.map_or(REFUSED, |row| row + 1), Ordering::Release);
+                entry
+                    .row
+                    .store(row.map_or(REFUSED, |row| row + 1), Ordering::Release);
                 return row;
             }
             Err(other) if other == hash => {
                 // A process that was killed while it wrote leaves its entry as it is: others go round it.
-                let row = (0..10_000).map(|_| entry.row.load(Ordering::Acquire)).find(|row| *row != 0);
+                let row = (0..10_000)
+                    .map(|_| entry.row.load(Ordering::Acquire))
+                    .find(|row| *row != 0);
                 match row {
                     Some(REFUSED) => return None,
                     Some(row) if is_same(row - 1) => return Some(row - 1),
@@ -134,7 +147,9 @@ fn intern(
 
 fn write_text(header: &'static Header, place: &[AtomicU32; 2], text: &[u8]) -> Option<()> {
     let begin = bump(&header.texts_used, text.len() as u64, header.texts.capacity)?;
-    unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), at(&header.texts, begin, 1), text.len()) };
+    unsafe {
+        std::ptr::copy_nonoverlapping(text.as_ptr(), at(&header.texts, begin, 1), text.len())
+    };
     place[0].store(begin as u32, Ordering::Relaxed);
     place[1].store(text.len() as u32, Ordering::Relaxed);
     Some(())
@@ -146,13 +161,39 @@ fn read_text(header: &'static Header, place: &[AtomicU32; 2]) -> &'static [u8] {
 }
 
 fn hash_bytes(bytes: &[u8], seed: u64) -> u64 {
-    bytes.iter().fold(mix(seed, bytes.len() as u64), |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
+    bytes
+        .iter()
+        .fold(mix(seed, bytes.len() as u64), |hash, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        })
 }
 
-/// Two words as one in which each bit of both has a part.
+/// Two words as one in which each bit of both has a part in every other.
+#[inline]
 pub fn mix(first: u64, second: u64) -> u64 {
-    let mixed = (first ^ second.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    mixed ^ (mixed >> 29)
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let product =
+        u128::from(first.rotate_left(23) ^ second ^ 0x5851_f42d_4c95_7f2d) * u128::from(ODD);
+    (product as u64) ^ (product >> 64) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_are_spread_over_a_table() {
+        const ROOM: usize = 1 << 13;
+        let mut used = [0_u8; ROOM];
+        for number in 0..ROOM as u64 / 4 {
+            used[(mix(1, 0x7fff_f5a0_0000 + number * 37) >> 20) as usize % ROOM] += 1;
+        }
+        assert!(
+            used.iter().all(|count| *count < 8),
+            "{:?}",
+            used.iter().max()
+        );
+        // A quarter of the places in use by chance alone: 22%.
+        assert!(used.iter().filter(|count| **count > 0).count() > ROOM / 6);
+    }
 }

@@ -34,15 +34,30 @@ unsafe fn map(path: &CStr) -> *mut u8 {
             return std::ptr::null_mut();
         }
         let mut about: libc::stat = std::mem::zeroed();
-        let length = if libc::fstat(file, &raw mut about) == 0 { about.st_size as usize } else { 0 };
+        let length = if libc::fstat(file, &raw mut about) == 0 {
+            about.st_size as usize
+        } else {
+            0
+        };
         let base = if length < size_of::<Header>() {
             libc::MAP_FAILED
         } else {
             let both = libc::PROT_READ | libc::PROT_WRITE;
-            libc::mmap(std::ptr::null_mut(), length, both, libc::MAP_SHARED, file, 0)
+            libc::mmap(
+                std::ptr::null_mut(),
+                length,
+                both,
+                libc::MAP_SHARED,
+                file,
+                0,
+            )
         };
         libc::close(file);
-        if base == libc::MAP_FAILED { std::ptr::null_mut() } else { base.cast() }
+        if base == libc::MAP_FAILED {
+            std::ptr::null_mut()
+        } else {
+            base.cast()
+        }
     }
 }
 
@@ -53,7 +68,10 @@ pub fn header() -> Option<&'static Header> {
 }
 
 fn at(place: &Place, index: u64, size: u64) -> *mut u8 {
-    unsafe { BASE.load(Ordering::Relaxed).add((place.offset + index * size) as usize) }
+    unsafe {
+        BASE.load(Ordering::Relaxed)
+            .add((place.offset + index * size) as usize)
+    }
 }
 
 /// Where an event happened, as far as that can be told.
@@ -90,8 +108,9 @@ pub use interning::{NO_TEXT, intern_frame, intern_stack, mix};
 pub fn add_process() -> Option<&'static Process> {
     let header = header()?;
     let index = header.interpreters.fetch_add(1, Ordering::Relaxed);
-    (index < header.processes.capacity)
-        .then(|| unsafe { &*at(&header.processes, index, size_of::<Process>() as u64).cast::<Process>() })
+    (index < header.processes.capacity).then(|| unsafe {
+        &*at(&header.processes, index, size_of::<Process>() as u64).cast::<Process>()
+    })
 }
 
 fn bump(counter: &AtomicU64, amount: u64, capacity: u64) -> Option<u64> {

@@ -127,7 +127,8 @@ pub fn api() -> Option<&'static Api> {
 impl Api {
     /// Whether the allocator in use is one of the interpreter's own, as far as it tells.
     pub fn has_own_allocator(&self) -> bool {
-        self.allocator_name.is_none_or(|name| !unsafe { name() }.is_null())
+        self.allocator_name
+            .is_none_or(|name| !unsafe { name() }.is_null())
     }
 
     /// The version as the interpreter words it.
@@ -152,15 +153,30 @@ fn find_sized(name: &CStr) -> Option<(u64, usize)> {
         size: u64,
     }
     unsafe extern "C" {
-        fn dladdr1(address: *const c_void, info: *mut libc::Dl_info, extra: *mut *mut c_void, flags: c_int) -> c_int;
+        fn dladdr1(
+            address: *const c_void,
+            info: *mut libc::Dl_info,
+            extra: *mut *mut c_void,
+            flags: c_int,
+        ) -> c_int;
     }
     const RTLD_DL_SYMENT: c_int = 1;
     let address = find(name)?;
     let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
     let mut symbol: *mut c_void = std::ptr::null_mut();
-    let found = unsafe { dladdr1(address as *const c_void, &raw mut info, &raw mut symbol, RTLD_DL_SYMENT) };
+    let found = unsafe {
+        dladdr1(
+            address as *const c_void,
+            &raw mut info,
+            &raw mut symbol,
+            RTLD_DL_SYMENT,
+        )
+    };
     if found == 0 || symbol.is_null() {
         return None;
     }
-    Some((address as u64, unsafe { &*symbol.cast::<Symbol>() }.size as usize))
+    Some((
+        address as u64,
+        unsafe { &*symbol.cast::<Symbol>() }.size as usize,
+    ))
 }

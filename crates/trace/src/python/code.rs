@@ -27,13 +27,17 @@ pub fn find_offsets() -> bool {
         let fixed = *((api.types.code + TYPE_BASIC_SIZE) as *const u64);
         let find = |name: &std::ffi::CStr| {
             let value = (api.get_attribute)(code, name.as_ptr());
-            let found = (16..fixed).step_by(8).find(|offset| *((code + offset) as *const u64) == value);
+            let found = (16..fixed)
+                .step_by(8)
+                .find(|offset| *((code + offset) as *const u64) == value);
             (api.decref)(value);
             found
         };
         let offsets = (find(c"co_filename"), find(c"co_name"));
         (api.decref)(code);
-        let (Some(file), Some(name)) = offsets else { return false };
+        let (Some(file), Some(name)) = offsets else {
+            return false;
+        };
         FILE.store(file, Ordering::Relaxed);
         NAME.store(name, Ordering::Relaxed);
         INSTRUCTIONS.store(fixed, Ordering::Relaxed);
@@ -72,7 +76,11 @@ pub fn read_text(text: u64) -> &'static [u8] {
         (api.fetch_error)(kind, value, trace);
         let bytes = (api.text_bytes)(text, &raw mut length);
         (api.restore_error)(error[0], error[1], error[2]);
-        if bytes.is_null() { NO_TEXT } else { std::slice::from_raw_parts(bytes, length as usize) }
+        if bytes.is_null() {
+            NO_TEXT
+        } else {
+            std::slice::from_raw_parts(bytes, length as usize)
+        }
     }
 }
 

@@ -26,9 +26,18 @@ const V3_11: Layout = Layout {
     owner: 69,
     first_foreign_owner: 3,
 };
-const V3_12: Layout =
-    Layout { to_frame: [Some(56), Some(0)], code: 0, previous: 8, instruction: 56, owner: 70, first_foreign_owner: 3 };
-const V3_13: Layout = Layout { to_frame: [Some(72), None], ..V3_12 };
+const V3_12: Layout = Layout {
+    to_frame: [Some(56), Some(0)],
+    code: 0,
+    previous: 8,
+    instruction: 56,
+    owner: 70,
+    first_foreign_owner: 3,
+};
+const V3_13: Layout = Layout {
+    to_frame: [Some(72), None],
+    ..V3_12
+};
 const V3_14: Layout = Layout { owner: 74, ..V3_13 };
 
 /// The layout of a version such as `3.11.2 (main, ...)`; nothing for versions that we do not know.
@@ -63,7 +72,9 @@ mod tests {
 
     #[test]
     fn a_free_threaded_build_is_recognised() {
-        assert!(is_free_threaded(b"3.13.0 experimental free-threading build (main)"));
+        assert!(is_free_threaded(
+            b"3.13.0 experimental free-threading build (main)"
+        ));
         assert!(!is_free_threaded(b"3.13.0 (main)"));
     }
 }

@@ -9,7 +9,10 @@ pub const MOST_LEVELS: usize = 6;
 pub type Steps = [u32; MOST_LEVELS];
 
 unsafe extern "C" {
-    fn _Unwind_Backtrace(visit: extern "C" fn(*mut c_void, *mut c_void) -> c_int, data: *mut c_void) -> c_int;
+    fn _Unwind_Backtrace(
+        visit: extern "C" fn(*mut c_void, *mut c_void) -> c_int,
+        data: *mut c_void,
+    ) -> c_int;
     fn _Unwind_GetIP(context: *mut c_void) -> usize;
     fn _Unwind_GetCFA(context: *mut c_void) -> usize;
 }
@@ -25,7 +28,12 @@ struct Walk {
 
 /// Unwind from here to the callers of the hook whose return address is at `at`.
 pub fn unwind(at: u64) -> Steps {
-    let mut walk = Walk { at, found: 0, places: [0; MOST_LEVELS + 1], looked_at: 0 };
+    let mut walk = Walk {
+        at,
+        found: 0,
+        places: [0; MOST_LEVELS + 1],
+        looked_at: 0,
+    };
     unsafe { _Unwind_Backtrace(visit, (&raw mut walk).cast()) };
     let mut steps = [0; MOST_LEVELS];
     for level in 0..walk.found.saturating_sub(1).min(MOST_LEVELS) {
@@ -38,7 +46,12 @@ extern "C" fn visit(context: *mut c_void, data: *mut c_void) -> c_int {
     const GO_ON: c_int = 0;
     const STOP: c_int = 4;
     let walk = unsafe { &mut *data.cast::<Walk>() };
-    let (address, frame) = unsafe { (_Unwind_GetIP(context) as u64, _Unwind_GetCFA(context) as u64) };
+    let (address, frame) = unsafe {
+        (
+            _Unwind_GetIP(context) as u64,
+            _Unwind_GetCFA(context) as u64,
+        )
+    };
     walk.looked_at += 1;
     let read = |place: u64| unsafe { *(place as *const u64) };
     if walk.found == 0 {
@@ -53,13 +66,19 @@ extern "C" fn visit(context: *mut c_void, data: *mut c_void) -> c_int {
     let place = if read(frame - 8) == address {
         Some(frame - 8)
     } else {
-        (before + 8..frame).step_by(8).find(|place| read(*place) == address)
+        (before + 8..frame)
+            .step_by(8)
+            .find(|place| read(*place) == address)
     };
     match place {
         Some(place) if place > before => {
             walk.places[walk.found] = place;
             walk.found += 1;
-            if walk.found <= MOST_LEVELS { GO_ON } else { STOP }
+            if walk.found <= MOST_LEVELS {
+                GO_ON
+            } else {
+                STOP
+            }
         }
         _ => STOP,
     }

@@ -82,7 +82,13 @@ pub fn find_containers(at: u64, kind: Kind, wanted: Option<u64>) -> Candidates {
         if place > at && place % 4096 < 8 && !can_read(place) {
             break;
         }
-        consider(&pages, unsafe { std::ptr::read_volatile(place as *const u64) }, kind, wanted, &mut found);
+        consider(
+            &pages,
+            unsafe { std::ptr::read_volatile(place as *const u64) },
+            kind,
+            wanted,
+            &mut found,
+        );
         place += 8;
     }
     found
@@ -95,10 +101,17 @@ fn consider(pages: &Pages, word: u64, kind: Kind, wanted: Option<u64>, found: &m
     if found.0[..found.1].iter().any(|known| known.object == word) {
         return;
     }
-    let Some(table) = read_table(pages, word, kind) else { return };
-    if wanted.is_some_and(|wanted| wanted != table) || (kind == Kind::List && table == 0 && !is_empty_list(pages, word)) {
+    let Some(table) = read_table(pages, word, kind) else {
+        return;
+    };
+    if wanted.is_some_and(|wanted| wanted != table)
+        || (kind == Kind::List && table == 0 && !is_empty_list(pages, word))
+    {
         return;
     }
-    found.0[found.1] = Candidate { object: word, table };
+    found.0[found.1] = Candidate {
+        object: word,
+        table,
+    };
     found.1 += 1;
 }

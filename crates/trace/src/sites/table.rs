@@ -10,7 +10,8 @@ const ROOM: usize = 1 << 13;
 /// Answers of one kind that make a chain trusted.
 const ENOUGH_POSITIVES: u16 = 3;
 const ENOUGH_NEGATIVES: u16 = 4;
-/// Callers that must be looked at before a chain counts as one that serves no container.
+/// Callers that must be known before a chain counts as one that serves no dictionary: one function makes their tables
+/// for many others.
 const NEGATIVE_LEVEL: u8 = 2;
 /// A trusted chain is asked again after so many calls, then after twice as many, and so on.
 const ASK_AGAIN: u32 = 1024;
@@ -29,10 +30,12 @@ enum State {
 }
 
 #[derive(Clone, Copy)]
+#[repr(C)]
 struct Entry {
     key: u64,
     state: State,
     level: u8,
+    negative_level: u8,
     positives: u16,
     negatives: u16,
     /// To the return address of the caller.
@@ -40,8 +43,16 @@ struct Entry {
     calls: u32,
 }
 
-const EMPTY: Entry =
-    Entry { key: 0, state: State::Learning, level: 0, positives: 0, negatives: 0, step: 0, calls: 0 };
+const EMPTY: Entry = Entry {
+    key: 0,
+    state: State::Learning,
+    level: 0,
+    negative_level: 0,
+    positives: 0,
+    negatives: 0,
+    step: 0,
+    calls: 0,
+};
 
 struct Table(UnsafeCell<([Entry; ROOM], usize)>);
 
@@ -85,7 +96,9 @@ pub fn classify(kind: Kind, at: u64) -> Verdict {
     let mut key = kind as u64 + 1;
     for level in 0..MOST_LEVELS as u8 {
         key = mix(key, unsafe { *(at as *const u64) }) | 1;
-        let Some(index) = find(entries, used, key, level) else { return Verdict::Ask(None) };
+        let Some(index) = find(entries, used, key, level, kind) else {
+            return Verdict::Ask(None);
+        };
         let entry = &mut entries[index];
         entry.calls = entry.calls.wrapping_add(1);
         let is_due = entry.calls >= ASK_AGAIN && entry.calls.is_power_of_two();
@@ -101,7 +114,13 @@ pub fn classify(kind: Kind, at: u64) -> Verdict {
     Verdict::Ask(None)
 }
 
-fn find(entries: &mut [Entry; ROOM], used: &mut usize, key: u64, level: u8) -> Option<usize> {
+fn find(
+    entries: &mut [Entry; ROOM],
+    used: &mut usize,
+    key: u64,
+    level: u8,
+    kind: Kind,
+) -> Option<usize> {
     let begin = (key >> 20) as usize;
     for step in 0..ROOM {
         let index = begin.wrapping_add(step) % ROOM;
@@ -113,7 +132,17 @@ fn find(entries: &mut [Entry; ROOM], used: &mut usize, key: u64, level: u8) -> O
                 return None;
             }
             *used += 1;
-            entries[index] = Entry { key, level, ..EMPTY };
+            let negative_level = if kind == Kind::Dict {
+                NEGATIVE_LEVEL
+            } else {
+                0
+            };
+            entries[index] = Entry {
+                key,
+                level,
+                negative_level,
+                ..EMPTY
+            };
             return Some(index);
         }
     }
@@ -125,7 +154,9 @@ fn find(entries: &mut [Entry; ROOM], used: &mut usize, key: u64, level: u8) -> O
 /// Args: `steps` are those of [`super::chain::unwind`] at the call; `strict` makes a first table speak against a
 /// chain, as when known operations are carried out to learn from.
 pub fn learn(site: Option<Site>, answer: Answer, steps: &Steps, strict: bool) -> bool {
-    let Some(Site(index)) = site else { return answer == Answer::Grown };
+    let Some(Site(index)) = site else {
+        return answer == Answer::Grown;
+    };
     let (entries, _) = unsafe { &mut *TABLE.0.get() };
     let entry = &mut entries[usize::from(index)];
     let was = entry.state;
@@ -140,10 +171,14 @@ pub fn learn(site: Option<Site>, answer: Answer, steps: &Steps, strict: bool) ->
     let is_unlike_all = entry.positives == 0 && entry.negatives >= ENOUGH_NEGATIVES;
     entry.state = match was {
         State::Deeper | State::Asked => was,
-        _ if is_mixed || (is_unlike_all && entry.level < NEGATIVE_LEVEL) => {
+        _ if is_mixed || (is_unlike_all && entry.level < entry.negative_level) => {
             entry.step = steps[usize::from(entry.level)];
             let is_last = usize::from(entry.level) + 1 == MOST_LEVELS;
-            if entry.step == 0 || is_last { State::Asked } else { State::Deeper }
+            if entry.step == 0 || is_last {
+                State::Asked
+            } else {
+                State::Deeper
+            }
         }
         _ if is_unlike_all => State::Not,
         _ if entry.positives >= ENOUGH_POSITIVES => State::Is,
@@ -171,7 +206,9 @@ mod tests {
     }
 
     fn answer(kind: Kind, stack: &[u64; 16], answer: Answer) -> bool {
-        let Verdict::Ask(site) = ask(kind, stack) else { panic!("not asked") };
+        let Verdict::Ask(site) = ask(kind, stack) else {
+            panic!("not asked")
+        };
         learn(site, answer, &STEPS, false)
     }
 
@@ -185,7 +222,10 @@ mod tests {
         assert_eq!(ask(Kind::Set, &growing), Verdict::Is);
 
         // One function makes tables for two others.
-        let (resize, create) = (stack(&[0x5000, 0x6000, 0x7000]), stack(&[0x5000, 0x6500, 0x7000]));
+        let (resize, create) = (
+            stack(&[0x5000, 0x6000, 0x7000]),
+            stack(&[0x5000, 0x6500, 0x7000]),
+        );
         assert!(answer(Kind::Dict, &resize, Answer::Grown));
         assert!(!answer(Kind::Dict, &create, Answer::Other));
         for _ in 0..3 {
@@ -203,7 +243,9 @@ mod tests {
         assert_eq!(ask(Kind::Dict, &create), Verdict::Not);
 
         // What is trusted is asked again, and the answer counts.
-        let asked = (0..4 * ASK_AGAIN).filter(|_| ask(Kind::Set, &growing) != Verdict::Is).count();
+        let asked = (0..4 * ASK_AGAIN)
+            .filter(|_| ask(Kind::Set, &growing) != Verdict::Is)
+            .count();
         assert_eq!(asked, 3);
     }
 }
