@@ -17,7 +17,7 @@ impl Pages {
     pub fn read_word(&self, address: u64) -> Option<u64> {
         let page = address / PAGE;
         let slot = &self.0[(page % 64) as usize];
-        if slot.get() != page || address % 8 != 0 {
+        if slot.get() != page || !address.is_multiple_of(8) {
             if !can_read(address) {
                 return None;
             }
@@ -32,7 +32,7 @@ impl Pages {
 /// `rt_sigprocmask` copies the mask before it looks at what to do with it, so that a call that cannot succeed
 /// fails with EFAULT exactly where memory is unreadable. It needs no rights and is never filtered.
 pub fn can_read(address: u64) -> bool {
-    if address < PAGE || address >= 1 << 47 || address % 8 != 0 {
+    if !(PAGE..1 << 47).contains(&address) || !address.is_multiple_of(8) {
         return false;
     }
     let no_such_action = -1_i64;

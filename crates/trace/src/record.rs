@@ -22,7 +22,10 @@ const ROOM: usize = 1 << 12;
 const DEEPEST: usize = 128;
 
 /// Numbers of places that were looked up lately: of lines, and of stacks by a hash of their spots.
-struct Known(UnsafeCell<([(Spot, u32); ROOM], [(u64, u32); ROOM])>);
+struct Known(UnsafeCell<(Lines, Stacks)>);
+
+type Lines = [(Spot, u32); ROOM];
+type Stacks = [(u64, u32); ROOM];
 
 // Used under the lock of the slow path only.
 unsafe impl Sync for Known {}
@@ -77,42 +80,52 @@ fn number_line(spot: Spot) -> Option<u32> {
 }
 
 fn find_stack() -> Place {
-    let mut spots = [Spot::default(); DEEPEST];
-    let mut depth = 0;
-    let mut hash = 0;
+    let mut innermost = None;
+    let (mut depth, mut hash) = (0, 0);
     frames::walk(|spot| {
-        spots[depth] = spot;
+        innermost = innermost.or(Some(spot));
         hash = mix(hash ^ spot.code, spot.offset as u64);
         depth += 1;
         depth < DEEPEST
     });
-    if depth == 0 {
+    let Some(innermost) = innermost else {
         return nowhere();
-    }
+    };
     hash |= 1;
-    let line = tell(number_line(spots[0]));
+    let line = tell(number_line(innermost));
     let (_, stacks) = unsafe { &mut *KNOWN.0.get() };
-    let slot = (hash >> 20) as usize % ROOM;
-    if stacks[slot].0 == hash {
+    let slot = &mut stacks[(hash >> 20) as usize % ROOM];
+    if slot.0 == hash {
         return Place {
             line,
-            stack: Some(stacks[slot].1),
+            stack: Some(slot.1),
         };
     }
-    let mut numbers = [0_u32; DEEPEST];
-    let mut is_kept = true;
-    for (number, spot) in numbers.iter_mut().zip(&spots[..depth]) {
-        let Some(found) = number_line(*spot) else {
-            return Place { line, stack: None };
-        };
-        *number = found;
-        is_kept &= keep_code(spot.code);
-    }
-    let stack = intern_stack(&numbers[..depth]);
+    let (stack, is_kept) = number_stack();
     if let (Some(stack), true) = (stack, is_kept) {
-        stacks[slot] = (hash, stack);
+        *slot = (hash, stack);
     }
     Place { line, stack }
+}
+
+/// Return the number of the stack, and whether it may be remembered by its code objects.
+#[cold]
+fn number_stack() -> (Option<u32>, bool) {
+    let mut numbers = [0_u32; DEEPEST];
+    let (mut depth, mut is_kept, mut is_whole) = (0, true, true);
+    frames::walk(|spot| {
+        match number_line(spot) {
+            Some(number) => numbers[depth] = number,
+            None => is_whole = false,
+        }
+        is_kept &= keep_code(spot.code);
+        depth += 1;
+        is_whole && depth < DEEPEST
+    });
+    (
+        is_whole.then(|| intern_stack(&numbers[..depth])).flatten(),
+        is_kept,
+    )
 }
 
 /// Count an event where the program is.

@@ -15,7 +15,8 @@ type Realloc = unsafe extern "C" fn(*mut c_void, *mut c_void, usize) -> *mut c_v
 
 #[inline(always)]
 fn hot() -> &'static Hot {
-    unsafe { &*(&raw const HOT) }
+    let hot = &raw const HOT;
+    unsafe { &*hot }
 }
 
 /// Whether a block is the first of its pool, which the allocator has just taken into use: a pool whose last block
@@ -44,7 +45,7 @@ unsafe fn allocate(
         if unsafe { is_first_of_pool(hot, block) } {
             slow::pool_taken();
         }
-        if size % 8 == 0 && SMALL_KEYS >> (size / 8 - 1) & 1 == 1 {
+        if size.is_multiple_of(8) && SMALL_KEYS >> (size / 8 - 1) & 1 == 1 {
             slow::keys_made(block as u64, at);
         } else if is_mem && (size == 256 || size == 512) {
             slow::set_table_made(block as u64, at);

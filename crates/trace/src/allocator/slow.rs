@@ -22,7 +22,8 @@ static LOCK: Spin = Spin::new();
 static ARENAS: AtomicU32 = AtomicU32::new(0);
 
 fn hot() -> &'static Hot {
-    unsafe { &*(&raw const HOT) }
+    let hot = &raw const HOT;
+    unsafe { &*hot }
 }
 
 /// Work on an event, unless nothing is counted, or this thread is at work here: what it allocates then is ours.

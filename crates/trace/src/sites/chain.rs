@@ -36,8 +36,8 @@ pub fn unwind(at: u64) -> Steps {
     };
     unsafe { _Unwind_Backtrace(visit, (&raw mut walk).cast()) };
     let mut steps = [0; MOST_LEVELS];
-    for level in 0..walk.found.saturating_sub(1).min(MOST_LEVELS) {
-        steps[level] = (walk.places[level + 1] - walk.places[level]) as u32;
+    for (step, places) in steps.iter_mut().zip(walk.places[..walk.found].windows(2)) {
+        *step = (places[1] - places[0]) as u32;
     }
     steps
 }

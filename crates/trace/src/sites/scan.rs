@@ -95,7 +95,8 @@ pub fn find_containers(at: u64, kind: Kind, wanted: Option<u64>) -> Candidates {
 }
 
 fn consider(pages: &Pages, word: u64, kind: Kind, wanted: Option<u64>, found: &mut Candidates) {
-    if word % 16 != 0 || !(1 << 16..1 << 47).contains(&word) || found.1 == MOST_CANDIDATES {
+    if !word.is_multiple_of(16) || !(1 << 16..1 << 47).contains(&word) || found.1 == MOST_CANDIDATES
+    {
         return;
     }
     if found.0[..found.1].iter().any(|known| known.object == word) {
