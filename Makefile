@@ -10,6 +10,7 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 VENV := .venv
 BIN := $(VENV)/bin
 WORKER := $(BIN)/datamill-worker
+TRACER := $(VENV)/lib/datamill/libdatamill_trace.so
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 HOST = $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 # The first interpreter that is new enough; PYTHON=... names another.
@@ -53,7 +54,7 @@ help: ## list the targets
 	@echo 'make glossary   write docs/glossary.md from the words that pages explain'
 	@echo 'make clean   remove what is built; keeps build/, where bundles are'
 
-setup: $(VENV)/.project $(WORKER)
+setup: $(VENV)/.project $(WORKER) $(TRACER)
 
 # pip comes with the interpreter, uv from pip, everything else from uv; each checked against its hash.
 $(VENV)/.uv: requirements/setup.txt
@@ -64,20 +65,20 @@ $(VENV)/.uv: requirements/setup.txt
 			apt-get install -y --no-install-recommends python3-venv; \
 		else \
 			echo 'This Python cannot make virtual environments. On Debian: apt-get install python3-venv.' >&2; exit 2; fi; fi
-	@echo 'setup, step 1 of 4: an environment for Python in $(VENV) (seconds)'
+	@echo 'setup, step 1 of 5: an environment for Python in $(VENV) (seconds)'
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/setup.txt
 	@touch $@
 
 $(VENV)/.packages: $(VENV)/.uv requirements/dev.txt
-	@echo 'setup, step 2 of 4: packages of Python, downloaded once (up to 2 minutes)'
+	@echo 'setup, step 2 of 5: packages of Python, downloaded once (up to 2 minutes)'
 	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements/dev.txt
 	@touch $@
 
 # With it the kernels that Python loads are built. Cargo counts its own jobs: of `make -j` it has no pipe.
 $(VENV)/.project: $(VENV)/.packages pyproject.toml $(RUST_SOURCES)
 	$(need-rust)
-	@echo 'setup, step 3 of 4: kernels of the analyses, compiled (1 to 5 minutes)'
+	@echo 'setup, step 3 of 5: kernels of the analyses, compiled (1 to 5 minutes)'
 	MAKEFLAGS= $(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@$(BIN)/python -m compileall -q src/datamill
 	@touch $@
@@ -85,10 +86,19 @@ $(VENV)/.project: $(VENV)/.packages pyproject.toml $(RUST_SOURCES)
 # Static, so that the same file runs in any trial's private world.
 $(WORKER): $(VENV)/.uv $(RUST_SOURCES)
 	$(need-rust)
-	@echo 'setup, step 4 of 4: the worker, compiled (1 to 5 minutes)'
+	@echo 'setup, step 4 of 5: the worker, compiled (1 to 5 minutes)'
 	MAKEFLAGS= RUSTFLAGS='-C target-feature=+crt-static' \
 		cargo build --quiet --release --locked --target $(HOST) --target-dir $(TARGET) -p datamill-worker
 	@cp $(TARGET)/$(HOST)/release/datamill-worker $@.new
+	@mv $@.new $@
+
+# What traced programs load; the profile is that of the other library, whose frames can be unwound.
+$(TRACER): $(VENV)/.uv $(RUST_SOURCES)
+	$(need-rust)
+	@echo 'setup, step 5 of 5: the tracer of allocations, compiled (seconds)'
+	MAKEFLAGS= cargo build --quiet --profile native --locked --target-dir $(TARGET) -p datamill-trace
+	@mkdir -p $(@D)
+	@cp $(TARGET)/native/libdatamill_trace.so $@.new
 	@mv $@.new $@
 
 demo: setup
@@ -141,6 +151,7 @@ bench: setup
 	$(BIN)/python benches/request_budgets.py
 	$(BIN)/python benches/fleet_worker.py
 	$(BIN)/python benches/worker_choice.py
+	$(BIN)/python benches/allocators.py
 
 glossary: setup
 	$(BIN)/python -m datamill.report.words.glossary > docs/glossary.md

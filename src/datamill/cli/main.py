@@ -32,6 +32,7 @@ _VERBS = {
     "factors": "List what can be varied on this machine.",
     "report": "Rebuild the report of a bundle.",
     "analyze": "Analyse a table of measurements.",
+    "allocators": "Find allocations that take the slow path, and their lines.",
     "plan": "How many builds, executions and measurements a result takes.",
     "compare": "Has performance changed between versions?",
     "predict": "What a response would be at levels that were not measured.",

@@ -1,0 +1,136 @@
+//! The tables of the interpreter's allocator, with ours around them.
+
+pub mod entry;
+mod hooks;
+mod pools;
+mod slow;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use crate::python::{AllocatorTable, Api, ArenaTable, MEM, OBJ};
+
+pub use slow::{settle_now, start_over};
+
+/// What every call looks at, in one line of the cache or two.
+#[repr(C, align(64))]
+pub struct Hot {
+    pub obj: AllocatorTable,
+    pub mem: AllocatorTable,
+    /// Requests of 1 to so many bytes are served from pools.
+    pub small: AtomicUsize,
+    /// From an address in a pool to its header: what is cut off.
+    pub pool_mask: AtomicU64,
+    pub arena: ArenaTable,
+    pub arena_size: AtomicUsize,
+    /// Blocks of their own mapping can be told by the word before them.
+    pub sees_maps: AtomicBool,
+    /// What is put before each block when it is watched for overruns.
+    pub padding: AtomicUsize,
+}
+
+const NOTHING: AllocatorTable = AllocatorTable {
+    ctx: std::ptr::null_mut(),
+    malloc: 0,
+    calloc: 0,
+    realloc: 0,
+    free: 0,
+};
+
+/// Written while no hook is in place, under the global lock.
+pub static mut HOT: Hot = Hot {
+    obj: NOTHING,
+    mem: NOTHING,
+    small: AtomicUsize::new(0),
+    pool_mask: AtomicU64::new(0),
+    arena: ArenaTable {
+        ctx: std::ptr::null_mut(),
+        alloc: 0,
+        free: 0,
+    },
+    arena_size: AtomicUsize::new(0),
+    sees_maps: AtomicBool::new(false),
+    padding: AtomicUsize::new(0),
+};
+
+/// Whether events are counted; hooks that cannot be taken away do nothing else then.
+pub static COUNTING: AtomicBool = AtomicBool::new(false);
+
+/// Whether pools are to be seen here.
+///
+/// Looks at the allocator as it is, before [`install`].
+pub fn look_at_pools(api: &Api) -> bool {
+    #[allow(static_mut_refs)]
+    let hot = unsafe { &mut HOT };
+    hot.sees_maps
+        .store(pools::has_glibc_malloc(), Ordering::Relaxed);
+    let Some(found) = pools::find_pools(api) else {
+        hot.small.store(0, Ordering::Relaxed);
+        return false;
+    };
+    hot.small.store(512 - found.padding, Ordering::Relaxed);
+    hot.padding.store(found.padding, Ordering::Relaxed);
+    hot.pool_mask.store(found.pool_size - 1, Ordering::Relaxed);
+    // An arena has 64 pools, with pools of either size.
+    hot.arena_size
+        .store(found.pool_size as usize * 64, Ordering::Relaxed);
+    true
+}
+
+/// Put ours around the tables that are in use. Needs the global lock.
+pub fn install(api: &Api) {
+    unsafe {
+        let hot = &raw mut HOT;
+        let mut table = NOTHING;
+        (api.get_allocator)(OBJ, &raw mut table);
+        if table.malloc != entry::OBJ_HOOKS.0 as usize {
+            (*hot).obj = table;
+            let mut ours = entry::around(&table, &entry::OBJ_HOOKS);
+            (api.set_allocator)(OBJ, &raw mut ours);
+        }
+        (api.get_allocator)(MEM, &raw mut table);
+        if table.malloc != entry::MEM_HOOKS.0 as usize {
+            (*hot).mem = table;
+            let mut ours = entry::around(&table, &entry::MEM_HOOKS);
+            (api.set_allocator)(MEM, &raw mut ours);
+        }
+        let mut arena = (*hot).arena;
+        (api.get_arena_allocator)(&raw mut arena);
+        if arena.alloc != hooks::arena_alloc as *const () as usize {
+            (*hot).arena = arena;
+            let mut ours = ArenaTable {
+                ctx: arena.ctx,
+                alloc: hooks::arena_alloc as *const () as usize,
+                free: hooks::arena_free as *const () as usize,
+            };
+            (api.set_arena_allocator)(&raw mut ours);
+        }
+    }
+}
+
+/// Put the tables back as they were, where ours are still in place. Needs the global lock.
+pub fn remove(api: &Api) {
+    unsafe {
+        let hot = &raw mut HOT;
+        let mut table = NOTHING;
+        (api.get_allocator)(OBJ, &raw mut table);
+        if table.malloc == entry::OBJ_HOOKS.0 as usize {
+            (api.set_allocator)(OBJ, &raw mut (*hot).obj);
+        }
+        (api.get_allocator)(MEM, &raw mut table);
+        if table.malloc == entry::MEM_HOOKS.0 as usize {
+            (api.set_allocator)(MEM, &raw mut (*hot).mem);
+        }
+        let mut arena = (*hot).arena;
+        (api.get_arena_allocator)(&raw mut arena);
+        if arena.alloc == hooks::arena_alloc as *const () as usize {
+            (api.set_arena_allocator)(&raw mut (*hot).arena);
+        }
+    }
+}
+
+/// Whether ours are still in place.
+pub fn is_in_place(api: &Api) -> bool {
+    let mut table = NOTHING;
+    unsafe { (api.get_allocator)(OBJ, &raw mut table) };
+    table.malloc == entry::OBJ_HOOKS.0 as usize
+}

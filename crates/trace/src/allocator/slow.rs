@@ -1,0 +1,277 @@
+//! Calls that are an event, or may be one.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use super::{COUNTING, HOT, Hot};
+use crate::events::Event;
+use crate::ledger;
+use crate::pending::{self, Pending, WAITING, event_of};
+use crate::python::api;
+use crate::python::objects::{Kind, is_keys_size, is_set_size};
+use crate::readable::{can_read, read_word};
+use crate::record::{count_here, find_place};
+use crate::sites::chain::{Steps, unwind};
+use crate::sites::scan::{Candidates, find_containers};
+use crate::sites::{Answer, Verdict, classify, learn};
+use crate::spin::Spin;
+
+/// Held while tables of ours are in use: interpreters with locks of their own call at the same time.
+static LOCK: Spin = Spin::new();
+/// Arenas that were mapped in the call that is under way.
+static ARENAS: AtomicU32 = AtomicU32::new(0);
+
+fn hot() -> &'static Hot {
+    let hot = &raw const HOT;
+    unsafe { &*hot }
+}
+
+/// Work on an event, unless nothing is counted, or this thread is at work here: what it allocates then is ours.
+#[inline]
+fn at_work(work: impl FnOnce()) {
+    if COUNTING.load(Relaxed) {
+        LOCK.hold_once(work);
+    }
+}
+
+fn is_learning() -> bool {
+    pending::LEARNING.load(Relaxed)
+}
+
+fn count(event: Event) {
+    if !is_learning() {
+        count_here(event);
+    }
+}
+
+/// Look at what became of the last block that was asked about.
+#[cold]
+pub fn settle_now() {
+    at_work(|| {
+        if WAITING.load(Relaxed) {
+            pending::settle();
+        }
+    });
+}
+
+/// A pool was taken into use.
+#[cold]
+#[inline(never)]
+pub fn pool_taken() {
+    at_work(|| {
+        for _ in 0..ARENAS.swap(0, Relaxed) {
+            count(Event::NewArena);
+            count(Event::MemoryMap);
+        }
+        count(Event::PoolInit);
+    });
+}
+
+/// Memory was mapped for an arena or for the frame stack.
+#[cold]
+pub fn arena_mapped(succeeded: bool, size: usize) {
+    if !succeeded {
+        // Small requests now come from elsewhere, where there are no headers.
+        hot().small.store(0, Relaxed);
+        return;
+    }
+    if size == hot().arena_size.load(Relaxed) {
+        // The allocator is in the middle of a call: it is counted when that call returns.
+        ARENAS.fetch_add(1, Relaxed);
+    } else {
+        at_work(|| count(Event::MemoryMap));
+    }
+}
+
+/// An arena is about to be given back.
+#[cold]
+pub fn arena_leaves() {
+    settle_now();
+    for pool in &POOLS {
+        pool.store(0, Relaxed);
+    }
+}
+
+/// A block was returned that has the size of a table of keys.
+#[inline(never)]
+pub fn keys_made(block: u64, at: u64) {
+    table_made(Kind::Dict, block, at);
+}
+
+/// A block was returned that has the size of a table of a set.
+#[inline(never)]
+pub fn set_table_made(block: u64, at: u64) {
+    table_made(Kind::Set, block, at);
+}
+
+/// A block of more than 512 bytes was returned.
+#[inline(never)]
+pub fn large_made(block: u64, size: u64, at: u64, is_mem: bool) {
+    if is_keys_size(size) {
+        table_made(Kind::Dict, block, at);
+    } else if is_mem && is_set_size(size) {
+        table_made(Kind::Set, block, at);
+    }
+    mapped_maybe(0, block, size);
+}
+
+fn table_made(kind: Kind, block: u64, at: u64) {
+    if block == 0 {
+        return;
+    }
+    at_work(|| match classify(kind, at) {
+        Verdict::Not => {}
+        Verdict::Is => count(event_of(kind)),
+        Verdict::Ask(site) => {
+            note_asked();
+            let candidates = find_containers(at, kind, None);
+            wait(kind, block, candidates, site, unwind(at));
+        }
+    });
+}
+
+fn note_asked() {
+    if let Some(header) = ledger::header() {
+        header.asked.fetch_add(1, Relaxed);
+    }
+}
+
+fn wait(
+    kind: Kind,
+    block: u64,
+    candidates: Candidates,
+    site: Option<crate::sites::Site>,
+    steps: Steps,
+) {
+    pending::wait_for(Pending {
+        kind,
+        block,
+        candidates,
+        site,
+        steps,
+        place: find_place(),
+    });
+}
+
+/// What is known of a reallocation before it happens.
+pub enum Realloc {
+    /// No list's, or one that has been counted.
+    Done,
+    /// One that begins with nothing: the next call shows whose it was.
+    Unknown,
+}
+
+/// A block of the domain of memory is about to be reallocated.
+#[inline(never)]
+pub fn begin_realloc(old: u64, at: u64) -> Realloc {
+    let mut found = Realloc::Done;
+    at_work(|| match classify(Kind::List, at) {
+        Verdict::Not => {}
+        Verdict::Is => count(Event::ListResize),
+        Verdict::Ask(site) => {
+            note_asked();
+            let candidates = find_containers(at, Kind::List, Some(old));
+            let steps = unwind(at);
+            if old == 0 {
+                let place = find_place();
+                pending::prepare(Pending {
+                    kind: Kind::List,
+                    block: 0,
+                    candidates,
+                    site,
+                    steps,
+                    place,
+                });
+                found = Realloc::Unknown;
+            } else {
+                let answer = if candidates.1 > 0 {
+                    Answer::Grown
+                } else {
+                    Answer::Other
+                };
+                if learn(site, answer, &steps, is_learning()) {
+                    count(Event::ListResize);
+                }
+            }
+        }
+    });
+    found
+}
+
+/// It succeeded.
+#[inline(always)]
+pub fn end_realloc(call: Realloc, block: u64) {
+    if matches!(call, Realloc::Unknown) {
+        at_work(|| pending::wait_with(block));
+    }
+}
+
+/// The event that it is when the object at the beginning of a block is reallocated.
+pub fn object_of(old: u64) -> Option<Event> {
+    let types = &api()?.types;
+    // A tuple has two words of the collector's before it, so that its type is the fourth word of its block.
+    let first = unsafe { *((old + 8) as *const u64) };
+    if first == types.text {
+        return Some(Event::StrResize);
+    }
+    if first == types.bytes {
+        return Some(Event::BytesResize);
+    }
+    let is_within_page = old % 4096 <= 4096 - 32;
+    let third = if is_within_page || can_read(old + 24) {
+        unsafe { *((old + 24) as *const u64) }
+    } else {
+        0
+    };
+    (third == types.tuple).then_some(Event::TupleResize)
+}
+
+/// An object was reallocated.
+#[inline(never)]
+pub fn object_moved(event: Event) {
+    at_work(|| count(event));
+}
+
+/// Count a block that got a mapping of its own; `old` is the block that it replaces.
+#[inline(never)]
+pub fn mapped_maybe(old: u64, block: u64, size: u64) {
+    /// glibc never maps smaller blocks by themselves (`DEFAULT_MMAP_THRESHOLD_MIN`).
+    const LEAST: u64 = 128 << 10;
+    if size < LEAST || block == 0 || old == block || !hot().sees_maps.load(Relaxed) {
+        return;
+    }
+    let before = if hot().padding.load(Relaxed) == 0 {
+        8
+    } else {
+        24
+    };
+    let is_mapped = unsafe { *((block - before) as *const u64) } & 2 != 0;
+    if is_mapped {
+        at_work(|| count(Event::MemoryMap));
+    }
+}
+
+/// Pools that a moved block was found in.
+static POOLS: [AtomicU64; 1024] = [const { AtomicU64::new(0) }; 1024];
+
+/// Whether a block that was moved lies in a pool.
+pub fn is_pool(block: u64, size: u64) -> bool {
+    let mask = hot().pool_mask.load(Relaxed);
+    let header = block & !mask;
+    let slot = &POOLS[(header / (mask + 1)) as usize % POOLS.len()];
+    if slot.load(Relaxed) == header {
+        return true;
+    }
+    let class = (size + hot().padding.load(Relaxed) as u64 - 1) >> 4;
+    let is_one = read_word(header + 32).is_some_and(|word| word >> 32 == class)
+        && read_word(header).is_some_and(|word| (1..=1024).contains(&(word & 0xffff_ffff)));
+    if is_one {
+        slot.store(header, Relaxed);
+    }
+    is_one
+}
+
+/// A child that was forked: no other thread holds anything here.
+pub fn start_over() {
+    LOCK.open();
+}

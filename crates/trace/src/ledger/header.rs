@@ -1,0 +1,101 @@
+//! The first page of the ledger.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Where a table is: `capacity` entries from `offset` on.
+#[repr(C)]
+pub struct Place {
+    pub offset: u64,
+    pub capacity: u64,
+}
+
+#[repr(C)]
+pub struct Header {
+    magic: [u8; 8],
+    version: u32,
+    /// Bit 0: whole stacks are kept. Bit 1: only regions are counted.
+    pub wishes: u32,
+    /// Lines of the program and stacks, in the order in which they came.
+    pub frames: Place,
+    pub stacks: Place,
+    /// Numbers of frames, for stacks; bytes, for names.
+    pub stack_frames: Place,
+    pub texts: Place,
+    pub processes: Place,
+    /// Where lines and stacks are found by their hash.
+    pub frame_index: Place,
+    pub stack_index: Place,
+    pub frames_used: AtomicU64,
+    pub stacks_used: AtomicU64,
+    pub stack_frames_used: AtomicU64,
+    pub texts_used: AtomicU64,
+    /// Programs into which the library was loaded, and forks of traced ones.
+    pub loaded: AtomicU64,
+    pub forks: AtomicU64,
+    /// Interpreters that were traced.
+    pub interpreters: AtomicU64,
+    /// Events at lines or stacks for which there was no room left.
+    pub frames_refused: AtomicU64,
+    pub stacks_refused: AtomicU64,
+    /// Times that a region began.
+    pub regions: AtomicU64,
+    /// Calls that were looked at, to find out whose they are.
+    pub asked: AtomicU64,
+    /// Events in lines that could not be told.
+    pub untold: [AtomicU64; 16],
+    /// Events outside the program's frames: while the interpreter starts, compiles its program, and ends.
+    pub outside: [AtomicU64; 16],
+}
+
+impl Header {
+    /// Whether the file is a ledger that this library understands.
+    pub fn is_ours(&self) -> bool {
+        &self.magic == b"DMLEDGER" && self.version == 1
+    }
+
+    /// Whether whole stacks are wanted.
+    pub fn wants_stacks(&self) -> bool {
+        self.wishes & 1 != 0
+    }
+
+    /// Whether nothing is counted outside regions.
+    pub fn wants_regions_only(&self) -> bool {
+        self.wishes & 2 != 0
+    }
+}
+
+/// An interpreter that was traced, and what could not be seen in it.
+#[repr(C)]
+pub struct Process {
+    pub pid: AtomicU32,
+    pub state: AtomicU32,
+    pub version: [u8; 120],
+    pub program: [u8; 384],
+}
+
+/// What is said of a process, as bits.
+#[derive(Clone, Copy)]
+#[repr(u32)]
+pub enum State {
+    /// Counting began.
+    Began = 1,
+    /// The allocator has no pools: it is not CPython's own.
+    NoPools = 2,
+    /// A build without the global lock.
+    FreeThreaded = 4,
+    /// A version whose layout we do not know.
+    UnknownVersion = 8,
+    /// The current frame could not be found.
+    NoFrames = 16,
+    /// The program put another allocator in ours' place.
+    Replaced = 32,
+    /// The interpreter said nothing when it began its program.
+    NoBeginning = 64,
+}
+
+impl Process {
+    /// Say something of this process.
+    pub fn say(&self, state: State) {
+        self.state.fetch_or(state as u32, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,119 @@
+//! The file in which all processes of a trace count, mapped by each of them and by the observer.
+//!
+//! The observer makes the file, with its tables' places in the header; here it is only mapped, checked and filled.
+//! Little-endian. All counters are atomic: processes add to the same places.
+
+mod header;
+mod interning;
+
+pub use header::{Header, Place, Process, State};
+
+use std::ffi::CStr;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+use crate::events::Event;
+
+static BASE: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Map the ledger of this trace.
+///
+/// Returns false when there is none at that path, or one of another version.
+pub fn open(path: &CStr) -> bool {
+    let base = unsafe { map(path) };
+    if base.is_null() || !unsafe { &*base.cast::<Header>() }.is_ours() {
+        return false;
+    }
+    BASE.store(base, Ordering::Release);
+    true
+}
+
+unsafe fn map(path: &CStr) -> *mut u8 {
+    unsafe {
+        let file = libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
+        if file < 0 {
+            return std::ptr::null_mut();
+        }
+        let mut about: libc::stat = std::mem::zeroed();
+        let length = if libc::fstat(file, &raw mut about) == 0 {
+            about.st_size as usize
+        } else {
+            0
+        };
+        let base = if length < size_of::<Header>() {
+            libc::MAP_FAILED
+        } else {
+            let both = libc::PROT_READ | libc::PROT_WRITE;
+            libc::mmap(
+                std::ptr::null_mut(),
+                length,
+                both,
+                libc::MAP_SHARED,
+                file,
+                0,
+            )
+        };
+        libc::close(file);
+        if base == libc::MAP_FAILED {
+            std::ptr::null_mut()
+        } else {
+            base.cast()
+        }
+    }
+}
+
+/// The header, where a ledger is mapped.
+pub fn header() -> Option<&'static Header> {
+    let base = BASE.load(Ordering::Acquire);
+    (!base.is_null()).then(|| unsafe { &*base.cast::<Header>() })
+}
+
+fn at(place: &Place, index: u64, size: u64) -> *mut u8 {
+    unsafe {
+        BASE.load(Ordering::Relaxed)
+            .add((place.offset + index * size) as usize)
+    }
+}
+
+/// Where an event happened, as far as that can be told.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum Line {
+    /// In this line of the program.
+    Known(u32),
+    /// In a line that cannot be told: the table is full, or frames cannot be read.
+    #[default]
+    Untold,
+    /// In none: the interpreter was at work for itself.
+    Outside,
+}
+
+/// Count an event at a place of the program; `stack` is none where stacks are not kept.
+pub fn credit(event: Event, line: Line, stack: Option<u32>) {
+    let Some(header) = header() else { return };
+    let number = event as usize;
+    // Totals are what all lines have together: one counter an event.
+    let counter = match line {
+        Line::Known(frame) => &interning::frame(header, frame).counts[number],
+        Line::Untold => &header.untold[number],
+        Line::Outside => &header.outside[number],
+    };
+    counter.fetch_add(1, Ordering::Relaxed);
+    if let Some(stack) = stack {
+        interning::stack(header, stack).counts[number].fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+pub use interning::{NO_TEXT, intern_frame, intern_stack, mix};
+
+/// Write down an interpreter that is traced.
+pub fn add_process() -> Option<&'static Process> {
+    let header = header()?;
+    let index = header.interpreters.fetch_add(1, Ordering::Relaxed);
+    (index < header.processes.capacity).then(|| unsafe {
+        &*at(&header.processes, index, size_of::<Process>() as u64).cast::<Process>()
+    })
+}
+
+fn bump(counter: &AtomicU64, amount: u64, capacity: u64) -> Option<u64> {
+    let begin = counter.fetch_add(amount, Ordering::Relaxed);
+    (begin + amount <= capacity).then_some(begin)
+}

@@ -1,0 +1,130 @@
+//! The frames that the program is in, read where the interpreter keeps them: nothing is allocated.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{api, code, layout::Layout};
+use crate::readable::can_read;
+
+static LAYOUT: OnceLock<Layout> = OnceLock::new();
+/// Walks that found something else than frames where the layout says that they are.
+pub static MISREAD: AtomicU64 = AtomicU64::new(0);
+
+static WALKS: AtomicU64 = AtomicU64::new(0);
+const CAREFUL_WALKS: u64 = 64;
+
+/// A place in the program: a code object and an offset into its instructions, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Spot {
+    pub code: u64,
+    pub offset: i32,
+}
+
+/// Frames in a row that are not the program's; more are none.
+const MOST_FOREIGN: usize = 64;
+/// Bits of a reference that say how it is counted (3.14).
+const TAGS: u64 = 7;
+
+/// Whether frames are where we look for them.
+pub fn can_read_frames() -> bool {
+    LAYOUT.get().is_some() && MISREAD.load(Ordering::Relaxed) == 0
+}
+
+/// Take a layout into use; false when code objects cannot be read.
+pub fn set_layout(layout: Layout) -> bool {
+    LAYOUT.set(layout).is_ok() && code::find_offsets()
+}
+
+/// Visit the frames of this thread, innermost first, until `visit` says false.
+pub fn walk(mut visit: impl FnMut(Spot) -> bool) {
+    let (Some(api), Some(layout)) = (api(), LAYOUT.get()) else {
+        return;
+    };
+    let mut place = unsafe { (api.thread_state)() };
+    if place == 0 {
+        return;
+    }
+    for step in layout.to_frame.into_iter().flatten() {
+        place = unsafe { *((place + step) as *const u64) };
+        if place == 0 {
+            return;
+        }
+    }
+    let mut frame = place;
+    let mut foreign = 0;
+    // The first walks are careful: where the layout is not this interpreter's, nothing is read.
+    let is_careful = WALKS.load(Ordering::Relaxed) < CAREFUL_WALKS;
+    if is_careful {
+        WALKS.fetch_add(1, Ordering::Relaxed);
+    }
+    if MISREAD.load(Ordering::Relaxed) > 0 {
+        return;
+    }
+    while frame != 0 {
+        if is_careful && !(can_read(frame) && can_read(frame + layout.instruction)) {
+            MISREAD.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        let code = unsafe { *((frame + layout.code) as *const u64) } & !TAGS;
+        let owner = unsafe { *((frame + layout.owner) as *const u8) };
+        if owner < layout.first_foreign_owner && is_code(code, api.types.code, is_careful) {
+            let instruction = unsafe { *((frame + layout.instruction) as *const u64) };
+            if !visit(Spot {
+                code,
+                offset: code::offset_in(code, instruction),
+            }) {
+                return;
+            }
+            foreign = 0;
+        } else {
+            foreign += 1;
+            if foreign > MOST_FOREIGN {
+                MISREAD.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
+        }
+        frame = unsafe { *((frame + layout.previous) as *const u64) };
+    }
+}
+
+fn is_code(code: u64, code_type: u64, is_careful: bool) -> bool {
+    code != 0
+        && (!is_careful || can_read(code + 8))
+        && unsafe { *((code + 8) as *const u64) } == code_type
+}
+
+/// The innermost frame of the program in this thread.
+#[inline]
+pub fn innermost() -> Option<Spot> {
+    // Most calls come from a function of the program's, whose frame is the current one.
+    if let (Some(layout), Some(api), true) = (
+        LAYOUT.get(),
+        api(),
+        WALKS.load(Ordering::Relaxed) >= CAREFUL_WALKS,
+    ) {
+        let read = |place: u64| unsafe { *(place as *const u64) };
+        let mut frame = unsafe { (api.thread_state)() };
+        for step in layout.to_frame {
+            match step {
+                Some(step) if frame != 0 => frame = read(frame + step),
+                _ => {}
+            }
+        }
+        if frame != 0 && MISREAD.load(Ordering::Relaxed) == 0 {
+            let code = read(frame + layout.code) & !TAGS;
+            let owner = unsafe { *((frame + layout.owner) as *const u8) };
+            if owner < layout.first_foreign_owner && is_code(code, api.types.code, false) {
+                return Some(Spot {
+                    code,
+                    offset: code::offset_in(code, read(frame + layout.instruction)),
+                });
+            }
+        }
+    }
+    let mut found = None;
+    walk(|spot| {
+        found = Some(spot);
+        false
+    });
+    found
+}

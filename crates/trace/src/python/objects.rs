@@ -1,0 +1,151 @@
+//! Lists, dictionaries and sets as they lie in memory (`Include/cpython/*object.h`, the same from 3.11 to 3.14).
+
+use super::{Api, api};
+use crate::readable::Pages;
+
+/// A container whose table the allocator serves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Kind {
+    List = 0,
+    Dict = 1,
+    Set = 2,
+}
+
+const TYPE: u64 = 8;
+const TYPE_FLAGS: u64 = 168;
+const TYPE_BASE: u64 = 256;
+const IS_TYPE: u64 = 1 << 31;
+const LIST_ALLOCATED: u64 = 32;
+/// Steps from a type to its bases; longer chains are no types.
+const MOST_BASES: usize = 64;
+
+impl Kind {
+    /// From the object to the pointer to its table: `ob_item`, `ma_keys`, `table`.
+    pub fn table_offset(self) -> u64 {
+        match self {
+            Self::List => 24,
+            Self::Dict => 32,
+            Self::Set => 40,
+        }
+    }
+
+    fn has_type(self, api: &Api, kind: u64) -> bool {
+        match self {
+            Self::List => kind == api.types.list,
+            Self::Dict => kind == api.types.dict,
+            Self::Set => kind == api.types.set || kind == api.types.frozenset,
+        }
+    }
+}
+
+/// The table of the object at an address, if it is a container of that kind.
+pub fn read_table(pages: &Pages, address: u64, kind: Kind) -> Option<u64> {
+    let api = api()?;
+    let mut class = pages.read_word(address + TYPE)?;
+    if !kind.has_type(api, class) {
+        let metaclass = pages.read_word(class + TYPE)?;
+        if pages.read_word(metaclass + TYPE_FLAGS)? & IS_TYPE == 0 {
+            return None;
+        }
+        let mut steps = 0;
+        while !kind.has_type(api, class) {
+            class = pages.read_word(class + TYPE_BASE)?;
+            steps += 1;
+            if class == 0 || steps == MOST_BASES {
+                return None;
+            }
+        }
+    }
+    pages.read_word(address + kind.table_offset())
+}
+
+/// Whether a list has no items and no room for any.
+pub fn is_empty_list(pages: &Pages, address: u64) -> bool {
+    pages.read_word(address + LIST_ALLOCATED) == Some(0)
+}
+
+/// Sizes of tables of keys up to 512 bytes, a bit for each multiple of eight, less one.
+///
+/// A table is a header of 32 bytes, an index of 1 to 8 bytes for each of 2^n places, and room for two thirds as
+/// many entries of 16 or 24 bytes (`new_keys_object`).
+pub const SMALL_KEYS: u64 = {
+    let mut bits = 0;
+    let mut log = 3;
+    while log < 6 {
+        let [texts, any] = keys_sizes(log);
+        if texts <= 512 {
+            bits |= 1 << (texts / 8 - 1);
+        }
+        if any <= 512 {
+            bits |= 1 << (any / 8 - 1);
+        }
+        log += 1;
+    }
+    bits
+};
+
+const fn keys_sizes(log: u32) -> [u64; 2] {
+    let places = 1_u64 << log;
+    let index = places
+        * match log {
+            0..8 => 1,
+            8..16 => 2,
+            16..32 => 4,
+            _ => 8,
+        };
+    let entries = (places << 1) / 3;
+    [32 + index + entries * 16, 32 + index + entries * 24]
+}
+
+/// Whether a table of keys may have that size.
+pub fn is_keys_size(size: u64) -> bool {
+    if size < 120 {
+        return false;
+    }
+    // A place takes 11 to 24 bytes with its part of the entries and of the index.
+    let guess = 63 - (size / 12).leading_zeros();
+    (guess.saturating_sub(2).max(3)..=guess + 1).any(|log| keys_sizes(log).contains(&size))
+}
+
+/// Whether a table of a set may have that size: 2^n entries of 16 bytes, at least 16 of them.
+pub fn is_set_size(size: u64) -> bool {
+    size >= 256 && size.is_power_of_two()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_tables_are_those_that_getsizeof_tells() {
+        // sys.getsizeof of dictionaries less 64 bytes (3.11 to 3.14): texts as keys, integers as keys.
+        for size in [120, 208, 400, 160, 288, 568, 768, 1104] {
+            assert!(is_keys_size(size), "{size}");
+        }
+        for size in [0, 112, 128, 256, 512, 1024] {
+            assert!(!is_keys_size(size), "{size}");
+        }
+    }
+
+    #[test]
+    fn every_size_that_keys_can_have_is_found() {
+        for log in 3..40 {
+            for size in keys_sizes(log) {
+                assert!(is_keys_size(size), "{log} {size}");
+            }
+        }
+        let small: Vec<u64> = (1..=64)
+            .filter(|n| SMALL_KEYS >> (n - 1) & 1 == 1)
+            .map(|n| n * 8)
+            .collect();
+        assert_eq!(small, [120, 160, 208, 288, 400]);
+    }
+
+    #[test]
+    fn tables_of_sets_are_powers_of_two() {
+        assert!(is_set_size(512));
+        assert!(!is_set_size(128));
+        assert!(!is_set_size(768));
+    }
+}

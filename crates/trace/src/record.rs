@@ -1,0 +1,135 @@
+//! Where in the program an event happens, as numbers of the ledger.
+
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::ledger::{self, Line, intern_frame, intern_stack, mix};
+use crate::python::frames::{self, Spot};
+use crate::python::{keep_code, line_of, name_of};
+
+/// Whether whole stacks are kept.
+pub static STACKS: AtomicBool = AtomicBool::new(false);
+
+/// A place in the program: its line and, where stacks are kept, its stack.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Place {
+    pub line: Line,
+    pub stack: Option<u32>,
+}
+
+const ROOM: usize = 1 << 12;
+/// Frames of a stack that are kept; what lies further out is left off.
+const DEEPEST: usize = 128;
+
+/// Numbers of places that were looked up lately: of lines, and of stacks by a hash of their spots.
+struct Known(UnsafeCell<(Lines, Stacks)>);
+
+type Lines = [(Spot, u32); ROOM];
+type Stacks = [(u64, u32); ROOM];
+
+// Used under the lock of the slow path only.
+unsafe impl Sync for Known {}
+
+static KNOWN: Known = Known(UnsafeCell::new((
+    [(Spot { code: 0, offset: 0 }, 0); ROOM],
+    [(0, 0); ROOM],
+)));
+
+/// Where the program is.
+pub fn find_place() -> Place {
+    if STACKS.load(Ordering::Relaxed) {
+        return find_stack();
+    }
+    match frames::innermost() {
+        Some(spot) => Place {
+            line: tell(number_line(spot)),
+            stack: None,
+        },
+        None => nowhere(),
+    }
+}
+
+fn tell(number: Option<u32>) -> Line {
+    number.map_or(Line::Untold, Line::Known)
+}
+
+fn nowhere() -> Place {
+    Place {
+        line: if frames::can_read_frames() {
+            Line::Outside
+        } else {
+            Line::Untold
+        },
+        stack: None,
+    }
+}
+
+fn number_line(spot: Spot) -> Option<u32> {
+    let (lines, _) = unsafe { &mut *KNOWN.0.get() };
+    let hash = mix(spot.code >> 4, spot.offset as u64);
+    let slot = &mut lines[(hash >> 20) as usize % ROOM];
+    if slot.0 == spot {
+        return Some(slot.1);
+    }
+    let (file, function) = name_of(spot.code);
+    let number = intern_frame(file, function, line_of(spot.code, spot.offset))?;
+    if keep_code(spot.code) {
+        *slot = (spot, number);
+    }
+    Some(number)
+}
+
+fn find_stack() -> Place {
+    let mut innermost = None;
+    let (mut depth, mut hash) = (0, 0);
+    frames::walk(|spot| {
+        innermost = innermost.or(Some(spot));
+        hash = mix(hash ^ spot.code, spot.offset as u64);
+        depth += 1;
+        depth < DEEPEST
+    });
+    let Some(innermost) = innermost else {
+        return nowhere();
+    };
+    hash |= 1;
+    let line = tell(number_line(innermost));
+    let (_, stacks) = unsafe { &mut *KNOWN.0.get() };
+    let slot = &mut stacks[(hash >> 20) as usize % ROOM];
+    if slot.0 == hash {
+        return Place {
+            line,
+            stack: Some(slot.1),
+        };
+    }
+    let (stack, is_kept) = number_stack();
+    if let (Some(stack), true) = (stack, is_kept) {
+        *slot = (hash, stack);
+    }
+    Place { line, stack }
+}
+
+/// Return the number of the stack, and whether it may be remembered by its code objects.
+#[cold]
+fn number_stack() -> (Option<u32>, bool) {
+    let mut numbers = [0_u32; DEEPEST];
+    let (mut depth, mut is_kept, mut is_whole) = (0, true, true);
+    frames::walk(|spot| {
+        match number_line(spot) {
+            Some(number) => numbers[depth] = number,
+            None => is_whole = false,
+        }
+        is_kept &= keep_code(spot.code);
+        depth += 1;
+        is_whole && depth < DEEPEST
+    });
+    (
+        is_whole.then(|| intern_stack(&numbers[..depth])).flatten(),
+        is_kept,
+    )
+}
+
+/// Count an event where the program is.
+pub fn count_here(event: crate::events::Event) {
+    let place = find_place();
+    ledger::credit(event, place.line, place.stack);
+}

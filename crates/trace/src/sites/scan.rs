@@ -1,0 +1,118 @@
+//! Containers that are live where the allocator was called: their addresses are in registers or on the stack.
+
+use crate::python::objects::{Kind, is_empty_list, read_table};
+use crate::readable::{Pages, can_read};
+
+/// A container, and its table before the call.
+#[derive(Clone, Copy, Default)]
+pub struct Candidate {
+    pub object: u64,
+    pub table: u64,
+}
+
+/// Containers that are kept from one scan.
+pub const MOST_CANDIDATES: usize = 8;
+/// Words of the callers' frames that are looked at.
+const DEPTH: u64 = 160;
+
+pub type Candidates = ([Candidate; MOST_CANDIDATES], usize);
+
+/// Registers that a called function must leave as they were.
+type Registers = [u64; 10];
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn read_registers(here: &mut Registers) -> u64 {
+    let stack: u64;
+    unsafe {
+        std::arch::asm!(
+            "mov [{0}], rbx",
+            "mov [{0} + 8], rbp",
+            "mov [{0} + 16], r12",
+            "mov [{0} + 24], r13",
+            "mov [{0} + 32], r14",
+            "mov [{0} + 40], r15",
+            "mov {1}, rsp",
+            in(reg) here.as_mut_ptr(),
+            out(reg) stack,
+            options(nostack)
+        );
+    }
+    stack
+}
+
+#[cfg(target_arch = "aarch64")]
+#[inline(always)]
+fn read_registers(here: &mut Registers) -> u64 {
+    let stack: u64;
+    unsafe {
+        std::arch::asm!(
+            "stp x19, x20, [{0}]",
+            "stp x21, x22, [{0}, #16]",
+            "stp x23, x24, [{0}, #32]",
+            "stp x25, x26, [{0}, #48]",
+            "stp x27, x28, [{0}, #64]",
+            "mov {1}, sp",
+            in(reg) here.as_mut_ptr(),
+            out(reg) stack,
+            options(nostack)
+        );
+    }
+    stack
+}
+
+/// Find live containers of a kind.
+///
+/// What the callers held in registers is still there, or was saved between here and `at`, where the hook's return
+/// address is; what they held on the stack is above.
+///
+/// Args: `wanted` is the table that they must have, where it is known: that of a list is an argument of the call.
+#[inline(never)]
+pub fn find_containers(at: u64, kind: Kind, wanted: Option<u64>) -> Candidates {
+    let mut registers = Registers::default();
+    let stack = read_registers(&mut registers);
+    let mut found: Candidates = Default::default();
+    let pages = Pages::new();
+    for word in registers {
+        consider(&pages, word, kind, wanted, &mut found);
+    }
+    let mut place = stack & !7;
+    while place < at + DEPTH * 8 && found.1 < MOST_CANDIDATES {
+        // Above `at` the stack may end.
+        if place > at && place % 4096 < 8 && !can_read(place) {
+            break;
+        }
+        consider(
+            &pages,
+            unsafe { std::ptr::read_volatile(place as *const u64) },
+            kind,
+            wanted,
+            &mut found,
+        );
+        place += 8;
+    }
+    found
+}
+
+fn consider(pages: &Pages, word: u64, kind: Kind, wanted: Option<u64>, found: &mut Candidates) {
+    if !word.is_multiple_of(16) || !(1 << 16..1 << 47).contains(&word) || found.1 == MOST_CANDIDATES
+    {
+        return;
+    }
+    if found.0[..found.1].iter().any(|known| known.object == word) {
+        return;
+    }
+    let Some(table) = read_table(pages, word, kind) else {
+        return;
+    };
+    if wanted.is_some_and(|wanted| wanted != table)
+        || (kind == Kind::List && table == 0 && !is_empty_list(pages, word))
+    {
+        return;
+    }
+    found.0[found.1] = Candidate {
+        object: word,
+        table,
+    };
+    found.1 += 1;
+}

@@ -1,0 +1,251 @@
+//! What is known of each chain of return addresses.
+
+use std::cell::UnsafeCell;
+
+use super::chain::{MOST_LEVELS, Steps};
+use crate::ledger::mix;
+use crate::python::objects::Kind;
+
+const ROOM: usize = 1 << 13;
+/// Answers of one kind that make a chain trusted.
+const ENOUGH_POSITIVES: u16 = 3;
+const ENOUGH_NEGATIVES: u16 = 4;
+/// Callers that must be known before a chain counts as one that serves no dictionary: one function makes their tables
+/// for many others.
+const NEGATIVE_LEVEL: u8 = 2;
+/// A trusted chain is asked again after so many calls, then after twice as many, and so on.
+const ASK_AGAIN: u32 = 1024;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Learning,
+    /// Serves containers.
+    Is,
+    /// Serves none.
+    Not,
+    /// Serves both: its caller decides.
+    Deeper,
+    /// Serves both, and its callers cannot be told apart.
+    Asked,
+}
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Entry {
+    key: u64,
+    state: State,
+    level: u8,
+    negative_level: u8,
+    positives: u16,
+    negatives: u16,
+    /// To the return address of the caller.
+    step: u32,
+    calls: u32,
+}
+
+const EMPTY: Entry = Entry {
+    key: 0,
+    state: State::Learning,
+    level: 0,
+    negative_level: 0,
+    positives: 0,
+    negatives: 0,
+    step: 0,
+    calls: 0,
+};
+
+struct Table(UnsafeCell<([Entry; ROOM], usize)>);
+
+// Used under the lock of the slow path only.
+unsafe impl Sync for Table {}
+
+static TABLE: Table = Table(UnsafeCell::new(([EMPTY; ROOM], 0)));
+
+/// A chain that is being asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Site(u16);
+
+/// What is known of a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// It serves the table of a container.
+    Is,
+    /// It does not.
+    Not,
+    /// It must be looked at; what is found is told with [`learn`].
+    Ask(Option<Site>),
+}
+
+/// What was found of a call that was looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// A container that had another table has this block now.
+    Grown,
+    /// A container that had no table of its own has this block now: a first table, or one that grew from nothing.
+    FromNothing,
+    /// No container has it.
+    Other,
+    /// A container has another table since, which may have been this one for a while.
+    Unclear,
+}
+
+/// Say what is known of a call whose return address is at `at` on the stack.
+pub fn classify(kind: Kind, at: u64) -> Verdict {
+    let (entries, used) = unsafe { &mut *TABLE.0.get() };
+    let mut at = at;
+    let mut key = kind as u64 + 1;
+    for level in 0..MOST_LEVELS as u8 {
+        key = mix(key, unsafe { *(at as *const u64) }) | 1;
+        let Some(index) = find(entries, used, key, level, kind) else {
+            return Verdict::Ask(None);
+        };
+        let entry = &mut entries[index];
+        entry.calls = entry.calls.wrapping_add(1);
+        let is_due = entry.calls >= ASK_AGAIN && entry.calls.is_power_of_two();
+        let site = Some(Site(index as u16));
+        match entry.state {
+            State::Learning | State::Asked => return Verdict::Ask(site),
+            State::Is | State::Not if is_due => return Verdict::Ask(site),
+            State::Is => return Verdict::Is,
+            State::Not => return Verdict::Not,
+            State::Deeper => at += u64::from(entry.step),
+        }
+    }
+    Verdict::Ask(None)
+}
+
+fn find(
+    entries: &mut [Entry; ROOM],
+    used: &mut usize,
+    key: u64,
+    level: u8,
+    kind: Kind,
+) -> Option<usize> {
+    let begin = (key >> 20) as usize;
+    for step in 0..ROOM {
+        let index = begin.wrapping_add(step) % ROOM;
+        if entries[index].key == key {
+            return Some(index);
+        }
+        if entries[index].key == 0 {
+            if *used >= ROOM * 3 / 4 {
+                return None;
+            }
+            *used += 1;
+            let negative_level = if kind == Kind::Dict {
+                NEGATIVE_LEVEL
+            } else {
+                0
+            };
+            entries[index] = Entry {
+                key,
+                level,
+                negative_level,
+                ..EMPTY
+            };
+            return Some(index);
+        }
+    }
+    None
+}
+
+/// Take in what was found of a call, and say whether it is to be counted.
+///
+/// Args: `steps` are those of [`super::chain::unwind`] at the call; `strict` makes a first table speak against a
+/// chain, as when known operations are carried out to learn from.
+pub fn learn(site: Option<Site>, answer: Answer, steps: &Steps, strict: bool) -> bool {
+    let Some(Site(index)) = site else {
+        return answer == Answer::Grown;
+    };
+    let (entries, _) = unsafe { &mut *TABLE.0.get() };
+    let entry = &mut entries[usize::from(index)];
+    let was = entry.state;
+    match answer {
+        Answer::Grown => entry.positives = entry.positives.saturating_add(1),
+        // A function that lets tables grow also makes first ones, from the same place.
+        Answer::FromNothing if !strict && entry.positives > 0 => {}
+        Answer::Unclear => {}
+        Answer::FromNothing | Answer::Other => entry.negatives = entry.negatives.saturating_add(1),
+    }
+    let is_mixed = entry.positives > 0 && entry.negatives > 0;
+    let is_unlike_all = entry.positives == 0 && entry.negatives >= ENOUGH_NEGATIVES;
+    entry.state = match was {
+        State::Deeper | State::Asked => was,
+        _ if is_mixed || (is_unlike_all && entry.level < entry.negative_level) => {
+            entry.step = steps[usize::from(entry.level)];
+            let is_last = usize::from(entry.level) + 1 == MOST_LEVELS;
+            if entry.step == 0 || is_last {
+                State::Asked
+            } else {
+                State::Deeper
+            }
+        }
+        _ if is_unlike_all => State::Not,
+        _ if entry.positives >= ENOUGH_POSITIVES => State::Is,
+        _ => was,
+    };
+    answer == Answer::Grown || (was == State::Is && answer != Answer::Other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STEPS: Steps = [16; MOST_LEVELS];
+
+    fn ask(kind: Kind, stack: &[u64; 16]) -> Verdict {
+        classify(kind, stack.as_ptr() as u64)
+    }
+
+    fn stack(addresses: &[u64]) -> [u64; 16] {
+        let mut words = [0; 16];
+        for (level, address) in addresses.iter().enumerate() {
+            words[level * 2] = *address;
+        }
+        words
+    }
+
+    fn answer(kind: Kind, stack: &[u64; 16], answer: Answer) -> bool {
+        let Verdict::Ask(site) = ask(kind, stack) else {
+            panic!("not asked")
+        };
+        learn(site, answer, &STEPS, false)
+    }
+
+    // One test: the table is the process's.
+    #[test]
+    fn chains_are_trusted_after_three_equal_answers_and_told_apart_where_they_differ() {
+        let growing = stack(&[0x1000, 0x2000]);
+        for _ in 0..3 {
+            assert!(answer(Kind::Set, &growing, Answer::Grown));
+        }
+        assert_eq!(ask(Kind::Set, &growing), Verdict::Is);
+
+        // One function makes tables for two others.
+        let (resize, create) = (
+            stack(&[0x5000, 0x6000, 0x7000]),
+            stack(&[0x5000, 0x6500, 0x7000]),
+        );
+        assert!(answer(Kind::Dict, &resize, Answer::Grown));
+        assert!(!answer(Kind::Dict, &create, Answer::Other));
+        for _ in 0..3 {
+            assert!(answer(Kind::Dict, &resize, Answer::Grown));
+        }
+        assert_eq!(ask(Kind::Dict, &resize), Verdict::Is);
+        // Trusted not to serve a container only with two callers known.
+        for _ in 0..4 {
+            assert!(!answer(Kind::Dict, &create, Answer::Other));
+        }
+        assert_ne!(ask(Kind::Dict, &create), Verdict::Not);
+        for _ in 0..4 {
+            assert!(!answer(Kind::Dict, &create, Answer::FromNothing));
+        }
+        assert_eq!(ask(Kind::Dict, &create), Verdict::Not);
+
+        // What is trusted is asked again, and the answer counts.
+        let asked = (0..4 * ASK_AGAIN)
+            .filter(|_| ask(Kind::Set, &growing) != Verdict::Is)
+            .count();
+        assert_eq!(asked, 3);
+    }
+}

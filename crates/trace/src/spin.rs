@@ -1,0 +1,91 @@
+//! A lock that may be taken inside an allocator: it allocates nothing and is open again in a forked child.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A lock that knows the thread that holds it.
+///
+/// Threads of one interpreter never meet here, since they share its lock; those of interpreters with a lock each do.
+pub struct Spin(AtomicU64);
+
+impl Spin {
+    /// An open lock.
+    pub const fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    /// Run something while no other thread runs anything under this lock; nothing when this thread already does.
+    #[inline]
+    pub fn hold_once(&self, work: impl FnOnce()) {
+        let me = this_thread();
+        if self.0.load(Ordering::Relaxed) == me {
+            return;
+        }
+        while self
+            .0
+            .compare_exchange_weak(0, me, Ordering::Acquire, Ordering::Relaxed)
+            .is_err()
+        {
+            std::thread::yield_now();
+        }
+        work();
+        self.0.store(0, Ordering::Release);
+    }
+
+    /// Open it in a child in which the thread that held it does not exist.
+    pub fn open(&self) {
+        self.0.store(0, Ordering::Release);
+    }
+}
+
+/// A number that no other thread of this process has now.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn this_thread() -> u64 {
+    let pointer: u64;
+    unsafe {
+        std::arch::asm!("mov {}, fs:0", out(reg) pointer, options(nostack, readonly, preserves_flags))
+    };
+    pointer
+}
+
+/// A number that no other thread of this process has now.
+#[cfg(target_arch = "aarch64")]
+#[inline(always)]
+fn this_thread() -> u64 {
+    let pointer: u64;
+    unsafe {
+        std::arch::asm!("mrs {}, tpidr_el0", out(reg) pointer, options(nostack, readonly, preserves_flags))
+    };
+    pointer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::UnsafeCell;
+    use std::sync::Arc;
+
+    struct Shared(Spin, UnsafeCell<u64>);
+    unsafe impl Sync for Shared {}
+    unsafe impl Send for Shared {}
+
+    #[test]
+    fn threads_take_turns_and_none_waits_for_itself() {
+        let shared = Arc::new(Shared(Spin::new(), UnsafeCell::new(0)));
+        let threads = [(); 4].map(|()| {
+            let shared = Arc::clone(&shared);
+            std::thread::spawn(move || {
+                for _ in 0..10_000 {
+                    shared.0.hold_once(|| {
+                        unsafe { *shared.1.get() += 1 };
+                        shared.0.hold_once(|| panic!("held twice"));
+                    });
+                }
+            })
+        });
+        for thread in threads {
+            thread.join().expect("a thread failed");
+        }
+        assert_eq!(unsafe { *shared.1.get() }, 40_000);
+    }
+}

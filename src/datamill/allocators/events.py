@@ -1,0 +1,36 @@
+"""What is counted in a traced interpreter: the events of Table 2.1, and others that take the slow path."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A kind of event.
+
+    Args:
+        name: in JSON.
+        title: in tables.
+        meaning: one sentence.
+        published: whether it is one of the five of Table 2.1.
+    """
+
+    name: str
+    title: str
+    meaning: str
+    published: bool = False
+
+
+#: In the order of the ledger (`crates/trace/src/events.rs`).
+EVENTS = (
+    Event("pool_init", "Pool init", "A pool of the object allocator was taken into use.", published=True),
+    Event("new_arena", "New arena", "An arena of the object allocator was mapped.", published=True),
+    Event("dict_resize", "Dict resize", "A dictionary got another table of keys.", published=True),
+    Event("set_resize", "Set resize", "A set got another table.", published=True),
+    Event("list_resize", "List resize", "The items of a list were reallocated.", published=True),
+    Event("tuple_resize", "Tuple resize", "A tuple was reallocated while it was made."),
+    Event("str_resize", "Str resize", "A text was reallocated."),
+    Event("bytes_resize", "Bytes resize", "A bytes object was reallocated."),
+    Event("memory_map", "Memory map", "Memory was mapped: for an arena, the frame stack, or one large block."),
+)

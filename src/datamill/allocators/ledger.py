@@ -1,0 +1,176 @@
+"""The file in which traced processes count: how it is laid out, and what is in it.
+
+The tracer's side is `crates/trace/src/ledger`. All numbers are little-endian; tables that are not full are holes in
+the file.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from mmap import mmap
+
+from datamill.allocators.events import EVENTS
+from datamill.allocators.trace import AllocationTrace, Frame, TracedInterpreter, TracedLine, TracedStack
+from datamill.allocators.visibility import list_invisible
+
+_MAGIC = b"DMLEDGER"
+_VERSION = 1
+_PAGE = 4096
+#: What is asked of the tracer, as bits.
+_WANTS_STACKS, _WANTS_REGIONS = 1, 2
+#: Magic, version, wishes; then, for each table, its offset and how many entries it has room for.
+_HEADER = struct.Struct("<8sII14Q")
+_COUNTERS_AT = 128
+#: Used frames, stacks, frames of stacks, texts; loaded, forks, interpreters, frames and stacks refused, regions,
+#: calls that were looked at.
+_COUNTERS = struct.Struct("<11Q")
+_UNTOLD_AT, _OUTSIDE_AT = 216, 344
+#: Line, ready, begin and length of the file's name and of the function's.
+_FRAME = struct.Struct("<IIIIII")
+#: Depth, ready, begin.
+_STACK = struct.Struct("<IIQ")
+_INTERPRETER = struct.Struct("<II120s384s")
+_COUNTED = 12 * 8
+_COUNTS = struct.Struct(f"<{len(EVENTS)}Q")
+#: Frames, stacks, frames of stacks, texts, interpreters, and where frames and stacks are found by their hash: entries
+#: of each table, and bytes of each entry.
+_TABLES = (
+    (1 << 16, _FRAME.size + _COUNTED),
+    (1 << 16, _STACK.size + _COUNTED),
+    (1 << 22, 4),
+    (1 << 24, 1),
+    (256, _INTERPRETER.size),
+    (1 << 17, 16),
+    (1 << 17, 16),
+)
+_FRAMES, _STACKS, _STACK_FRAMES, _TEXTS, _INTERPRETERS = range(5)
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerPlan:
+    """A ledger without entries: its first bytes, and its size in bytes."""
+
+    header: bytes
+    size: int
+
+
+def plan_ledger(*, stacks: bool, regions: bool) -> LedgerPlan:
+    """Lay out a ledger.
+
+    Args:
+        stacks: whether whole stacks are kept.
+        regions: whether nothing is counted outside regions.
+    """
+    places, offset = [], _PAGE
+    for capacity, size in _TABLES:
+        places += [offset, capacity]
+        offset += -(-capacity * size // _PAGE) * _PAGE
+    wishes = _WANTS_STACKS * stacks | _WANTS_REGIONS * regions
+    return LedgerPlan(_HEADER.pack(_MAGIC, _VERSION, wishes, *places), offset)
+
+
+def read_totals(ledger: bytes | mmap) -> dict[str, int]:
+    """Return the number of events so far, by name."""
+    totals = list(_COUNTS.unpack_from(ledger, _UNTOLD_AT))
+    for _, _, counts in _list_frames(ledger):
+        totals = [total + count for total, count in zip(totals, counts, strict=True)]
+    return _name(totals)
+
+
+def read_ledger(ledger: bytes | mmap) -> AllocationTrace:
+    """Return all that a ledger holds.
+
+    Raises:
+        ValueError: it is no ledger of this version.
+    """
+    magic, version, wishes, *_ = _HEADER.unpack_from(ledger)
+    if magic != _MAGIC or version != _VERSION:
+        raise ValueError("no ledger of this version")
+    counters = _COUNTERS.unpack_from(ledger, _COUNTERS_AT)
+    loaded, forks, interpreter_count, frames_refused, stacks_refused, regions, looked_at = counters[4:]
+    frames = {number: frame for number, frame, _ in _list_frames(ledger)}
+    lines = [
+        TracedLine(event.name, frame.file, frame.line, frame.function, count)
+        for _, frame, counts in _list_frames(ledger)
+        for event, count in zip(EVENTS, counts, strict=True)
+        if count
+    ]
+    interpreters = tuple(_list_interpreters(ledger, interpreter_count))
+    return AllocationTrace(
+        totals=read_totals(ledger),
+        outside=_name(_COUNTS.unpack_from(ledger, _OUTSIDE_AT)),
+        untold=_name(_COUNTS.unpack_from(ledger, _UNTOLD_AT)),
+        lines=tuple(sorted(lines, key=lambda line: (-line.count, line.event, line.file, line.line))),
+        stacks=tuple(sorted(_list_stacks(ledger, frames), key=lambda stack: -stack.count)),
+        interpreters=interpreters,
+        interpreter_count=interpreter_count,
+        loaded=loaded,
+        forks=forks,
+        regions=regions,
+        looked_at=looked_at,
+        not_visible=tuple(
+            list_invisible(
+                interpreters,
+                interpreter_count=interpreter_count,
+                loaded=loaded,
+                refused=(frames_refused, stacks_refused),
+                regions=regions if wishes & _WANTS_REGIONS else None,
+            )
+        ),
+    )
+
+
+def _find_table(ledger: bytes | mmap, table: int) -> tuple[int, int]:
+    """Where a table begins, and how many entries it has room for."""
+    places = _HEADER.unpack_from(ledger)[3:]
+    return places[2 * table], places[2 * table + 1]
+
+
+def _list_frames(ledger: bytes | mmap) -> Iterator[tuple[int, Frame, tuple[int, ...]]]:
+    texts, _ = _find_table(ledger, _TEXTS)
+
+    def read_text(begin: int, length: int) -> str:
+        return ledger[texts + begin : texts + begin + length].decode(errors="replace")
+
+    for number, at in _list_rows(ledger, _FRAMES):
+        line, ready, file, file_length, function, function_length = _FRAME.unpack_from(ledger, at)
+        if ready:
+            frame = Frame(read_text(file, file_length), line, read_text(function, function_length))
+            yield number, frame, _COUNTS.unpack_from(ledger, at + _FRAME.size)
+
+
+def _list_stacks(ledger: bytes | mmap, frames: dict[int, Frame]) -> Iterator[TracedStack]:
+    all_frames, _ = _find_table(ledger, _STACK_FRAMES)
+    for _, at in _list_rows(ledger, _STACKS):
+        depth, ready, begin = _STACK.unpack_from(ledger, at)
+        if not ready:
+            continue
+        numbers = struct.unpack_from(f"<{depth}I", ledger, all_frames + 4 * begin)
+        stack = tuple(frames[number] for number in numbers)
+        counts = _COUNTS.unpack_from(ledger, at + _STACK.size)
+        for event, count in zip(EVENTS, counts, strict=True):
+            if count:
+                yield TracedStack(event.name, stack, count)
+
+
+def _list_rows(ledger: bytes | mmap, table: int) -> Iterator[tuple[int, int]]:
+    """Numbers of the rows of a table that are used, and where each begins."""
+    offset, capacity = _find_table(ledger, table)
+    used = _COUNTERS.unpack_from(ledger, _COUNTERS_AT)[table]
+    size = _TABLES[table][1]
+    for number in range(min(used, capacity)):
+        yield number, offset + number * size
+
+
+def _list_interpreters(ledger: bytes | mmap, count: int) -> Iterator[TracedInterpreter]:
+    offset, capacity = _find_table(ledger, _INTERPRETERS)
+    for number in range(min(count, capacity)):
+        pid, state, *texts = _INTERPRETER.unpack_from(ledger, offset + number * _INTERPRETER.size)
+        version, program = (text.split(b"\0")[0].decode(errors="replace") for text in texts)
+        yield TracedInterpreter(pid, version, program, state)
+
+
+def _name(counts: tuple[int, ...] | list[int]) -> dict[str, int]:
+    return {event.name: count for event, count in zip(EVENTS, counts, strict=True)}

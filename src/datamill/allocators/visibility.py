@@ -1,0 +1,89 @@
+"""What could not be seen in a trace, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import IntFlag
+
+from datamill.allocators.trace import TracedInterpreter
+
+
+class State(IntFlag):
+    """What the tracer says of an interpreter (`crates/trace/src/ledger/header.rs`)."""
+
+    BEGAN = 1
+    NO_POOLS = 2
+    FREE_THREADED = 4
+    UNKNOWN_VERSION = 8
+    NO_FRAMES = 16
+    REPLACED = 32
+    NO_BEGINNING = 64
+
+
+#: What limits the trace of one interpreter.
+_LIMITS = {
+    State.FREE_THREADED: "nothing is counted: it is a free-threaded build, whose allocator has neither pools nor "
+    "arenas; use a build with the global lock",
+    State.UNKNOWN_VERSION: "nothing is counted: this version of CPython is not one of 3.11 to 3.14",
+    State.NO_POOLS: "pools and arenas are not counted: requests are served by another allocator than CPython's "
+    "own, as with PYTHONMALLOC=malloc",
+    State.NO_FRAMES: "lines are not told: its frames are not where they are in other builds of this version",
+    State.REPLACED: "events after some moment are not counted: the program put another allocator in place",
+    State.NO_BEGINNING: "nothing is counted: it never said that it begins a program, as where Python is part of "
+    "another program; mark what is to be counted with datamill.allocators.region, and trace with --regions",
+}
+
+#: What no trace of CPython sees.
+ALWAYS = (
+    "A set that shrinks into its own object, and a dictionary that grows into a table of eight that the "
+    "interpreter kept, ask for no memory: such changes of size are not counted.",
+    "Memory that extension modules and the C library map by themselves is not counted.",
+)
+
+
+def list_invisible(
+    interpreters: Sequence[TracedInterpreter],
+    *,
+    interpreter_count: int,
+    loaded: int,
+    refused: tuple[int, int],
+    regions: int | None,
+) -> Iterator[str]:
+    """Say what could not be seen, a sentence each.
+
+    Args:
+        interpreters: those that were written down.
+        interpreter_count: how many there were.
+        loaded: programs into which the tracer was loaded.
+        refused: lines and stacks for which there was no room.
+        regions: how often a region began; None where regions were not asked for.
+    """
+    if loaded == 0:
+        yield (
+            "The program did not load the tracer: it is linked statically, belongs to another C library or another "
+            "processor, or runs with rights of its own (setuid). Nothing is counted."
+        )
+    elif interpreter_count == 0:
+        yield (
+            "No CPython was found in the program or its children: it is another implementation of Python, or no "
+            "Python, or its interpreter is linked so that its functions have no names. Nothing is counted."
+        )
+    told: dict[str, list[int]] = {}
+    for interpreter in interpreters:
+        for state, limit in _LIMITS.items():
+            # In regions an interpreter that begins none is no surprise.
+            if interpreter.state & state:
+                name = f"{interpreter.program} (Python {interpreter.version.split(' ')[0]})"
+                told.setdefault(f"{name}: {limit}", []).append(interpreter.pid)
+    for sentence, pids in told.items():
+        processes = f"process {pids[0]}" if len(pids) == 1 else f"{len(pids)} processes"
+        yield f"{sentence} ({processes})."
+    if interpreter_count > len(interpreters):
+        yield f"What {interpreter_count - len(interpreters)} more interpreters could not show is not told."
+    if refused[0]:
+        yield f"There was no room for more lines: {refused[0]} events are in the totals and in no line."
+    if refused[1]:
+        yield f"There was no room for more stacks: {refused[1]} events are in no stack."
+    if regions == 0 and interpreter_count:
+        yield "No region began: datamill.allocators.region or enable was not called. Nothing is counted."
+    yield from ALWAYS

@@ -1,0 +1,110 @@
+"""`datamill allocators trace`: a program's allocations that take the slow path, by line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from datamill.allocators.events import EVENTS
+from datamill.cli.console import clean_for_terminal, make_console
+from datamill.cli.timing.passing_lines import PassingLines
+from datamill.conduct.tracing.trace_allocations import TracedProgram, trace_allocations
+from datamill.execution.tracing.traced_program import end_alike
+from datamill.experiment.errors import InputError
+from datamill.experiment.messages.numbers import format_count
+from datamill.report.allocators.folded import fold_stacks
+from datamill.report.allocators.json import list_trace_values
+from datamill.report.allocators.statement import list_limits, list_lines, list_totals, phrase_answer
+from datamill.report.tables.envelope import write_result
+
+
+@click.command(
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False, "max_content_width": 100}
+)
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="-- PROGRAM ARGUMENT...")
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path), metavar="FILE", help="Write what was found as JSON."
+)
+@click.option("--stacks", is_flag=True, help="Keep whole stacks, in the JSON.")
+@click.option(
+    "--folded",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write stacks as drawers of flame graphs read them; implies --stacks.",
+)
+@click.option(
+    "--regions", is_flag=True, help="Count only what lies in datamill.allocators.region [the whole program]."
+)
+@click.option(
+    "--lines", type=click.IntRange(0), default=5, metavar="N", help="Lines of each event in the report [5]."
+)
+@click.option("--quiet", is_flag=True, help="Print no report.")
+@click.option(
+    "--live/--no-live", default=None, help="Show totals while the program runs [where it prints elsewhere]."
+)
+def trace(
+    command: tuple[str, ...],
+    json_file: Path | None,
+    stacks: bool,
+    folded: Path | None,
+    regions: bool,
+    lines: int,
+    quiet: bool,
+    live: bool | None,
+) -> None:
+    """Run a program and count the allocations of its interpreters that take the slow path.
+
+    Interpreters are CPython 3.11 to 3.14; children of the program are followed. The program has this terminal, and its
+    exit status and signals are passed on; the report goes to standard error.
+
+    \b
+      datamill allocators trace -- python script.py
+      datamill allocators trace --json found.json -- python -m module argument
+    """  # noqa: D301 - click needs the backspace itself
+    if not command:
+        raise InputError(
+            "there is no program to trace", remedy="Type it last, such as: datamill allocators trace -- python script.py"
+        )
+    for path in filter(None, (json_file, folded)):
+        _check_place(path)
+    wants_live = sys.stderr.isatty() and not sys.stdout.isatty() if live is None else live
+    with _Totals(make_console(stderr=True)) as totals:
+        traced = trace_allocations(
+            command,
+            stacks=stacks or folded is not None,
+            regions=regions,
+            look=totals.show if wants_live else None,
+        )
+    if json_file is not None:
+        values = list_trace_values(traced.trace, stacks=stacks or folded is not None)
+        json_file.write_text(write_result([phrase_answer(traced.trace)], values, ()) + "\n", encoding="utf-8")
+    if folded is not None:
+        folded.write_text("".join(f"{line}\n" for line in fold_stacks(traced.trace)), encoding="utf-8")
+    if not quiet:
+        _print_report(traced, lines)
+    end_alike(traced.status)
+    sys.exit(traced.status)
+
+
+def _check_place(path: Path) -> None:
+    # Before the program runs, which may take hours.
+    if path.is_dir() or not path.parent.is_dir():
+        reason = "is a folder" if path.is_dir() else "cannot be written: there is no such folder"
+        raise InputError(f"{path} {reason}", remedy="Name a file in a folder that exists.")
+
+
+def _print_report(traced: TracedProgram, most: int) -> None:
+    found = traced.trace
+    report = [phrase_answer(found), *list_totals(found), *list_lines(found, most=most), *list_limits(found)]
+    click.echo("\n".join(clean_for_terminal(line) for line in report), err=True)
+
+
+class _Totals(PassingLines):
+    """Totals on the terminal while the program runs."""
+
+    def show(self, totals: Mapping[str, int]) -> None:
+        """Show them."""
+        self._show([f"{event.title}: {format_count(totals[event.name])}" for event in EVENTS])

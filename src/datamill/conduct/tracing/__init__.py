@@ -1,0 +1,1 @@
+"""Programs whose allocations are traced, from the command to what was found."""

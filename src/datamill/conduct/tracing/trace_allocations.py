@@ -1,0 +1,51 @@
+"""Trace the allocations of a program and its children."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from datamill.allocators.ledger import plan_ledger, read_ledger, read_totals
+from datamill.allocators.trace import AllocationTrace
+from datamill.execution.tracing.traced_program import opening_ledger, run_traced
+from datamill.execution.tracing.tracer import find_tracer
+
+_LOOK_EVERY_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class TracedProgram:
+    """What a trace found, and how the program ended: its status, or the negative number of a signal."""
+
+    trace: AllocationTrace
+    status: int
+
+
+def trace_allocations(
+    command: Sequence[str],
+    *,
+    stacks: bool = False,
+    regions: bool = False,
+    look: Callable[[dict[str, int]], None] | None = None,
+) -> TracedProgram:
+    """Run a program and count the allocations of its interpreters that take the slow path.
+
+    Args:
+        command: the program and its arguments.
+        stacks: whether whole stacks are kept.
+        regions: whether only what lies in `datamill.allocators.region` is counted.
+        look: called now and then with the totals so far.
+
+    Raises:
+        InputError: there is no such program, or no tracer.
+    """
+    tracer = find_tracer()
+    plan = plan_ledger(stacks=stacks, regions=regions)
+    with opening_ledger(plan.header, plan.size) as (path, ledger):
+
+        def look_now() -> None:
+            if look is not None:
+                look(read_totals(ledger))
+
+        status = run_traced(command, tracer, path, look=look_now, every_s=_LOOK_EVERY_S)
+        return TracedProgram(read_ledger(ledger), status)

@@ -1,0 +1,121 @@
+"""A program started with the tracer in it, and waited for."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from datamill.execution.tracing.tracer import LEDGER_VARIABLE
+from datamill.experiment.errors import InputError
+
+#: Signals that are meant for the program when they reach us alone.
+_PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT, signal.SIGWINCH)
+#: Signals that a terminal sends to both.
+_SHARED = (signal.SIGINT, signal.SIGQUIT)
+_NOT_FOUND, _NOT_EXECUTABLE = "is not here", "cannot be executed"
+
+
+@contextmanager
+def opening_ledger(header: bytes, size: int) -> Iterator[tuple[Path, mmap.mmap]]:
+    """Make a ledger that traced programs can map; give its path and its bytes. It is gone afterwards.
+
+    Any user may write to it: a traced program may have given up the rights that it was started with.
+    """
+    # In memory where there is such a folder: a ledger is mostly holes, and worthless after a crash.
+    shared = Path("/dev/shm")
+    folder = shared if os.access(shared, os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="datamill-trace-", dir=folder) as name:
+        Path(name).chmod(0o711)
+        path = Path(name) / "ledger"
+        with path.open("w+b") as file:
+            path.chmod(0o666)
+            file.write(header)
+            file.truncate(size)
+            with mmap.mmap(file.fileno(), size) as mapped:
+                yield path, mapped
+
+
+def run_traced(
+    command: Sequence[str], tracer: Path, ledger: Path, *, look: Callable[[], None], every_s: float
+) -> int:
+    """Run a program with the tracer in it, in our own group, with our own descriptors; return how it ended.
+
+    Args:
+        command: the program and its arguments.
+        tracer: the library.
+        ledger: the file in which it counts.
+        look: called every `every_s` seconds while the program runs.
+        every_s: seconds.
+
+    Returns:
+        Its exit status, or the negative number of the signal that ended it.
+
+    Raises:
+        InputError: when there is no such program, or it cannot be executed.
+    """
+    preloaded = os.environ.get("LD_PRELOAD", "")
+    environment = {
+        **os.environ,
+        "LD_PRELOAD": f"{tracer}:{preloaded}" if preloaded else str(tracer),
+        LEDGER_VARIABLE: str(ledger),
+    }
+    with _passing_signals_on() as started:
+        try:
+            process = subprocess.Popen(list(command), env=environment, close_fds=False)
+        except OSError as error:
+            reason = _NOT_FOUND if isinstance(error, FileNotFoundError) else _NOT_EXECUTABLE
+            raise InputError(
+                f"{command[0]} {reason}",
+                remedy="Type the program as a shell would find it, such as: datamill allocators trace -- python "
+                "script.py",
+            ) from error
+        started.append(process)
+        while True:
+            with suppress(subprocess.TimeoutExpired):
+                return process.wait(timeout=every_s)
+            look()
+
+
+@contextmanager
+def _passing_signals_on() -> Iterator[list[subprocess.Popen[bytes]]]:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def pass_on(number: int, _: object) -> None:
+        for process in started:
+            process.send_signal(number)
+
+    # A handler of ours, not SIG_IGN, which the program would inherit.
+    handlers = {
+        **dict.fromkeys(_PASSED_ON, pass_on),
+        **dict.fromkeys(_SHARED, lambda *_: None),
+    }
+    before = {
+        number: signal.signal(number, handler)
+        for number, handler in handlers.items()
+        if signal.getsignal(number) != signal.SIG_IGN
+    }
+    try:
+        yield started
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def end_alike(status: int) -> None:
+    """End this process as the program did, where a signal ended it; return where none did."""
+    if status >= 0:
+        return
+    number = -status
+    # The core of the program is the one that matters.
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with suppress(OSError, ValueError):
+        signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)

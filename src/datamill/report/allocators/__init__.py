@@ -1,0 +1,1 @@
+"""What a trace of allocations found, in words, tables and JSON."""

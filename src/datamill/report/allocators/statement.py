@@ -1,0 +1,66 @@
+"""The report of a trace: totals, then the lines of each event as in Listing 2.5 of the thesis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from datamill.allocators.events import EVENTS
+from datamill.allocators.trace import AllocationTrace, TracedLine
+from datamill.experiment.messages.numbers import format_count
+
+
+def phrase_answer(trace: AllocationTrace) -> str:
+    """Say in a sentence what was counted."""
+    published = [event for event in EVENTS if event.published]
+    counted = sum(trace.totals[event.name] for event in published)
+    others = sum(trace.totals.values()) - counted
+    where = "1 interpreter" if trace.interpreter_count == 1 else f"{trace.interpreter_count} interpreters"
+    forks = f" and {format_count(trace.forks)} forks of it" if trace.forks else ""
+    return (
+        f"{format_count(counted)} binning events in {where}{forks}, and {format_count(others)} other events of the "
+        "allocator."
+    )
+
+
+def list_totals(trace: AllocationTrace) -> Iterator[str]:
+    """Give the totals, a line for each event."""
+    width = max(len(event.title) for event in EVENTS)
+    counts = {event.name: format_count(trace.totals[event.name]) for event in EVENTS}
+    digits = max(len(count) for count in counts.values())
+    for event in EVENTS:
+        yield f"  {event.title:<{width}}  {counts[event.name]:>{digits}}"
+
+
+def list_lines(trace: AllocationTrace, *, most: int) -> Iterator[str]:
+    """Give the lines of each event, most frequent first.
+
+    Args:
+        trace: what was found.
+        most: lines that are given of each event.
+    """
+    for event in EVENTS:
+        lines = [line for line in trace.lines if line.event == event.name]
+        if not lines:
+            continue
+        yield ""
+        yield f"{event.title}:"
+        for line in lines[:most]:
+            yield f"  {phrase_line(line, trace.totals[event.name])}"
+        left = lines[most:]
+        if left:
+            count = sum(line.count for line in left)
+            yield f"  in {format_count(len(left))} more lines: {format_count(count)}"
+
+
+def phrase_line(line: TracedLine, total: int) -> str:
+    """Spell a line as Listing 2.5 of the thesis does."""
+    share = 100 * line.count / total
+    return f'File "{line.file}", line {line.line} in {line.function}: {line.count}, {share:.2f}%'
+
+
+def list_limits(trace: AllocationTrace) -> Iterator[str]:
+    """Say what could not be seen."""
+    yield ""
+    yield "Not visible:"
+    for sentence in trace.not_visible:
+        yield f"  {sentence}"
