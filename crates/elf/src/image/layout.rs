@@ -30,6 +30,7 @@ pub(crate) struct Layout<'a> {
     pub(crate) objects: Vec<Place<'a>>,
     pub(crate) marks: Vec<(u64, bool)>,
     pub(crate) slots: HashMap<u64, Slot<'a>>,
+    pub(crate) boundaries: HashMap<u64, &'a str>,
     function_starts: Vec<u64>,
     object_starts: Vec<u64>,
     /// By what functions and data are known in another build.
@@ -51,6 +52,7 @@ impl<'a> Layout<'a> {
             functions: symbols.functions,
             objects: symbols.objects,
             marks: symbols.marks,
+            boundaries: symbols.boundaries,
             image,
             slots,
         }

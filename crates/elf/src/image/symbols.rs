@@ -1,5 +1,7 @@
 //! Where functions and named data begin and end.
 
+use std::collections::HashMap;
+
 use object::{Object, ObjectSymbol, SymbolKind};
 
 use super::{Holding, Image, Machine};
@@ -24,6 +26,8 @@ pub(crate) struct Symbols<'a> {
     pub(crate) objects: Vec<Place<'a>>,
     /// Starts of data within code, and of code after it, as ARM's tables mark them.
     pub(crate) marks: Vec<(u64, bool)>,
+    /// Names that a linker gives to where sections begin and end, by their addresses.
+    pub(crate) boundaries: HashMap<u64, &'a str>,
 }
 
 struct Named<'a> {
@@ -46,13 +50,18 @@ pub(crate) fn read_symbols<'a>(
 ) -> Symbols<'a> {
     let (mut functions, mut objects, mut marks) = (Vec::new(), Vec::new(), Vec::new());
     let mut file = None;
+    let mut boundaries = HashMap::new();
     for symbol in symbols {
         if symbol.kind() == SymbolKind::File {
             file = symbol.name().ok().filter(|name| !name.is_empty());
             continue;
         }
         let Ok(name) = symbol.name() else { continue };
-        if name.is_empty() || !symbol.is_definition() && !name.starts_with('$') {
+        if symbol.size() == 0 && is_boundary(name) {
+            let known = boundaries.entry(symbol.address()).or_insert(name);
+            *known = name.min(known);
+        }
+        if name.is_empty() || symbol.is_undefined() || symbol.section_index().is_none() {
             continue;
         }
         if name.starts_with('$') && matches!(image.machine, Machine::Arm | Machine::Aarch64) {
@@ -74,7 +83,15 @@ pub(crate) fn read_symbols<'a>(
         }
     }
     marks.sort_unstable();
-    Symbols { functions: places(functions, image, true), objects: places(objects, image, false), marks }
+    Symbols { functions: places(functions, image, true), objects: places(objects, image, false), marks, boundaries }
+}
+
+fn is_boundary(name: &str) -> bool {
+    let ends = ["_array_start", "_array_end", "_iplt_start", "_iplt_end", "_BEGIN__", "_END__"];
+    ["_end", "end", "_edata", "edata", "_etext", "etext", "__bss_start"].contains(&name)
+        || name.starts_with("__start_")
+        || name.starts_with("__stop_")
+        || ends.iter().any(|end| name.ends_with(end))
 }
 
 /// The symbols of `file`, or those that it shows to the loader where it has no others.

@@ -9,8 +9,15 @@ use super::form::Form;
 use crate::image::layout::Layout;
 use crate::image::slots::page_of;
 
-/// The page, or the address, that each register holds.
-type Pages = [Option<u64>; 32];
+/// What a register holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Held {
+    Page(u64),
+    /// An address from which compilers also count the addresses of other data, so that only its use tells what is meant.
+    Whole(u64),
+}
+
+type Pages = [Option<Held>; 32];
 
 pub(super) fn read(layout: &Layout<'_>, code: &[u8], start: u64, form: &mut Form) {
     let mut pages: Pages = [None; 32];
@@ -39,10 +46,16 @@ pub(super) fn read(layout: &Layout<'_>, code: &[u8], start: u64, form: &mut Form
             form.raw(&masked.to_le_bytes());
             match kind {
                 Kind::Call => {
+                    used(layout, 0..8, &pages, form);
                     form.call(layout, target);
-                    pages[..19].fill(None);
+                    // What a call returns; compilers know of local functions which other registers they leave alone.
+                    pages[..2].fill(None);
                 }
                 Kind::Always | Kind::Maybe => {
+                    // Arguments of a call in the place of a return.
+                    if target.wrapping_sub(start) >= code.len() as u64 {
+                        used(layout, 0..8, &pages, form);
+                    }
                     if form.jump(layout, target, kind == Kind::Maybe) && target > address {
                         meet(&mut ahead, target, &pages);
                     }
@@ -98,7 +111,7 @@ fn other(layout: &Layout<'_>, word: u32, address: u64, pages: &mut Pages, form: 
     // adrp: the page is no part of the form, what is found in it is.
     if word & 0x9f00_0000 == 0x9000_0000 {
         form.raw(&(word & 0x9f00_001f).to_le_bytes());
-        pages[first] = Some(page_of(word, address));
+        pages[first] = Some(Held::Page(page_of(word, address)));
         return true;
     }
     // adr
@@ -109,21 +122,25 @@ fn other(layout: &Layout<'_>, word: u32, address: u64, pages: &mut Pages, form: 
         pages[first] = None;
         return true;
     }
-    // add of what lies in the page
+    // add to a page or an address
     if word & 0xffc0_0000 == 0x9100_0000
-        && let Some(page) = pages[second]
+        && let Some(Held::Page(base) | Held::Whole(base)) = pages[second]
     {
         form.raw(&(word & !0x003f_fc00).to_le_bytes());
-        let whole = page.wrapping_add(u64::from((word >> 10) & 0xfff));
-        form.address(layout, whole, 0);
-        // Compilers count the addresses of other data from this one.
-        pages[first] = Some(whole);
+        pages[first] = Some(Held::Whole(base.wrapping_add(u64::from((word >> 10) & 0xfff))));
+        return true;
+    }
+    // mov
+    if word & 0xffe0_ffe0 == 0xaa00_03e0 {
+        form.raw(&word.to_le_bytes());
+        pages[first] = pages[((word >> 16) & 31) as usize];
         return true;
     }
     // load or store of what lies in the page
     if word & 0x3b00_0000 == 0x3900_0000
-        && let Some(page) = pages[second]
+        && let Some(Held::Page(page) | Held::Whole(page)) = pages[second]
     {
+        used(layout, stored(word).then_some(first), pages, form);
         let vector = word & 0x0400_0000 != 0;
         let scale = if vector && word & 0x0080_0000 != 0 { 4 } else { word >> 30 };
         form.raw(&(word & !0x003f_fc00).to_le_bytes());
@@ -145,18 +162,21 @@ fn other(layout: &Layout<'_>, word: u32, address: u64, pages: &mut Pages, form: 
     }
     let position = form.position();
     form.raw(&word.to_le_bytes());
+    used(layout, sources(word), pages, form);
     match word & 0xffff_fc1f {
         0xd61f_0000 => {
-            form.jump_unknown();
+            form.jump_unknown(layout);
             return false;
         }
         0xd65f_0000 => {
+            used(layout, 0..2, pages, form);
             form.end();
             return false;
         }
         0xd63f_0000 => {
+            used(layout, 0..8, pages, form);
             form.call_unknown();
-            pages[..19].fill(None);
+            pages[..2].fill(None);
             return true;
         }
         _ => {}
@@ -170,6 +190,44 @@ fn other(layout: &Layout<'_>, word: u32, address: u64, pages: &mut Pages, form: 
         }
     }
     true
+}
+
+/// Writes the addresses that registers hold where they are used.
+fn used(layout: &Layout<'_>, registers: impl IntoIterator<Item = usize>, pages: &Pages, form: &mut Form) {
+    for register in registers {
+        if let Some(Held::Whole(address)) = pages[register] {
+            form.address(layout, address, 0);
+        }
+    }
+}
+
+/// General registers that an instruction reads.
+fn sources(word: u32) -> impl Iterator<Item = usize> {
+    let field = |shift: u32| ((word >> shift) & 31) as usize;
+    let mut found = [None; 3];
+    if word & 0x1c00_0000 == 0x1000_0000 {
+        // Immediates: moves of wide constants read nothing.
+        if word & 0x1f80_0000 != 0x1280_0000 {
+            found[0] = Some(field(5));
+        }
+    } else if word & 0x0a00_0000 == 0x0800_0000 {
+        found[0] = Some(field(5));
+        if word & 0x3b20_0c00 == 0x3820_0800 {
+            found[1] = Some(field(16));
+        }
+        if stored(word) {
+            found[2] = Some(field(0));
+        }
+    } else if word & 0x0e00_0000 == 0x0a00_0000 {
+        found[0] = Some(field(5));
+        found[1] = Some(field(16));
+    }
+    found.into_iter().flatten()
+}
+
+/// Whether the instruction stores its first register, a general one.
+fn stored(word: u32) -> bool {
+    word & 0x0400_0000 == 0 && stores(word)
 }
 
 /// Notes constants of moves, additions, subtractions and comparisons.

@@ -4,7 +4,7 @@ use super::lines::Lines;
 use super::loops::{Flow, Jump};
 use super::texts::{names_source, text_in};
 use crate::digest::mix;
-use crate::image::Holding;
+use crate::image::{Holding, Machine};
 use crate::image::layout::{Layout, Target};
 
 /// What a function calls or takes the address of.
@@ -32,6 +32,8 @@ pub(crate) struct Read {
 /// A form that is written, one function after the other.
 #[derive(Default)]
 pub(crate) struct Form {
+    /// Which function it is.
+    index: usize,
     start: u64,
     bytes: Vec<u8>,
     /// The number of the instruction at each byte of the code; `UNKNOWN` in the middle of one.
@@ -40,8 +42,17 @@ pub(crate) struct Form {
     kept: u32,
     /// Where the form waits for the number of an instruction: position, byte of the code, number of the jump.
     waiting: Vec<(usize, u32, Option<u32>)>,
-    /// Bytes of the code that tables of jumps name since the last jump through one.
+    /// Tables of jumps that no jump has used, by their addresses.
+    tables: Vec<(u64, Entries)>,
+    /// How many entries the last comparison allows.
+    bound: Option<u64>,
+    compared: Option<u64>,
+    /// Bytes of the code that the last table names.
     table: Vec<u32>,
+    /// Jumps through tables: number of the jump, byte of the code.
+    ahead: Vec<(u32, u32)>,
+    /// Whether an address may mean where a section begins or ends.
+    boundaries: bool,
     flow: Flow,
     lines: Lines,
     calls: Vec<Reference>,
@@ -53,16 +64,20 @@ const UNKNOWN: u32 = u32::MAX;
 
 impl Form {
     /// Begins a function of `length` bytes.
-    pub(super) fn begin(&mut self, start: u64, length: usize) {
-        self.start = start;
+    pub(super) fn begin(&mut self, index: usize, start: u64, length: usize, boundaries: bool) {
+        (self.index, self.start) = (index, start);
         self.bytes.clear();
         self.numbers.clear();
         self.numbers.resize(length, UNKNOWN);
         (self.instructions, self.kept) = (0, 0);
         self.waiting.clear();
         self.table.clear();
+        self.tables.clear();
+        (self.bound, self.compared) = (None, None);
+        self.ahead.clear();
         self.flow.clear();
         self.lines.clear();
+        self.boundaries = boundaries;
     }
 
     /// An instruction at that byte of the code; one that does nothing is counted and else left out.
@@ -139,16 +154,25 @@ impl Form {
         self.lines.call();
     }
 
-    /// A jump through a register or a word: to the targets of the tables seen before it.
-    pub(super) fn jump_unknown(&mut self) {
+    /// A comparison with a constant, or anything that makes the last one of no account.
+    pub(super) fn compared(&mut self, value: Option<u64>) {
+        self.compared = value;
+    }
+
+    /// A jump that separates values up to the compared one, or below it, from larger ones.
+    pub(super) fn bounded(&mut self, inclusive: bool) {
+        if let Some(value) = self.compared.take() {
+            self.bound = Some(value.saturating_add(u64::from(inclusive)));
+        }
+    }
+
+    /// A jump through a register or a word: to the targets of the table seen before it.
+    pub(super) fn jump_unknown(&mut self, layout: &Layout<'_>) {
         let from = self.kept - 1;
         self.flow.ends.push(from);
-        let table = std::mem::take(&mut self.table);
-        for offset in &table {
-            let to = self.numbers.get(*offset as usize).copied().unwrap_or(UNKNOWN);
-            // Targets that lie ahead have no number yet.
-            self.flow.jumps.push(Jump { from, to: if to == UNKNOWN { UNKNOWN - 1 - *offset } else { to } });
-        }
+        self.read_table(layout);
+        // Targets that lie ahead have no number yet.
+        self.ahead.extend(self.table.iter().map(|offset| (from, *offset)));
         self.lines.call();
     }
 
@@ -164,6 +188,11 @@ impl Form {
             return self.wait(offset, None);
         }
         let target = layout.resolve(address);
+        if (self.boundaries || matches!(target, Target::Place(_) | Target::Nowhere))
+            && let Some(name) = layout.boundaries.get(&address)
+        {
+            return self.named(b'B', name, 0);
+        }
         let reference = match target {
             Target::Function(index, _) => Some(Reference::Function(index)),
             Target::Object(index, _) => Some(Reference::Object(index)),
@@ -201,13 +230,13 @@ impl Form {
                 self.flow.jumps.push(Jump { from, to: number });
             }
         }
-        for jump in &mut self.flow.jumps {
-            if jump.to > self.kept {
-                let offset = (UNKNOWN - 1).wrapping_sub(jump.to) as usize;
-                jump.to = self.numbers.get(offset).copied().unwrap_or(UNKNOWN);
-            }
+        for &(from, offset) in &self.ahead {
+            let to = self.numbers.get(offset as usize).copied().unwrap_or(UNKNOWN);
+            self.flow.jumps.push(Jump { from, to });
         }
-        self.flow.jumps.sort_by_key(|jump| jump.from);
+        if !self.ahead.is_empty() {
+            self.flow.jumps.sort_by_key(|jump| jump.from);
+        }
         let code = mix(&self.bytes);
         let without_lines = (!self.lines.found().is_empty()).then(|| {
             for &(position, length) in self.lines.found() {
@@ -247,10 +276,7 @@ impl Form {
             Target::Function(index, offset) => self.named(b'F', &layout.function_stems[index], offset),
             Target::Object(index, offset) => self.named(b'O', &layout.object_stems[index], offset),
             Target::Import(name) => self.named(b'N', name, 0),
-            Target::Nowhere => {
-                self.bytes.push(b'?');
-                self.bytes.extend_from_slice(&address.to_le_bytes());
-            }
+            Target::Nowhere => self.bytes.push(b'?'),
             Target::Place(section) if section.holding == Holding::Constant && address != 0 => {
                 self.nameless(layout, address, read);
             }
@@ -268,7 +294,8 @@ impl Form {
     /// A nameless constant by what it holds.
     fn nameless(&mut self, layout: &Layout<'_>, address: u64, read: usize) {
         let bytes = layout.image.bytes_from(address).unwrap_or_default();
-        if matches!(read, 0 | 4 | 8) && self.table_of_jumps(layout, address, bytes, read) {
+        if matches!(read, 0 | 4 | 8) && self.begins_table(layout, address, bytes, read) {
+            self.bytes.push(b'T');
             return;
         }
         if read == 0
@@ -287,37 +314,75 @@ impl Form {
         self.bytes.extend_from_slice(&bytes[..length.min(bytes.len())]);
     }
 
-    /// A table of jumps into this function: distances of 4 bytes from the table, or addresses.
-    fn table_of_jumps(&mut self, layout: &Layout<'_>, address: u64, bytes: &[u8], read: usize) -> bool {
+    /// Whether a table of jumps into this function begins at `address`: what it holds is told by the jump.
+    fn begins_table(&mut self, layout: &Layout<'_>, address: u64, bytes: &[u8], read: usize) -> bool {
         let pointer = layout.image.machine.pointer();
-        let near = |entry: &[u8]| -> Option<u64> {
-            let distance = i32::from_le_bytes(entry.try_into().ok()?);
-            Some(address.wrapping_add_signed(i64::from(distance)))
-        };
-        let far = |entry: &[u8]| -> Option<u64> {
-            Some(entry.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte)))
-        };
-        let first = self.table.len();
-        let mut targets = |width: usize, target: &dyn Fn(&[u8]) -> Option<u64>| {
-            for entry in bytes.chunks_exact(width).take(4096) {
-                match target(entry).and_then(|target| self.inside(target)) {
-                    Some(offset) => self.table.push(offset),
-                    None => break,
-                }
+        let mut kinds: Vec<Entries> = Vec::new();
+        if read != 8 && layout.image.machine == Machine::I386 && layout.image.movable {
+            kinds.extend(layout.image.offset_table.map(Entries::Distances));
+        } else if read != 8 && pointer == 8 {
+            kinds.push(Entries::Distances(address));
+        }
+        if !layout.image.movable {
+            kinds.push(Entries::Addresses(pointer));
+        }
+        for entries in kinds {
+            if (0..2).all(|index| entries.target(bytes, index).is_some_and(|target| self.is_own(layout, target))) {
+                self.tables.push((address, entries));
+                return true;
             }
-            self.table.len() - first
-        };
-        let found = if read != 8 || pointer == 4 { targets(4, &near) } else { 0 };
-        let found = if found < 2 && !layout.image.movable { found.max(targets(pointer, &far)) } else { found };
-        if found < 2 {
-            self.table.truncate(first);
-            return false;
         }
-        self.bytes.push(b'T');
-        let offsets: Vec<u32> = self.table[first..].to_vec();
-        for offset in offsets {
-            self.wait(offset, None);
+        false
+    }
+
+    /// Reads the last table that was seen, as far as the comparison before the jump allows.
+    fn read_table(&mut self, layout: &Layout<'_>) {
+        let Some((address, entries)) = self.tables.pop() else { return };
+        let bytes = layout.image.bytes_from(address).unwrap_or_default();
+        self.table.clear();
+        for index in 0..self.bound.take().unwrap_or(2).min(4096) as usize {
+            let Some(target) = entries.target(bytes, index).filter(|target| self.is_own(layout, *target)) else { break };
+            match self.inside(target) {
+                Some(offset) => {
+                    self.table.push(offset);
+                    self.wait(offset, None);
+                }
+                None => self.target(layout, layout.resolve(target), 0, 0),
+            }
         }
-        true
+    }
+
+    /// Whether code lies in this function or in a part that was split from it.
+    fn is_own(&self, layout: &Layout<'_>, address: u64) -> bool {
+        if self.inside(address).is_some() {
+            return true;
+        }
+        let Target::Function(index, _) = layout.resolve(address) else { return false };
+        let (part, whole) = (&layout.function_stems[index], &layout.function_stems[self.index]);
+        part.strip_prefix(whole.as_ref()).is_some_and(|marks| marks.starts_with(".cold"))
+    }
+}
+
+/// What a table of jumps holds.
+#[derive(Clone, Copy)]
+enum Entries {
+    /// Four bytes each: how far the target is from an address.
+    Distances(u64),
+    /// Addresses of so many bytes.
+    Addresses(usize),
+}
+
+impl Entries {
+    fn target(self, bytes: &[u8], index: usize) -> Option<u64> {
+        match self {
+            Self::Distances(base) => {
+                let entry = bytes.get(4 * index..4 * index + 4)?;
+                Some(base.wrapping_add_signed(i64::from(i32::from_le_bytes(entry.try_into().ok()?))))
+            }
+            Self::Addresses(width) => {
+                let entry = bytes.get(width * index..width * (index + 1))?;
+                Some(entry.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte)))
+            }
+        }
     }
 }

@@ -17,7 +17,8 @@
 //!
 //! Lost: on aarch64 where tables of jumps lead; on arm and riscv64 addresses that are put together in ways that
 //! `arm` and `riscv` do not follow, so that moved data may look like a change there; everywhere what a nameless table
-//! holds after its first 8 bytes, if its address is computed with.
+//! holds after its first 8 bytes, if its address is computed with, and the entries of a table of jumps after the second
+//! where no comparison before the jump says how many there are.
 
 mod aarch64;
 mod arm;
@@ -41,7 +42,7 @@ pub(crate) fn read_function(layout: &Layout<'_>, index: usize, form: &mut Form) 
     let length = usize::try_from(place.end - place.start).unwrap_or(0);
     let code = layout.image.bytes_from(place.start).unwrap_or_default();
     let code = &code[..length.min(code.len())];
-    form.begin(place.start, code.len());
+    form.begin(index, place.start, code.len(), uses_boundaries(place.symbol));
     match layout.image.machine {
         Machine::X86_64 => x86::read(layout, code, place.start, 64, form),
         Machine::I386 => x86::read(layout, code, place.start, 32, form),
@@ -50,4 +51,26 @@ pub(crate) fn read_function(layout: &Layout<'_>, index: usize, form: &mut Form) 
         Machine::Riscv64 => riscv::read(layout, code, place.start, form),
     }
     form.finish()
+}
+
+/// Functions of the compiler and the C library that look at where sections begin and end.
+///
+/// Whatever data come first in the next section lie at the same address, so that elsewhere it means them.
+fn uses_boundaries(symbol: &str) -> bool {
+    const FUNCTIONS: [&str; 13] = [
+        "deregister_tm_clones",
+        "register_tm_clones",
+        "__run_exit_handlers",
+        "__minimal_malloc",
+        "__libc_start_main",
+        "__libc_start_main_impl",
+        "__libc_start_call_main",
+        "__libc_csu_init",
+        "__libc_setup_tls",
+        "_dl_relocate_static_pie",
+        "_dl_non_dynamic_init",
+        "call_init",
+        "call_fini",
+    ];
+    FUNCTIONS.contains(&symbol)
 }

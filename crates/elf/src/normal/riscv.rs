@@ -73,7 +73,7 @@ fn full(layout: &Layout<'_>, word: u32, address: u64, offset: usize, upper: &mut
                 form.raw(&word.to_le_bytes());
                 match (destination, source) {
                     (0, 1) => form.end(),
-                    (0, _) => form.jump_unknown(),
+                    (0, _) => form.jump_unknown(layout),
                     _ => form.call_unknown(),
                 }
             }
@@ -144,7 +144,7 @@ fn compressed(
             if half >> 2 & 31 == 0 && register != 0 {
                 match (half >> 12 & 1, register) {
                     (0, 1) => form.end(),
-                    (0, _) => form.jump_unknown(),
+                    (0, _) => form.jump_unknown(layout),
                     _ => form.call_unknown(),
                 }
                 upper.fill(None);

@@ -13,6 +13,11 @@ pub(super) fn read(layout: &Layout<'_>, code: &[u8], start: u64, bits: u32, form
         let offset = decoder.position();
         decoder.decode_out(&mut instruction);
         let bytes = &code[offset..decoder.position()];
+        // One instruction with what it waits for, as binutils prints it.
+        if instruction.code() == Code::Wait && matches!(code.get(decoder.position()), Some(0xd8..=0xdf)) {
+            form.raw(bytes);
+            continue;
+        }
         if instruction.code() == Code::INVALID {
             form.instruction(offset, true);
             form.raw(bytes);
@@ -27,6 +32,11 @@ pub(super) fn read(layout: &Layout<'_>, code: &[u8], start: u64, bits: u32, form
         if flow != FlowControl::Next && instruction.op0_kind() == near(bits) {
             form.raw(&(instruction.mnemonic() as u16).to_le_bytes());
             let target = instruction.near_branch_target();
+            match instruction.mnemonic() {
+                Mnemonic::Ja | Mnemonic::Jbe => form.bounded(true),
+                Mnemonic::Jae | Mnemonic::Jb => form.bounded(false),
+                _ => {}
+            }
             match flow {
                 FlowControl::Call => form.call(layout, target),
                 FlowControl::UnconditionalBranch => {
@@ -44,7 +54,7 @@ pub(super) fn read(layout: &Layout<'_>, code: &[u8], start: u64, bits: u32, form
         operands(layout, &instruction, &places, position, bits, form);
         match flow {
             FlowControl::IndirectCall | FlowControl::Call => form.call_unknown(),
-            FlowControl::IndirectBranch => form.jump_unknown(),
+            FlowControl::IndirectBranch => form.jump_unknown(layout),
             FlowControl::Return | FlowControl::Exception | FlowControl::UnconditionalBranch => form.end(),
             _ => {}
         }
@@ -117,6 +127,7 @@ fn operands(
     if !matches!(destination, Register::RSP | Register::ESP) {
         form.constant(value as i64);
     }
+    form.compared((instruction.mnemonic() == Mnemonic::Cmp).then_some(value));
     if is_argument(instruction, destination, bits) {
         form.argument(value as i64, place, length);
     }
@@ -152,6 +163,9 @@ fn immediate_address(layout: &Layout<'_>, instruction: &Instruction, value: u64)
     }
     if !matches!(instruction.mnemonic(), Mnemonic::Mov | Mnemonic::Push | Mnemonic::Cmp | Mnemonic::Add | Mnemonic::Sub) {
         return None;
+    }
+    if layout.boundaries.contains_key(&value) {
+        return Some(value);
     }
     let section = layout.image.section_at(value)?;
     (section.holding != Holding::Code || layout.begins(value)).then_some(value)
