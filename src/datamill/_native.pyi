@@ -356,3 +356,10 @@ def sum_residuals(
     squared differences, of e times the rest of its position, and of squares of these rests, where the
     rest is the position from the middle minus `positions` of the cell.
     """
+
+def read_function_table(path: str) -> bytes:
+    """Return the functions and data of a program (ELF) as JSON, as `selection.tables.FunctionTable` reads it.
+
+    Raises ValueError, whose text goes on after the file's name, where the file cannot be read or is no linked
+    program of an architecture that is understood.
+    """

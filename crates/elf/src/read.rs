@@ -77,7 +77,7 @@ pub fn read_table(bytes: &[u8], debug: Option<&[u8]>) -> Result<FunctionTable, T
         .enumerate()
         .map(|(index, (place, read))| function(place, read, &names[index], &names, &data_names))
         .collect();
-    let content = whole(&layout, &functions, &data);
+    let content = whole(&layout);
     Ok(FunctionTable {
         form: FORM,
         machine: layout.image.machine.name().to_owned(),
@@ -130,6 +130,7 @@ fn function(place: &Place<'_>, read: Read, name: &str, names: &[String], data: &
         name: name.to_owned(),
         code: hexadecimal(read.code),
         code_without_lines: read.without_lines.map(hexadecimal),
+        code_without_names: read.without_names.map(hexadecimal),
         size: place.end - place.start,
         instructions: read.instructions,
         loops: read.loops,
@@ -144,7 +145,7 @@ fn function(place: &Place<'_>, read: Read, name: &str, names: &[String], data: &
 }
 
 /// Digest of the bytes of all code and data, and of the libraries that the program needs.
-fn whole(layout: &Layout<'_>, _functions: &[Function], _data: &[crate::table::DataObject]) -> String {
+fn whole(layout: &Layout<'_>) -> String {
     let mut parts = Vec::new();
     for section in &layout.image.sections {
         if section.name.starts_with(".note") || section.name == ".gnu_debuglink" {

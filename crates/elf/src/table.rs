@@ -32,6 +32,9 @@ pub struct Function {
     pub code: String,
     /// The same with line numbers that the compiler put in left out; null where it holds none.
     pub code_without_lines: Option<String>,
+    /// The same with names of this program's functions and data left out, which a renaming changes; null where it names
+    /// none.
+    pub code_without_names: Option<String>,
     /// Bytes.
     pub size: u64,
     /// Static instructions, those that do nothing included.
@@ -46,9 +49,9 @@ pub struct Function {
     pub file: Option<String>,
     /// Other names of the same code.
     pub aliases: Vec<String>,
-    /// Whom it calls, directly or by a jump at its end, each once.
+    /// Whom it calls, directly or by a jump at its end, each once, in the order in which the code first does.
     pub calls: Vec<String>,
-    /// Named data and functions whose address it takes, each once.
+    /// Named data and functions whose address it takes, each once, in the same order.
     pub refers_to: Vec<String>,
     /// Immediate operands that are no addresses, each once, ascending.
     pub constants: Vec<i64>,

@@ -44,8 +44,9 @@ fn changed(old: &FunctionTable, new: &FunctionTable) -> Vec<String> {
         .collect()
 }
 
+/// Those without the C library linked in, whose linking takes longest.
 fn targets() -> impl Iterator<Item = &'static Target> {
-    TARGETS.iter().filter(|target| target.is_here())
+    TARGETS[..3].iter().filter(|target| target.is_here())
 }
 
 #[test]
@@ -53,7 +54,7 @@ fn code_that_only_moves_keeps_its_digest() {
     // In a file of its own: beside them a compiler may address the same data in another way.
     let filler = "__attribute__((used, noinline)) static int filler(int x) { static int seen[77]; seen[x] = x; \
                   return x * 3 + seen[5]; } const int more[99] = {1, 2}; int zeros[1234]; int set[33] = {7};";
-    for target in targets() {
+    for target in TARGETS.iter().filter(|target| target.is_here()) {
         let old = build(target, SOURCE).table();
         let new = target.compile(&[("filler.c", filler), ("program.c", SOURCE)], &[]).table();
         assert_eq!(changed(&old, &new), Vec::<String>::new(), "{target:?}");
@@ -132,6 +133,10 @@ fn a_renamed_function_keeps_its_digest_and_changes_its_callers() {
         let (old, new) = (build(target, SOURCE).table(), build(target, &SOURCE.replace("sum(", "total(")).table());
         assert_eq!(function(&old, "sum").code, function(&new, "total").code, "{target:?}");
         assert_eq!(changed(&old, &new), ["pick"]);
+        let (before, after) = (function(&old, "pick"), function(&new, "pick"));
+        assert_eq!(before.code_without_names, after.code_without_names);
+        let renamed: Vec<String> = before.calls.iter().map(|name| name.replace("sum", "total")).collect();
+        assert_eq!(renamed, after.calls);
     }
 }
 

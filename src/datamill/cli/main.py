@@ -34,6 +34,7 @@ _VERBS = {
     "analyze": "Analyse a table of measurements.",
     "plan": "How many builds, executions and measurements a result takes.",
     "compare": "Has performance changed between versions?",
+    "selection": "Which benchmarks must run for this commit?",
     "import": "Make a table of the results of another tool.",
     "export": "Write a bundle or table for another tool or a paper.",
     "submit": "Run an experiment on a fleet of machines.",
@@ -57,6 +58,7 @@ _ROOMS = {
     **dict.fromkeys(("import", "export"), "exchange"),
     **dict.fromkeys(("submit", "watch", "fetch", "cancel", "release", "trials", "workers"), "fleet"),
     **dict.fromkeys(("doctor", "factors", "worker"), "machine"),
+    "selection": "selection",
     "serve": "coordinator",
     "completion": "shell",
 }

@@ -66,6 +66,8 @@ pub(crate) struct Image<'a> {
     /// Whether the loader chooses where the program lies, so that no number in its code is an address.
     pub(crate) movable: bool,
     pub(crate) sections: Vec<Section<'a>>,
+    /// The first address after all sections.
+    end: u64,
     /// What i386 counts addresses of data from.
     pub(crate) offset_table: Option<u64>,
 }
@@ -100,11 +102,17 @@ impl<'a> Image<'a> {
             .iter()
             .find_map(|name| sections.iter().find(|section| section.name == *name))
             .map(|section| section.address);
-        Ok(Self { machine, movable, sections, offset_table })
+        let end = sections.iter().map(|section| section.address + section.size).max().unwrap_or(0);
+        Ok(Self { machine, movable, sections, end, offset_table })
     }
 
     /// The section that holds `address`.
+    #[inline]
     pub(crate) fn section_at(&self, address: u64) -> Option<&Section<'a>> {
+        // Most words are no addresses.
+        if address < self.sections.first()?.address || address >= self.end {
+            return None;
+        }
         let after = self.sections.partition_point(|section| section.address <= address);
         let section = self.sections.get(after.checked_sub(1)?)?;
         (address - section.address < section.size).then_some(section)

@@ -22,6 +22,7 @@ pub(crate) enum Reference {
 pub(crate) struct Read {
     pub(crate) code: (u64, u64),
     pub(crate) without_lines: Option<(u64, u64)>,
+    pub(crate) without_names: Option<(u64, u64)>,
     pub(crate) instructions: u32,
     pub(crate) loops: u32,
     pub(crate) calls: Vec<Reference>,
@@ -55,6 +56,9 @@ pub(crate) struct Form {
     boundaries: bool,
     flow: Flow,
     lines: Lines,
+    /// Where the form names functions and data of this program: position and bytes.
+    names: Vec<(usize, usize)>,
+    without_names: Vec<u8>,
     calls: Vec<Reference>,
     refers_to: Vec<Reference>,
     constants: Vec<i64>,
@@ -75,6 +79,7 @@ impl Form {
         self.tables.clear();
         (self.bound, self.compared) = (None, None);
         self.ahead.clear();
+        self.names.clear();
         self.flow.clear();
         self.lines.clear();
         self.boundaries = boundaries;
@@ -238,6 +243,16 @@ impl Form {
             self.flow.jumps.sort_by_key(|jump| jump.from);
         }
         let code = mix(&self.bytes);
+        let without_names = (!self.names.is_empty()).then(|| {
+            self.without_names.clear();
+            let mut next = 0;
+            for &(position, length) in &self.names {
+                self.without_names.extend_from_slice(&self.bytes[next..position]);
+                next = position + length;
+            }
+            self.without_names.extend_from_slice(&self.bytes[next..]);
+            mix(&self.without_names)
+        });
         let without_lines = (!self.lines.found().is_empty()).then(|| {
             for &(position, length) in self.lines.found() {
                 self.bytes[position..position + length].fill(0);
@@ -246,11 +261,10 @@ impl Form {
         });
         self.constants.sort_unstable();
         self.constants.dedup();
-        self.calls.sort_unstable();
-        self.refers_to.sort_unstable();
         Read {
             code,
             without_lines,
+            without_names,
             instructions: self.instructions,
             loops: self.flow.count_loops(self.kept),
             calls: std::mem::take(&mut self.calls),
@@ -286,6 +300,9 @@ impl Form {
 
     fn named(&mut self, kind: u8, name: &str, offset: u64) {
         self.bytes.push(kind);
+        if matches!(kind, b'F' | b'O') {
+            self.names.push((self.bytes.len(), name.len()));
+        }
         self.bytes.extend_from_slice(name.as_bytes());
         self.bytes.push(0);
         self.bytes.extend_from_slice(&(offset as u32).to_le_bytes());
