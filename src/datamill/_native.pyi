@@ -395,3 +395,10 @@ def best_of_each(
 
     `variances` (S · q); results have S · q entries.
     """
+
+def read_function_table(path: str) -> bytes:
+    """Return the functions and data of a program (ELF) as JSON, as `selection.tables.FunctionTable` reads it.
+
+    Raises ValueError, whose text goes on after the file's name, where the file cannot be read or is no linked
+    program of an architecture that is understood.
+    """

@@ -56,7 +56,9 @@ def write_program(seed: int, functions: int) -> str:
             "        room = (before - size(type(x)())) // 8",
             f"        {operation}",
         ]
-        lines += [f"        seen['{event}', {len(lines)}] = seen.get(('{event}', {len(lines)}), 0) + ({condition})"]
+        lines += [
+            f"        seen['{event}', {len(lines)}] = seen.get(('{event}', {len(lines)}), 0) + ({condition})"
+        ]
     names = [f"f{number}" for number in range(functions)] * 2
     drawn.shuffle(names)
     lines += [f"for f in ({', '.join(names)}):", "    f()"]

@@ -1,8 +1,9 @@
-//! `datamill._native`: the kernels of `datamill-numeric` for numpy arrays. Wrappers only.
+//! `datamill._native`: the kernels of `datamill-numeric` for numpy arrays, and `datamill-elf`. Wrappers only.
 
 use pyo3::prelude::*;
 
 mod cells;
+mod elf;
 mod nested;
 mod quantile_cells;
 mod quantile_general;
@@ -14,6 +15,7 @@ mod texts;
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     cells::register(module)?;
+    elf::register(module)?;
     nested::register(module)?;
     quantile_cells::register(module)?;
     quantile_general::register(module)?;

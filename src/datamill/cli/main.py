@@ -37,6 +37,7 @@ _VERBS = {
     "compare": "Has performance changed between versions?",
     "predict": "What a response would be at levels that were not measured.",
     "platforms": "How fast will it run on a machine that I cannot use?",
+    "selection": "Which benchmarks must run for this commit?",
     "import": "Make a table of the results of another tool.",
     "export": "Write a bundle or table for another tool or a paper.",
     "submit": "Run an experiment on a fleet of machines.",
@@ -61,6 +62,7 @@ _ROOMS = {
     **dict.fromkeys(("submit", "watch", "fetch", "cancel", "release", "trials", "workers"), "fleet"),
     **dict.fromkeys(("doctor", "factors", "worker"), "machine"),
     "platforms": "platforms",
+    "selection": "selection",
     "serve": "coordinator",
     "completion": "shell",
 }

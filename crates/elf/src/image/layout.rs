@@ -1,0 +1,128 @@
+//! What stands at an address: a function, named data, a name of another file, or a nameless place.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use super::slots::{Slot, slot_of_stub};
+use super::symbols::{Place, Symbols};
+use super::{Holding, Image, Section};
+use crate::names::stem;
+
+/// What an address means.
+#[derive(Clone, Copy)]
+pub(crate) enum Target<'t> {
+    /// The function of that index, and how far into it.
+    Function(usize, u64),
+    /// The data of that index, and how far into them.
+    Object(usize, u64),
+    /// A name in another file.
+    Import(&'t str),
+    /// A place without a name.
+    Place(&'t Section<'t>),
+    /// Nothing that is loaded.
+    Nowhere,
+}
+
+/// The image with its functions and data.
+pub(crate) struct Layout<'a> {
+    pub(crate) image: Image<'a>,
+    pub(crate) functions: Vec<Place<'a>>,
+    pub(crate) objects: Vec<Place<'a>>,
+    pub(crate) marks: Vec<(u64, bool)>,
+    pub(crate) slots: HashMap<u64, Slot<'a>>,
+    pub(crate) boundaries: HashMap<u64, &'a str>,
+    function_starts: Vec<u64>,
+    object_starts: Vec<u64>,
+    /// By what functions and data are known in another build.
+    pub(crate) function_stems: Vec<Cow<'a, str>>,
+    pub(crate) object_stems: Vec<Cow<'a, str>>,
+}
+
+impl<'a> Layout<'a> {
+    pub(crate) fn new(image: Image<'a>, mut symbols: Symbols<'a>, slots: HashMap<u64, Slot<'a>>) -> Self {
+        part_overlaps(&mut symbols.functions, &image, true);
+        part_overlaps(&mut symbols.objects, &image, false);
+        let stems = |places: &[Place<'a>]| places.iter().map(|place| stem(place.symbol)).collect();
+        let starts = |places: &[Place<'a>]| places.iter().map(|place| place.start).collect();
+        Self {
+            function_starts: starts(&symbols.functions),
+            object_starts: starts(&symbols.objects),
+            function_stems: stems(&symbols.functions),
+            object_stems: stems(&symbols.objects),
+            functions: symbols.functions,
+            objects: symbols.objects,
+            marks: symbols.marks,
+            boundaries: symbols.boundaries,
+            image,
+            slots,
+        }
+    }
+
+    /// What `address` means. A word that the loader fills means what it will hold, a stub what it jumps to.
+    pub(crate) fn resolve(&self, address: u64) -> Target<'_> {
+        let Some(section) = self.image.section_at(address) else { return Target::Nowhere };
+        if section.holding == Holding::Code {
+            if let Some(target) = within(&self.functions, &self.function_starts, address) {
+                return Target::Function(target.0, target.1);
+            }
+            if section.name.starts_with(".plt") || section.name == ".iplt" {
+                return match slot_of_stub(&self.image, address) {
+                    Some(slot) => self.held(slot).unwrap_or(Target::Place(section)),
+                    None => Target::Place(section),
+                };
+            }
+            return Target::Place(section);
+        }
+        if let Some(target) = within(&self.objects, &self.object_starts, address) {
+            return Target::Object(target.0, target.1);
+        }
+        if section.name.starts_with(".got") {
+            return self.held(address).unwrap_or(Target::Place(section));
+        }
+        Target::Place(section)
+    }
+
+    /// What the word at `slot` will hold, if the file or the loader says so.
+    fn held(&self, slot: u64) -> Option<Target<'_>> {
+        let address = match self.slots.get(&slot) {
+            Some(Slot::Name(name)) => return Some(Target::Import(name)),
+            Some(Slot::Here(address)) => *address,
+            None => self.image.pointer_at(slot).filter(|_| !self.image.movable)?,
+        };
+        let section = self.image.section_at(address)?;
+        if section.holding == Holding::Code {
+            let (index, offset) = within(&self.functions, &self.function_starts, address)?;
+            return Some(Target::Function(index, offset));
+        }
+        match within(&self.objects, &self.object_starts, address) {
+            Some((index, offset)) => Some(Target::Object(index, offset)),
+            None => Some(Target::Place(section)),
+        }
+    }
+
+    /// Whether a function begins at `address`.
+    pub(crate) fn begins(&self, address: u64) -> bool {
+        self.function_starts.binary_search(&address).is_ok()
+    }
+}
+
+fn within(places: &[Place<'_>], starts: &[u64], address: u64) -> Option<(usize, u64)> {
+    let index = starts.partition_point(|start| *start <= address).checked_sub(1)?;
+    (address < places[index].end).then(|| (index, address - places[index].start))
+}
+
+/// Ends places where the next begin, if together they are far larger than the sections that hold them.
+///
+/// Entries into the middle of a function do overlap; a damaged table could make reading take hours.
+fn part_overlaps(places: &mut [Place<'_>], image: &Image<'_>, code: bool) {
+    let held = |section: &&Section<'_>| (section.holding == Holding::Code) == code;
+    let whole: u64 = image.sections.iter().filter(held).map(|section| section.bytes.len() as u64).sum();
+    let claimed: u64 = places.iter().fold(0, |sum, place| sum.saturating_add(place.end - place.start));
+    if claimed <= whole.saturating_mul(2).saturating_add(1 << 16) {
+        return;
+    }
+    for index in 1..places.len() {
+        let next = places[index].start;
+        places[index - 1].end = places[index - 1].end.min(next);
+    }
+}

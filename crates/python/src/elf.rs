@@ -1,0 +1,21 @@
+//! The table of a program's functions and data.
+
+use std::path::PathBuf;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+/// The table of a program as JSON.
+#[pyfunction]
+fn read_function_table(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyBytes>> {
+    let json = py.detach(|| {
+        let table = datamill_elf::read_path(&path).map_err(|trouble| trouble.to_string())?;
+        serde_json::to_vec(&table).map_err(|why| why.to_string())
+    });
+    json.map(|json| PyBytes::new(py, &json)).map_err(PyValueError::new_err)
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(read_function_table, module)?)
+}

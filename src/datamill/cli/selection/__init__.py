@@ -1,0 +1,1 @@
+"""The verb selection and what stands under it."""

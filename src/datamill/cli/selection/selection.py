@@ -1,0 +1,15 @@
+"""`datamill selection`: which benchmarks must run for this commit?"""
+
+from __future__ import annotations
+
+import click
+
+from datamill.cli.selection.functions import functions
+
+
+@click.group()
+def selection() -> None:
+    """Tell from two versions of a program which benchmarks must run."""
+
+
+selection.add_command(functions)

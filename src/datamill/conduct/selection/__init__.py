@@ -1,0 +1,1 @@
+"""Programs read from their files for the prediction of performance changes."""

@@ -1,0 +1,1 @@
+"""What `datamill selection` says: what changed between two programs, in sentences and as JSON."""

@@ -1,0 +1,1 @@
+"""What differs between two builds of a program."""

@@ -1,0 +1,78 @@
+"""Which function of one build is which of another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+
+from datamill.selection.tables.function_table import Function
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """Pairs of functions of both builds, and those that only one has, in the order of their tables."""
+
+    pairs: tuple[tuple[Function, Function], ...]
+    deleted: tuple[Function, ...]
+    new: tuple[Function, ...]
+
+
+def match_functions(old: Iterable[Function], new: Iterable[Function]) -> Matches:
+    """Match the functions of two builds.
+
+    In turn, each among those that are left: by name with the same code; clones of one function by their code,
+    since compilers number clones anew; by name; by symbol and file, where a name got or lost what tells
+    duplicates apart; and by code alone where exactly one function on each side has it, which finds renamed
+    and moved ones. A function that was renamed and edited at once is one deleted and one new.
+    """
+    before, after = list(old), list(new)
+    unlike = {function.name: function for function in after}
+    if len(before) == len(after) and all(
+        (other := unlike.get(item.name)) is not None and other.code == item.code for item in before
+    ):
+        return Matches(tuple((item, unlike[item.name]) for item in before), (), ())
+    paired: dict[str, Function] = {}
+    for key in _KEYS:
+        before_left = [item for item in before if item.name not in paired]
+        taken = {item.name for item in paired.values()}
+        _match_by(key, before_left, [item for item in after if item.name not in taken], paired)
+    taken = {item.name for item in paired.values()}
+    return Matches(
+        tuple((item, paired[item.name]) for item in before if item.name in paired),
+        tuple(item for item in before if item.name not in paired),
+        tuple(item for item in after if item.name not in taken),
+    )
+
+
+def _match_by(
+    key: Callable[[Function], Hashable | None],
+    before: list[Function],
+    after: list[Function],
+    paired: dict[str, Function],
+) -> None:
+    """Pair functions whose key occurs once on each side."""
+    first, second = _group(key, before), _group(key, after)
+    for found, items in first.items():
+        others = second.get(found, [])
+        if len(items) == len(others) == 1:
+            paired[items[0].name] = others[0]
+
+
+def _group(
+    key: Callable[[Function], Hashable | None], functions: list[Function]
+) -> dict[Hashable, list[Function]]:
+    groups: dict[Hashable, list[Function]] = {}
+    for function in functions:
+        found = key(function)
+        if found is not None:
+            groups.setdefault(found, []).append(function)
+    return groups
+
+
+_KEYS: tuple[Callable[[Function], Hashable | None], ...] = (
+    lambda function: (function.name, function.code),
+    lambda function: (function.clone_of, function.code) if function.clone_of else None,
+    lambda function: function.name,
+    lambda function: (function.symbol, function.file) if function.symbol else None,
+    lambda function: function.code,
+)

@@ -1,0 +1,1 @@
+"""How well predictors do, without leaks from what they are tested on."""

@@ -1,0 +1,1 @@
+"""Numbers from which classifiers learn."""

@@ -1,0 +1,56 @@
+"""Features that the texts lack: data and flags, as 6.6 calls for, and how much of the work is affected."""
+
+from __future__ import annotations
+
+from datamill.selection.changes.reach import build_callers
+from datamill.selection.indicators.evidence import Evidence, measure_length_change
+
+
+def read_own_features(evidence: Evidence) -> dict[str, float]:
+    """Return features of a pair of versions and a benchmark by name.
+
+    - `changed_share_static`: share of static instructions of the old version that lie in changed functions
+    - `changed_share_executed`: share of executed instructions that changed functions executed
+    - `edit_weight`: the same, each function weighted by how far its length changed, at most 100%
+    - `reached_changed`: changed functions that the benchmark reached
+    - `loops_changed`: how many loops came or went in changed functions that it reached
+    - `callees_changed`: changed functions that it reached and that now call others
+    - `callers_hot`: highest share of executed instructions of a function that calls a changed one
+    - `data_changed`: named data that differ, `data_reached`: those that a function refers to which it reached
+    - `lines_only`, `renamed`: functions that differ in line numbers or names alone
+    - `build_changed`: 1 where compilers, options or libraries differ
+    - `is_identical`: 1 where all code and data are equal
+    """
+    changes, profile = evidence.changes, evidence.profile
+    executed = {name: item.instructions or 0 for name, item in profile.functions.items()}
+    total = sum(executed.values())
+    static = sum(function.instructions for function in changes.old.functions)
+    reached = [(old, new) for old, new in evidence.changed if old.name in profile.functions]
+    callers = build_callers(changes.old)
+    calling = {caller for old, _ in evidence.changed for caller in callers.get(old.name, ())}
+    data = {change.name for change in changes.data if change.fate != "new"}
+    using = {name: callers.get(name, frozenset()) & profile.reached for name in data}
+    return {
+        "changed_share_static": _divide(sum(old.instructions for old, _ in evidence.changed), static),
+        "changed_share_executed": _divide(sum(executed[old.name] for old, _ in reached), total),
+        "edit_weight": _divide(
+            sum(
+                executed[old.name] * min(measure_length_change(old, new), 100.0) / 100 for old, new in reached
+            ),
+            total,
+        ),
+        "reached_changed": float(len(reached)),
+        "loops_changed": float(sum(abs(new.loops - old.loops) for old, new in reached)),
+        "callees_changed": float(sum(set(old.calls) != set(new.calls) for old, new in reached)),
+        "callers_hot": max((_divide(executed.get(name, 0), total) for name in calling), default=0.0),
+        "data_changed": float(len(changes.data)),
+        "data_reached": float(sum(bool(who) for who in using.values())),
+        "lines_only": float(len(changes.of_fate("lines"))),
+        "renamed": float(len(changes.of_fate("renamed"))),
+        "build_changed": float(bool(changes.build)),
+        "is_identical": float(changes.is_identical),
+    }
+
+
+def _divide(part: float, whole: float) -> float:
+    return part / whole if whole else 0.0

@@ -1,0 +1,1 @@
+"""Numbers computed from two versions that may foretell a performance change."""

@@ -1,0 +1,1 @@
+"""The nine indicators of the thesis, a file each."""

@@ -1,0 +1,1 @@
+"""What decides whether a benchmark must run, a file each."""

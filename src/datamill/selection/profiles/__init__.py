@@ -1,0 +1,1 @@
+"""What a benchmark executed in a version of a program."""

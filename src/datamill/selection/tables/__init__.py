@@ -1,0 +1,1 @@
+"""Programs as tables of their functions and data."""
