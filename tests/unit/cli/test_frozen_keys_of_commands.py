@@ -34,6 +34,7 @@ from datamill.experiment.gate.gate import Gate
 from datamill.packing.git.git_trees import GitTree
 from datamill.protocol.api.bundles import FleetSummary
 from datamill.protocol.api.experiments import ExperimentStatus, TrialLine, TrialList
+from datamill.protocol.api.machines import MachineScore, ScoreList
 from datamill.protocol.api.plans import (
     AcceptedSubmission,
     CoveredLevels,
@@ -121,6 +122,8 @@ class Coordinator:
     def get(self, path: str, _kind: object, **_: object) -> Any:
         if path == "/workers":
             return [WORKER]
+        if path == "/scores":
+            return ScoreList((MachineScore("pi", "int-sort", 1, 0.5, 7),), ("experiment 3 is left out",))
         return TrialList((TRIAL,), None) if path.endswith("/trials") else STATUS
 
     def post(self, path: str, _kind: object, _body: object) -> Any:
@@ -162,7 +165,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Result
     monkeypatch.chdir(tmp_path)
     noise = NoiseFacts(10**9, (ProcessorNoise(0, True, (9, 9), 10**9, 3, 0, 0, (5,)),), DisturbanceFacts())
     program = _write_worker(tmp_path)
-    for module in ("fleet.workers", "fleet.trials", "fleet.submit", "fleet.fetch"):
+    for module in ("fleet.workers", "fleet.trials", "fleet.submit", "fleet.fetch", "platforms.fleet.scores"):
         monkeypatch.setattr(f"datamill.cli.{module}.connect", lambda *_: Coordinator())
     check = "datamill.conduct.check_experiment"
     for module in ("cli.machine.factors", "cli.machine.worker", "cli.timing.tell_timing", "cli.timing.gate"):
@@ -229,6 +232,7 @@ ASKED: dict[str, tuple[tuple[str, ...], int]] = {
     "gate": (("gate", "--out", "out", "a"), 1),
     "import": (("import", "pyperf.json", "--out", "table.csv"), 0),
     "packages": (("packages", "xz"), 0),
+    "platforms scores": (("platforms", "scores"), 0),
     "submit": (("submit", "sorting", "--yes"), 0),
     "time": (("time", "a", "b"), 0),
     "trials": (("trials", "7"), 0),

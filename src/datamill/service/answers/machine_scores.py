@@ -75,6 +75,8 @@ def _find_experiments(user: User) -> Iterator[tuple[FleetExperiment, dict[str, s
         experiment=OuterRef("pk"), purpose=TrialPurpose.DESIGN, state=TrialState.COUNTED, trials__gt=0
     )
     visible = list_visible_experiments(user).filter(Exists(counted)).select_related("owner")
+    # Of most of them the head alone is looked at.
+    visible = visible.defer("text", "design")
     for experiment in visible.order_by("-pk")[:MOST_SEARCHED].iterator(chunk_size=100):
         head = msgspec.json.decode(bytes(experiment.head), type=BundleHead)
         members = {
@@ -86,11 +88,14 @@ def _find_experiments(user: User) -> Iterator[tuple[FleetExperiment, dict[str, s
             yield experiment, members
 
 
-@lru_cache(maxsize=10_000)
 def find_member(sha256: str) -> str:
-    """Return which member of the suite a stored package is, empty when it is none."""
-    path = name_stored_file(sha256)
-    return digest_suite().get(digest_content(path), "") if path.is_file() else ""
+    """Return which member of the suite a stored package is, empty when it is none or not in the store."""
+    return _identify(sha256) if name_stored_file(sha256).is_file() else ""
+
+
+@lru_cache(maxsize=10_000)
+def _identify(sha256: str) -> str:
+    return digest_suite().get(digest_content(name_stored_file(sha256)), "")
 
 
 def _read_all(found: list[tuple[FleetExperiment, dict[str, str]]], user: User) -> list[ScoreList]:

@@ -127,7 +127,7 @@ def read_package_times(
 
 
 def _refuse_application(package: str, known: tuple[str, ...], where: str) -> InputError:
-    asked = argument("package")
+    asked = argument("package", verb="platforms predict")
     mine = [name for name in known if name.startswith(f"{package} ")]
     if package and not mine:
         return InputError(

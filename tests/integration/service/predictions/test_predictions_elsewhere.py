@@ -81,6 +81,9 @@ def test_api_page_and_command_predict_the_same_near_the_truth(
     monkeypatch.setattr(fleet_inputs, "connect", lambda _url, _key: FleetOfClient(fleet.ada))
     printed = CliRunner().invoke(platforms, ["predict", "--experiment", str(number), "--json"])
     assert json.loads(printed.stdout) == told
+    for verb in ("rank", "fit"):
+        printed = CliRunner().invoke(platforms, [verb, "--experiment", str(number), "--json"])
+        assert json.loads(printed.stdout)["measured"] == told["measured"]
     # And with the scores as a file, as `datamill platforms scores` writes them.
     (tmp_path / "scores.csv").write_bytes(fleet.ada.load("/scores.csv"))
     command = ["predict", str(tmp_path / "scores.csv"), "--experiment", str(number), "--json"]

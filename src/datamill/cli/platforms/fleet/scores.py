@@ -45,7 +45,8 @@ def scores(file: Path | None, as_json: bool, url: str | None, key: str | None) -
     if file is not None:
         file.write_text(spell_scores(found), encoding="utf-8")
     if as_json:
-        click.echo(spell_answer(f"The fleet has {told}.", scores=found.scores, warnings=found.warnings))
+        warnings = [f"{warning[0].upper()}{warning[1:]}." for warning in found.warnings]
+        click.echo(spell_answer(f"The fleet has {told}.", scores=found.scores, warnings=warnings))
         return
     click.echo(spell_scores(found) if file is None else f"{file} has {told}.", nl=file is not None)
     for warning in found.warnings:
