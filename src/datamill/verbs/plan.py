@@ -143,7 +143,7 @@ def plan(
     execution and value. Without it `variances` are those between builds, executions and measurements, in the
     unit squared, and `mean` the mean. Goals: a `half_width` of the interval, relative (`"1%"`) or in the
     unit; the narrowest in a `time` (seconds, or `"2h"`); a difference between two versions to `detect` with
-    `power` at `alpha`; a `hypothesis` about two versions of the pilot, such as `"a at least 5% lower than b"`,
+    `power` at `alpha`; a `hypothesis` about two versions of the pilot, such as `"a lower than b"`,
     to be shown with `power`, one-sided at `alpha`, if its means are the true ones. `assurance` is how
     sure the plan is to be to suffice, such as `"80%"`, given how little a pilot shows about the variances;
     without it its estimates are taken as they are. Times that a
