@@ -21,8 +21,16 @@ def trace(
     tmp_path: Path, *command: str, options: tuple[str, ...] = (), **settings: str
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", "from datamill.cli.main import main; main()", "allocators", "trace", *options]
-        + ["--", *command],
+        [
+            sys.executable,
+            "-c",
+            "from datamill.cli.main import main; main()",
+            "allocators",
+            "trace",
+            *options,
+            "--",
+            *command,
+        ],
         capture_output=True,
         text=True,
         check=False,
@@ -42,7 +50,9 @@ def read(tmp_path: Path, *command: str, options: tuple[str, ...] = (), **setting
 
 
 def count(found: dict[str, Any], event: str, file: str) -> int:
-    return sum(line["count"] for line in found["lines"] if line["event"] == event and line["file"].endswith(file))
+    return sum(
+        line["count"] for line in found["lines"] if line["event"] == event and line["file"].endswith(file)
+    )
 
 
 def write(tmp_path: Path, name: str, text: str) -> str:
@@ -52,7 +62,9 @@ def write(tmp_path: Path, name: str, text: str) -> str:
 
 
 def test_the_report_names_file_line_function_count_and_share(tmp_path: Path) -> None:
-    text = "def move(history):\n    for i in range(1000):\n        history.append(i)\nmove([])\nprint('moved')\n"
+    text = (
+        "def move(history):\n    for i in range(1000):\n        history.append(i)\nmove([])\nprint('moved')\n"
+    )
     done = trace(tmp_path, sys.executable, write(tmp_path, "go.py", text))
     assert done.returncode == 0
     assert done.stdout == "moved\n"
@@ -153,7 +165,8 @@ assert enable() and disable() and not disable()
 
 
 def test_stacks_are_whole(tmp_path: Path) -> None:
-    text = "def inner(kept):\n    for i in range(1000):\n        kept.append(i)\ndef outer():\n    inner([])\nouter()\n"
+    text = "def inner(kept):\n    for i in range(1000):\n        kept.append(i)\n"
+    text += "def outer():\n    inner([])\nouter()\n"
     script = write(tmp_path, "deep.py", text)
     found = read(tmp_path, sys.executable, script, options=("--stacks", "--folded", "folded"))
     [stack] = [stack for stack in found["stacks"] if stack["event"] == "list_resize" and stack["count"] > 5]
@@ -193,7 +206,9 @@ def test_a_program_without_python_is_said_to_be_one(tmp_path: Path) -> None:
 
 def test_a_static_program_is_said_to_have_no_tracer(tmp_path: Path) -> None:
     source = write(tmp_path, "static.c", "int main(void) { return 4; }\n")
-    built = subprocess.run(["cc", "-static", "-o", tmp_path / "static", source], capture_output=True, check=False)
+    built = subprocess.run(
+        ["cc", "-static", "-o", tmp_path / "static", source], capture_output=True, check=False
+    )
     if built.returncode != 0:
         pytest.skip("no static C library to link with")
     done = trace(tmp_path, str(tmp_path / "static"))

@@ -1,4 +1,4 @@
-"""A trace counts exactly what happened, in the line in which it happened, on every interpreter that is here."""
+"""A trace counts what happened in the line in which it happened, on every interpreter that is here."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from interpreters import list_interpreters
 from nightly import choose_count
+from traced_programs import write_program
 
 from datamill.allocators.trace import AllocationTrace
 from datamill.conduct.tracing.trace_allocations import trace_allocations
-from traced_programs import write_program
 
 INTERPRETERS = pytest.mark.parametrize("version", list_interpreters())
 
@@ -92,10 +92,14 @@ def test_pools_and_arenas_are_those_of_the_allocator_itself(tmp_path: Path, vers
 
 
 @INTERPRETERS
-def test_appending_10_000_integers_reallocates_and_preallocating_does_not(tmp_path: Path, version: str) -> None:
+def test_appending_10_000_integers_reallocates_and_preallocating_does_not(
+    tmp_path: Path, version: str
+) -> None:
     # Listings 2.7 and 2.8 of the thesis.
     slow, _ = run_traced(tmp_path, version, "size = 10000\nl = []\nfor i in range(size):\n    l.append(i)\n")
-    fast, _ = run_traced(tmp_path, version, "size = 10000\nl = [None]*size\nfor i in range(size):\n    l[i] = i\n")
+    fast, _ = run_traced(
+        tmp_path, version, "size = 10000\nl = [None]*size\nfor i in range(size):\n    l[i] = i\n"
+    )
     expected = "import sys\nl, n = [], 0\nfor i in range(10000):\n    p = sys.getsizeof(l)\n    l.append(i)\n"
     expected += "    n += sys.getsizeof(l) != p\nprint(n)\n"
     told = subprocess.run(

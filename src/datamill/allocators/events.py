@@ -32,5 +32,7 @@ EVENTS = (
     Event("tuple_resize", "Tuple resize", "A tuple was reallocated while it was made."),
     Event("str_resize", "Str resize", "A text was reallocated."),
     Event("bytes_resize", "Bytes resize", "A bytes object was reallocated."),
-    Event("memory_map", "Memory map", "Memory was mapped: for an arena, the frame stack, or one large block."),
+    Event(
+        "memory_map", "Memory map", "Memory was mapped: for an arena, the frame stack, or one large block."
+    ),
 )

@@ -22,11 +22,19 @@ from datamill.report.tables.envelope import write_result
 
 
 @click.command(
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False, "max_content_width": 100}
+    context_settings={
+        "ignore_unknown_options": True,
+        "allow_interspersed_args": False,
+        "max_content_width": 100,
+    }
 )
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="-- PROGRAM ARGUMENT...")
 @click.option(
-    "--json", "json_file", type=click.Path(path_type=Path), metavar="FILE", help="Write what was found as JSON."
+    "--json",
+    "json_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write what was found as JSON.",
 )
 @click.option("--stacks", is_flag=True, help="Keep whole stacks, in the JSON.")
 @click.option(
@@ -57,8 +65,8 @@ def trace(
 ) -> None:
     """Run a program and count the allocations of its interpreters that take the slow path.
 
-    Interpreters are CPython 3.11 to 3.14; children of the program are followed. The program has this terminal, and its
-    exit status and signals are passed on; the report goes to standard error.
+    Interpreters are CPython 3.11 to 3.14; children of the program are followed. The program has this
+    terminal, and its exit status and signals are passed on; the report goes to standard error.
 
     \b
       datamill allocators trace -- python script.py
@@ -66,7 +74,8 @@ def trace(
     """  # noqa: D301 - click needs the backspace itself
     if not command:
         raise InputError(
-            "there is no program to trace", remedy="Type it last, such as: datamill allocators trace -- python script.py"
+            "there is no program to trace",
+            remedy="Type it last, such as: datamill allocators trace -- python script.py",
         )
     for path in filter(None, (json_file, folded)):
         _check_place(path)
