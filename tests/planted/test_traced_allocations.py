@@ -1,4 +1,4 @@
-"""A trace counts exactly what happened, in the line in which it happened, on every interpreter that is here."""
+"""A trace counts what happened in the line in which it happened, on every interpreter that is here."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Programs whose slow allocations are known line by line: each line's container tells its own size.
 
-The oracle is the program itself. Around each operation it asks `sys.getsizeof`: a dictionary or set whose size
-changed got another table, and a list is reallocated when it has no room for its items or more than twice as much
-(`list_resize` in CPython's `Objects/listobject.c`), which need not change its size.
+The oracle is the program itself. Around each operation it asks `sys.getsizeof`: a dictionary or set whose
+size changed got another table, and a list is reallocated when it has no room for its items or more than twice
+as much (`list_resize` in CPython's `Objects/listobject.c`), which need not change its size.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Set(set): pass
 _LIST = "room < len(x) or len(x) < room >> 1"
 _TABLE = "size(x) != before"
 _NEW_TABLE = "size(x) != before and i > 0"
-#: Event, what is made, the operation, the condition under which it is an event. `COUNT` is the number of items.
+#: Event, what is made, the operation, when it is an event. `COUNT` is the number of items.
 _OPERATIONS = (
     ("list_resize", "[]", "x.append(i)", _LIST),
     ("list_resize", "[0]", "x.extend((i, i, i))", _LIST),

@@ -1,7 +1,7 @@
 """The file in which traced processes count: how it is laid out, and what is in it.
 
-The tracer's side is `crates/trace/src/ledger`. All numbers are little-endian; tables that are not full are holes in
-the file.
+The tracer's side is `crates/trace/src/ledger`. All numbers are little-endian; tables that are not full are
+holes in the file.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _WANTS_STACKS, _WANTS_REGIONS = 1, 2
 #: Magic, version, wishes; then, for each table, its offset and how many entries it has room for.
 _HEADER = struct.Struct("<8sII14Q")
 _COUNTERS_AT = 128
-#: Used frames, stacks, frames of stacks, texts; loaded, forks, interpreters, frames and stacks refused, regions,
-#: calls that were looked at.
+#: Used frames, stacks, frames of stacks, texts; loaded, forks, interpreters, frames and stacks refused,
+#: regions, calls that were looked at.
 _COUNTERS = struct.Struct("<11Q")
 _UNTOLD_AT, _OUTSIDE_AT = 216, 344
 #: Line, ready, begin and length of the file's name and of the function's.
@@ -34,8 +34,8 @@ _STACK = struct.Struct("<IIQ")
 _INTERPRETER = struct.Struct("<II120s384s")
 _COUNTED = 12 * 8
 _COUNTS = struct.Struct(f"<{len(EVENTS)}Q")
-#: Frames, stacks, frames of stacks, texts, interpreters, and where frames and stacks are found by their hash: entries
-#: of each table, and bytes of each entry.
+#: Frames, stacks, frames of stacks, texts, interpreters, and where frames and stacks are found by their hash:
+#: entries of each table, and bytes of each entry.
 _TABLES = (
     (1 << 16, _FRAME.size + _COUNTED),
     (1 << 16, _STACK.size + _COUNTED),

@@ -21,7 +21,10 @@ def disable() -> bool:
 
 @contextmanager
 def region() -> Iterator[None]:
-    """Count what happens within, with `datamill allocators trace --regions`. Regions may lie in each other."""
+    """Count what happens within, with `datamill allocators trace --regions`.
+
+    Regions may lie in each other.
+    """
     begin, end = _find("datamill_trace_enable"), _find("datamill_trace_disable")
     begin()
     try:

@@ -46,6 +46,7 @@ macro_rules! entries {
         #[unsafe(naked)]
         unsafe extern "C" fn $entry($($argument: $type),*) -> *mut c_void {
             naked_asm!(
+                ".cfi_startproc",
                 "stp x29, x30, [sp, #-16]!",
                 ".cfi_def_cfa_offset 16",
                 ".cfi_offset x29, -16",
@@ -56,6 +57,7 @@ macro_rules! entries {
                 "ldp x29, x30, [sp], #16",
                 ".cfi_def_cfa_offset 0",
                 "ret",
+                ".cfi_endproc",
                 hook = sym $hook,
             )
         }

@@ -65,8 +65,8 @@ def trace(
 ) -> None:
     """Run a program and count the allocations of its interpreters that take the slow path.
 
-    Interpreters are CPython 3.11 to 3.14; children of the program are followed. The program has this terminal, and its
-    exit status and signals are passed on; the report goes to standard error.
+    Interpreters are CPython 3.11 to 3.14; children of the program are followed. The program has this
+    terminal, and its exit status and signals are passed on; the report goes to standard error.
 
     \b
       datamill allocators trace -- python script.py

@@ -72,8 +72,8 @@ def run_traced(
             reason = _NOT_FOUND if isinstance(error, FileNotFoundError) else _NOT_EXECUTABLE
             raise InputError(
                 f"{command[0]} {reason}",
-                remedy="Type the program as a shell would find it, such as: datamill allocators trace -- python "
-                "script.py",
+                remedy="Type the program as a shell would find it, such as: datamill allocators trace -- "
+                "python script.py",
             ) from error
         started.append(process)
         while True:

@@ -20,7 +20,7 @@ def find_tracer() -> Path:
     """Return the tracer: the one named in the environment, or that of this installation.
 
     Raises:
-        InputError: when there is none, or its path has a character that the dynamic linker takes for a separator.
+        InputError: when there is none, or the dynamic linker takes a character of its path for a separator.
     """
     named = os.environ.get(TRACER_VARIABLE)
     folders = (Path(sys.prefix), *([Path(base)] if (base := site.getuserbase()) else []))
@@ -29,8 +29,8 @@ def find_tracer() -> Path:
     if found is None:
         raise InputError(
             f"{named} is not here" if named else f"{TRACER_NAME} is not here",
-            remedy="Install datamill from its wheel, or run make setup in its sources, or name the library in the "
-            f"environment variable {TRACER_VARIABLE}.",
+            remedy="Install datamill from its wheel, or run make setup in its sources, or name the library in "
+            f"the environment variable {TRACER_VARIABLE}.",
         )
     path = found.resolve()
     if any(separator in str(path) for separator in ": "):

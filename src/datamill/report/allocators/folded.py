@@ -9,7 +9,7 @@ from datamill.allocators.trace import AllocationTrace
 
 
 def fold_stacks(trace: AllocationTrace) -> Iterator[str]:
-    """Give each stack in a line: the event, its frames from the outermost on, between semicolons, and its count."""
+    """Give each stack in a line: the event, its frames from the outermost on, and its count."""
     for stack in trace.stacks:
         frames = [
             f"{frame.function} ({PurePath(frame.file).name}:{frame.line})".replace(";", ",")
