@@ -12,6 +12,9 @@ use super::tree::Tree;
 /// Number of ties where an exact fit made counting them pointless.
 pub const NOT_COUNTED: i64 = -1;
 
+/// Size of subsets that are searched in next to no time.
+const QUICK: usize = 3;
+
 /// The best subset of one size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BestOfSize {
@@ -261,7 +264,7 @@ fn search_each(frame: &Frame, largest: usize, hunts: &mut [Hunt]) -> Result<(), 
         seeded.iter().map(of_aim).collect()
     });
     relations::search_relations(frame, &mut apart[0])?;
-    let cap = apart[1].iter().map(Hunt::cap).max().unwrap_or(0);
+    let cap = deepen(frame, &mut apart[1]);
     search_tree(frame, cap, &mut apart[1])?;
     if apart[0].iter().any(Hunt::lacks) {
         return Err(Unsure);
@@ -276,6 +279,27 @@ fn search_each(frame: &Frame, largest: usize, hunts: &mut [Hunt]) -> Result<(), 
         }
     }
     Ok(())
+}
+
+/// Seed hunts with the best of small sizes until no larger one can matter but the next; the largest that may.
+///
+/// A size costs several times as much as all smaller ones, and what these find often excludes it.
+fn deepen(frame: &Frame, hunts: &mut [Hunt]) -> usize {
+    let cap = |hunts: &[Hunt]| hunts.iter().map(Hunt::cap).max().unwrap_or(0);
+    let order: Vec<usize> = (0..frame.candidates()).collect();
+    for size in QUICK.. {
+        if size >= cap(hunts) {
+            break;
+        }
+        let mut tried = hunts.to_vec();
+        Tree::new(frame, &order, size, &mut tried).search();
+        for (hunt, tried) in hunts.iter_mut().zip(&tried) {
+            for found in tried.aims.iter().filter_map(|aim| aim.found) {
+                hunt.seed(found.size, found.rss);
+            }
+        }
+    }
+    cap(hunts)
 }
 
 /// Search the tree of all subsets for hunts that were seeded.
