@@ -58,10 +58,21 @@ pub fn best_of_sizes(
     row_sets: &[Vec<usize>],
     largest: usize,
 ) -> Vec<(f64, Vec<Option<BestOfSize>>)> {
-    row_sets
-        .par_iter()
-        .map(|rows| search_sizes(predictors, response, rows, largest))
-        .collect()
+    for_each_set(row_sets, |_, rows| {
+        search_sizes(predictors, response, rows, largest)
+    })
+}
+
+/// Several sets on several threads, one on this: waking another takes as long as a small search.
+fn for_each_set<T: Send>(
+    row_sets: &[Vec<usize>],
+    search: impl Fn(usize, &[usize]) -> T + Sync + Send,
+) -> Vec<T> {
+    let search = |(number, rows): (usize, &Vec<usize>)| search(number, rows);
+    if row_sets.len() == 1 {
+        return row_sets.iter().enumerate().map(search).collect();
+    }
+    row_sets.par_iter().enumerate().map(search).collect()
 }
 
 fn search_sizes(
@@ -113,7 +124,7 @@ pub fn best_by_criterion(
     largest: usize,
     variances: &[f64],
 ) -> Vec<Chosen> {
-    let choose = |(number, rows): (usize, &Vec<usize>)| {
+    let choose = |number: usize, rows: &[usize]| {
         let frame = Frame::new(predictors, Some(response), rows);
         let total = *frame.totals.last().expect("the response is always kept");
         let sought = find_largest(&frame, largest);
@@ -125,7 +136,7 @@ pub fn best_by_criterion(
         search(&frame, sought, &mut hunt);
         Chosen::new(hunt[0].aims[0].found, total)
     };
-    row_sets.par_iter().enumerate().map(choose).collect()
+    for_each_set(row_sets, choose)
 }
 
 /// Each column in turn the response and all others the predictors: both criteria for each set of rows.
@@ -139,7 +150,7 @@ pub fn best_of_each(
     largest: usize,
     variances: &[f64],
 ) -> Vec<Vec<Option<[Chosen; 2]>>> {
-    let choose = |(number, rows): (usize, &Vec<usize>)| {
+    let choose = |number: usize, rows: &[usize]| {
         let frame = Frame::new(table, None, rows);
         let sought = find_largest(&frame, largest);
         let mut hunts = vec![Hunt::new(vec![], sought); table.columns()];
@@ -162,7 +173,7 @@ pub fn best_of_each(
         }
         chosen
     };
-    row_sets.par_iter().enumerate().map(choose).collect()
+    for_each_set(row_sets, choose)
 }
 
 impl Criterion {
