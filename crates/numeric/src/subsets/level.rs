@@ -180,6 +180,16 @@ impl Four {
     }
 
     #[inline(always)]
+    pub(super) fn root(self) -> Self {
+        Self(self.0.map(f64::sqrt))
+    }
+
+    #[inline(always)]
+    pub(super) fn inverse(self) -> Self {
+        Self(self.0.map(f64::recip))
+    }
+
+    #[inline(always)]
     pub(super) fn abs(self) -> Self {
         Self(self.0.map(f64::abs))
     }
@@ -197,7 +207,7 @@ impl Four {
     }
 
     #[inline(always)]
-    fn with(self, other: Self, of: impl Fn(f64, f64) -> f64) -> Self {
+    pub(super) fn with(self, other: Self, of: impl Fn(f64, f64) -> f64) -> Self {
         let mut result = [0.0; WIDE];
         for (lane, value) in result.iter_mut().enumerate() {
             *value = of(self.0[lane], other.0[lane]);

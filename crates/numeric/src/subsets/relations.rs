@@ -20,7 +20,7 @@ use super::products::Unsure;
 /// Squared length, of 1 at first, below which coefficients say too little.
 const SHORT: f64 = 1e-12;
 /// Residual sum of squares below which a fit may be exact.
-const NEARLY_EXACT: f64 = 1e-19;
+const NEARLY_EXACT: f64 = 1e-21;
 /// Lengths: room for what rounding does to a residual, and relative room.
 const ROUNDING: (f64, f64) = (1e-12, 1.0 + 1e-6);
 /// Most fits that are kept to be searched downward.
@@ -64,18 +64,35 @@ impl Node {
         node
     }
 
+    /// For each candidate what reflects it on the first axis: its signed length, the first entry of the normal, the
+    /// normal's scale; and the inverse of its square.
+    #[inline(always)]
+    fn find_mirrors(&self, found: &mut [Lanes; 4]) {
+        let mut at = 0;
+        while at < self.count {
+            let (entry, square) = (Four::at(&self.rows[0], at), Four::at(&self.squares, at));
+            let length = square.root().with(entry, f64::copysign);
+            let normal = entry + length;
+            let [lengths, normals, scales, inverses] = &mut *found;
+            length.put(lengths, at);
+            normal.put(normals, at);
+            (length * normal).inverse().put(scales, at);
+            square.inverse().put(inverses, at);
+            at += WIDE;
+        }
+    }
+
     /// Take a candidate out of those behind it, by a reflection that lays it on an axis.
     #[inline(always)]
-    fn take_out(&self, lane: usize, into: &mut Node) {
+    fn take_out(&self, lane: usize, scratch: &mut [[f64; 64]; 2], into: &mut Node) {
         let (first, inverse) = (lane + 1, self.squares[lane].recip());
-        let mut normal = [0.0; 64];
+        let [normal, own] = scratch;
         for (entry, row) in normal.iter_mut().zip(&self.rows) {
             *entry = row[lane];
         }
         let length = self.squares[lane].sqrt().copysign(normal[0]);
         let scale = (length * (length + normal[0])).recip();
         normal[0] += length;
-        let mut own = [0.0; 64];
         for (share, row) in own.iter_mut().zip(&self.shares) {
             *share = row[lane];
         }
@@ -84,7 +101,7 @@ impl Node {
         let mut done = 0;
         while done < into.count {
             let mut along = Four([0.0; WIDE]);
-            for (row, entry) in self.rows.iter().zip(&normal) {
+            for (row, entry) in self.rows.iter().zip(&*normal) {
                 along = along + Four::at(row, first + done) * *entry;
             }
             let share = (along - Four::at(&self.rows[0], first + done) * length) * inverse;
@@ -98,7 +115,7 @@ impl Node {
                 squares = squares + rest * rest;
             }
             squares.put(&mut into.squares, done);
-            for ((row, own), result) in self.shares.iter().zip(&own).zip(&mut into.shares) {
+            for ((row, own), result) in self.shares.iter().zip(&*own).zip(&mut into.shares) {
                 (Four::at(row, first + done) - share * *own).put(result, done);
             }
             share.put(&mut into.shares[members], done);
@@ -116,12 +133,12 @@ impl Node {
     }
 }
 
-/// What is left of the candidates behind one of the last node, in the plane: not to scale.
+/// What is left of the candidates behind one of the last node, in the plane.
 struct Plane {
     across: Lanes,
     upward: Lanes,
     squares: Lanes,
-    /// Bounds of limits times squared coefficients, over the members and the candidate itself, to the plane's scale.
+    /// Four times a bound of limits times squared coefficients, over the members and the candidate itself.
     weights: Lanes,
     count: usize,
 }
@@ -131,6 +148,11 @@ struct Search<'a> {
     hunts: &'a mut [Hunt],
     nodes: Vec<Node>,
     plane: Plane,
+    /// Of the last node: bounds of roots of limits times coefficients, and what `find_mirrors` says.
+    weights: Lanes,
+    mirrors: [Lanes; 4],
+    /// A vector, and a candidate's coefficients.
+    scratch: [[f64; 64]; 2],
     /// Positions in the frame of what was taken out.
     members: Vec<usize>,
     /// By position: the largest sum of squares that matters at any size, and its root with room.
@@ -166,6 +188,9 @@ pub(super) fn search_relations(frame: &Frame, hunts: &mut [Hunt]) -> Result<(), 
             weights: zeros,
             count: 0,
         },
+        weights: zeros,
+        mirrors: [zeros; 4],
+        scratch: [[0.0; 64]; 2],
         members: vec![],
         limits: [0.0; 64],
         roots: zeros,
@@ -225,7 +250,7 @@ impl Search<'_> {
         if above[size].squares[lane] <= SHORT {
             return Err(Unsure);
         }
-        above[size].take_out(lane, &mut below[0]);
+        above[size].take_out(lane, &mut self.scratch, &mut below[0]);
         let position = self.first(size) + lane;
         self.members.push(position);
         Ok(())
@@ -246,29 +271,31 @@ impl Search<'_> {
     fn close(&mut self, size: usize) -> Result<(), Unsure> {
         let first = self.first(size);
         let node = &self.nodes[size];
-        let mut weights = [0.0; STRIDE];
         let mut at = 0;
         while at < node.count {
             let mut most = Four::at(&self.roots, first + at);
             for (row, member) in node.shares.iter().zip(&self.members) {
                 most = (Four::at(row, at).abs() * self.roots[*member]).max(most);
             }
-            most.put(&mut weights, at);
+            most.put(&mut self.weights, at);
             at += WIDE;
         }
         // Whether members among themselves are far from what would matter.
-        let apart = node
+        let closest = node
             .inverses
             .iter()
             .zip(&self.members)
-            .all(|(inverse, member)| 4.0 * inverse * self.limits[*member] <= 1.0);
+            .map(|(inverse, member)| inverse * self.limits[*member])
+            .fold(0.0, |most, value| if value > most { value } else { most });
+        let apart = 4.0 * closest <= 1.0;
+        node.find_mirrors(&mut self.mirrors);
         for lane in 0..self.count_lanes(size) {
             let square = self.nodes[size].squares[lane];
             if square <= SHORT {
                 return Err(Unsure);
             }
-            let apart = apart && 4.0 * weights[lane] * weights[lane] <= square;
-            self.lay_out(size, lane, &weights);
+            let apart = apart && 4.0 * self.weights[lane] * self.weights[lane] <= square;
+            self.lay_out(size, lane);
             if !apart || self.is_near() {
                 self.look(size, lane)?;
             }
@@ -278,35 +305,31 @@ impl Search<'_> {
 
     /// Take a candidate of the last node out of those behind it.
     #[inline(always)]
-    fn lay_out(&mut self, size: usize, lane: usize, weights: &Lanes) {
+    fn lay_out(&mut self, size: usize, lane: usize) {
+        let (weights, mirrors) = (&self.weights, &self.mirrors);
         let (node, plane) = (&self.nodes[size], &mut self.plane);
         let first = lane + 1;
-        let square = node.squares[lane];
-        let inverse = square.recip();
-        let along = [0, 1, 2].map(|dim| node.rows[dim][lane]);
-        // Along the longest of its entries, so that no other is multiplied by more than 1.
-        let pivot = find_pivot(along);
-        let [a, b, c] = [pivot, (pivot + 1) % 3, (pivot + 2) % 3];
-        let [pa, pb, pc] = [along[a], along[b], along[c]];
-        let of_pivot = pa.recip();
-        let (fb, fc) = (pb * of_pivot, pc * of_pivot);
-        // Squared areas are to be multiplied by pa² / square; 4: two for a sum's square, two for `apart`.
-        let scale = 4.0 * square * of_pivot * of_pivot;
-        let own = weights[lane];
+        let [x, y, z, ..] = &node.rows[..] else {
+            return;
+        };
+        let [length, entry, scale, inverse] = [0, 1, 2, 3].map(|of: usize| mirrors[of][lane]);
+        let (second, third, own) = (y[lane], z[lane], weights[lane]);
         plane.count = node.count - first;
         let mut done = 0;
         while done < plane.count {
-            let [x, y, z] = [a, b, c].map(|dim| Four::at(&node.rows[dim], first + done));
-            let dot = x * pa + y * pb + z * pc;
-            let share = dot * inverse;
-            (y - x * fb).put(&mut plane.across, done);
-            (z - x * fc).put(&mut plane.upward, done);
-            let squares = Four::at(&node.squares, first + done);
-            (squares * (1.0 + 1e-14) - share * dot)
-                .max(Four([0.0; WIDE]))
-                .put(&mut plane.squares, done);
-            let weight = Four::at(weights, first + done) + share.abs() * own;
-            (weight * weight * scale).put(&mut plane.weights, done);
+            let at = first + done;
+            let first_entry = Four::at(x, at);
+            let dot = first_entry * entry + Four::at(y, at) * second + Four::at(z, at) * third;
+            let share = (dot - first_entry * length) * inverse;
+            let along = dot * scale;
+            let across = Four::at(y, at) - along * second;
+            let upward = Four::at(z, at) - along * third;
+            across.put(&mut plane.across, done);
+            upward.put(&mut plane.upward, done);
+            (across * across + upward * upward).put(&mut plane.squares, done);
+            let weight = Four::at(weights, at) + share.abs() * own;
+            // Two for the square of a sum, two for members that are not quite apart.
+            (weight * weight * 4.0).put(&mut plane.weights, done);
             done += WIDE;
         }
         // What is no number is never near.
@@ -421,16 +444,5 @@ impl Search<'_> {
 
     fn finish(self) -> Result<(), Unsure> {
         search_downward(self.frame, self.hunts, self.fits)
-    }
-}
-
-fn find_pivot(entries: [f64; 3]) -> usize {
-    let [a, b, c] = entries.map(f64::abs);
-    if a >= b && a >= c {
-        0
-    } else if b >= c {
-        1
-    } else {
-        2
     }
 }

@@ -12,6 +12,9 @@ use super::tree::Tree;
 /// Number of ties where an exact fit made counting them pointless.
 pub const NOT_COUNTED: i64 = -1;
 
+/// Size of subsets that are searched in next to no time.
+const QUICK: usize = 3;
+
 /// The best subset of one size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BestOfSize {
@@ -55,10 +58,21 @@ pub fn best_of_sizes(
     row_sets: &[Vec<usize>],
     largest: usize,
 ) -> Vec<(f64, Vec<Option<BestOfSize>>)> {
-    row_sets
-        .par_iter()
-        .map(|rows| search_sizes(predictors, response, rows, largest))
-        .collect()
+    for_each_set(row_sets, |_, rows| {
+        search_sizes(predictors, response, rows, largest)
+    })
+}
+
+/// Several sets on several threads, one on this: waking another takes as long as a small search.
+fn for_each_set<T: Send>(
+    row_sets: &[Vec<usize>],
+    search: impl Fn(usize, &[usize]) -> T + Sync + Send,
+) -> Vec<T> {
+    let search = |(number, rows): (usize, &Vec<usize>)| search(number, rows);
+    if row_sets.len() == 1 {
+        return row_sets.iter().enumerate().map(search).collect();
+    }
+    row_sets.par_iter().enumerate().map(search).collect()
 }
 
 fn search_sizes(
@@ -110,7 +124,7 @@ pub fn best_by_criterion(
     largest: usize,
     variances: &[f64],
 ) -> Vec<Chosen> {
-    let choose = |(number, rows): (usize, &Vec<usize>)| {
+    let choose = |number: usize, rows: &[usize]| {
         let frame = Frame::new(predictors, Some(response), rows);
         let total = *frame.totals.last().expect("the response is always kept");
         let sought = find_largest(&frame, largest);
@@ -122,7 +136,7 @@ pub fn best_by_criterion(
         search(&frame, sought, &mut hunt);
         Chosen::new(hunt[0].aims[0].found, total)
     };
-    row_sets.par_iter().enumerate().map(choose).collect()
+    for_each_set(row_sets, choose)
 }
 
 /// Each column in turn the response and all others the predictors: both criteria for each set of rows.
@@ -136,7 +150,7 @@ pub fn best_of_each(
     largest: usize,
     variances: &[f64],
 ) -> Vec<Vec<Option<[Chosen; 2]>>> {
-    let choose = |(number, rows): (usize, &Vec<usize>)| {
+    let choose = |number: usize, rows: &[usize]| {
         let frame = Frame::new(table, None, rows);
         let sought = find_largest(&frame, largest);
         let mut hunts = vec![Hunt::new(vec![], sought); table.columns()];
@@ -159,7 +173,7 @@ pub fn best_of_each(
         }
         chosen
     };
-    row_sets.par_iter().enumerate().map(choose).collect()
+    for_each_set(row_sets, choose)
 }
 
 impl Criterion {
@@ -261,7 +275,7 @@ fn search_each(frame: &Frame, largest: usize, hunts: &mut [Hunt]) -> Result<(), 
         seeded.iter().map(of_aim).collect()
     });
     relations::search_relations(frame, &mut apart[0])?;
-    let cap = apart[1].iter().map(Hunt::cap).max().unwrap_or(0);
+    let cap = deepen(frame, &mut apart[1]);
     search_tree(frame, cap, &mut apart[1])?;
     if apart[0].iter().any(Hunt::lacks) {
         return Err(Unsure);
@@ -276,6 +290,27 @@ fn search_each(frame: &Frame, largest: usize, hunts: &mut [Hunt]) -> Result<(), 
         }
     }
     Ok(())
+}
+
+/// Seed hunts with the best of small sizes until no larger one can matter but the next; the largest that may.
+///
+/// A size costs several times as much as all smaller ones, and what these find often excludes it.
+fn deepen(frame: &Frame, hunts: &mut [Hunt]) -> usize {
+    let cap = |hunts: &[Hunt]| hunts.iter().map(Hunt::cap).max().unwrap_or(0);
+    let order: Vec<usize> = (0..frame.candidates()).collect();
+    for size in QUICK.. {
+        if size >= cap(hunts) {
+            break;
+        }
+        let mut tried = hunts.to_vec();
+        Tree::new(frame, &order, size, &mut tried).search();
+        for (hunt, tried) in hunts.iter_mut().zip(&tried) {
+            for found in tried.aims.iter().filter_map(|aim| aim.found) {
+                hunt.seed(found.size, found.rss);
+            }
+        }
+    }
+    cap(hunts)
 }
 
 /// Search the tree of all subsets for hunts that were seeded.
