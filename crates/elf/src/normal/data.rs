@@ -11,7 +11,7 @@ use crate::table::DataObject;
 /// Data with their digests, in the order of their addresses.
 ///
 /// A word that the loader fills counts as what it will hold. Where the linker fixed addresses, an aligned word that is
-/// the address of a function, or lies in a section of data, counts as that. Data that begin as zeros are known by their
+/// the address of code or data counts as that. Data that begin as zeros are known by their
 /// size, data that the file cannot show whole by what it shows.
 pub(crate) fn content_of(layout: &Layout<'_>) -> Vec<DataObject> {
     let names = tell_apart(layout.objects.iter().map(|place| (shown(place.symbol), place.file)).collect());
@@ -79,7 +79,12 @@ fn pointed<'l>(layout: &'l Layout<'_>, address: u64) -> Option<Pointed<'l>> {
     }
     let value = layout.image.pointer_at(address)?;
     let section = layout.image.section_at(value)?;
-    (section.holding != Holding::Code || layout.begins(value)).then_some(Pointed::Here(value))
+    let meant = match section.holding {
+        // Tables of labels hold addresses within functions; a number of four bytes might be one by chance.
+        Holding::Code => layout.begins(value) || layout.image.machine.pointer() == 8,
+        _ => !section.name.starts_with(".eh_frame"),
+    };
+    meant.then_some(Pointed::Here(value))
 }
 
 fn point(layout: &Layout<'_>, target: Pointed<'_>, form: &mut Vec<u8>) {

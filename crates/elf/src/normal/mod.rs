@@ -15,6 +15,10 @@
 //! code also gets the name of a source file: what `__LINE__` beside `__FILE__` becomes. Any other constant stays, for
 //! a count that changed from 5 to 6 is no line.
 //!
+//! Where the linker fixed addresses (no position-independent program), a number that happens to be the address of
+//! something is taken for it: a changed constant is then seen as another address, but one that only looks like an
+//! address may seem to change when data move.
+//!
 //! Lost: on aarch64 where tables of jumps lead; on arm and riscv64 addresses that are put together in ways that
 //! `arm` and `riscv` do not follow, so that moved data may look like a change there; everywhere what a nameless table
 //! holds after its first 8 bytes, if its address is computed with, and the entries of a table of jumps after the second

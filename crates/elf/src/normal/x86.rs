@@ -4,7 +4,8 @@ use iced_x86::{Code, ConstantOffsets, Decoder, DecoderOptions, FlowControl, Inst
 
 use super::form::Form;
 use crate::image::Holding;
-use crate::image::layout::Layout;
+use super::texts::text_in;
+use crate::image::layout::{Layout, Target};
 
 pub(super) fn read(layout: &Layout<'_>, code: &[u8], start: u64, bits: u32, form: &mut Form) {
     let mut decoder = Decoder::with_ip(bits, code, start, DecoderOptions::NONE);
@@ -168,7 +169,25 @@ fn immediate_address(layout: &Layout<'_>, instruction: &Instruction, value: u64)
         return Some(value);
     }
     let section = layout.image.section_at(value)?;
-    (section.holding != Holding::Code || layout.begins(value)).then_some(value)
+    let meant = match section.holding {
+        Holding::Code => layout.begins(value),
+        Holding::Constant => section.name.starts_with(".rodata") && is_pointed_to(layout, value),
+        Holding::Data | Holding::Zero => true,
+    };
+    meant.then_some(value)
+}
+
+/// Whether something begins at an address of constants, rather than that a number happens to lie among addresses.
+fn is_pointed_to(layout: &Layout<'_>, address: u64) -> bool {
+    match layout.resolve(address) {
+        Target::Object(..) => true,
+        _ => {
+            let before = address.checked_sub(1).and_then(|before| layout.image.bytes_from(before));
+            let begins = before.is_none_or(|bytes| bytes.first() == Some(&0)) || address % 16 == 0;
+            let text = layout.image.bytes_from(address).and_then(text_in).is_some_and(|text| text.len() > 2);
+            begins || text
+        }
+    }
 }
 
 /// Whether a constant becomes an argument: by the registers of the System V convention, or on i386 on the stack.
