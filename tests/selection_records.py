@@ -34,7 +34,9 @@ def make_profile(**calls_and_instructions: tuple[int, int]) -> Profile:
     )
 
 
-def make_case(new_order: int, changed: bool | None, old_order: int | None = None, /, **readings: float) -> Case:
+def make_case(
+    new_order: int, changed: bool | None, old_order: int | None = None, /, **readings: float
+) -> Case:
     """A case of the benchmark `bench` against the version before it, whose features are its readings."""
     before = new_order - 1 if old_order is None else old_order
     return Case("bench", f"v{before}", f"v{new_order}", before, new_order, readings, readings, changed)

@@ -5,11 +5,11 @@ import random
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from selection_records import make_case
 
 from datamill.selection.predictors.boosting import fit_boosting
 from datamill.selection.predictors.logistic import PENALTY, fit_logistic
 from datamill.selection.predictors.registry import PREDICTORS, find_predictor
-from selection_records import make_case
 
 
 def draw_history(n=300, seed=4):
@@ -34,7 +34,9 @@ def test_logistic_coefficients_are_the_optimum_that_a_general_solver_finds():
         linear = design @ beta
         return np.sum(np.logaddexp(0, linear) - changed * linear) + 0.5 * PENALTY * np.sum(beta[1:] ** 2)
 
-    found = minimize(loss, np.zeros(3), method="L-BFGS-B", bounds=[(None, None), (0, None), (0, None)], tol=1e-14)
+    found = minimize(
+        loss, np.zeros(3), method="L-BFGS-B", bounds=[(None, None), (0, None), (0, None)], tol=1e-14
+    )
     ours = np.array([model.intercept, *model.coefficients])
     assert loss(ours) <= found.fun + 1e-9
     assert ours == pytest.approx(found.x, abs=1e-4)
@@ -71,5 +73,7 @@ def test_a_feature_that_training_never_saw_counts_for_nothing():
 
 
 def test_the_dummies_decide_the_same_of_all():
-    decided = {p.name: p.fit([]).decides(make_case(1, None)) for p in PREDICTORS if p.name in ("always", "never")}
+    decided = {
+        p.name: p.fit([]).decides(make_case(1, None)) for p in PREDICTORS if p.name in ("always", "never")
+    }
     assert decided == {"always": True, "never": False}

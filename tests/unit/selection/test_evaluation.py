@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+from selection_records import make_case
+
 from datamill.selection.evaluation.backtests import evaluate_epochs, evaluate_walk
 from datamill.selection.evaluation.folds import evaluate_all_tests, evaluate_full, evaluate_per_test
 from datamill.selection.predictors.dummies import Constant, fit_always, fit_never
 from datamill.selection.predictors.perphecy import fit_perphecy
-from selection_records import make_case
 
 
 class Spy:
@@ -32,7 +33,9 @@ def test_an_epoch_learns_from_what_is_older_and_predicts_the_next_commits_agains
     predicted = [(item.part, item.case.old_order, item.case.new_order) for item in evaluation.predictions]
     assert predicted == [(4, 4, 5), (4, 4, 6), (5, 5, 6), (5, 5, 7), (6, 6, 7), (6, 6, 8), (7, 7, 8)]
     for epoch, given in zip([4, 5, 6, 7], spy.given, strict=True):
-        assert [(case.old_order, case.new_order) for case in given] == [(n - 1, n) for n in range(1, epoch + 1)]
+        assert [(case.old_order, case.new_order) for case in given] == [
+            (n - 1, n) for n in range(1, epoch + 1)
+        ]
 
 
 def test_pairs_that_an_epoch_lacks_are_told():

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from datamill.selection.changes.match_functions import match_functions
 from selection_records import make_function
+
+from datamill.selection.changes.match_functions import match_functions
 
 
 def name_pairs(old, new):
@@ -30,7 +31,9 @@ def test_clones_that_were_numbered_anew_are_matched_by_their_code():
         make_function("walk.constprop.1", "a", clone_of="walk"),
     ]
     matches = match_functions(old, new)
-    assert [(one.name, other.name) for one, other in matches.pairs] == [("walk.constprop.0", "walk.constprop.1")]
+    assert [(one.name, other.name) for one, other in matches.pairs] == [
+        ("walk.constprop.0", "walk.constprop.1")
+    ]
     assert [function.name for function in matches.new] == ["walk.constprop.0"]
 
 

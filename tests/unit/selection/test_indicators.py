@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from selection_records import make_function, make_profile, make_table
 
 from datamill.selection.changes.table_changes import compare_tables
 from datamill.selection.features.vector import read_features
@@ -8,7 +9,6 @@ from datamill.selection.indicators.evidence import Evidence, measure_length_chan
 from datamill.selection.indicators.registry import INDICATORS, read_indicators
 from datamill.selection.profiles.profile import FunctionCounts, Profile, rank_functions
 from datamill.selection.tables.function_table import DataObject
-from selection_records import make_function, make_profile, make_table
 
 
 def test_ranks_go_up_to_100_and_equal_functions_share_theirs():
@@ -77,8 +77,13 @@ def test_a_counter_is_read_where_the_profile_has_one(evidence):
 
 
 def test_lengths_change_without_a_sign_and_from_nothing_by_all():
-    assert measure_length_change(make_function("f", instructions=50), make_function("f", instructions=40)) == 20.0
-    assert measure_length_change(make_function("f", instructions=0), make_function("f", instructions=3)) == 100.0
+    assert (
+        measure_length_change(make_function("f", instructions=50), make_function("f", instructions=40))
+        == 20.0
+    )
+    assert (
+        measure_length_change(make_function("f", instructions=0), make_function("f", instructions=3)) == 100.0
+    )
 
 
 def test_published_features_sum_ranks_and_count_the_hottest(evidence):

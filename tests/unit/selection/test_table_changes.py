@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from selection_records import make_function, make_table
 
 from datamill.experiment.errors import InputError
 from datamill.selection.changes.table_changes import compare_tables
@@ -11,7 +12,6 @@ from datamill.selection.tables.function_table import (
     decode_table,
     encode_table,
 )
-from selection_records import make_function, make_table
 
 
 def list_fates(old, new):
@@ -73,7 +73,9 @@ def test_programs_of_two_architectures_are_not_compared():
 
 
 def test_a_table_survives_json():
-    table = make_table(make_function("main", calls=("puts",), constants=(1, -2)), data=(DataObject("t", "1", 8),))
+    table = make_table(
+        make_function("main", calls=("puts",), constants=(1, -2)), data=(DataObject("t", "1", 8),)
+    )
     assert decode_table(encode_table(table), "table.json") == table
     with pytest.raises(InputError, match=r"table\.json: is no table"):
         decode_table(b"{}", "table.json")

@@ -80,11 +80,22 @@ fn pointed<'l>(layout: &'l Layout<'_>, address: u64) -> Option<Pointed<'l>> {
     let value = layout.image.pointer_at(address)?;
     let section = layout.image.section_at(value)?;
     let meant = match section.holding {
-        // Tables of labels hold addresses within functions; a number of four bytes might be one by chance.
-        Holding::Code => layout.begins(value) || layout.image.machine.pointer() == 8,
+        Holding::Code => layout.begins(value) || is_label(layout, address, value),
         _ => !section.name.starts_with(".eh_frame"),
     };
     meant.then_some(Pointed::Here(value))
+}
+
+/// Whether a word is one of a table of labels: the next one or the one before lies in the same function. Three letters
+/// of a text are often an address within some function.
+fn is_label(layout: &Layout<'_>, address: u64, value: u64) -> bool {
+    let Target::Function(own, _) = layout.resolve(value) else { return false };
+    let width = layout.image.machine.pointer() as u64;
+    [address.checked_sub(width), address.checked_add(width)].into_iter().flatten().any(|beside| {
+        layout.image.pointer_at(beside).is_some_and(
+            |value| matches!(layout.resolve(value), Target::Function(other, _) if other == own),
+        )
+    })
 }
 
 fn point(layout: &Layout<'_>, target: Pointed<'_>, form: &mut Vec<u8>) {
