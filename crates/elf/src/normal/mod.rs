@@ -46,7 +46,12 @@ pub(crate) fn read_function(layout: &Layout<'_>, index: usize, form: &mut Form) 
     let length = usize::try_from(place.end - place.start).unwrap_or(0);
     let code = layout.image.bytes_from(place.start).unwrap_or_default();
     let code = &code[..length.min(code.len())];
-    form.begin(index, place.start, code.len(), uses_boundaries(place.symbol));
+    form.begin(
+        index,
+        place.start,
+        code.len(),
+        uses_boundaries(place.symbol),
+    );
     match layout.image.machine {
         Machine::X86_64 => x86::read(layout, code, place.start, 64, form),
         Machine::I386 => x86::read(layout, code, place.start, 32, form),
