@@ -11,7 +11,10 @@ fn main() {
     let path = std::path::Path::new(path);
     if rest.is_empty() {
         match datamill_elf::read_path(path) {
-            Ok(table) => println!("{}", serde_json::to_string(&table).expect("a table is JSON")),
+            Ok(table) => println!(
+                "{}",
+                serde_json::to_string(&table).expect("a table is JSON")
+            ),
             Err(trouble) => {
                 eprintln!("{}: {trouble}", path.display());
                 std::process::exit(2);
@@ -24,7 +27,11 @@ fn main() {
         let table = datamill_elf::read_path(path).expect("a program");
         let read = start.elapsed();
         let json = serde_json::to_vec(&table).expect("a table is JSON");
-        let instructions: u64 = table.functions.iter().map(|function| u64::from(function.instructions)).sum();
+        let instructions: u64 = table
+            .functions
+            .iter()
+            .map(|function| u64::from(function.instructions))
+            .sum();
         println!(
             "{} functions, {instructions} instructions: read {:.1} ms, {} bytes of JSON {:.1} ms",
             table.functions.len(),

@@ -19,16 +19,30 @@ pub(crate) fn mix(bytes: &[u8]) -> (u64, u64) {
         let k1 = word(&block[..8]);
         let k2 = word(&block[8..]);
         h1 ^= k1.wrapping_mul(C1).rotate_left(31).wrapping_mul(C2);
-        h1 = h1.rotate_left(27).wrapping_add(h2).wrapping_mul(5).wrapping_add(0x52dc_e729);
+        h1 = h1
+            .rotate_left(27)
+            .wrapping_add(h2)
+            .wrapping_mul(5)
+            .wrapping_add(0x52dc_e729);
         h2 ^= k2.wrapping_mul(C2).rotate_left(33).wrapping_mul(C1);
-        h2 = h2.rotate_left(31).wrapping_add(h1).wrapping_mul(5).wrapping_add(0x3849_5ab5);
+        h2 = h2
+            .rotate_left(31)
+            .wrapping_add(h1)
+            .wrapping_mul(5)
+            .wrapping_add(0x3849_5ab5);
     }
     let tail = blocks.remainder();
     if tail.len() > 8 {
-        h2 ^= word(&tail[8..]).wrapping_mul(C2).rotate_left(33).wrapping_mul(C1);
+        h2 ^= word(&tail[8..])
+            .wrapping_mul(C2)
+            .rotate_left(33)
+            .wrapping_mul(C1);
     }
     if !tail.is_empty() {
-        h1 ^= word(&tail[..tail.len().min(8)]).wrapping_mul(C1).rotate_left(31).wrapping_mul(C2);
+        h1 ^= word(&tail[..tail.len().min(8)])
+            .wrapping_mul(C1)
+            .rotate_left(31)
+            .wrapping_mul(C2);
     }
     let length = bytes.len() as u64;
     h1 ^= length;

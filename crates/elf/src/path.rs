@@ -30,7 +30,11 @@ fn debug_file(path: &Path, bytes: &[u8]) -> Option<Vec<u8>> {
     let build_id = file.build_id().ok().flatten();
     let mut candidates: Vec<PathBuf> = Vec::new();
     if let Some(id) = build_id.map(hexadecimal).filter(|id| id.len() > 2) {
-        candidates.push(Path::new("/usr/lib/debug/.build-id").join(&id[..2]).join(format!("{}.debug", &id[2..])));
+        candidates.push(
+            Path::new("/usr/lib/debug/.build-id")
+                .join(&id[..2])
+                .join(format!("{}.debug", &id[2..])),
+        );
     }
     if let Ok(Some((name, _))) = file.gnu_debuglink()
         && let Ok(name) = std::str::from_utf8(name)
@@ -39,7 +43,11 @@ fn debug_file(path: &Path, bytes: &[u8]) -> Option<Vec<u8>> {
         let folder = std::fs::canonicalize(path).ok()?.parent()?.to_path_buf();
         candidates.push(folder.join(name));
         candidates.push(folder.join(".debug").join(name));
-        candidates.push(Path::new("/usr/lib/debug").join(folder.strip_prefix("/").ok()?).join(name));
+        candidates.push(
+            Path::new("/usr/lib/debug")
+                .join(folder.strip_prefix("/").ok()?)
+                .join(name),
+        );
     }
     candidates.into_iter().find_map(|candidate| {
         let debug = std::fs::read(candidate).ok()?;

@@ -47,7 +47,9 @@ pub fn read_table(bytes: &[u8], debug: Option<&[u8]>) -> Result<FunctionTable, T
         let frames = unnamed(read_frames(&image), &symbols.functions);
         if !frames.is_empty() {
             source = "frames";
-            lost.push("no symbol table: functions that nothing outside calls have no names".to_owned());
+            lost.push(
+                "no symbol table: functions that nothing outside calls have no names".to_owned(),
+            );
             lost.push("no symbol table: changed data that have no names are not seen".to_owned());
         } else if symbols.functions.is_empty() {
             lost.push("neither symbols nor unwinding tables: no functions".to_owned());
@@ -63,7 +65,10 @@ pub fn read_table(bytes: &[u8], debug: Option<&[u8]>) -> Result<FunctionTable, T
         .par_chunks(PIECE)
         .map(|piece| {
             let mut form = Form::default();
-            piece.iter().map(|index| read_function(&layout, *index, &mut form)).collect::<Vec<_>>()
+            piece
+                .iter()
+                .map(|index| read_function(&layout, *index, &mut form))
+                .collect::<Vec<_>>()
         })
         .flatten()
         .collect();
@@ -102,19 +107,32 @@ fn parse(bytes: &[u8]) -> Result<object::File<'_>, Trouble> {
 /// Frames of code that no symbol names.
 fn unnamed<'a>(frames: Vec<Place<'a>>, named: &[Place<'a>]) -> Vec<Place<'a>> {
     let starts: std::collections::HashSet<u64> = named.iter().map(|place| place.start).collect();
-    frames.into_iter().filter(|place| !starts.contains(&place.start)).collect()
+    frames
+        .into_iter()
+        .filter(|place| !starts.contains(&place.start))
+        .collect()
 }
 
 /// Names that occur once. What has no symbol is named by its content, which a move does not change.
 fn function_names(functions: &[Place<'_>], reads: &[Read]) -> Vec<String> {
     let names = functions.iter().zip(reads).map(|(place, read)| {
-        let name = if place.symbol.is_empty() { format!("nameless-{:012x}", read.code.0 >> 16) } else { shown(place.symbol) };
+        let name = if place.symbol.is_empty() {
+            format!("nameless-{:012x}", read.code.0 >> 16)
+        } else {
+            shown(place.symbol)
+        };
         (name, place.file)
     });
     tell_apart(names.collect())
 }
 
-fn function(place: &Place<'_>, read: Read, name: &str, names: &[String], data: &[&str]) -> Function {
+fn function(
+    place: &Place<'_>,
+    read: Read,
+    name: &str,
+    names: &[String],
+    data: &[&str],
+) -> Function {
     let told = |references: Vec<Reference>| {
         references
             .into_iter()

@@ -20,7 +20,9 @@ impl fmt::Display for Trouble {
         match self {
             Self::Unreadable(why) => write!(formatter, "cannot be read: {why}"),
             Self::NotElf(why) => write!(formatter, "is no ELF file that can be read: {why}"),
-            Self::NotLinked(kind) => write!(formatter, "is {kind}, not a linked program or library"),
+            Self::NotLinked(kind) => {
+                write!(formatter, "is {kind}, not a linked program or library")
+            }
             Self::Machine(name) => write!(
                 formatter,
                 "is for {name}; understood are x86-64, i386, aarch64, arm and riscv64, little-endian"

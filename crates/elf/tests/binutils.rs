@@ -29,16 +29,30 @@ void _start(void) { heard = main(); for (;;) {} }
 ";
 
 /// Compares sizes and instructions; returns how many functions were compared.
-fn compare(table: &FunctionTable, sizes: &BTreeMap<String, u64>, counts: &BTreeMap<String, u32>) -> usize {
+fn compare(
+    table: &FunctionTable,
+    sizes: &BTreeMap<String, u64>,
+    counts: &BTreeMap<String, u32>,
+) -> usize {
     let mut compared = 0;
     for function in &table.functions {
-        let (Some(size), Some(count)) = (sizes.get(&function.symbol), counts.get(&function.symbol)) else { continue };
+        let (Some(size), Some(count)) = (sizes.get(&function.symbol), counts.get(&function.symbol))
+        else {
+            continue;
+        };
         // Two local functions of one name: binutils' listing cannot tell which is which.
-        if *size == 0 || function.name.ends_with(')') && function.name.contains(" (") || function.name.contains(" #") {
+        if *size == 0
+            || function.name.ends_with(')') && function.name.contains(" (")
+            || function.name.contains(" #")
+        {
             continue;
         }
         assert_eq!(function.size, *size, "size of {}", function.symbol);
-        assert_eq!(function.instructions, *count, "instructions of {}", function.symbol);
+        assert_eq!(
+            function.instructions, *count,
+            "instructions of {}",
+            function.symbol
+        );
         compared += 1;
     }
     compared
@@ -53,29 +67,49 @@ fn sizes_and_instructions_are_those_of_nm_and_objdump_on_each_architecture() {
         let sizes = sizes_of_nm(&program.tool("nm", &["-S", "program"]));
         let counts = counts_of_objdump(&program.tool("objdump", &["-d", "program"]), &sizes);
         assert!(compare(&table, &sizes, &counts) >= 5, "{target:?}");
-        let named: std::collections::BTreeSet<&str> =
-            table.functions.iter().flat_map(|f| [f.symbol.as_str()].into_iter().chain(f.aliases.iter().map(String::as_str))).collect();
+        let named: std::collections::BTreeSet<&str> = table
+            .functions
+            .iter()
+            .flat_map(|f| {
+                [f.symbol.as_str()]
+                    .into_iter()
+                    .chain(f.aliases.iter().map(String::as_str))
+            })
+            .collect();
         for (name, size) in &sizes {
-            assert!(*size == 0 || named.contains(name.as_str()), "{name} of {target:?} is missing");
+            assert!(
+                *size == 0 || named.contains(name.as_str()),
+                "{name} of {target:?} is missing"
+            );
         }
     }
 }
 
 #[test]
 fn functions_that_the_c_library_shows_are_those_of_nm_and_objdump() {
-    let libraries = ["/lib/x86_64-linux-gnu/libm.so.6", "/usr/aarch64-linux-gnu/lib/libm.so.6"];
+    let libraries = [
+        "/lib/x86_64-linux-gnu/libm.so.6",
+        "/usr/aarch64-linux-gnu/lib/libm.so.6",
+    ];
     for (path, prefix) in libraries.iter().zip(["", "aarch64-linux-gnu-"]) {
         if !Path::new(path).exists() {
             eprintln!("{path}: left out, since it is not installed");
             continue;
         }
         let tool = |name: &str, arguments: &[&str]| {
-            let output = Command::new(format!("{prefix}{name}")).args(arguments).arg(path).output().expect("binutils");
+            let output = Command::new(format!("{prefix}{name}"))
+                .args(arguments)
+                .arg(path)
+                .output()
+                .expect("binutils");
             String::from_utf8_lossy(&output.stdout).into_owned()
         };
         // Versions of symbols are printed behind an @, which the table's symbols do not have.
         let printed = tool("nm", &["-D", "-S"]);
-        let plain: Vec<String> = printed.lines().map(|line| line.split('@').next().unwrap_or("").to_owned()).collect();
+        let plain: Vec<String> = printed
+            .lines()
+            .map(|line| line.split('@').next().unwrap_or("").to_owned())
+            .collect();
         let mut sizes = sizes_of_nm(&plain.join("\n"));
         // Two versions of one name have one row each, which the listing cannot tell apart.
         let name = |line: &String| line.rsplit(' ').next().unwrap_or("").to_owned();
@@ -83,9 +117,16 @@ fn functions_that_the_c_library_shows_are_those_of_nm_and_objdump() {
         let listing = tool("objdump", &["-d"]).replace("@@", "@");
         let listing: String = listing
             .lines()
-            .map(|line| match line.strip_suffix(">:").and_then(|head| head.split_once('@')) {
-                Some((head, version)) if version != "plt" && !version.contains(['-', '+']) => format!("{head}>:\n"),
-                _ => format!("{line}\n"),
+            .map(|line| {
+                match line
+                    .strip_suffix(">:")
+                    .and_then(|head| head.split_once('@'))
+                {
+                    Some((head, version)) if version != "plt" && !version.contains(['-', '+']) => {
+                        format!("{head}>:\n")
+                    }
+                    _ => format!("{line}\n"),
+                }
             })
             .collect();
         let counts = counts_of_objdump(&listing, &sizes);

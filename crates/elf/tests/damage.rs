@@ -69,14 +69,23 @@ fn a_damaged_file_gives_a_table_or_a_trouble_and_never_a_panic() {
             }
         }
     }
-    assert!(tables > 100 && troubles > 100, "{tables} tables, {troubles} troubles");
+    assert!(
+        tables > 100 && troubles > 100,
+        "{tables} tables, {troubles} troubles"
+    );
 }
 
 #[test]
 fn what_is_no_linked_program_is_named() {
     assert!(matches!(read_table(b"", None), Err(Trouble::NotElf(_))));
-    assert!(matches!(read_table(b"#!/bin/sh\necho hello\n", None), Err(Trouble::NotElf(_))));
+    assert!(matches!(
+        read_table(b"#!/bin/sh\necho hello\n", None),
+        Err(Trouble::NotElf(_))
+    ));
     let program = TARGETS[0].compile(&[("program.c", "int one(void) { return 1; }")], &["-c"]);
     let object = std::fs::read(program.path()).expect("an object file");
-    assert_eq!(read_table(&object, None), Err(Trouble::NotLinked("an object file")));
+    assert_eq!(
+        read_table(&object, None),
+        Err(Trouble::NotLinked("an object file"))
+    );
 }

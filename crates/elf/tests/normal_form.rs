@@ -38,7 +38,9 @@ fn changed(old: &FunctionTable, new: &FunctionTable) -> Vec<String> {
     old.functions
         .iter()
         .filter(|before| {
-            new.functions.iter().any(|after| after.name == before.name && after.code != before.code)
+            new.functions
+                .iter()
+                .any(|after| after.name == before.name && after.code != before.code)
         })
         .map(|function| function.name.clone())
         .collect()
@@ -56,15 +58,29 @@ fn code_that_only_moves_keeps_its_digest() {
                   return x * 3 + seen[5]; } const int more[99] = {1, 2}; int zeros[1234]; int set[33] = {7};";
     for target in TARGETS.iter().filter(|target| target.is_here()) {
         let old = build(target, SOURCE).table();
-        let new = target.compile(&[("filler.c", filler), ("program.c", SOURCE)], &[]).table();
+        let new = target
+            .compile(&[("filler.c", filler), ("program.c", SOURCE)], &[])
+            .table();
         assert_eq!(changed(&old, &new), Vec::<String>::new(), "{target:?}");
-        assert!(new.functions.iter().any(|function| function.name == "filler"));
+        assert!(
+            new.functions
+                .iter()
+                .any(|function| function.name == "filler")
+        );
         assert_ne!(old.content, new.content);
         for before in &old.data {
-            let after = new.data.iter().find(|after| after.name == before.name).expect("still there");
+            let after = new
+                .data
+                .iter()
+                .find(|after| after.name == before.name)
+                .expect("still there");
             // The C library's own tables hold distances between parts of a program.
             if ["weights", "greeting", "heard"].contains(&before.name.as_str()) {
-                assert_eq!(before.content, after.content, "{} on {target:?}", before.name);
+                assert_eq!(
+                    before.content, after.content,
+                    "{} on {target:?}",
+                    before.name
+                );
             }
         }
     }
@@ -75,12 +91,27 @@ fn each_kind_of_change_is_seen_in_the_function_that_has_it() {
     let changes = [
         ("a constant", "i % 6", "i % 5", "sum"),
         ("an operator", "x * 1.5 + 0.25", "x * 1.5 - 0.25", "scale"),
-        ("a constant in memory", "x * 1.5 + 0.25", "x * 1.75 + 0.25", "scale"),
+        (
+            "a constant in memory",
+            "x * 1.5 + 0.25",
+            "x * 1.75 + 0.25",
+            "scale",
+        ),
         ("a comparison", "x > 40", "x >= 40", "check"),
         ("an argument", "hear(400)", "hear(401)", "pick"),
         ("a text", "\"too large\"", "\"too big\"", "check"),
-        ("a callee", "case 5: return sum(3)", "case 5: hear(3); return 0", "pick"),
-        ("an order of cases", "case 0: hear(3); return 5; case 1: hear(1); return 7", "case 1: hear(3); return 5; case 0: hear(1); return 7", "pick"),
+        (
+            "a callee",
+            "case 5: return sum(3)",
+            "case 5: hear(3); return 0",
+            "pick",
+        ),
+        (
+            "an order of cases",
+            "case 0: hear(3); return 5; case 1: hear(1); return 7",
+            "case 1: hear(3); return 5; case 0: hear(1); return 7",
+            "pick",
+        ),
     ];
     for target in targets() {
         let old = build(target, SOURCE).table();
@@ -91,7 +122,10 @@ fn each_kind_of_change_is_seen_in_the_function_that_has_it() {
             assert_eq!(changed(&old, &new), [name], "{what} on {target:?}");
             let (before, after) = (function(&old, name), function(&new, name));
             let kept = |function: &datamill_elf::Function| {
-                function.code_without_lines.clone().unwrap_or_else(|| function.code.clone())
+                function
+                    .code_without_lines
+                    .clone()
+                    .unwrap_or_else(|| function.code.clone())
             };
             assert_ne!(kept(before), kept(after), "{what} is no line number");
         }
@@ -105,13 +139,27 @@ fn a_changed_table_changes_the_data_and_no_code() {
         let new = build(target, &SOURCE.replace("4, 1, 5, 9}", "4, 2, 5, 9}")).table();
         assert_eq!(changed(&old, &new), Vec::<String>::new());
         let content = |table: &FunctionTable, name: &str| {
-            table.data.iter().find(|object| object.name == name).expect("named data").content.clone()
+            table
+                .data
+                .iter()
+                .find(|object| object.name == name)
+                .expect("named data")
+                .content
+                .clone()
         };
         assert_ne!(content(&old, "weights"), content(&new, "weights"));
         assert_eq!(content(&old, "greeting"), content(&new, "greeting"));
         let retold = build(target, &SOURCE.replace("\"hello\"", "\"hi\"")).table();
-        assert_ne!(content(&old, "greeting"), content(&retold, "greeting"), "{target:?}");
-        assert!(function(&old, "sum").refers_to.contains(&"weights".to_owned()));
+        assert_ne!(
+            content(&old, "greeting"),
+            content(&retold, "greeting"),
+            "{target:?}"
+        );
+        assert!(
+            function(&old, "sum")
+                .refers_to
+                .contains(&"weights".to_owned())
+        );
     }
 }
 
@@ -119,23 +167,40 @@ fn a_changed_table_changes_the_data_and_no_code() {
 fn a_comment_changes_line_numbers_and_nothing_else() {
     let commented = SOURCE.replace("/*HERE*/", "/* three\n new\n lines */\n");
     for target in targets() {
-        let (old, new) = (build(target, SOURCE).table(), build(target, &commented).table());
+        let (old, new) = (
+            build(target, SOURCE).table(),
+            build(target, &commented).table(),
+        );
         assert_eq!(changed(&old, &new), ["check"], "{target:?}");
         let (before, after) = (function(&old, "check"), function(&new, "check"));
         assert!(before.code_without_lines.is_some());
-        assert_eq!(before.code_without_lines, after.code_without_lines, "{target:?}");
+        assert_eq!(
+            before.code_without_lines, after.code_without_lines,
+            "{target:?}"
+        );
     }
 }
 
 #[test]
 fn a_renamed_function_keeps_its_digest_and_changes_its_callers() {
     for target in targets() {
-        let (old, new) = (build(target, SOURCE).table(), build(target, &SOURCE.replace("sum(", "total(")).table());
-        assert_eq!(function(&old, "sum").code, function(&new, "total").code, "{target:?}");
+        let (old, new) = (
+            build(target, SOURCE).table(),
+            build(target, &SOURCE.replace("sum(", "total(")).table(),
+        );
+        assert_eq!(
+            function(&old, "sum").code,
+            function(&new, "total").code,
+            "{target:?}"
+        );
         assert_eq!(changed(&old, &new), ["pick"]);
         let (before, after) = (function(&old, "pick"), function(&new, "pick"));
         assert_eq!(before.code_without_names, after.code_without_names);
-        let renamed: Vec<String> = before.calls.iter().map(|name| name.replace("sum", "total")).collect();
+        let renamed: Vec<String> = before
+            .calls
+            .iter()
+            .map(|name| name.replace("sum", "total"))
+            .collect();
         assert_eq!(renamed, after.calls);
     }
 }
@@ -147,9 +212,16 @@ fn loops_calls_and_constants_are_what_the_source_has() {
         assert_eq!(function(&table, "sum").loops, 1, "{target:?}");
         assert_eq!(function(&table, "scale").loops, 0);
         assert_eq!(function(&table, "pick").loops, 0);
-        let calls: Vec<&String> = function(&table, "pick").calls.iter().filter(|name| !name.starts_with("__x86") && *name != "pick.cold").collect();
+        let calls: Vec<&String> = function(&table, "pick")
+            .calls
+            .iter()
+            .filter(|name| !name.starts_with("__x86") && *name != "pick.cold")
+            .collect();
         assert_eq!(calls, ["hear", "sum"], "{target:?}");
-        assert!(function(&table, "pick").constants.contains(&400), "{target:?}");
+        assert!(
+            function(&table, "pick").constants.contains(&400),
+            "{target:?}"
+        );
         assert!(function(&table, "check").calls.contains(&"fail".to_owned()));
         assert!(function(&table, "main").calls.contains(&"pick".to_owned()));
     }

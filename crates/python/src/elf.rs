@@ -13,7 +13,8 @@ fn read_function_table(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyBy
         let table = datamill_elf::read_path(&path).map_err(|trouble| trouble.to_string())?;
         serde_json::to_vec(&table).map_err(|why| why.to_string())
     });
-    json.map(|json| PyBytes::new(py, &json)).map_err(PyValueError::new_err)
+    json.map(|json| PyBytes::new(py, &json))
+        .map_err(PyValueError::new_err)
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -15,7 +15,7 @@ UNCHANGED = (
 def test_algorithm_1_chooses_what_it_does_by_hand():
     """Prices by hand: h1 a>=6 runs 3, price 1 (b>=1: 1, 2); h2 a>=8: 0; h3 b>=9: 1; h4 b>=3: 1; h5 b>=10: 0.
 
-    The dearest, first in order, is h1: a>=6 also covers h2. Of h3, h4, h5 then h3: b>=9 also covers h5. Then h4.
+    The dearest, first in order, is h1: a>=6 also covers h2. Then h3: b>=9 also covers h5. Then h4.
     """
     hits = (
         make_case(5, True, a=6, b=1),

@@ -7,10 +7,17 @@ use super::Image;
 use crate::table::Build;
 
 /// What `file` and the file with its debug information say about the build.
-pub(crate) fn read_build(file: &object::File<'_>, debug: Option<&object::File<'_>>, image: &Image<'_>) -> Build {
+pub(crate) fn read_build(
+    file: &object::File<'_>,
+    debug: Option<&object::File<'_>>,
+    image: &Image<'_>,
+) -> Build {
     let mut producers = producers(debug.unwrap_or(file));
     for name in [".GCC.command.line", ".comment"] {
-        let bytes = file.section_by_name(name).and_then(|section| section.data().ok()).unwrap_or_default();
+        let bytes = file
+            .section_by_name(name)
+            .and_then(|section| section.data().ok())
+            .unwrap_or_default();
         producers.extend(bytes.split(|byte| *byte == 0).filter_map(text));
     }
     producers.sort_unstable();
@@ -19,7 +26,11 @@ pub(crate) fn read_build(file: &object::File<'_>, debug: Option<&object::File<'_
         producers,
         libraries: libraries(image),
         build_id: file.build_id().ok().flatten().map(hexadecimal),
-        debug_link: file.gnu_debuglink().ok().flatten().and_then(|(name, _)| text(name)),
+        debug_link: file
+            .gnu_debuglink()
+            .ok()
+            .flatten()
+            .and_then(|(name, _)| text(name)),
     }
 }
 
@@ -30,7 +41,11 @@ pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
 
 /// `DW_AT_producer` of all units.
 fn producers(file: &object::File<'_>) -> Vec<String> {
-    let bytes = |name: &str| file.section_by_name(name).and_then(|section| section.data().ok()).unwrap_or_default();
+    let bytes = |name: &str| {
+        file.section_by_name(name)
+            .and_then(|section| section.data().ok())
+            .unwrap_or_default()
+    };
     let info = DebugInfo::new(bytes(".debug_info"), LittleEndian);
     let abbreviations = DebugAbbrev::new(bytes(".debug_abbrev"), LittleEndian);
     let strings = DebugStr::new(bytes(".debug_str"), LittleEndian);
@@ -38,14 +53,23 @@ fn producers(file: &object::File<'_>) -> Vec<String> {
     let mut found = Vec::new();
     let mut units = info.units();
     while let Ok(Some(unit)) = units.next() {
-        let Ok(table) = unit.abbreviations(&abbreviations) else { continue };
+        let Ok(table) = unit.abbreviations(&abbreviations) else {
+            continue;
+        };
         let mut entries = unit.entries(&table);
-        let Ok(Some(root)) = entries.next_dfs() else { continue };
+        let Ok(Some(root)) = entries.next_dfs() else {
+            continue;
+        };
         match root.attr_value(gimli::DW_AT_producer) {
             // Most units name the same text: once is enough.
             Some(AttributeValue::DebugStrRef(offset)) if !offsets.contains(&offset) => {
                 offsets.push(offset);
-                found.extend(strings.get_str(offset).ok().and_then(|reader| text(reader.slice())));
+                found.extend(
+                    strings
+                        .get_str(offset)
+                        .ok()
+                        .and_then(|reader| text(reader.slice())),
+                );
             }
             Some(AttributeValue::String(reader)) => found.extend(text(reader.slice())),
             _ => {}
@@ -59,7 +83,9 @@ fn producers(file: &object::File<'_>) -> Vec<String> {
 /// `DT_NEEDED` entries in their order.
 fn libraries(image: &Image<'_>) -> Vec<String> {
     let section = |name: &str| image.sections.iter().find(|section| section.name == name);
-    let (Some(dynamic), Some(names)) = (section(".dynamic"), section(".dynstr")) else { return Vec::new() };
+    let (Some(dynamic), Some(names)) = (section(".dynamic"), section(".dynstr")) else {
+        return Vec::new();
+    };
     let width = image.machine.pointer();
     dynamic
         .bytes
@@ -76,7 +102,10 @@ fn libraries(image: &Image<'_>) -> Vec<String> {
 }
 
 fn number(bytes: &[u8]) -> u64 {
-    bytes.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+    bytes
+        .iter()
+        .rev()
+        .fold(0, |sum, byte| sum << 8 | u64::from(*byte))
 }
 
 fn text(bytes: &[u8]) -> Option<String> {

@@ -11,7 +11,9 @@ use super::{Holding, Image};
 /// sense.
 pub(crate) fn read_frames<'a>(image: &Image<'a>) -> Vec<Place<'a>> {
     let address_of = |name: &str| image.sections.iter().find(|section| section.name == name);
-    let Some(section) = address_of(".eh_frame") else { return Vec::new() };
+    let Some(section) = address_of(".eh_frame") else {
+        return Vec::new();
+    };
     let mut frames = EhFrame::new(section.bytes, LittleEndian);
     frames.set_address_size(image.machine.pointer() as u8);
     let mut bases = BaseAddresses::default().set_eh_frame(section.address);
@@ -24,15 +26,30 @@ pub(crate) fn read_frames<'a>(image: &Image<'a>) -> Vec<Place<'a>> {
     let mut places = Vec::new();
     let mut entries = frames.entries(&bases);
     while let Ok(Some(entry)) = entries.next() {
-        let CieOrFde::Fde(partial) = entry else { continue };
-        let Ok(fde) = partial.parse(EhFrame::cie_from_offset) else { continue };
+        let CieOrFde::Fde(partial) = entry else {
+            continue;
+        };
+        let Ok(fde) = partial.parse(EhFrame::cie_from_offset) else {
+            continue;
+        };
         let (start, length) = (fde.initial_address(), fde.len());
-        let Some(section) = image.section_at(start) else { continue };
+        let Some(section) = image.section_at(start) else {
+            continue;
+        };
         if section.holding != Holding::Code || section.name.starts_with(".plt") || length == 0 {
             continue;
         }
-        let end = start.saturating_add(length).min(section.address + section.size);
-        places.push(Place { start, end, symbol: "", aliases: Vec::new(), file: None, thumb: false });
+        let end = start
+            .saturating_add(length)
+            .min(section.address + section.size);
+        places.push(Place {
+            start,
+            end,
+            symbol: "",
+            aliases: Vec::new(),
+            file: None,
+            thumb: false,
+        });
     }
     places.sort_by_key(|place| place.start);
     places.dedup_by_key(|place| place.start);

@@ -39,7 +39,11 @@ pub(crate) struct Layout<'a> {
 }
 
 impl<'a> Layout<'a> {
-    pub(crate) fn new(image: Image<'a>, mut symbols: Symbols<'a>, slots: HashMap<u64, Slot<'a>>) -> Self {
+    pub(crate) fn new(
+        image: Image<'a>,
+        mut symbols: Symbols<'a>,
+        slots: HashMap<u64, Slot<'a>>,
+    ) -> Self {
         part_overlaps(&mut symbols.functions, &image, true);
         part_overlaps(&mut symbols.objects, &image, false);
         let stems = |places: &[Place<'a>]| places.iter().map(|place| stem(place.symbol)).collect();
@@ -60,7 +64,9 @@ impl<'a> Layout<'a> {
 
     /// What `address` means. A word that the loader fills means what it will hold, a stub what it jumps to.
     pub(crate) fn resolve(&self, address: u64) -> Target<'_> {
-        let Some(section) = self.image.section_at(address) else { return Target::Nowhere };
+        let Some(section) = self.image.section_at(address) else {
+            return Target::Nowhere;
+        };
         if section.holding == Holding::Code {
             if let Some(target) = within(&self.functions, &self.function_starts, address) {
                 return Target::Function(target.0, target.1);
@@ -87,7 +93,10 @@ impl<'a> Layout<'a> {
         let address = match self.slots.get(&slot) {
             Some(Slot::Name(name)) => return Some(Target::Import(name)),
             Some(Slot::Here(address)) => *address,
-            None => self.image.pointer_at(slot).filter(|_| !self.image.movable)?,
+            None => self
+                .image
+                .pointer_at(slot)
+                .filter(|_| !self.image.movable)?,
         };
         let section = self.image.section_at(address)?;
         if section.holding == Holding::Code {
@@ -107,7 +116,9 @@ impl<'a> Layout<'a> {
 }
 
 fn within(places: &[Place<'_>], starts: &[u64], address: u64) -> Option<(usize, u64)> {
-    let index = starts.partition_point(|start| *start <= address).checked_sub(1)?;
+    let index = starts
+        .partition_point(|start| *start <= address)
+        .checked_sub(1)?;
     (address < places[index].end).then(|| (index, address - places[index].start))
 }
 
@@ -116,8 +127,15 @@ fn within(places: &[Place<'_>], starts: &[u64], address: u64) -> Option<(usize, 
 /// Entries into the middle of a function do overlap; a damaged table could make reading take hours.
 fn part_overlaps(places: &mut [Place<'_>], image: &Image<'_>, code: bool) {
     let held = |section: &&Section<'_>| (section.holding == Holding::Code) == code;
-    let whole: u64 = image.sections.iter().filter(held).map(|section| section.bytes.len() as u64).sum();
-    let claimed: u64 = places.iter().fold(0, |sum, place| sum.saturating_add(place.end - place.start));
+    let whole: u64 = image
+        .sections
+        .iter()
+        .filter(held)
+        .map(|section| section.bytes.len() as u64)
+        .sum();
+    let claimed: u64 = places
+        .iter()
+        .fold(0, |sum, place| sum.saturating_add(place.end - place.start));
     if claimed <= whole.saturating_mul(2).saturating_add(1 << 16) {
         return;
     }

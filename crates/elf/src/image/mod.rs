@@ -96,14 +96,27 @@ impl<'a> Image<'a> {
             ObjectKind::Core => return Err(Trouble::NotLinked("a core")),
             _ => return Err(Trouble::NotLinked("of an unknown kind")),
         };
-        let mut sections: Vec<Section<'a>> = file.sections().filter_map(|section| loaded(&section)).collect();
+        let mut sections: Vec<Section<'a>> = file
+            .sections()
+            .filter_map(|section| loaded(&section))
+            .collect();
         sections.sort_by_key(|section| section.address);
         let offset_table = [".got.plt", ".got"]
             .iter()
             .find_map(|name| sections.iter().find(|section| section.name == *name))
             .map(|section| section.address);
-        let end = sections.iter().map(|section| section.address + section.size).max().unwrap_or(0);
-        Ok(Self { machine, movable, sections, end, offset_table })
+        let end = sections
+            .iter()
+            .map(|section| section.address + section.size)
+            .max()
+            .unwrap_or(0);
+        Ok(Self {
+            machine,
+            movable,
+            sections,
+            end,
+            offset_table,
+        })
     }
 
     /// The section that holds `address`.
@@ -113,7 +126,9 @@ impl<'a> Image<'a> {
         if address < self.sections.first()?.address || address >= self.end {
             return None;
         }
-        let after = self.sections.partition_point(|section| section.address <= address);
+        let after = self
+            .sections
+            .partition_point(|section| section.address <= address);
         let section = self.sections.get(after.checked_sub(1)?)?;
         (address - section.address < section.size).then_some(section)
     }
@@ -121,7 +136,9 @@ impl<'a> Image<'a> {
     /// The bytes from `address` to the end of its section; none in a section of zeros.
     pub(crate) fn bytes_from(&self, address: u64) -> Option<&'a [u8]> {
         let section = self.section_at(address)?;
-        section.bytes.get(usize::try_from(address - section.address).ok()?..)
+        section
+            .bytes
+            .get(usize::try_from(address - section.address).ok()?..)
     }
 
     /// The pointer that stands at `address` in the file.
@@ -129,17 +146,24 @@ impl<'a> Image<'a> {
         let bytes = self.bytes_from(address)?;
         match self.machine.pointer() {
             8 => Some(u64::from_le_bytes(bytes.get(..8)?.try_into().ok()?)),
-            _ => Some(u64::from(u32::from_le_bytes(bytes.get(..4)?.try_into().ok()?))),
+            _ => Some(u64::from(u32::from_le_bytes(
+                bytes.get(..4)?.try_into().ok()?,
+            ))),
         }
     }
 }
 
 fn loaded<'a>(section: &object::Section<'a, '_>) -> Option<Section<'a>> {
-    let SectionFlags::Elf { sh_flags, .. } = section.flags() else { return None };
+    let SectionFlags::Elf { sh_flags, .. } = section.flags() else {
+        return None;
+    };
     let flags = sh_flags.0;
     let (allocated, writable, executable) = (flags & 2 != 0, flags & 1 != 0, flags & 4 != 0);
     let thread_local = flags & 0x400 != 0;
-    if !allocated || section.size() == 0 || (thread_local && section.kind() == SectionKind::UninitializedTls) {
+    if !allocated
+        || section.size() == 0
+        || (thread_local && section.kind() == SectionKind::UninitializedTls)
+    {
         return None;
     }
     let bytes = section.data().unwrap_or_default();
@@ -154,5 +178,11 @@ fn loaded<'a>(section: &object::Section<'a, '_>) -> Option<Section<'a>> {
     };
     // A header may claim more than the file holds, or a range beyond the last address.
     section.address().checked_add(section.size())?;
-    Some(Section { name: section.name().unwrap_or(""), address: section.address(), size: section.size(), bytes, holding })
+    Some(Section {
+        name: section.name().unwrap_or(""),
+        address: section.address(),
+        size: section.size(),
+        bytes,
+        holding,
+    })
 }

@@ -16,14 +16,22 @@ pub(crate) enum Slot<'a> {
 }
 
 /// Words that the loader fills, by their address.
-pub(crate) fn read_slots<'a>(file: &'a object::File<'a>, image: &Image<'a>) -> HashMap<u64, Slot<'a>> {
+pub(crate) fn read_slots<'a>(
+    file: &'a object::File<'a>,
+    image: &Image<'a>,
+) -> HashMap<u64, Slot<'a>> {
     let mut slots = HashMap::new();
-    let Some(relocations) = file.dynamic_relocations() else { return slots };
+    let Some(relocations) = file.dynamic_relocations() else {
+        return slots;
+    };
     let table = file.dynamic_symbol_table();
     for (address, relocation) in relocations {
         let slot = match relocation.target() {
             RelocationTarget::Symbol(index) => {
-                let Some(symbol) = table.as_ref().and_then(|table| table.symbol_by_index(index).ok()) else {
+                let Some(symbol) = table
+                    .as_ref()
+                    .and_then(|table| table.symbol_by_index(index).ok())
+                else {
                     continue;
                 };
                 if symbol.is_definition() && image.section_at(symbol.address()).is_some() {
@@ -60,13 +68,15 @@ pub(crate) fn slot_of_stub(image: &Image<'_>, address: u64) -> Option<u64> {
             let jump = bytes.get(start..start + 6)?;
             let number = i32::from_le_bytes(jump[2..].try_into().ok()?);
             match (image.machine, jump[0], jump[1]) {
-                (Machine::X86_64, 0xff, 0x25) => {
-                    Some(address.wrapping_add(start as u64 + 6).wrapping_add_signed(i64::from(number)))
-                }
+                (Machine::X86_64, 0xff, 0x25) => Some(
+                    address
+                        .wrapping_add(start as u64 + 6)
+                        .wrapping_add_signed(i64::from(number)),
+                ),
                 (Machine::I386, 0xff, 0x25) => Some(u64::from(number as u32)),
-                (Machine::I386, 0xff, 0xa3) => {
-                    image.offset_table.map(|base| base.wrapping_add_signed(i64::from(number)))
-                }
+                (Machine::I386, 0xff, 0xa3) => image
+                    .offset_table
+                    .map(|base| base.wrapping_add_signed(i64::from(number))),
                 _ => None,
             }
         }
@@ -74,15 +84,19 @@ pub(crate) fn slot_of_stub(image: &Image<'_>, address: u64) -> Option<u64> {
             let (page, load) = (word(bytes, skipped)?, word(bytes, skipped + 1)?);
             let is_stub = page & 0x9f00_001f == 0x9000_0010 && load & 0xffc0_03ff == 0xf940_0211;
             is_stub.then(|| {
-                page_of(page, address + 4 * skipped as u64).wrapping_add(u64::from((load >> 10) & 0xfff) * 8)
+                page_of(page, address + 4 * skipped as u64)
+                    .wrapping_add(u64::from((load >> 10) & 0xfff) * 8)
             })
         }),
         Machine::Arm => {
             let (first, second, load) = (word(bytes, 0)?, word(bytes, 1)?, word(bytes, 2)?);
-            let is_stub = first >> 12 == 0xe28fc && second >> 12 == 0xe28cc && load >> 12 == 0xe5bcf;
+            let is_stub =
+                first >> 12 == 0xe28fc && second >> 12 == 0xe28cc && load >> 12 == 0xe5bcf;
             let turned = |word: u32| (word & 0xff).rotate_right(2 * ((word >> 8) & 0xf));
             is_stub.then(|| {
-                let offset = turned(first).wrapping_add(turned(second)).wrapping_add(load & 0xfff);
+                let offset = turned(first)
+                    .wrapping_add(turned(second))
+                    .wrapping_add(load & 0xfff);
                 address.wrapping_add(8 + u64::from(offset)) & 0xffff_ffff
             })
         }
@@ -106,5 +120,7 @@ pub(crate) fn page_of(word: u32, address: u64) -> u64 {
 }
 
 fn word(bytes: &[u8], index: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(bytes.get(4 * index..4 * index + 4)?.try_into().ok()?))
+    Some(u32::from_le_bytes(
+        bytes.get(4 * index..4 * index + 4)?.try_into().ok()?,
+    ))
 }

@@ -68,11 +68,21 @@ pub(crate) fn read_symbols<'a>(
             marks.push((symbol.address(), name.starts_with("$d")));
             continue;
         }
-        let rank = if symbol.is_local() { 2 } else { u8::from(symbol.is_weak()) };
+        let rank = if symbol.is_local() {
+            2
+        } else {
+            u8::from(symbol.is_weak())
+        };
         let from = if symbol.is_local() { file } else { None };
         let thumb = image.machine == Machine::Arm && symbol.address() & 1 == 1;
-        let mut named =
-            Named { start: symbol.address(), size: symbol.size(), rank, symbol: name, file: from, thumb };
+        let mut named = Named {
+            start: symbol.address(),
+            size: symbol.size(),
+            rank,
+            symbol: name,
+            file: from,
+            thumb,
+        };
         match symbol.kind() {
             SymbolKind::Text => {
                 named.start &= if thumb { !1 } else { !0 };
@@ -83,32 +93,66 @@ pub(crate) fn read_symbols<'a>(
         }
     }
     marks.sort_unstable();
-    Symbols { functions: places(functions, image, true), objects: places(objects, image, false), marks, boundaries }
+    Symbols {
+        functions: places(functions, image, true),
+        objects: places(objects, image, false),
+        marks,
+        boundaries,
+    }
 }
 
 fn is_boundary(name: &str) -> bool {
-    let ends = ["_array_start", "_array_end", "_iplt_start", "_iplt_end", "_BEGIN__", "_END__"];
-    ["_end", "end", "_edata", "edata", "_etext", "etext", "__bss_start"].contains(&name)
+    let ends = [
+        "_array_start",
+        "_array_end",
+        "_iplt_start",
+        "_iplt_end",
+        "_BEGIN__",
+        "_END__",
+    ];
+    [
+        "_end",
+        "end",
+        "_edata",
+        "edata",
+        "_etext",
+        "etext",
+        "__bss_start",
+    ]
+    .contains(&name)
         || name.starts_with("__start_")
         || name.starts_with("__stop_")
         || ends.iter().any(|end| name.ends_with(end))
 }
 
 /// The symbols of `file`, or those that it shows to the loader where it has no others.
-pub(crate) fn symbols_of<'a>(file: &'a object::File<'a>, image: &Image<'a>) -> (Symbols<'a>, &'static str) {
+pub(crate) fn symbols_of<'a>(
+    file: &'a object::File<'a>,
+    image: &Image<'a>,
+) -> (Symbols<'a>, &'static str) {
     let found = read_symbols(file.symbols(), image);
     if found.functions.is_empty() {
-        return (read_symbols(file.dynamic_symbols(), image), "dynamic symbols");
+        return (
+            read_symbols(file.dynamic_symbols(), image),
+            "dynamic symbols",
+        );
     }
     (found, "symbols")
 }
 
 fn places<'a>(mut named: Vec<Named<'a>>, image: &Image<'a>, code: bool) -> Vec<Place<'a>> {
     named.retain(|one| {
-        image.section_at(one.start).is_some_and(|section| (section.holding == Holding::Code) == code)
+        image
+            .section_at(one.start)
+            .is_some_and(|section| (section.holding == Holding::Code) == code)
     });
     named.sort_by(|a, b| {
-        (a.start, a.rank, a.symbol.len(), a.symbol).cmp(&(b.start, b.rank, b.symbol.len(), b.symbol))
+        (a.start, a.rank, a.symbol.len(), a.symbol).cmp(&(
+            b.start,
+            b.rank,
+            b.symbol.len(),
+            b.symbol,
+        ))
     });
     let mut places: Vec<Place<'a>> = Vec::with_capacity(named.len());
     for one in named {
@@ -139,7 +183,9 @@ fn bound(places: &mut [Place<'_>], image: &Image<'_>) {
     for index in 0..places.len() {
         let next = places.get(index + 1).map(|place| place.start);
         let place = &mut places[index];
-        let Some(section) = image.section_at(place.start) else { continue };
+        let Some(section) = image.section_at(place.start) else {
+            continue;
+        };
         let limit = section.address + section.size;
         if place.end == place.start {
             place.end = next.map_or(limit, |next| next.min(limit));

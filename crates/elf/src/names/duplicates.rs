@@ -24,7 +24,11 @@ pub(crate) fn tell_apart(names: Vec<(String, Option<&str>)>) -> Vec<String> {
         }
         let number = seen.entry(name).or_insert(0);
         *number += 1;
-        told.push(if *number == 1 { name.clone() } else { format!("{name} #{number}") });
+        told.push(if *number == 1 {
+            name.clone()
+        } else {
+            format!("{name} #{number}")
+        });
     }
     told
 }
@@ -43,7 +47,12 @@ mod tests {
 
     #[test]
     fn local_functions_of_one_name_are_told_apart_by_file_and_then_by_number() {
-        let names = [("swap", Some("a.c")), ("swap", Some("b.c")), ("swap", Some("b.c")), ("main", Some("a.c"))];
+        let names = [
+            ("swap", Some("a.c")),
+            ("swap", Some("b.c")),
+            ("swap", Some("b.c")),
+            ("main", Some("a.c")),
+        ];
         let told = tell_apart(names.map(|(name, file)| (name.to_owned(), file)).to_vec());
         assert_eq!(told, ["swap (a.c)", "swap (b.c)", "swap (b.c) #2", "main"]);
     }

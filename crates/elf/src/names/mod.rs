@@ -7,15 +7,29 @@ use std::borrow::Cow;
 pub(crate) use duplicates::tell_apart;
 
 /// Marks that compilers put behind the name of a function that they made of another.
-const CLONES: [&str; 9] = ["part", "cold", "constprop", "isra", "clone", "lto_priv", "llvm", "localalias", "unlikely"];
+const CLONES: [&str; 9] = [
+    "part",
+    "cold",
+    "constprop",
+    "isra",
+    "clone",
+    "lto_priv",
+    "llvm",
+    "localalias",
+    "unlikely",
+];
 
 /// The symbol as people read it: C++ and Rust demangled, marks of clones kept.
 pub(crate) fn shown(symbol: &str) -> String {
     let (base, marks) = split_marks(symbol);
     let readable = if base.starts_with("_Z") && !is_rust(base) {
-        cpp_demangle::Symbol::new(base).ok().and_then(|name| name.demangle().ok())
+        cpp_demangle::Symbol::new(base)
+            .ok()
+            .and_then(|name| name.demangle().ok())
     } else {
-        rustc_demangle::try_demangle(base).ok().map(|name| format!("{name:#}"))
+        rustc_demangle::try_demangle(base)
+            .ok()
+            .map(|name| format!("{name:#}"))
     };
     match readable {
         Some(name) => name + marks,
@@ -26,14 +40,22 @@ pub(crate) fn shown(symbol: &str) -> String {
 /// The function of which the compiler made `symbol`, as people read it.
 pub(crate) fn clone_of(symbol: &str) -> Option<String> {
     let (base, marks) = split_marks(symbol);
-    marks.split('.').any(|mark| CLONES.contains(&mark)).then(|| shown(base))
+    marks
+        .split('.')
+        .any(|mark| CLONES.contains(&mark))
+        .then(|| shown(base))
 }
 
 /// The symbol without what a compiler counts anew in each build: numbers of clones and local data, Rust's hash.
 pub(crate) fn stem(symbol: &str) -> Cow<'_, str> {
     let (base, marks) = split_marks(symbol);
-    let base = if is_rust(base) { &base[..base.len() - 20] } else { base };
-    if base.len() + marks.len() == symbol.len() && !marks.bytes().any(|byte| byte.is_ascii_digit()) {
+    let base = if is_rust(base) {
+        &base[..base.len() - 20]
+    } else {
+        base
+    };
+    if base.len() + marks.len() == symbol.len() && !marks.bytes().any(|byte| byte.is_ascii_digit())
+    {
         return Cow::Borrowed(symbol);
     }
     let mut stem = base.to_owned();
@@ -58,7 +80,13 @@ fn is_number(mark: &str) -> bool {
 
 /// Whether Rust's older scheme made the symbol, whose end is `17h`, sixteen digits and `E`.
 fn is_rust(symbol: &str) -> bool {
-    let Some(tail) = symbol.len().checked_sub(20).and_then(|start| symbol.get(start..)) else { return false };
+    let Some(tail) = symbol
+        .len()
+        .checked_sub(20)
+        .and_then(|start| symbol.get(start..))
+    else {
+        return false;
+    };
     symbol.starts_with("_ZN")
         && tail.starts_with("17h")
         && tail.ends_with('E')

@@ -30,7 +30,11 @@ pub(super) fn read(layout: &Layout<'_>, code: &[u8], start: u64, form: &mut Form
         let address = start + 4 * index as u64;
         if let Some(known) = ahead.remove(&address) {
             for (page, other) in pages.iter_mut().zip(known) {
-                *page = if reached { page.filter(|page| Some(*page) == other) } else { other };
+                *page = if reached {
+                    page.filter(|page| Some(*page) == other)
+                } else {
+                    other
+                };
             }
         } else if !reached {
             pages = [None; 32];
@@ -81,7 +85,8 @@ enum Kind {
 
 /// A jump with its target left out of the word, the target, and what kind it is.
 fn branch(word: u32, address: u64) -> Option<(u32, u64, Kind)> {
-    let signed = |value: u32, bits: u32| i64::from((value << (32 - bits)) as i32 >> (32 - bits)) * 4;
+    let signed =
+        |value: u32, bits: u32| i64::from((value << (32 - bits)) as i32 >> (32 - bits)) * 4;
     let (mask, distance, kind) = match word >> 26 {
         0b10_0101 => (0x03ff_ffff, signed(word, 26), Kind::Call),
         0b00_0101 => (0x03ff_ffff, signed(word, 26), Kind::Always),
@@ -118,7 +123,11 @@ fn other(layout: &Layout<'_>, word: u32, address: u64, pages: &mut Pages, form: 
     if word & 0x9f00_0000 == 0x1000_0000 {
         form.raw(&(word & 0x9f00_001f).to_le_bytes());
         let number = ((word >> 5) & 0x7_ffff) << 2 | (word >> 29) & 3;
-        form.address(layout, address.wrapping_add_signed(i64::from((number << 11) as i32 >> 11)), 0);
+        form.address(
+            layout,
+            address.wrapping_add_signed(i64::from((number << 11) as i32 >> 11)),
+            0,
+        );
         pages[first] = None;
         return true;
     }
@@ -127,7 +136,9 @@ fn other(layout: &Layout<'_>, word: u32, address: u64, pages: &mut Pages, form: 
         && let Some(Held::Page(base) | Held::Whole(base)) = pages[second]
     {
         form.raw(&(word & !0x003f_fc00).to_le_bytes());
-        pages[first] = Some(Held::Whole(base.wrapping_add(u64::from((word >> 10) & 0xfff))));
+        pages[first] = Some(Held::Whole(
+            base.wrapping_add(u64::from((word >> 10) & 0xfff)),
+        ));
         return true;
     }
     // mov
@@ -142,7 +153,11 @@ fn other(layout: &Layout<'_>, word: u32, address: u64, pages: &mut Pages, form: 
     {
         used(layout, stored(word).then_some(first), pages, form);
         let vector = word & 0x0400_0000 != 0;
-        let scale = if vector && word & 0x0080_0000 != 0 { 4 } else { word >> 30 };
+        let scale = if vector && word & 0x0080_0000 != 0 {
+            4
+        } else {
+            word >> 30
+        };
         form.raw(&(word & !0x003f_fc00).to_le_bytes());
         let slot = page.wrapping_add(u64::from((word >> 10) & 0xfff) << scale);
         form.address(layout, slot, 1 << scale);
@@ -193,7 +208,12 @@ fn other(layout: &Layout<'_>, word: u32, address: u64, pages: &mut Pages, form: 
 }
 
 /// Writes the addresses that registers hold where they are used.
-fn used(layout: &Layout<'_>, registers: impl IntoIterator<Item = usize>, pages: &Pages, form: &mut Form) {
+fn used(
+    layout: &Layout<'_>,
+    registers: impl IntoIterator<Item = usize>,
+    pages: &Pages,
+    form: &mut Form,
+) {
     for register in registers {
         if let Some(Held::Whole(address)) = pages[register] {
             form.address(layout, address, 0);
@@ -236,18 +256,22 @@ fn constants(word: u32, register: usize, position: usize, form: &mut Form) {
         // movz, and movn
         0x5280_0000 | 0x1280_0000 => {
             let moved = u64::from((word >> 5) & 0xffff) << (16 * ((word >> 21) & 3));
-            let value = if word & 0x4000_0000 == 0 { !(moved as i64) } else { moved as i64 };
+            let value = if word & 0x4000_0000 == 0 {
+                !(moved as i64)
+            } else {
+                moved as i64
+            };
             form.constant(value);
             if register < 8 && word & 0x4000_0000 != 0 {
                 form.argument(value, position, 4);
             }
         }
         // add and sub of an immediate, not of the stack
-        0x1100_0000 | 0x5100_0000 | 0x3100_0000 | 0x7100_0000 => {
-            if register != 31 || word & 0x2000_0000 != 0 {
-                let shifted = if word & 0x0040_0000 != 0 { 12 } else { 0 };
-                form.constant(i64::from((word >> 10) & 0xfff) << shifted);
-            }
+        0x1100_0000 | 0x5100_0000 | 0x3100_0000 | 0x7100_0000
+            if register != 31 || word & 0x2000_0000 != 0 =>
+        {
+            let shifted = if word & 0x0040_0000 != 0 { 12 } else { 0 };
+            form.constant(i64::from((word >> 10) & 0xfff) << shifted);
         }
         _ => {}
     }
@@ -257,5 +281,8 @@ fn constants(word: u32, register: usize, position: usize, form: &mut Form) {
 fn stores(word: u32) -> bool {
     let load_or_store = word & 0x0a00_0000 == 0x0800_0000;
     let vector = word & 0x0400_0000 != 0;
-    load_or_store && (vector || word & 0x00c0_0000 == 0 || word & 0x3a00_0000 == 0x2800_0000 && word & 0x0040_0000 == 0)
+    load_or_store
+        && (vector
+            || word & 0x00c0_0000 == 0
+            || word & 0x3a00_0000 == 0x2800_0000 && word & 0x0040_0000 == 0)
 }

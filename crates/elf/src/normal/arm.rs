@@ -8,7 +8,9 @@ use super::form::Form;
 use crate::image::layout::Layout;
 
 pub(super) fn read(layout: &Layout<'_>, code: &[u8], start: u64, thumb: bool, form: &mut Form) {
-    let mut mark = layout.marks.partition_point(|(address, _)| *address <= start);
+    let mut mark = layout
+        .marks
+        .partition_point(|(address, _)| *address <= start);
     let mut data = mark > 0 && layout.marks[mark - 1].1 && layout.marks[mark - 1].0 == start;
     let mut offset = 0;
     while offset < code.len() {
@@ -95,7 +97,13 @@ fn arm_instruction(layout: &Layout<'_>, word: u32, address: u64, offset: usize, 
     }
 }
 
-fn thumb_instruction(layout: &Layout<'_>, bytes: &[u8], address: u64, offset: usize, form: &mut Form) {
+fn thumb_instruction(
+    layout: &Layout<'_>,
+    bytes: &[u8],
+    address: u64,
+    offset: usize,
+    form: &mut Form,
+) {
     let first = half(bytes, 0);
     let idle = first == 0xbf00 || bytes.len() == 4 && first == 0xf3af && half(bytes, 1) == 0x8000;
     form.instruction(offset, !idle);
@@ -113,7 +121,11 @@ fn thumb_instruction(layout: &Layout<'_>, bytes: &[u8], address: u64, offset: us
             form.jump(layout, at(signed(first << 1, 12)), false);
         } else if first & 0xf500 == 0xb100 {
             form.raw(&(first as u16 & 0xfd07).to_le_bytes());
-            form.jump(layout, at(i64::from((first >> 9 & 1) << 6 | (first >> 3 & 0x1f) << 1)), true);
+            form.jump(
+                layout,
+                at(i64::from((first >> 9 & 1) << 6 | (first >> 3 & 0x1f) << 1)),
+                true,
+            );
         } else if first >> 11 == 0b01001 {
             form.raw(&(first as u16 & 0xff00).to_le_bytes());
         } else {
@@ -133,7 +145,11 @@ fn thumb_instruction(layout: &Layout<'_>, bytes: &[u8], address: u64, offset: us
     }
     let sign = first >> 10 & 1;
     let (one, two) = (second >> 13 & 1, second >> 11 & 1);
-    let far = sign << 24 | (!(one ^ sign) & 1) << 23 | (!(two ^ sign) & 1) << 22 | (first & 0x3ff) << 12 | (second & 0x7ff) << 1;
+    let far = sign << 24
+        | (!(one ^ sign) & 1) << 23
+        | (!(two ^ sign) & 1) << 22
+        | (first & 0x3ff) << 12
+        | (second & 0x7ff) << 1;
     match (second >> 14 & 1, second >> 12 & 1) {
         // bl, blx
         (1, other) => {
@@ -149,7 +165,8 @@ fn thumb_instruction(layout: &Layout<'_>, bytes: &[u8], address: u64, offset: us
         // b with a condition
         _ if first >> 6 & 0xe != 0xe => {
             form.raw(&[0xf0, 0x80, (first >> 6 & 0xf) as u8]);
-            let near = sign << 20 | two << 19 | one << 18 | (first & 0x3f) << 12 | (second & 0x7ff) << 1;
+            let near =
+                sign << 20 | two << 19 | one << 18 | (first & 0x3f) << 12 | (second & 0x7ff) << 1;
             form.jump(layout, at(signed(near, 21)), true);
         }
         _ => form.raw(bytes),

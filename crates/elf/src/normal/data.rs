@@ -11,10 +11,16 @@ use crate::table::DataObject;
 /// Data with their digests, in the order of their addresses.
 ///
 /// A word that the loader fills counts as what it will hold. Where the linker fixed addresses, an aligned word that is
-/// the address of a function, or lies in a section of data, counts as that. Data that begin as zeros are known by their
+/// the address of code or data counts as that. Data that begin as zeros are known by their
 /// size, data that the file cannot show whole by what it shows.
 pub(crate) fn content_of(layout: &Layout<'_>) -> Vec<DataObject> {
-    let names = tell_apart(layout.objects.iter().map(|place| (shown(place.symbol), place.file)).collect());
+    let names = tell_apart(
+        layout
+            .objects
+            .iter()
+            .map(|place| (shown(place.symbol), place.file))
+            .collect(),
+    );
     let mut form = Vec::new();
     layout
         .objects
@@ -37,10 +43,13 @@ pub(crate) fn content_of(layout: &Layout<'_>) -> Vec<DataObject> {
 
 fn write(layout: &Layout<'_>, start: u64, end: u64, form: &mut Vec<u8>) {
     form.extend_from_slice(&(end - start).to_le_bytes());
-    let Some(section) = layout.image.section_at(start) else { return };
+    let Some(section) = layout.image.section_at(start) else {
+        return;
+    };
     let bytes = layout.image.bytes_from(start).unwrap_or_default();
     let bytes = &bytes[..bytes.len().min(usize::try_from(end - start).unwrap_or(0))];
-    if section.holding == Holding::Zero || section.holding == Holding::Constant && layout.slots.is_empty() && layout.image.movable
+    if section.holding == Holding::Zero
+        || section.holding == Holding::Constant && layout.slots.is_empty() && layout.image.movable
     {
         form.extend_from_slice(bytes);
         return;
@@ -49,8 +58,12 @@ fn write(layout: &Layout<'_>, start: u64, end: u64, form: &mut Vec<u8>) {
     let mut address = start;
     while address < start + bytes.len() as u64 {
         let offset = (address - start) as usize;
-        let aligned = address % width == 0 && offset + width as usize <= bytes.len();
-        match if aligned { pointed(layout, address) } else { None } {
+        let aligned = address.is_multiple_of(width) && offset + width as usize <= bytes.len();
+        match if aligned {
+            pointed(layout, address)
+        } else {
+            None
+        } {
             Some(target) => {
                 point(layout, target, form);
                 address += width;
@@ -79,7 +92,28 @@ fn pointed<'l>(layout: &'l Layout<'_>, address: u64) -> Option<Pointed<'l>> {
     }
     let value = layout.image.pointer_at(address)?;
     let section = layout.image.section_at(value)?;
-    (section.holding != Holding::Code || layout.begins(value)).then_some(Pointed::Here(value))
+    let meant = match section.holding {
+        Holding::Code => layout.begins(value) || is_label(layout, address, value),
+        _ => !section.name.starts_with(".eh_frame"),
+    };
+    meant.then_some(Pointed::Here(value))
+}
+
+/// Whether a word is one of a table of labels: the next one or the one before lies in the same function. Three letters
+/// of a text are often an address within some function.
+fn is_label(layout: &Layout<'_>, address: u64, value: u64) -> bool {
+    let Target::Function(own, _) = layout.resolve(value) else {
+        return false;
+    };
+    let width = layout.image.machine.pointer() as u64;
+    [address.checked_sub(width), address.checked_add(width)]
+        .into_iter()
+        .flatten()
+        .any(|beside| {
+            layout.image.pointer_at(beside).is_some_and(
+                |value| matches!(layout.resolve(value), Target::Function(other, _) if other == own),
+            )
+        })
 }
 
 fn point(layout: &Layout<'_>, target: Pointed<'_>, form: &mut Vec<u8>) {

@@ -4,8 +4,8 @@ use super::lines::Lines;
 use super::loops::{Flow, Jump};
 use super::texts::{names_source, text_in};
 use crate::digest::mix;
-use crate::image::{Holding, Machine};
 use crate::image::layout::{Layout, Target};
+use crate::image::{Holding, Machine};
 
 /// What a function calls or takes the address of.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -177,7 +177,8 @@ impl Form {
         self.flow.ends.push(from);
         self.read_table(layout);
         // Targets that lie ahead have no number yet.
-        self.ahead.extend(self.table.iter().map(|offset| (from, *offset)));
+        self.ahead
+            .extend(self.table.iter().map(|offset| (from, *offset)));
         self.lines.call();
     }
 
@@ -225,9 +226,17 @@ impl Form {
     /// The function's digest and counts.
     pub(super) fn finish(&mut self) -> Read {
         for &(position, offset, jump) in &self.waiting {
-            let number = self.numbers.get(offset as usize).copied().unwrap_or(UNKNOWN);
+            let number = self
+                .numbers
+                .get(offset as usize)
+                .copied()
+                .unwrap_or(UNKNOWN);
             // The middle of an instruction has no number.
-            let told = if number == UNKNOWN { offset | 1 << 31 } else { number };
+            let told = if number == UNKNOWN {
+                offset | 1 << 31
+            } else {
+                number
+            };
             self.bytes[position..position + 4].copy_from_slice(&told.to_le_bytes());
             if let Some(from) = jump
                 && number != UNKNOWN
@@ -236,7 +245,11 @@ impl Form {
             }
         }
         for &(from, offset) in &self.ahead {
-            let to = self.numbers.get(offset as usize).copied().unwrap_or(UNKNOWN);
+            let to = self
+                .numbers
+                .get(offset as usize)
+                .copied()
+                .unwrap_or(UNKNOWN);
             self.flow.jumps.push(Jump { from, to });
         }
         if !self.ahead.is_empty() {
@@ -247,7 +260,8 @@ impl Form {
             self.without_names.clear();
             let mut next = 0;
             for &(position, length) in &self.names {
-                self.without_names.extend_from_slice(&self.bytes[next..position]);
+                self.without_names
+                    .extend_from_slice(&self.bytes[next..position]);
                 next = position + length;
             }
             self.without_names.extend_from_slice(&self.bytes[next..]);
@@ -287,7 +301,9 @@ impl Form {
 
     fn target(&mut self, layout: &Layout<'_>, target: Target<'_>, address: u64, read: usize) {
         match target {
-            Target::Function(index, offset) => self.named(b'F', &layout.function_stems[index], offset),
+            Target::Function(index, offset) => {
+                self.named(b'F', &layout.function_stems[index], offset)
+            }
             Target::Object(index, offset) => self.named(b'O', &layout.object_stems[index], offset),
             Target::Import(name) => self.named(b'N', name, 0),
             Target::Nowhere => self.bytes.push(b'?'),
@@ -328,11 +344,18 @@ impl Form {
         }
         let length = if read == 0 { 8 } else { read.min(64) };
         self.bytes.push(b'=');
-        self.bytes.extend_from_slice(&bytes[..length.min(bytes.len())]);
+        self.bytes
+            .extend_from_slice(&bytes[..length.min(bytes.len())]);
     }
 
     /// Whether a table of jumps into this function begins at `address`: what it holds is told by the jump.
-    fn begins_table(&mut self, layout: &Layout<'_>, address: u64, bytes: &[u8], read: usize) -> bool {
+    fn begins_table(
+        &mut self,
+        layout: &Layout<'_>,
+        address: u64,
+        bytes: &[u8],
+        read: usize,
+    ) -> bool {
         let pointer = layout.image.machine.pointer();
         let mut kinds: Vec<Entries> = Vec::new();
         if read != 8 && layout.image.machine == Machine::I386 && layout.image.movable {
@@ -344,7 +367,11 @@ impl Form {
             kinds.push(Entries::Addresses(pointer));
         }
         for entries in kinds {
-            if (0..2).all(|index| entries.target(bytes, index).is_some_and(|target| self.is_own(layout, target))) {
+            if (0..2).all(|index| {
+                entries
+                    .target(bytes, index)
+                    .is_some_and(|target| self.is_own(layout, target))
+            }) {
                 self.tables.push((address, entries));
                 return true;
             }
@@ -354,11 +381,18 @@ impl Form {
 
     /// Reads the last table that was seen, as far as the comparison before the jump allows.
     fn read_table(&mut self, layout: &Layout<'_>) {
-        let Some((address, entries)) = self.tables.pop() else { return };
+        let Some((address, entries)) = self.tables.pop() else {
+            return;
+        };
         let bytes = layout.image.bytes_from(address).unwrap_or_default();
         self.table.clear();
         for index in 0..self.bound.take().unwrap_or(2).min(4096) as usize {
-            let Some(target) = entries.target(bytes, index).filter(|target| self.is_own(layout, *target)) else { break };
+            let Some(target) = entries
+                .target(bytes, index)
+                .filter(|target| self.is_own(layout, *target))
+            else {
+                break;
+            };
             match self.inside(target) {
                 Some(offset) => {
                     self.table.push(offset);
@@ -374,9 +408,15 @@ impl Form {
         if self.inside(address).is_some() {
             return true;
         }
-        let Target::Function(index, _) = layout.resolve(address) else { return false };
-        let (part, whole) = (&layout.function_stems[index], &layout.function_stems[self.index]);
-        part.strip_prefix(whole.as_ref()).is_some_and(|marks| marks.starts_with(".cold"))
+        let Target::Function(index, _) = layout.resolve(address) else {
+            return false;
+        };
+        let (part, whole) = (
+            &layout.function_stems[index],
+            &layout.function_stems[self.index],
+        );
+        part.strip_prefix(whole.as_ref())
+            .is_some_and(|marks| marks.starts_with(".cold"))
     }
 }
 
@@ -394,11 +434,18 @@ impl Entries {
         match self {
             Self::Distances(base) => {
                 let entry = bytes.get(4 * index..4 * index + 4)?;
-                Some(base.wrapping_add_signed(i64::from(i32::from_le_bytes(entry.try_into().ok()?))))
+                Some(
+                    base.wrapping_add_signed(i64::from(i32::from_le_bytes(entry.try_into().ok()?))),
+                )
             }
             Self::Addresses(width) => {
                 let entry = bytes.get(width * index..width * (index + 1))?;
-                Some(entry.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte)))
+                Some(
+                    entry
+                        .iter()
+                        .rev()
+                        .fold(0, |sum, byte| sum << 8 | u64::from(*byte)),
+                )
             }
         }
     }

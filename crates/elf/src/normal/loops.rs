@@ -38,7 +38,10 @@ impl Flow {
         starts.dedup();
         starts.retain(|start| *start < count);
         let block_of = |instruction: u32| starts.partition_point(|start| *start <= instruction) - 1;
-        let (mut targets, mut ranges) = (Vec::with_capacity(self.jumps.len() * 2), Vec::with_capacity(starts.len()));
+        let (mut targets, mut ranges) = (
+            Vec::with_capacity(self.jumps.len() * 2),
+            Vec::with_capacity(starts.len()),
+        );
         let (mut next_jump, mut next_end) = (0, 0);
         for block in 0..starts.len() {
             let end = starts.get(block + 1).copied().unwrap_or(count);
@@ -102,7 +105,10 @@ mod tests {
     use super::{Flow, Jump};
 
     fn flow(jumps: &[(u32, u32)], ends: &[u32]) -> Flow {
-        Flow { jumps: jumps.iter().map(|&(from, to)| Jump { from, to }).collect(), ends: ends.to_vec() }
+        Flow {
+            jumps: jumps.iter().map(|&(from, to)| Jump { from, to }).collect(),
+            ends: ends.to_vec(),
+        }
     }
 
     #[test]

@@ -15,6 +15,10 @@
 //! code also gets the name of a source file: what `__LINE__` beside `__FILE__` becomes. Any other constant stays, for
 //! a count that changed from 5 to 6 is no line.
 //!
+//! Where the linker fixed addresses (no position-independent program), a number that happens to be the address of
+//! something is taken for it: a changed constant is then seen as another address, but one that only looks like an
+//! address may seem to change when data move.
+//!
 //! Lost: on aarch64 where tables of jumps lead; on arm and riscv64 addresses that are put together in ways that
 //! `arm` and `riscv` do not follow, so that moved data may look like a change there; everywhere what a nameless table
 //! holds after its first 8 bytes, if its address is computed with, and the entries of a table of jumps after the second
@@ -42,7 +46,12 @@ pub(crate) fn read_function(layout: &Layout<'_>, index: usize, form: &mut Form) 
     let length = usize::try_from(place.end - place.start).unwrap_or(0);
     let code = layout.image.bytes_from(place.start).unwrap_or_default();
     let code = &code[..length.min(code.len())];
-    form.begin(index, place.start, code.len(), uses_boundaries(place.symbol));
+    form.begin(
+        index,
+        place.start,
+        code.len(),
+        uses_boundaries(place.symbol),
+    );
     match layout.image.machine {
         Machine::X86_64 => x86::read(layout, code, place.start, 64, form),
         Machine::I386 => x86::read(layout, code, place.start, 32, form),

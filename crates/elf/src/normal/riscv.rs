@@ -18,7 +18,14 @@ pub(super) fn read(layout: &Layout<'_>, code: &[u8], start: u64, form: &mut Form
         };
         let address = start + offset as u64;
         if length == 2 {
-            compressed(layout, u32::from(bytes[0]) | u32::from(bytes[1]) << 8, address, offset, &mut upper, form);
+            compressed(
+                layout,
+                u32::from(bytes[0]) | u32::from(bytes[1]) << 8,
+                address,
+                offset,
+                &mut upper,
+                form,
+            );
         } else {
             let word = u32::from_le_bytes(bytes.try_into().unwrap_or_default());
             full(layout, word, address, offset, &mut upper, form);
@@ -27,7 +34,14 @@ pub(super) fn read(layout: &Layout<'_>, code: &[u8], start: u64, form: &mut Form
     }
 }
 
-fn full(layout: &Layout<'_>, word: u32, address: u64, offset: usize, upper: &mut [Option<u64>; 32], form: &mut Form) {
+fn full(
+    layout: &Layout<'_>,
+    word: u32,
+    address: u64,
+    offset: usize,
+    upper: &mut [Option<u64>; 32],
+    form: &mut Form,
+) {
     let idle = word == 0x13;
     form.instruction(offset, !idle);
     if idle {
@@ -39,12 +53,16 @@ fn full(layout: &Layout<'_>, word: u32, address: u64, offset: usize, upper: &mut
         // auipc: what it adds is told by the instruction that uses it.
         0x17 => {
             form.raw(&(word & 0xfff).to_le_bytes());
-            upper[destination] = Some(address.wrapping_add_signed(i64::from((word & 0xffff_f000) as i32)));
+            upper[destination] =
+                Some(address.wrapping_add_signed(i64::from((word & 0xffff_f000) as i32)));
         }
         // jal
         0x6f => {
             form.raw(&(word & 0xfff).to_le_bytes());
-            let number = (word >> 31) << 20 | (word >> 12 & 0xff) << 12 | (word >> 20 & 1) << 11 | (word >> 21 & 0x3ff) << 1;
+            let number = (word >> 31) << 20
+                | (word >> 12 & 0xff) << 12
+                | (word >> 20 & 1) << 11
+                | (word >> 21 & 0x3ff) << 1;
             let target = address.wrapping_add_signed(i64::from((number << 11) as i32 >> 11));
             if destination == 0 {
                 form.jump(layout, target, false);
@@ -56,8 +74,15 @@ fn full(layout: &Layout<'_>, word: u32, address: u64, offset: usize, upper: &mut
         // branches
         0x63 => {
             form.raw(&(word & 0x01ff_f07f).to_le_bytes());
-            let number = (word >> 31) << 12 | (word >> 7 & 1) << 11 | (word >> 25 & 0x3f) << 5 | (word >> 8 & 0xf) << 1;
-            form.jump(layout, address.wrapping_add_signed(i64::from((number << 19) as i32 >> 19)), true);
+            let number = (word >> 31) << 12
+                | (word >> 7 & 1) << 11
+                | (word >> 25 & 0x3f) << 5
+                | (word >> 8 & 0xf) << 1;
+            form.jump(
+                layout,
+                address.wrapping_add_signed(i64::from((number << 19) as i32 >> 19)),
+                true,
+            );
         }
         // jalr
         0x67 => {
@@ -80,17 +105,31 @@ fn full(layout: &Layout<'_>, word: u32, address: u64, offset: usize, upper: &mut
             upper.fill(None);
         }
         // addi and loads
-        0x13 | 0x03 | 0x07 if upper[source].is_some() && (word & 0x7f != 0x13 || word >> 12 & 7 == 0) => {
+        0x13 | 0x03 | 0x07
+            if upper[source].is_some() && (word & 0x7f != 0x13 || word >> 12 & 7 == 0) =>
+        {
             form.raw(&(word & 0xf_ffff).to_le_bytes());
-            let read = if word & 0x7f == 0x13 { 0 } else { 1 << (word >> 12 & 3) };
-            form.address(layout, upper[source].unwrap_or(0).wrapping_add_signed(low), read);
+            let read = if word & 0x7f == 0x13 {
+                0
+            } else {
+                1 << (word >> 12 & 3)
+            };
+            form.address(
+                layout,
+                upper[source].unwrap_or(0).wrapping_add_signed(low),
+                read,
+            );
             upper[destination] = None;
         }
         // stores
         0x23 | 0x27 if upper[source].is_some() => {
             form.raw(&(word & 0x01ff_f07f).to_le_bytes());
             let number = i64::from((word & 0xfe00_0000) as i32 >> 20) | i64::from(word >> 7 & 31);
-            form.address(layout, upper[source].unwrap_or(0).wrapping_add_signed(number), 1 << (word >> 12 & 3));
+            form.address(
+                layout,
+                upper[source].unwrap_or(0).wrapping_add_signed(number),
+                1 << (word >> 12 & 3),
+            );
         }
         opcode => {
             let position = form.position();
@@ -127,16 +166,34 @@ fn compressed(
         // c.j
         (1, 5) => {
             form.raw(&[half as u8 & 3, 0xa0]);
-            let number = bit(12, 11) | bit(11, 4) | (half >> 9 & 3) << 8 | bit(8, 10) | bit(7, 6) | bit(6, 7)
-                | (half >> 3 & 7) << 1 | bit(2, 5);
-            form.jump(layout, address.wrapping_add_signed(i64::from((number << 20) as i32 >> 20)), false);
+            let number = bit(12, 11)
+                | bit(11, 4)
+                | (half >> 9 & 3) << 8
+                | bit(8, 10)
+                | bit(7, 6)
+                | bit(6, 7)
+                | (half >> 3 & 7) << 1
+                | bit(2, 5);
+            form.jump(
+                layout,
+                address.wrapping_add_signed(i64::from((number << 20) as i32 >> 20)),
+                false,
+            );
             upper.fill(None);
         }
         // c.beqz, c.bnez
         (1, 6 | 7) => {
             form.raw(&(half as u16 & 0xe383).to_le_bytes());
-            let number = bit(12, 8) | (half >> 10 & 3) << 3 | (half >> 5 & 3) << 6 | (half >> 3 & 3) << 1 | bit(2, 5);
-            form.jump(layout, address.wrapping_add_signed(i64::from((number << 23) as i32 >> 23)), true);
+            let number = bit(12, 8)
+                | (half >> 10 & 3) << 3
+                | (half >> 5 & 3) << 6
+                | (half >> 3 & 3) << 1
+                | bit(2, 5);
+            form.jump(
+                layout,
+                address.wrapping_add_signed(i64::from((number << 23) as i32 >> 23)),
+                true,
+            );
         }
         // c.jr, c.jalr, c.mv, c.add
         (2, 4) => {

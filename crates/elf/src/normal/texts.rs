@@ -4,16 +4,21 @@
 pub(super) fn text_in(bytes: &[u8]) -> Option<&[u8]> {
     let end = bytes.iter().take(4097).position(|byte| *byte == 0)?;
     let text = &bytes[..end];
-    text.iter().all(|byte| *byte >= 0x20 && *byte != 0x7f || b"\t\n\r\x1b\x07\x08\x0b\x0c".contains(byte)).then_some(text)
+    text.iter()
+        .all(|byte| *byte >= 0x20 && *byte != 0x7f || b"\t\n\r\x1b\x07\x08\x0b\x0c".contains(byte))
+        .then_some(text)
 }
 
 /// Whether a text names a source file, as `__FILE__` does.
 pub(super) fn names_source(text: &[u8]) -> bool {
     const ENDS: [&[u8]; 16] = [
-        b".c", b".h", b".cc", b".hh", b".cpp", b".hpp", b".cxx", b".hxx", b".C", b".inc", b".y", b".l", b".ipp", b".tcc",
-        b".rs", b".S",
+        b".c", b".h", b".cc", b".hh", b".cpp", b".hpp", b".cxx", b".hxx", b".C", b".inc", b".y",
+        b".l", b".ipp", b".tcc", b".rs", b".S",
     ];
-    text.len() > 2 && !text.contains(&b' ') && !text.contains(&b'%') && ENDS.iter().any(|end| text.ends_with(end))
+    text.len() > 2
+        && !text.contains(&b' ')
+        && !text.contains(&b'%')
+        && ENDS.iter().any(|end| text.ends_with(end))
 }
 
 #[cfg(test)]

@@ -1,10 +1,14 @@
 //! x86-64 and i386.
 
-use iced_x86::{Code, ConstantOffsets, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{
+    Code, ConstantOffsets, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind,
+    Register,
+};
 
 use super::form::Form;
+use super::texts::text_in;
 use crate::image::Holding;
-use crate::image::layout::Layout;
+use crate::image::layout::{Layout, Target};
 
 pub(super) fn read(layout: &Layout<'_>, code: &[u8], start: u64, bits: u32, form: &mut Form) {
     let mut decoder = Decoder::with_ip(bits, code, start, DecoderOptions::NONE);
@@ -14,7 +18,9 @@ pub(super) fn read(layout: &Layout<'_>, code: &[u8], start: u64, bits: u32, form
         decoder.decode_out(&mut instruction);
         let bytes = &code[offset..decoder.position()];
         // One instruction with what it waits for, as binutils prints it.
-        if instruction.code() == Code::Wait && matches!(code.get(decoder.position()), Some(0xd8..=0xdf)) {
+        if instruction.code() == Code::Wait
+            && matches!(code.get(decoder.position()), Some(0xd8..=0xdf))
+        {
             form.raw(bytes);
             continue;
         }
@@ -55,14 +61,20 @@ pub(super) fn read(layout: &Layout<'_>, code: &[u8], start: u64, bits: u32, form
         match flow {
             FlowControl::IndirectCall | FlowControl::Call => form.call_unknown(),
             FlowControl::IndirectBranch => form.jump_unknown(layout),
-            FlowControl::Return | FlowControl::Exception | FlowControl::UnconditionalBranch => form.end(),
+            FlowControl::Return | FlowControl::Exception | FlowControl::UnconditionalBranch => {
+                form.end()
+            }
             _ => {}
         }
     }
 }
 
 fn near(bits: u32) -> OpKind {
-    if bits == 64 { OpKind::NearBranch64 } else { OpKind::NearBranch32 }
+    if bits == 64 {
+        OpKind::NearBranch64
+    } else {
+        OpKind::NearBranch32
+    }
 }
 
 /// Instructions with which compilers fill up to a boundary.
@@ -98,14 +110,21 @@ fn operands(
     if places.has_displacement()
         && let Some(address) = displaced(layout, instruction, places, bits)
     {
-        form.blank(position + places.displacement_offset(), places.displacement_size());
+        form.blank(
+            position + places.displacement_offset(),
+            places.displacement_size(),
+        );
         match instruction.flow_control() {
             FlowControl::IndirectCall => form.called(layout, layout.resolve(address)),
             FlowControl::IndirectBranch if instruction.memory_index() == Register::None => {
                 form.called(layout, layout.resolve(address));
             }
             _ => {
-                let read = if instruction.mnemonic() == Mnemonic::Lea { 0 } else { instruction.memory_size().size() };
+                let read = if instruction.mnemonic() == Mnemonic::Lea {
+                    0
+                } else {
+                    instruction.memory_size().size()
+                };
                 form.address(layout, address, read);
             }
         }
@@ -114,8 +133,16 @@ fn operands(
         return;
     }
     let last = instruction.op_count() - 1;
-    let Some(value) = (0..=last).rev().find_map(|index| instruction.try_immediate(index).ok()) else { return };
-    let (place, length) = (position + places.immediate_offset(), places.immediate_size());
+    let Some(value) = (0..=last)
+        .rev()
+        .find_map(|index| instruction.try_immediate(index).ok())
+    else {
+        return;
+    };
+    let (place, length) = (
+        position + places.immediate_offset(),
+        places.immediate_size(),
+    );
     if length >= 4
         && let Some(address) = immediate_address(layout, instruction, value)
     {
@@ -123,7 +150,11 @@ fn operands(
         form.address(layout, address, 0);
         return;
     }
-    let destination = if instruction.op0_kind() == OpKind::Register { instruction.op0_register() } else { Register::None };
+    let destination = if instruction.op0_kind() == OpKind::Register {
+        instruction.op0_register()
+    } else {
+        Register::None
+    };
     if !matches!(destination, Register::RSP | Register::ESP) {
         form.constant(value as i64);
     }
@@ -134,7 +165,12 @@ fn operands(
 }
 
 /// The address that a memory operand names by itself.
-fn displaced(layout: &Layout<'_>, instruction: &Instruction, places: &ConstantOffsets, bits: u32) -> Option<u64> {
+fn displaced(
+    layout: &Layout<'_>,
+    instruction: &Instruction,
+    places: &ConstantOffsets,
+    bits: u32,
+) -> Option<u64> {
     if instruction.is_ip_rel_memory_operand() {
         return Some(instruction.ip_rel_memory_address());
     }
@@ -146,7 +182,12 @@ fn displaced(layout: &Layout<'_>, instruction: &Instruction, places: &ConstantOf
         return layout.image.section_at(displacement).map(|_| displacement);
     }
     // i386 counts from the table of offsets, which a register holds.
-    if bits != 32 || matches!(instruction.memory_base(), Register::None | Register::ESP | Register::EBP) {
+    if bits != 32
+        || matches!(
+            instruction.memory_base(),
+            Register::None | Register::ESP | Register::EBP
+        )
+    {
         return None;
     }
     let address = layout.image.offset_table?.wrapping_add(displacement) & 0xffff_ffff;
@@ -157,18 +198,49 @@ fn displaced(layout: &Layout<'_>, instruction: &Instruction, places: &ConstantOf
 /// i386 also the distance to the table of offsets.
 fn immediate_address(layout: &Layout<'_>, instruction: &Instruction, value: u64) -> Option<u64> {
     if layout.image.movable {
-        let base = layout.image.offset_table.filter(|_| instruction.mnemonic() == Mnemonic::Add)?;
+        let base = layout
+            .image
+            .offset_table
+            .filter(|_| instruction.mnemonic() == Mnemonic::Add)?;
         let from_here = instruction.ip().wrapping_add(value) & 0xffff_ffff;
         return (layout.image.machine.pointer() == 4 && from_here == base).then_some(base);
     }
-    if !matches!(instruction.mnemonic(), Mnemonic::Mov | Mnemonic::Push | Mnemonic::Cmp | Mnemonic::Add | Mnemonic::Sub) {
+    if !matches!(
+        instruction.mnemonic(),
+        Mnemonic::Mov | Mnemonic::Push | Mnemonic::Cmp | Mnemonic::Add | Mnemonic::Sub
+    ) {
         return None;
     }
     if layout.boundaries.contains_key(&value) {
         return Some(value);
     }
     let section = layout.image.section_at(value)?;
-    (section.holding != Holding::Code || layout.begins(value)).then_some(value)
+    let meant = match section.holding {
+        Holding::Code => layout.begins(value),
+        Holding::Constant => section.name.starts_with(".rodata") && is_pointed_to(layout, value),
+        Holding::Data | Holding::Zero => true,
+    };
+    meant.then_some(value)
+}
+
+/// Whether something begins at an address of constants, rather than that a number happens to lie among addresses.
+fn is_pointed_to(layout: &Layout<'_>, address: u64) -> bool {
+    match layout.resolve(address) {
+        Target::Object(..) => true,
+        _ => {
+            let before = address
+                .checked_sub(1)
+                .and_then(|before| layout.image.bytes_from(before));
+            let begins =
+                before.is_none_or(|bytes| bytes.first() == Some(&0)) || address.is_multiple_of(16);
+            let text = layout
+                .image
+                .bytes_from(address)
+                .and_then(text_in)
+                .is_some_and(|text| text.len() > 2);
+            begins || text
+        }
+    }
 }
 
 /// Whether a constant becomes an argument: by the registers of the System V convention, or on i386 on the stack.

@@ -17,19 +17,41 @@ pub struct Target {
 }
 
 pub const TARGETS: [Target; 4] = [
-    Target { machine: "x86-64", prefix: "", options: &[] },
+    Target {
+        machine: "x86-64",
+        prefix: "",
+        options: &[],
+    },
     // Without a C library of 32 bits: what needs none.
-    Target { machine: "i386", prefix: "", options: &["-m32", "-ffreestanding", "-nostdlib", "-nostdinc"] },
-    Target { machine: "aarch64", prefix: "aarch64-linux-gnu-", options: &[] },
-    Target { machine: "x86-64", prefix: "", options: &["-static", "-no-pie"] },
+    Target {
+        machine: "i386",
+        prefix: "",
+        options: &["-m32", "-ffreestanding", "-nostdlib", "-nostdinc"],
+    },
+    Target {
+        machine: "aarch64",
+        prefix: "aarch64-linux-gnu-",
+        options: &[],
+    },
+    Target {
+        machine: "x86-64",
+        prefix: "",
+        options: &["-static", "-no-pie"],
+    },
 ];
 
 impl Target {
     /// Whether the compiler is here; says why a part of a test is left out if not.
     pub fn is_here(&self) -> bool {
-        let here = Command::new(format!("{}gcc", self.prefix)).arg("--version").output().is_ok();
+        let here = Command::new(format!("{}gcc", self.prefix))
+            .arg("--version")
+            .output()
+            .is_ok();
         if !here {
-            eprintln!("{}: left out, since {}gcc is not installed", self.machine, self.prefix);
+            eprintln!(
+                "{}: left out, since {}gcc is not installed",
+                self.machine, self.prefix
+            );
         }
         here
     }
@@ -38,7 +60,8 @@ impl Target {
     pub fn compile(&self, sources: &[(&str, &str)], options: &[&str]) -> Program {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("datamill-elf-{}-{number}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("datamill-elf-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
         for (name, text) in sources {
             std::fs::write(folder.join(name), text).expect("a source");
@@ -51,8 +74,15 @@ impl Target {
             .args(sources.iter().map(|(name, _)| name))
             .output()
             .expect("gcc starts");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        Program { folder, target: *self }
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        Program {
+            folder,
+            target: *self,
+        }
     }
 }
 
@@ -83,7 +113,11 @@ impl Program {
             .args(arguments)
             .output()
             .expect("binutils");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 }
@@ -94,7 +128,9 @@ pub fn sizes_of_nm(printed: &str) -> BTreeMap<String, u64> {
         .lines()
         .filter_map(|line| {
             let fields: Vec<&str> = line.split_whitespace().collect();
-            let [_, size, kind, name] = fields.as_slice() else { return None };
+            let [_, size, kind, name] = fields.as_slice() else {
+                return None;
+            };
             let size = u64::from_str_radix(size, 16).ok()?;
             "tTwWi".contains(kind).then(|| ((*name).to_owned(), size))
         })
@@ -106,7 +142,10 @@ pub fn counts_of_objdump(printed: &str, sizes: &BTreeMap<String, u64>) -> BTreeM
     let mut counts = BTreeMap::new();
     let mut current: Option<(String, u64, u64)> = None;
     for line in printed.lines() {
-        if let Some((address, name)) = line.strip_suffix(">:").and_then(|line| line.split_once(" <")) {
+        if let Some((address, name)) = line
+            .strip_suffix(">:")
+            .and_then(|line| line.split_once(" <"))
+        {
             let size = sizes.get(name).copied();
             let start = u64::from_str_radix(address, 16).expect("an address");
             // A label inside a function ends nothing.
@@ -114,8 +153,12 @@ pub fn counts_of_objdump(printed: &str, sizes: &BTreeMap<String, u64>) -> BTreeM
                 continue;
             }
             current = size.map(|size| (name.to_owned(), start, start + size));
-        } else if let (Some((name, _, end)), Some((address, rest))) = (&current, line.split_once(':')) {
-            let Ok(address) = u64::from_str_radix(address.trim(), 16) else { continue };
+        } else if let (Some((name, _, end)), Some((address, rest))) =
+            (&current, line.split_once(':'))
+        {
+            let Ok(address) = u64::from_str_radix(address.trim(), 16) else {
+                continue;
+            };
             // A line without a mnemonic goes on with the bytes of the instruction before it.
             if address < *end && rest.trim_start().contains('\t') {
                 *counts.entry(name.clone()).or_insert(0) += 1;
@@ -126,6 +169,9 @@ pub fn counts_of_objdump(printed: &str, sizes: &BTreeMap<String, u64>) -> BTreeM
 }
 
 pub fn function<'t>(table: &'t FunctionTable, name: &str) -> &'t Function {
-    table.functions.iter().find(|function| function.name == name).unwrap_or_else(|| panic!("no function {name}"))
+    table
+        .functions
+        .iter()
+        .find(|function| function.name == name)
+        .unwrap_or_else(|| panic!("no function {name}"))
 }
-

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from datamill.cli.selection.functions import functions
+from datamill.cli.selection.profile import profile
 
 
 @click.group()
@@ -13,3 +14,4 @@ def selection() -> None:
 
 
 selection.add_command(functions)
+selection.add_command(profile)

@@ -80,7 +80,10 @@ def state_changes(changes: TableChanges) -> list[Part]:
     parts: list[Part] = [*map(Paragraph, summarize_changes(changes))]
     if changes.functions:
         headers = ("function", "", "instructions", "before", "loops", "before")
-        rows = [_list_change(change) for change in changes.functions]
+        fates = list(_FATES)
+        # The weightiest first; within a fate as the program has them.
+        ordered = sorted(changes.functions, key=lambda change: fates.index(change.fate))
+        rows = [_list_change(change) for change in ordered]
         parts += [BLANK, build_table(headers, rows, words=2)]
     if changes.data:
         rows = [

@@ -26,21 +26,25 @@ def match_functions(old: Iterable[Function], new: Iterable[Function]) -> Matches
     and moved ones. A function that was renamed and edited at once is one deleted and one new.
     """
     before, after = list(old), list(new)
-    unlike = {function.name: function for function in after}
-    if len(before) == len(after) and all(
-        (other := unlike.get(item.name)) is not None and other.code == item.code for item in before
-    ):
-        return Matches(tuple((item, unlike[item.name]) for item in before), (), ())
+    by_name = {function.name: function for function in after}
     paired: dict[str, Function] = {}
+    # Most are the same in both: only what is left is worth grouping.
+    for item in before:
+        other = by_name.get(item.name)
+        if other is not None and other.code == item.code:
+            paired[item.name] = other
+    taken = set(paired)
+    left: list[Function] = []
+    others = [item for item in after if item.name not in taken]
     for key in _KEYS:
-        before_left = [item for item in before if item.name not in paired]
-        taken = {item.name for item in paired.values()}
-        _match_by(key, before_left, [item for item in after if item.name not in taken], paired)
-    taken = {item.name for item in paired.values()}
+        left = [item for item in before if item.name not in paired]
+        _match_by(key, left, others, paired)
+        found = {paired[item.name].name for item in left if item.name in paired}
+        others = [item for item in others if item.name not in found]
     return Matches(
         tuple((item, paired[item.name]) for item in before if item.name in paired),
-        tuple(item for item in before if item.name not in paired),
-        tuple(item for item in after if item.name not in taken),
+        tuple(item for item in left if item.name not in paired),
+        tuple(others),
     )
 
 
@@ -70,7 +74,6 @@ def _group(
 
 
 _KEYS: tuple[Callable[[Function], Hashable | None], ...] = (
-    lambda function: (function.name, function.code),
     lambda function: (function.clone_of, function.code) if function.clone_of else None,
     lambda function: function.name,
     lambda function: (function.symbol, function.file) if function.symbol else None,

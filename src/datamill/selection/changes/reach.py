@@ -7,13 +7,16 @@ from collections.abc import Iterable, Mapping
 from datamill.selection.tables.function_table import FunctionTable
 
 
-def build_callers(table: FunctionTable) -> Mapping[str, frozenset[str]]:
-    """Return who calls each function, or takes its address or that of data, by name."""
-    callers: dict[str, set[str]] = {}
+def find_users(table: FunctionTable, names: Iterable[str]) -> Mapping[str, frozenset[str]]:
+    """Return who calls each of `names` or takes its address, by name; unused ones are left out."""
+    wanted = frozenset(names)
+    users: dict[str, set[str]] = {}
     for function in table.functions:
-        for used in (*function.calls, *function.refers_to):
-            callers.setdefault(used, set()).add(function.name)
-    return {name: frozenset(who) for name, who in callers.items()}
+        if wanted.isdisjoint(function.calls) and wanted.isdisjoint(function.refers_to):
+            continue
+        for used in wanted.intersection((*function.calls, *function.refers_to)):
+            users.setdefault(used, set()).add(function.name)
+    return {name: frozenset(who) for name, who in users.items()}
 
 
 def find_reached(table: FunctionTable, roots: Iterable[str]) -> frozenset[str]:

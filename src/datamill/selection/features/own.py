@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datamill.selection.changes.reach import build_callers
+from datamill.selection.changes.reach import find_users
 from datamill.selection.indicators.evidence import Evidence, measure_length_change
 
 
@@ -26,9 +26,9 @@ def read_own_features(evidence: Evidence) -> dict[str, float]:
     total = sum(executed.values())
     static = sum(function.instructions for function in changes.old.functions)
     reached = [(old, new) for old, new in evidence.changed if old.name in profile.functions]
-    callers = build_callers(changes.old)
-    calling = {caller for old, _ in evidence.changed for caller in callers.get(old.name, ())}
     data = {change.name for change in changes.data if change.fate != "new"}
+    callers = find_users(changes.old, {*data, *(old.name for old, _ in evidence.changed)})
+    calling = {caller for old, _ in evidence.changed for caller in callers.get(old.name, ())}
     using = {name: callers.get(name, frozenset()) & profile.reached for name in data}
     return {
         "changed_share_static": _divide(sum(old.instructions for old, _ in evidence.changed), static),
