@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from enum import IntFlag
 
 from datamill.allocators.trace import TracedInterpreter
+from datamill.experiment.messages.arguments import argument
 
 
 class State(IntFlag):
@@ -30,7 +31,8 @@ _LIMITS = {
     State.NO_FRAMES: "lines are not told: its frames are not where they are in other builds of this version",
     State.REPLACED: "events after some moment are not counted: the program put another allocator in place",
     State.NO_BEGINNING: "nothing is counted: it never said that it begins a program, as where Python is "
-    "part of another program; mark what is to be counted with datamill.allocators.region, and trace with --regions",
+    "part of another program; mark what is to be counted with datamill.allocators.region, and trace with "
+    f"{argument('regions', verb='allocators trace')}",
 }
 
 #: What no trace of CPython sees.
@@ -61,7 +63,7 @@ def list_invisible(
     if loaded == 0:
         yield (
             "The program did not load the tracer: it is linked statically, belongs to another C library or "
-            "another processor, or runs with rights of its own (setuid). Nothing is counted."
+            "another processor, or runs with other rights (setuid). Nothing is counted."
         )
     elif interpreter_count == 0:
         yield (

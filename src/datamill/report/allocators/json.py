@@ -11,7 +11,8 @@ def list_trace_values(trace: AllocationTrace, *, stacks: bool) -> dict[str, Any]
     """Return all that a trace found.
 
     `totals` has the number of events by name; `outside` those while interpreters started, compiled their
-    program and ended, which are not in `totals`. `lines` has an entry for each event in each line, and `not_visible`
+    program and ended, which are not in `totals`. `lines` has an entry for each event in each line, and
+    `not_visible`
     sentences. `stacks` is there where stacks were kept, innermost frame first.
     """
     values: dict[str, Any] = {

@@ -17,8 +17,8 @@ def phrase_answer(trace: AllocationTrace) -> str:
     where = "1 interpreter" if trace.interpreter_count == 1 else f"{trace.interpreter_count} interpreters"
     forks = f" and {format_count(trace.forks)} forks of it" if trace.forks else ""
     return (
-        f"{format_count(counted)} binning events in {where}{forks}, and {format_count(others)} other events of "
-        "the allocator."
+        f"{format_count(counted)} binning events in {where}{forks}, and {format_count(others)} other events "
+        "of the allocator."
     )
 
 

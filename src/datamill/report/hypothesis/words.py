@@ -16,7 +16,7 @@ from datamill.experiment.messages.numbers import (
 )
 from datamill.experiment.messages.phrases import finish_sentence
 from datamill.report.words.answer import Answer
-from datamill.results.bundles.decisions import Decision, LookInterval
+from datamill.results.bundles.decided.decisions import Decision, LookInterval
 
 
 def answer_by_hypothesis(answer: Answer, judged: JudgedHypothesis, last: Decision | None) -> Answer:

@@ -14,7 +14,7 @@ LEAK = "neighbouring commits are in training and in test: rates are too good for
 def evaluate_full(cases: Sequence[Case], fit: Fit) -> Evaluation:
     """Learn from all cases of each benchmark and predict the same: the column "Full"."""
     labelled = keep_labelled(cases)
-    predictions, warnings = [], ["predicted what was learnt: this is no prediction"]
+    predictions, warnings = [], ["predicted what was learnt: this is not a prediction"]
     for part, benchmark in enumerate(_benchmarks(labelled)):
         own = [case for case in labelled if case.benchmark == benchmark]
         made, told = _predict(fit, own, own, part)

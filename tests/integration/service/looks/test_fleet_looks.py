@@ -29,7 +29,7 @@ from datamill.experiment.file.parse import parse_experiment
 from datamill.protocol.fleet import Lease
 from datamill.protocol.trial import TrialRecord
 from datamill.results.bundles.bundle_files import write_folder
-from datamill.results.bundles.decisions import Decision
+from datamill.results.bundles.decided.decisions import Decision
 from datamill.service.answers.looking import decide, look_at, read_looked_at
 from datamill.service.bundles.export import prepare_bundle
 from datamill.service.coordinator.experiments.due_looks import list_due_looks, read_decisions

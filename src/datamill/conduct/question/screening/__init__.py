@@ -1,0 +1,1 @@
+"""A screening that comes first, and the question that follows it."""
