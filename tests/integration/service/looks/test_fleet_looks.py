@@ -145,6 +145,16 @@ def test_replicates_grow_on_all_machines_until_the_rule_is_met() -> None:
     assert len(looked) == len(decisions)
 
 
+@pytest.mark.parametrize(("ratio", "cause"), [(0.8, "supported"), (1.0, "refuted")])
+@pytest.mark.usefixtures("memory_database")
+def test_replicates_grow_until_a_hypothesis_is_shown_or_refuted(ratio: float, cause: str) -> None:
+    text = TEXT.replace("seed = 7", 'seed = 7\nhypothesis = "bzip2 at least 10% lower than xz"')
+    experiment = submit_growing(text=text.replace('detect = "10%"', "hypothesis = true"))
+    _, decisions = conduct(ratio, experiment)
+    assert decisions[-1].cause == cause
+    assert "bzip2 at least 10% lower than xz in wall_time" in FleetExperiment.objects.get().state_reason
+
+
 @pytest.mark.usefixtures("memory_database")
 def test_an_experiment_that_never_knows_enough_ends_at_its_bound_and_says_so() -> None:
     experiment = submit_growing(text=TEXT.replace('detect = "10%"', 'detect = "0.1%"'))
