@@ -17,7 +17,7 @@ from datamill.conduct.question.needed_builds import NeededBuilds, count_builds
 from datamill.conduct.question.needed_metrics import list_unchecked_metrics
 from datamill.conduct.question.needed_time import NeededTime, estimate_time
 from datamill.conduct.question.read_files import ExperimentFile, read_experiment_file
-from datamill.conduct.question.screening_first import read_screening_question
+from datamill.conduct.question.screening.screening_first import read_screening_question
 from datamill.conduct.running.pilot import PilotListener, run_pilot
 from datamill.execution.host_lock import lock_host
 from datamill.execution.seen_places import list_unseen_values

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from datamill.conduct.experiment_listener import ExperimentListener
 from datamill.conduct.question.design_size import check_design_size
-from datamill.conduct.question.follow_up import read_follow_up
 from datamill.conduct.question.host import ask_host, check_constraints, list_fleet_notes
 from datamill.conduct.question.read_files import ExperimentFile, read_experiment_file
-from datamill.conduct.question.screening_first import read_screening_question
+from datamill.conduct.question.screening.follow_up import read_follow_up
+from datamill.conduct.question.screening.screening_first import read_screening_question
 from datamill.conduct.running.both_parts import (
     PreparedPart,
     ResumedRun,

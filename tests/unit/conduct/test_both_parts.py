@@ -16,7 +16,7 @@ from datamill.conduct.running.both_parts import (
     find_main_part,
     find_part_to_resume,
 )
-from datamill.results.bundles.screened import SCREENED_FILE, ScreenedFirst
+from datamill.results.judgement.screened import SCREENED_FILE, ScreenedFirst
 
 TEXT = """
 [experiment]

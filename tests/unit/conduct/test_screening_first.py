@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from datamill.conduct.question import main_question
-from datamill.conduct.question.follow_up import DecidedFactors, ScreenedFactor
-from datamill.conduct.question.main_question import write_main_question
-from datamill.conduct.question.screening_first import write_screening
+from datamill.conduct.question.screening import main_question
+from datamill.conduct.question.screening.follow_up import DecidedFactors, ScreenedFactor
+from datamill.conduct.question.screening.main_question import write_main_question
+from datamill.conduct.question.screening.screening_first import write_screening
 from datamill.design.trials import build_design
 from datamill.experiment.errors import InputError
 from datamill.experiment.factors.catalogue import FACTORS
@@ -18,7 +18,7 @@ from datamill.experiment.file.parse import parse_experiment
 from datamill.report.screening.first_part import phrase_screened_first, view_screened_first
 from datamill.results.bundles.bundle import Bundle
 from datamill.results.bundles.bundle_head import BundleHead
-from datamill.results.bundles.screened import ScreenedLevels, encode_screened, read_screened
+from datamill.results.judgement.screened import ScreenedLevels, encode_screened, read_screened
 
 TEXT = """
 [experiment]

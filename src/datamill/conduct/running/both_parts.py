@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from datamill.conduct.question.main_question import read_main_question
 from datamill.conduct.question.read_files import ExperimentFile
-from datamill.conduct.question.screening_first import SUFFIX, read_screening_question
-from datamill.results.bundles.screened import SCREENED_FILE, encode_screened
+from datamill.conduct.question.screening.main_question import read_main_question
+from datamill.conduct.question.screening.screening_first import SUFFIX, read_screening_question
+from datamill.results.judgement.screened import SCREENED_FILE, encode_screened
 
 #: The file of a screening's bundle with the experiment that it came before.
 MAIN_FILE = "main.toml"

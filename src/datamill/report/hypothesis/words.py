@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from datamill.analysis.answer.hypothesis import JudgedHypothesis
+from datamill.analysis.answer.claims.hypothesis import JudgedHypothesis
 from datamill.experiment.hypothesis import Hypothesis
 from datamill.experiment.messages.numbers import (
     format_count,

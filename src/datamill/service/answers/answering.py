@@ -14,8 +14,8 @@ from django.contrib.auth.models import User
 from datamill.report.words.answer import Answer
 from datamill.results.bundles.bundle_files import write_folder
 from datamill.results.bundles.decisions import DECISIONS_FILE
-from datamill.results.bundles.screened import SCREENED_FILE
 from datamill.results.judgement.judged_attempts import ATTEMPTS_FILE
+from datamill.results.judgement.screened import SCREENED_FILE
 from datamill.service.bounded_work.calls import call_bounded
 from datamill.service.bounded_work.child import Budget
 from datamill.service.bounded_work.places import taking_turn

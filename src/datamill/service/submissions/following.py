@@ -13,8 +13,8 @@ from django.db import connection
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.phrases import count_nouns
 from datamill.results.bundles.bundle_files import write_folder
-from datamill.results.bundles.screened import ScreenedFirst
 from datamill.results.judgement.judged_attempts import ATTEMPTS_FILE
+from datamill.results.judgement.screened import ScreenedFirst
 from datamill.service.bounded_work.calls import call_bounded
 from datamill.service.bounded_work.child import Budget
 from datamill.service.bounded_work.turns import GoneError
@@ -82,7 +82,7 @@ def decide_main(folder: str, text: str, name: str, told: str) -> tuple[str, Scre
         InputError: when the screening says nothing.
     """
     # Statistics take a second to load, and memory that the coordinator need not have.
-    from datamill.conduct.question.main_question import write_main_question
+    from datamill.conduct.question.screening.main_question import write_main_question
     from datamill.results.bundles.opening import open_bundle
 
     written, screened, _ = write_main_question(open_bundle(Path(folder)), text, name=name, told=told)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import msgspec
 
-from datamill.conduct.question.screening_first import write_screening
+from datamill.conduct.question.screening.screening_first import write_screening
 from datamill.experiment.file.parse import parse_experiment
 from datamill.experiment.file.source import Source
 from datamill.experiment.file.toml_text import format_toml

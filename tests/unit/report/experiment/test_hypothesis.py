@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from synthetic import make_bundle_folder, make_phase, make_record
 
-from datamill.analysis.answer.hypothesis import JudgedHypothesis, judge_hypothesis
+from datamill.analysis.answer.claims.hypothesis import JudgedHypothesis, judge_hypothesis
 from datamill.experiment.errors import InputError
 from datamill.experiment.file.parse import parse_experiment
 from datamill.report.hypothesis.words import phrase_judged

@@ -8,7 +8,7 @@ import numpy as np
 
 from datamill.analysis.answer.screening import Screening, screen_factors
 from datamill.analysis.model_data.cells import ModelFactor, gather_cells
-from datamill.conduct.question.follow_up import ScreenedFactor
+from datamill.conduct.question.screening.follow_up import ScreenedFactor
 from datamill.design.points.plackett_burman import build_folded_plackett_burman
 from datamill.experiment.factors.catalogue import FACTORS
 from datamill.report.figures.figure import render_svg

@@ -117,7 +117,7 @@ def list_unscreened(
         sentences.append(f"Not screened since not available {where}: {list_first(cheap, _MOST_NAMED)}.")
     if costly:
         sentences.append(
-            "Not screened since slow, intrusive or a choice of your own (name them to have them varied): "
+            "Not screened since slow, intrusive or your own choice (name them to have them varied): "
             f"{list_first(costly, 40)}."
         )
     return tuple(sentences)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from datamill.conduct.question.follow_up import apply_decisions, decide_factors
 from datamill.conduct.question.read_files import ExperimentFile, read_experiment_file
-from datamill.conduct.question.screening_first import list_unscreened
+from datamill.conduct.question.screening.follow_up import apply_decisions, decide_factors
+from datamill.conduct.question.screening.screening_first import list_unscreened
 from datamill.design.machines import MACHINE_FACTOR
 from datamill.experiment.factors.catalogue import USUAL_FACTORS
 from datamill.experiment.file.parse import parse_experiment
@@ -15,7 +15,7 @@ from datamill.experiment.file.source import Source
 from datamill.experiment.file.toml_text import format_toml
 from datamill.results.bundles.bundle import Bundle
 from datamill.results.bundles.opening import open_bundle
-from datamill.results.bundles.screened import ScreenedFirst, ScreenedLevels
+from datamill.results.judgement.screened import ScreenedFirst, ScreenedLevels
 
 
 def read_main_question(
