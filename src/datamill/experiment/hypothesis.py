@@ -91,7 +91,7 @@ def parse_hypothesis(
         (found for form in (_DEPARTS, _NOT_WORSE, _EQUIVALENT) if (found := form.fullmatch(given))), None
     )
     if match is None:
-        raise InputError(f'"{given}" is no hypothesis', where=where, remedy=f"Write {_FORMS}.")
+        raise InputError(f'"{given}" is not a hypothesis', where=where, remedy=f"Write {_FORMS}.")
     package, baseline = match["package"], match["baseline"]
     for name in (package, baseline):
         if name not in packages:

@@ -114,7 +114,7 @@ def test_what_the_screening_found_is_kept_whole(tmp_path: Path, monkeypatch: pyt
     assert read_screened(tmp_path) == screened
     assert "cannot be said" in phrase_screened_first(msgspec.structs.replace(screened, factors=(LEVELS,)))[1]
     (tmp_path / "screening.json").write_text("{")
-    with pytest.raises(InputError, match="no account of a screening"):
+    with pytest.raises(InputError, match="not what datamill wrote of a screening"):
         read_screened(tmp_path)
 
 

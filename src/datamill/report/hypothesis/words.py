@@ -56,7 +56,7 @@ def phrase_judged(judged: JudgedHypothesis) -> str:
         holds = "holds" if judged.holds else "does not hold"
         return (
             f"As measured the hypothesis {holds} ({claim}): {seen}; like trials did not differ, so that "
-            "there is no test."
+            "no test can be made."
         )
     alpha, n = format_given(judged.alpha), format_count(judged.n)
     p = f"p = {format_p(judged.p)}, one-sided, alpha = {alpha}, n = {n}"
