@@ -51,6 +51,8 @@ def follow_up(experiment_id: int) -> None:
     except (InputError, BundleError, RuntimeError) as problem:
         log.warning("nothing follows experiment %s: %s", experiment_id, problem)
         told = problem.message if isinstance(problem, InputError) else "its inference failed"
+        if isinstance(problem, InputError) and problem.remedy:
+            told = f"{told}. {problem.remedy}"
         reason = f"the experiment after this screening could not be begun: {told}"
         run_as_writer(enter_no_follow_up, experiment_id, reason, time.time())
     finally:

@@ -130,7 +130,9 @@ def make_plan(submission: Submission, user: User, trials_file: Path | None = Non
     on = count_nouns(len(follows.plan.chosen), "machine")
     grows = follows.experiment.until is not None
     warning = "this is the screening that comes first; the experiment is planned when it has ended, with " + (
-        f"at most {size} on {on}" if grows else f"{size} on {on}, and twice as many for each that survives"
+        f"at most {size} on {on}; the rounds that its rule needs take twice as many for each that survives"
+        if grows
+        else f"{size} on {on}, and twice as many for each that survives"
     )
     plan = replace(planned.plan, warnings=(warning, *planned.plan.warnings))
     missing = tuple(dict.fromkeys((*planned.missing, *follows.missing)))
