@@ -17,11 +17,13 @@ from datamill.conduct.question.needed_builds import NeededBuilds, count_builds
 from datamill.conduct.question.needed_metrics import list_unchecked_metrics
 from datamill.conduct.question.needed_time import NeededTime, estimate_time
 from datamill.conduct.question.read_files import ExperimentFile, read_experiment_file
+from datamill.conduct.question.screening.screening_first import read_screening_question
 from datamill.conduct.running.pilot import PilotListener, run_pilot
 from datamill.execution.host_lock import lock_host
 from datamill.execution.seen_places import list_unseen_values
 from datamill.execution.worker import find_worker, read_host_facts
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.phrases import count_nouns
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +87,23 @@ def check_experiment(
         size=size,
         builds=count_builds(found, size),
         time=estimate_time(found, trials),
-        notes=(*found.notes, *list_fleet_notes(experiment), *unchecked),
+        notes=(*found.notes, *list_fleet_notes(experiment), *unchecked, *_note_screening(read, binary)),
         doubts=(
             *list_lost_factors(read, found),
             *list_doubts(experiment, factors, trials, unbuilt),
             *list_unseen_values(experiment, found.packages, found.loads, binary),
         ),
         refusal=refusal,
+    )
+
+
+def _note_screening(read: ExperimentFile, binary: Path) -> tuple[str, ...]:
+    """Say how large the screening is that comes first, if one does; what was checked is what follows it."""
+    if read.experiment.screen != "auto":
+        return ()
+    factors, trials = count_design(ask_host(read_screening_question(read), binary))
+    screened = sum(item.role == "factor" and item.name != "package" for item in factors)
+    return (
+        f"A screening of {count_nouns(screened, 'hidden factor')} comes first, "
+        f"{count_nouns(trials, 'trial')}; survivors then vary in what is shown here.",
     )

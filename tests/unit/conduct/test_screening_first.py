@@ -18,7 +18,7 @@ from datamill.experiment.file.parse import parse_experiment
 from datamill.report.screening.first_part import phrase_screened_first, view_screened_first
 from datamill.results.bundles.bundle import Bundle
 from datamill.results.bundles.bundle_head import BundleHead
-from datamill.results.bundles.decided.screened import ScreenedLevels, encode_screened, read_screened
+from datamill.results.judgement.screened import ScreenedLevels, encode_screened, read_screened
 
 TEXT = """
 [experiment]
@@ -114,7 +114,7 @@ def test_what_the_screening_found_is_kept_whole(tmp_path: Path, monkeypatch: pyt
     assert read_screened(tmp_path) == screened
     assert "cannot be said" in phrase_screened_first(msgspec.structs.replace(screened, factors=(LEVELS,)))[1]
     (tmp_path / "screening.json").write_text("{")
-    with pytest.raises(InputError, match="no account of a screening"):
+    with pytest.raises(InputError, match="not what datamill wrote of a screening"):
         read_screened(tmp_path)
 
 

@@ -25,7 +25,7 @@ _ALLOWED = {
     "experiment/gate/gate_file.py": (2, "reads TOML"),
     "experiment/formula.py": (1, "holds the names that a formula is computed with"),
     "packing/shipped_packages.py": (1, "reads TOML"),
-    "conduct/question/screening/follow_up.py": (3, "changes the TOML of an experiment file"),
+    "conduct/question/screening/follow_up.py": (2, "changes the TOML of an experiment file"),
     "cli/analyze/plan.py": (1, "passes options of click on"),
     "cli/timing/time_options.py": (1, "gives a record the fields that an option stands for"),
     "service/broker/credentials.py": (3, "writes claims of a JWT"),

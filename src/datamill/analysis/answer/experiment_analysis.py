@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from datamill.analysis.answer.claims.hypothesis import JudgedHypothesis, judge_hypothesis
 from datamill.analysis.answer.doubtful_trials import (
     BrokenRule,
     DoubtfulTrials,
     leave_out_doubtful,
     list_broken_rules,
 )
-from datamill.analysis.answer.hypothesis import JudgedHypothesis, judge_hypothesis
 from datamill.analysis.answer.left_out import (
     Exclusion,
     PutAside,

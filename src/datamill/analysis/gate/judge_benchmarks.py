@@ -9,7 +9,7 @@ from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.sequential.intervals import bound_anytime_mean
 from datamill.analysis.sequential.pairs import Pair, compare_pairs
 from datamill.analysis.sequential.rounds import Rounds
-from datamill.results.bundles.decided.decisions import LookInterval
+from datamill.results.bundles.decisions import LookInterval
 
 #: What the packages of a gate's rounds are called.
 BASE, HEAD = "base", "head"

@@ -14,7 +14,7 @@ from datamill.analysis.sequential.rounds import Rounds
 from datamill.experiment.experiment import Experiment
 from datamill.experiment.messages.arguments import argument, tell, verb
 from datamill.experiment.messages.numbers import format_figures, format_fixed, say_p
-from datamill.results.bundles.decided.decisions import Cause, LookInterval
+from datamill.results.bundles.decisions import Cause, LookInterval
 
 #: Rounds from which runs that are slow one time in ten have hardly all been missed (0.9^30 is 4%).
 _SHOWS_RARE = 30

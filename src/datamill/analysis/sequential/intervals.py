@@ -15,7 +15,7 @@ from datamill.analysis.sequential.boundaries import (
     find_stopped_critical,
     widen_for_skewness,
 )
-from datamill.results.bundles.decided.decisions import LookInterval
+from datamill.results.bundles.decisions import LookInterval
 
 #: Departures from equality that rounding explains.
 _ROUNDING = 1e-12

@@ -18,7 +18,7 @@ from datamill.experiment.experiment import Experiment, StoppingRule
 from datamill.experiment.hypothesis import Hypothesis
 from datamill.experiment.messages.numbers import format_figures, format_fixed
 from datamill.experiment.quantities import format_duration
-from datamill.results.bundles.decided.decisions import DECISION_SCHEMA, Cause, Decision, LookInterval
+from datamill.results.bundles.decisions import DECISION_SCHEMA, Cause, Decision, LookInterval
 
 #: Level of the narrower interval at most: below, `power` asks for nothing.
 _MOST_ALPHA = 0.5

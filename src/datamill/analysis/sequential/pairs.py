@@ -17,7 +17,7 @@ from datamill.analysis.sequential.typical_ratio import (
     bound_typical_ratio,
     tell_typical_apart,
 )
-from datamill.results.bundles.decided.decisions import LookInterval
+from datamill.results.bundles.decisions import LookInterval
 
 #: What a pair of packages comes to: the second has less of the response than the first, more, as much up to
 #: the limit, or nothing is sure yet.

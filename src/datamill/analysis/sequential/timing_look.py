@@ -11,7 +11,7 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Experiment, StoppingRule
 from datamill.experiment.messages.numbers import format_figures
 from datamill.experiment.quantities import format_duration
-from datamill.results.bundles.decided.decisions import DECISION_SCHEMA, Cause, Decision, LookInterval
+from datamill.results.bundles.decisions import DECISION_SCHEMA, Cause, Decision, LookInterval
 
 
 def find_limit(rule: StoppingRule) -> float:

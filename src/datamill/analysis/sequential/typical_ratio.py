@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from datamill.analysis.model_data.cells import FloatArray
-from datamill.results.bundles.decided.decisions import LookInterval
+from datamill.results.bundles.decisions import LookInterval
 
 #: Shares of what is owned that are bet on a sign, on either one: their mean is what is owned in the end.
 _STAKES = np.array([0.15, 0.3, 0.5, 0.7, 0.9])

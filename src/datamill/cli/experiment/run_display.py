@@ -17,7 +17,7 @@ from datamill.execution.here import PendingTrial
 from datamill.experiment.quantities import format_duration
 from datamill.protocol.trial import TrialRecord
 from datamill.results.bundles.bundle import Bundle
-from datamill.results.bundles.decided.decisions import Decision
+from datamill.results.bundles.decisions import Decision
 from datamill.results.judgement.failing_packages import StoppedPackage
 
 if TYPE_CHECKING:

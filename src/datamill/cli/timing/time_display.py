@@ -12,7 +12,7 @@ from datamill.conduct.timing.listener import TimingProgress
 from datamill.experiment.command_lines import CommandLine
 from datamill.experiment.messages.numbers import format_figures
 from datamill.experiment.quantities import format_duration
-from datamill.results.bundles.decided.decisions import Decision, LookInterval
+from datamill.results.bundles.decisions import Decision, LookInterval
 
 if TYPE_CHECKING:
     # Brings statistics along, which the first execution need not wait for.

@@ -13,7 +13,7 @@ from datamill.design.batches import list_batches
 from datamill.execution.here import PendingTrial
 from datamill.protocol.trial import TrialRecord
 from datamill.results.bundles.bundle import Bundle
-from datamill.results.bundles.decided.decisions import Decision
+from datamill.results.bundles.decisions import Decision
 from datamill.results.tables.table import build_table
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from datamill.conduct.question.read_files import ExperimentFile
 from datamill.conduct.question.screening.main_question import read_main_question
 from datamill.conduct.question.screening.screening_first import SUFFIX, read_screening_question
-from datamill.results.bundles.decided.screened import SCREENED_FILE, encode_screened
+from datamill.results.judgement.screened import SCREENED_FILE, encode_screened
 
 #: The file of a screening's bundle with the experiment that it came before.
 MAIN_FILE = "main.toml"

@@ -20,7 +20,7 @@ from datamill.execution.here import (
 from datamill.execution.trial_times import list_trial_times, remember_trial_times
 from datamill.protocol.trial import TrialRecord
 from datamill.results.bundles.bundle import Bundle
-from datamill.results.bundles.decided.decisions import Decision
+from datamill.results.bundles.decisions import Decision
 from datamill.results.judgement.failing_packages import StoppedPackage
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from datamill.experiment.command_lines import CommandLine
-from datamill.results.bundles.decided.decisions import Decision
+from datamill.results.bundles.decisions import Decision
 
 if TYPE_CHECKING:
     # Brings statistics along, which the first execution need not wait for.

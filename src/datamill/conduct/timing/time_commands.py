@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from datamill.analysis.sequential.pairs import Pair
     from datamill.conduct.timing.timing_bundle import PackageOrigin
     from datamill.results.bundles.bundle import Bundle
-    from datamill.results.bundles.decided.decisions import Decision
+    from datamill.results.bundles.decisions import Decision
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
 from datamill.protocol.trial import TrialRecord
 from datamill.results.bundles.bundle import Bundle
-from datamill.results.bundles.decided.decisions import Cause, Decision
+from datamill.results.bundles.decisions import Cause, Decision
 
 #: Time after which what was measured goes to disk; more often would disturb what is measured.
 _FLUSH_S = 2.0

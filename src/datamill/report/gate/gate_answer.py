@@ -9,7 +9,7 @@ from typing import Literal
 from datamill.analysis.gate.judge_benchmarks import BenchmarkVerdict
 from datamill.analysis.gate.power import Found
 from datamill.experiment.gate.gate import Gate
-from datamill.results.bundles.decided.decisions import LookInterval
+from datamill.results.bundles.decisions import LookInterval
 
 Verdict = Literal["slower", "faster", "unchanged", "cannot tell"]
 _WORDS: dict[str, Verdict] = {"more": "slower", "less": "faster", "unchanged": "unchanged"}

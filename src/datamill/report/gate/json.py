@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from datamill.report.gate.gate_answer import GateAnswer
-from datamill.results.bundles.decided.decisions import LookInterval
+from datamill.results.bundles.decisions import LookInterval
 
 
 def list_gate_values(answer: GateAnswer) -> dict[str, Any]:

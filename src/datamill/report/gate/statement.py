@@ -12,7 +12,7 @@ from datamill.experiment.messages.numbers import (
 from datamill.experiment.quantities import format_duration
 from datamill.report.gate.gate_answer import BenchmarkAnswer, GateAnswer
 from datamill.report.words.scales import choose_scale
-from datamill.results.bundles.decided.decisions import LookInterval
+from datamill.results.bundles.decisions import LookInterval
 
 #: Benchmarks that the first sentence names.
 _NAMED = 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from datamill.analysis.answer.hypothesis import JudgedHypothesis
+from datamill.analysis.answer.claims.hypothesis import JudgedHypothesis
 from datamill.experiment.hypothesis import Hypothesis
 from datamill.experiment.messages.numbers import (
     format_count,
@@ -16,7 +16,7 @@ from datamill.experiment.messages.numbers import (
 )
 from datamill.experiment.messages.phrases import finish_sentence
 from datamill.report.words.answer import Answer
-from datamill.results.bundles.decided.decisions import Decision, LookInterval
+from datamill.results.bundles.decisions import Decision, LookInterval
 
 
 def answer_by_hypothesis(answer: Answer, judged: JudgedHypothesis, last: Decision | None) -> Answer:
@@ -56,7 +56,7 @@ def phrase_judged(judged: JudgedHypothesis) -> str:
         holds = "holds" if judged.holds else "does not hold"
         return (
             f"As measured the hypothesis {holds} ({claim}): {seen}; like trials did not differ, so that "
-            "there is no test."
+            "no test can be made."
         )
     alpha, n = format_given(judged.alpha), format_count(judged.n)
     p = f"p = {format_p(judged.p)}, one-sided, alpha = {alpha}, n = {n}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datamill.experiment.messages.numbers import format_count, format_figures, format_given, format_level
 from datamill.experiment.messages.phrases import count_nouns, finish_sentence
 from datamill.report.tables.table import Table, build_table
-from datamill.results.bundles.decided.screened import ScreenedFirst
+from datamill.results.judgement.screened import ScreenedFirst
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from datamill.report.figures.views import FigureView, start_view
 from datamill.report.stopping.figure import MonitoredPoint, draw_monitoring
 from datamill.report.words.answer import Answer
 from datamill.report.words.scales import choose_scale, format_interval, format_percent
-from datamill.results.bundles.decided.decisions import Decision, LookInterval
+from datamill.results.bundles.decisions import Decision, LookInterval
 from datamill.results.bundles.trial_summary import TrialSummary
 
 #: What a reader must know of everything that is computed as if the number of trials had been fixed.

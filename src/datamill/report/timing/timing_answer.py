@@ -9,7 +9,7 @@ from typing import Literal
 from datamill.analysis.sequential.pairs import Pair
 from datamill.experiment.command_lines import CommandLine
 from datamill.experiment.experiment import Experiment, Response
-from datamill.results.bundles.decided.decisions import Decision, LookInterval
+from datamill.results.bundles.decisions import Decision, LookInterval
 
 #: What a comparison comes to. Of times, less is faster; of other responses "better" and "worse" follow their
 #: direction, and the words stay the same: the second is faster where it is better.

@@ -18,7 +18,7 @@ from datamill.experiment.messages.arguments import argument, command
 from datamill.late import pl
 from datamill.protocol.trial import TrialRecord
 from datamill.results.bundles.bundle_head import SEALED_FORMAT, BundleHead
-from datamill.results.bundles.decided.decisions import (
+from datamill.results.bundles.decisions import (
     DECISIONS_FILE,
     Decision,
     append_decision,

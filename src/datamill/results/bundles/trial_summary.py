@@ -11,10 +11,10 @@ import polars as pl
 from datamill.experiment.messages.arguments import command
 from datamill.protocol.trial import TrialRecord
 from datamill.results.bundles.bundle import Bundle
-from datamill.results.bundles.decided.decisions import Decision
-from datamill.results.bundles.decided.screened import ScreenedFirst, read_screened
+from datamill.results.bundles.decisions import Decision
 from datamill.results.judgement.failing_packages import list_stopped_packages
 from datamill.results.judgement.replication_warnings import list_replication_warnings
+from datamill.results.judgement.screened import ScreenedFirst, read_screened
 from datamill.results.judgement.validity import list_warnings
 from datamill.results.trials.responses import list_wanted_responses
 

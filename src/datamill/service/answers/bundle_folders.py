@@ -8,9 +8,9 @@ from pathlib import Path
 from django.contrib.auth.models import User
 
 from datamill.results.bundles.bundle_files import write_folder
-from datamill.results.bundles.decided.decisions import DECISIONS_FILE
-from datamill.results.bundles.decided.screened import SCREENED_FILE
+from datamill.results.bundles.decisions import DECISIONS_FILE
 from datamill.results.judgement.judged_attempts import ATTEMPTS_FILE
+from datamill.results.judgement.screened import SCREENED_FILE
 from datamill.service.bounded_work.child import Budget
 from datamill.service.bundles.export import prepare_bundle
 from datamill.service.models import FleetExperiment

@@ -13,7 +13,7 @@ from django.db import connection
 
 from datamill.experiment.errors import InputError
 from datamill.protocol.trial import TrialRecord
-from datamill.results.bundles.decided.decisions import Decision
+from datamill.results.bundles.decisions import Decision
 from datamill.service.bounded_work.calls import call_bounded
 from datamill.service.bounded_work.child import Budget
 from datamill.service.bounded_work.turns import GoneError

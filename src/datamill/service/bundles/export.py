@@ -27,9 +27,9 @@ from datamill.results.bundles.bundle_files import (
     make_spooled_file,
 )
 from datamill.results.bundles.bundle_head import BundleFactor, BundleHead, BundlePackage
-from datamill.results.bundles.decided.decisions import DECISIONS_FILE
-from datamill.results.bundles.decided.screened import SCREENED_FILE
+from datamill.results.bundles.decisions import DECISIONS_FILE
 from datamill.results.judgement.judged_attempts import ATTEMPTS_FILE
+from datamill.results.judgement.screened import SCREENED_FILE
 from datamill.service.bundles.design import write_design
 from datamill.service.bundles.logs import ROWS, BundleError, BundleLogs, write_attempts, write_logs
 from datamill.service.bundles.tar_stream import write_archive

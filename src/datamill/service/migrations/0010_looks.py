@@ -24,7 +24,7 @@ def lift_guard(_apps: Any, editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
-    """A column that may be empty, and a table of its own: no table is made anew in SQLite."""
+    """Columns that may be empty, and a new table: no table is made anew in SQLite."""
 
     dependencies = [("datamill", "0009_sealed_designs")]
 
@@ -68,4 +68,8 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.RunPython(set_guard, lift_guard),
+        # Screenings that come before an experiment: what follows one, and what one found.
+        migrations.AddField("fleetexperiment", "follow", models.BinaryField(null=True)),
+        migrations.AddField("fleetexperiment", "follow_reason", models.TextField(null=True)),
+        migrations.AddField("fleetexperiment", "screened", models.BinaryField(null=True)),
     ]

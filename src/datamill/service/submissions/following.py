@@ -13,8 +13,8 @@ from django.db import connection
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.phrases import count_nouns
 from datamill.results.bundles.bundle_files import write_folder
-from datamill.results.bundles.decided.screened import ScreenedFirst
 from datamill.results.judgement.judged_attempts import ATTEMPTS_FILE
+from datamill.results.judgement.screened import ScreenedFirst
 from datamill.service.bounded_work.calls import call_bounded
 from datamill.service.bounded_work.child import Budget
 from datamill.service.bounded_work.turns import GoneError
@@ -51,6 +51,8 @@ def follow_up(experiment_id: int) -> None:
     except (InputError, BundleError, RuntimeError) as problem:
         log.warning("nothing follows experiment %s: %s", experiment_id, problem)
         told = problem.message if isinstance(problem, InputError) else "its inference failed"
+        if isinstance(problem, InputError) and problem.remedy:
+            told = f"{told}. {problem.remedy}"
         reason = f"the experiment after this screening could not be begun: {told}"
         run_as_writer(enter_no_follow_up, experiment_id, reason, time.time())
     finally:

@@ -126,10 +126,13 @@ def make_plan(submission: Submission, user: User, trials_file: Path | None = Non
     # What cannot be planned is known before anything is measured for it.
     unscreened = drop_screen(main.text, name=main.file_name)
     follows = _plan_part(make_main_submission(main, unscreened), user, None)
-    warning = (
-        f"this is the screening that comes first; the experiment is planned when it has ended, with "
-        f"{format_count(follows.plan.size.trials)} trials on "
-        f"{count_nouns(len(follows.plan.chosen), 'machine')}, and twice as many for each factor that survives"
+    size = f"{format_count(follows.plan.size.trials)} trials"
+    on = count_nouns(len(follows.plan.chosen), "machine")
+    grows = follows.experiment.until is not None
+    warning = "this is the screening that comes first; the experiment is planned when it has ended, with " + (
+        f"at most {size} on {on}; the rounds that its rule needs take twice as many for each that survives"
+        if grows
+        else f"{size} on {on}, and twice as many for each that survives"
     )
     plan = replace(planned.plan, warnings=(warning, *planned.plan.warnings))
     missing = tuple(dict.fromkeys((*planned.missing, *follows.missing)))

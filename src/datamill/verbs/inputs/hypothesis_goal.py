@@ -36,13 +36,13 @@ def find_hypothesis_goal(text: str, read: NestedData, alpha: float, power: float
     Raises:
         InputError: when there is no such sentence, or the pilot's means are not as it claims.
     """
-    where = argument("hypothesis")
     means = {nested.version: float(nested.values.mean()) for nested in read.versions}
-    hypothesis = _read(text, read, list(means), where)
+    hypothesis = _read(text, read, list(means))
     package, baseline = means[hypothesis.package], means[hypothesis.baseline]
     if baseline <= 0 or package <= 0:
         raise InputError(
-            "a hypothesis is about ratios, and a mean of the pilot is not above zero", where=where
+            "a hypothesis is about ratios, and a mean of the pilot is not above zero",
+            where=argument("hypothesis"),
         )
     ratio = package / baseline
     margins = []
@@ -56,7 +56,7 @@ def find_hypothesis_goal(text: str, read: NestedData, alpha: float, power: float
         raise InputError(
             f"in the pilot {hypothesis.package} departs from {hypothesis.baseline} by {seen}, which is not "
             f"what the hypothesis claims ({hypothesis.phrase()}): no number of repetitions shows it",
-            where=where,
+            where=argument("hypothesis"),
             remedy="Claim less, or plan with another pilot.",
         )
     missed = (1 - power) / (2 if hypothesis.two_sided else 1)
@@ -72,10 +72,10 @@ def find_hypothesis_goal(text: str, read: NestedData, alpha: float, power: float
     )
 
 
-def _read(text: str, read: NestedData, versions: list[str], where: str) -> Hypothesis:
+def _read(text: str, read: NestedData, versions: list[str]) -> Hypothesis:
     response = read.versions[0].response
     responses = read.experiment.responses if read.experiment else ()
     directions = {item.name: item.direction for item in responses if item.name == response}
     return parse_hypothesis(
-        text, packages=versions, directions=directions or {response: "lower"}, where=where
+        text, packages=versions, directions=directions or {response: "lower"}, where="hypothesis"
     )

@@ -29,7 +29,7 @@ from datamill.experiment.file.parse import parse_experiment
 from datamill.protocol.fleet import Lease
 from datamill.protocol.trial import TrialRecord
 from datamill.results.bundles.bundle_files import write_folder
-from datamill.results.bundles.decided.decisions import Decision
+from datamill.results.bundles.decisions import Decision
 from datamill.service.answers.looking import decide, look_at, read_looked_at
 from datamill.service.bundles.export import prepare_bundle
 from datamill.service.coordinator.experiments.due_looks import list_due_looks, read_decisions
@@ -143,6 +143,16 @@ def test_replicates_grow_on_all_machines_until_the_rule_is_met() -> None:
     assert states["cancelled"] > 0
     looked = Event.objects.filter(kind="experiment looked at").values_list("detail", flat=True)
     assert len(looked) == len(decisions)
+
+
+@pytest.mark.parametrize(("ratio", "cause"), [(0.8, "supported"), (1.0, "refuted")])
+@pytest.mark.usefixtures("memory_database")
+def test_replicates_grow_until_a_hypothesis_is_shown_or_refuted(ratio: float, cause: str) -> None:
+    text = TEXT.replace("seed = 7", 'seed = 7\nhypothesis = "bzip2 at least 10% lower than xz"')
+    experiment = submit_growing(text=text.replace('detect = "10%"', "hypothesis = true"))
+    _, decisions = conduct(ratio, experiment)
+    assert decisions[-1].cause == cause
+    assert "bzip2 at least 10% lower than xz in wall_time" in FleetExperiment.objects.get().state_reason
 
 
 @pytest.mark.usefixtures("memory_database")

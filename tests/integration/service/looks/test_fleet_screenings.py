@@ -21,7 +21,7 @@ from integration.service.fleets import (
 import datamill
 from datamill.protocol.offers import FactorOffer
 from datamill.results.bundles.bundle_files import write_folder
-from datamill.results.bundles.decided.screened import ScreenedFirst
+from datamill.results.judgement.screened import ScreenedFirst
 from datamill.service.bundles.export import prepare_bundle
 from datamill.service.coordinator.experiments.follow_ups import list_due_follow_ups
 from datamill.service.coordinator.state.invariants import find_violations

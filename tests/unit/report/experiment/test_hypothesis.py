@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from synthetic import make_bundle_folder, make_phase, make_record
 
-from datamill.analysis.answer.hypothesis import JudgedHypothesis, judge_hypothesis
+from datamill.analysis.answer.claims.hypothesis import JudgedHypothesis, judge_hypothesis
 from datamill.experiment.errors import InputError
 from datamill.experiment.file.parse import parse_experiment
 from datamill.report.hypothesis.words import phrase_judged
@@ -130,7 +130,7 @@ def test_values_that_do_not_vary_and_values_that_are_missing_are_no_test(tmp_pat
     bundle, records = measure(tmp_path, "b lower than a", 0.5, noise=0.0)
     same = judge(bundle, records)
     assert (same.verdict, same.p, same.holds) == ("as measured", None, True)
-    assert "there is no test" in phrase_judged(same)
+    assert "no test can be made" in phrase_judged(same)
     nothing = judge(bundle, [record for record in records if record.package != "b"])
     assert nothing.verdict == "no data"
     assert phrase_judged(nothing).startswith("Nothing can be said yet")
@@ -139,7 +139,7 @@ def test_values_that_do_not_vary_and_values_that_are_missing_are_no_test(tmp_pat
 @pytest.mark.parametrize(
     ("claim", "told"),
     [
-        ("b is better than a", "is no hypothesis"),
+        ("b is better than a", "is not a hypothesis"),
         ("b lower than d", 'about "d", which is not a package'),
         ("b lower than b", "compares b with itself"),
         ("b lower than a in speed", 'about "speed", which is not a response'),

@@ -8,7 +8,7 @@ from datamill.report.experiment.tables import tabulate_trials
 from datamill.report.stopping.figure import MonitoredPoint, draw_monitoring
 from datamill.report.stopping.section import qualify_answer, view_stopping
 from datamill.report.words.answer import Answer
-from datamill.results.bundles.decided.decisions import Cause, Decision, LookInterval
+from datamill.results.bundles.decisions import Cause, Decision, LookInterval
 from datamill.results.bundles.trial_summary import TrialSummary
 
 TEXT = """

@@ -68,7 +68,7 @@ def test_equivalence_takes_more_than_one_side_of_it() -> None:
     [
         ("new at least 10% lower than old", "no number of repetitions shows it"),
         ("new lower than older", "not a package"),
-        ("new is better", "is no hypothesis"),
+        ("new is better", "is not a hypothesis"),
     ],
 )
 def test_what_no_repetition_shows_is_refused(claim: str, told: str) -> None:

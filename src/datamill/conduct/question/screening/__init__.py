@@ -1,1 +1,1 @@
-"""A screening that comes first, and the question that follows it."""
+"""Before and after a screening: its question, and that of the experiment that follows it."""

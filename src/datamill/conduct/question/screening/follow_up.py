@@ -187,7 +187,7 @@ def _forget_screening(tables: dict[str, Any], decisions: Sequence[ScreenedFactor
 def apply_decisions(
     tables: dict[str, Any],
     decisions: Sequence[ScreenedFactor],
-    sweeps: Mapping[str, Any],
+    sweeps: Mapping[str, Mapping[str, object]],
     *,
     hidden: bool = False,
 ) -> bool:

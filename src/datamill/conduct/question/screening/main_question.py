@@ -14,8 +14,8 @@ from datamill.experiment.file.parse import parse_experiment
 from datamill.experiment.file.source import Source
 from datamill.experiment.file.toml_text import format_toml
 from datamill.results.bundles.bundle import Bundle
-from datamill.results.bundles.decided.screened import ScreenedFirst, ScreenedLevels
 from datamill.results.bundles.opening import open_bundle
+from datamill.results.judgement.screened import ScreenedFirst, ScreenedLevels
 
 
 def read_main_question(

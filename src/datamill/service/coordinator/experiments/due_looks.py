@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from datamill.results.bundles.decided.decisions import Decision
+from datamill.results.bundles.decisions import Decision
 from datamill.service.coordinator.state.rows import select_rows
 from datamill.service.models import Look
 

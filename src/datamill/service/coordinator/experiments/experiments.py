@@ -8,7 +8,7 @@ from django.db import transaction
 
 from datamill.experiment.errors import InputError, QuestionError
 from datamill.protocol.trial import TrialRecord
-from datamill.results.bundles.decided.decisions import Decision
+from datamill.results.bundles.decisions import Decision
 from datamill.results.trials.responses import check_response_names, list_wanted_responses
 from datamill.service.coordinator.experiments.due_looks import (
     awaits_look,

@@ -63,7 +63,7 @@ def read_screened(folder: Path) -> ScreenedFirst | None:
         return msgspec.json.decode(file.read_bytes(), type=ScreenedFirst)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise InputError(
-            f"this is not an account of a screening: {error}",
+            f"this is not what datamill wrote of a screening: {error}",
             where=str(file),
             remedy="Copy the bundle again from where it is whole.",
         ) from None

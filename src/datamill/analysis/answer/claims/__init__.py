@@ -1,0 +1,1 @@
+"""What an experiment claims before its data, and whether they show it."""
