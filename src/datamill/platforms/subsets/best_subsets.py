@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from datamill import _native
 from datamill.experiment.errors import InputError
 from datamill.platforms.scores.score_matrix import FloatArray, IntArray
 from datamill.platforms.subsets.criteria import Criterion, find_adjusted_r2, find_cp, find_variances
 from datamill.platforms.subsets.effort import check_effort
+
+_Value = TypeVar("_Value", bound=np.generic)
 
 #: Most predictors: a set of them is one word.
 MOST_PREDICTORS = 63
@@ -91,9 +95,9 @@ def best_subsets(
     sets = len(offsets) - 1
     missing = largest - width
     return BestSubsets(
-        np.pad(rss.reshape(sets, width), ((0, 0), (0, missing)), constant_values=np.nan),
-        np.pad(members.reshape(sets, width, width), ((0, 0), (0, missing), (0, missing)), constant_values=-1),
-        np.pad(ties.reshape(sets, width), ((0, 0), (0, missing))),
+        _widen(rss.reshape(sets, width), ((0, 0), (0, missing)), np.nan),
+        _widen(members.reshape(sets, width, width), ((0, 0), (0, missing), (0, missing)), -1),
+        _widen(ties.reshape(sets, width), ((0, 0), (0, missing)), 0),
         total,
         np.diff(offsets),
     )
@@ -166,6 +170,13 @@ def best_of_each_column(
     return EachColumn(
         _describe(by_r2, width, "adjusted-r2", counts, flat), _describe(by_cp, width, "cp", counts, flat)
     )
+
+
+def _widen(values: NDArray[_Value], widths: tuple[tuple[int, int], ...], filling: float) -> NDArray[_Value]:
+    """`np.pad`, which takes as long as a small search also where nothing is missing."""
+    if not any(after for _, after in widths):
+        return values
+    return np.pad(values, widths, constant_values=filling)
 
 
 def _describe(

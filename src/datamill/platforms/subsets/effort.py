@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from math import comb
 
-import numpy as np
-
 from datamill.experiment.errors import InputError
 from datamill.platforms.scores.score_matrix import IntArray
 
@@ -27,7 +25,7 @@ def check_effort(predictors: int, largest: int, rows: IntArray, *, bounded: bool
     most subsets where there are more rows than predictors and an intercept, or where the caller says so with
     `bounded`. Raises InputError with the largest size that can be searched.
     """
-    for count in np.unique(rows).tolist():
+    for count in sorted(set(rows.tolist())):
         most = MOST_BOUNDED if bounded or count > predictors + 1 else MOST_SUBSETS
         size = min(largest, predictors, count - 2)
         subsets = count_subsets(predictors, size)
