@@ -200,3 +200,29 @@ def test_larger_subsets_than_an_exact_fit_are_not_counted():
     assert best.ties[0].tolist() == [0, 0, -1, -1, -1, -1]
     assert list_members(best.members[0, 1]) == (2, 4)
     assert {2, 4} < set(list_members(best.members[0, 3]))
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(6, 9), (7, 12), (9, 11), (8, 10)])
+@pytest.mark.parametrize("kind", ["noise", "one sparse relation", "shared factor"])
+def test_near_relations_lead_to_what_a_search_for_each_column_finds(rows, columns, kind):
+    """Where rows are few one search of near relations serves all; small subsets may still be best."""
+    rng = np.random.default_rng(rows * columns)
+    table = rng.normal(size=(rows, columns))
+    if kind == "one sparse relation":
+        table[:, 4] = table[:, 1] - 2 * table[:, 2] + 1e-6 * rng.normal(size=rows)
+    elif kind == "shared factor":
+        table = np.exp(rng.normal(0, 0.6, (rows, 1)) + rng.normal(0, 0.15, (rows, columns)))
+    variances = np.array(
+        [[find_variances(np.delete(table, c, axis=1), table[:, c])[0] for c in range(columns)]]
+    )
+    together = best_of_each_column(table, variances=variances)
+    for column in range(columns):
+        others = np.delete(np.arange(columns), column)
+        for criterion, found in (("adjusted-r2", together.by_adjusted_r2), ("cp", together.by_cp)):
+            alone = best_by_criterion(
+                table[:, others], table[:, column], None, criterion, None, variances[:, column]
+            )
+            members = others[alone.members[0, : alone.size[0]]]
+            assert list_members(found.members[column]) == list_members(members)
+            assert found.rss[column] == pytest.approx(alone.rss[0], rel=1e-6)
+            assert found.ties[column] == alone.ties[0]

@@ -9,17 +9,16 @@
 //! the sequence of a forward selection, so that what is excluded first is many poor ones.
 
 use super::aims::Hunt;
-use super::frame::{Frame, dot};
+use super::frame::{DEPENDENT, Frame, dot};
 use super::level::{Four, Lanes, STRIDE, WIDE};
 
 /// Rounding of one cross product of vectors of length 1, with room.
 const ROUNDING: f64 = 1e-14;
-/// Subsets that take as long as a bound of one candidate does, for each cube of candidates.
-const BOUND_COST: f64 = 1.0;
 /// Multiple of its rounding below which a square says nothing.
 const UNSURE: f64 = 256.0;
-/// Candidates and levels below from which a bound is worth its time.
-const BOUNDED: (usize, usize) = (10, 4);
+/// Candidates and levels below from which a bound is worth its time, and to sort the candidates.
+const BOUNDED: (usize, usize) = (5, 3);
+const SORTED: (usize, usize) = (5, 3);
 
 #[derive(Clone)]
 struct Node {
@@ -27,6 +26,8 @@ struct Node {
     products: Vec<Lanes>,
     squares: Lanes,
     with_response: Lanes,
+    /// Places of the candidates in the search's order.
+    names: [u8; STRIDE],
     /// No square is above it.
     largest: f64,
     count: usize,
@@ -41,6 +42,7 @@ impl Node {
             products: vec![[0.0; STRIDE]; count],
             squares: [0.0; STRIDE],
             with_response: [0.0; STRIDE],
+            names: std::array::from_fn(|lane| lane as u8),
             largest: 1.0,
             count,
             rss: 1.0,
@@ -78,19 +80,17 @@ impl Node {
         let (mut done, mut largest) = (0, 0.0);
         while done < into.count {
             let part = Four::at(row, first + done);
-            put(
-                &mut into.with_response,
-                done,
-                Four::at(&self.with_response, first + done) - part * along,
-            );
+            let left = Four::at(&self.with_response, first + done) - part * along;
+            left.put(&mut into.with_response, done);
             let squares = Four::at(&self.squares, first + done) - part * part * scale;
-            put(&mut into.squares, done, squares);
+            squares.put(&mut into.squares, done);
             largest = squares.0.iter().fold(
                 largest,
                 |most: f64, square| if *square > most { *square } else { most },
             );
             done += WIDE;
         }
+        into.names[..into.count].copy_from_slice(&self.names[first..self.count]);
         // Lanes beyond the last may raise it, but not above what it was.
         into.largest = largest.min(self.largest);
         for other in 0..into.count.saturating_sub(1) {
@@ -98,51 +98,92 @@ impl Node {
             let (source, target) = (&self.products[first + other], &mut into.products[other]);
             let mut done = (other + 1) / WIDE * WIDE;
             while done < into.count {
-                put(
-                    target,
-                    done,
-                    Four::at(source, first + done) - Four::at(row, first + done) * factor,
-                );
+                let left = Four::at(source, first + done) - Four::at(row, first + done) * factor;
+                left.put(target, done);
                 done += WIDE;
             }
         }
     }
 
+    /// Put the candidates in the sequence of what each would add, so that what is behind them adds little.
+    fn sort(&mut self, into: &mut Node) {
+        let mut gains = [0.0; STRIDE];
+        let mut places = [0; STRIDE];
+        for lane in 0..self.count {
+            let gain = self.with_response[lane].powi(2) / self.squares[lane].max(DEPENDENT);
+            let mut at = lane;
+            while at > 0 && gains[at - 1] < gain {
+                (gains[at], places[at]) = (gains[at - 1], places[at - 1]);
+                at -= 1;
+            }
+            (gains[at], places[at]) = (gain, lane);
+        }
+        for (lane, place) in places[..self.count].iter().enumerate() {
+            into.squares[lane] = self.squares[*place];
+            into.with_response[lane] = self.with_response[*place];
+            into.names[lane] = self.names[*place];
+            for (other, behind) in places[..self.count].iter().enumerate().skip(lane + 1) {
+                let (low, high) = (*place.min(behind), *place.max(behind));
+                into.products[lane][other] = self.products[low][high];
+            }
+        }
+        std::mem::swap(&mut self.products, &mut into.products);
+        let count = (self.count + WIDE).min(STRIDE);
+        self.squares[..count].copy_from_slice(&into.squares[..count]);
+        self.with_response[..count].copy_from_slice(&into.with_response[..count]);
+        self.names[..count].copy_from_slice(&into.names[..count]);
+    }
+
     /// Sum of squares that is left at least with the subset and all candidates from each on.
-    fn find_bounds(&self, dims: usize) -> Lanes {
-        let mut bounds = [0.0; STRIDE];
-        let mut rest = self.clone();
-        for (taken, lane) in (0..self.count).rev().enumerate() {
-            let square = rest.squares[lane];
-            // With no dimension left, or where rounding decides, nothing is excluded.
-            if taken + 1 >= dims || square <= UNSURE * rest.errors().0 {
+    #[inline(always)]
+    fn find_bounds(&self, dims: usize, rest: &mut Node, bounds: &mut Lanes) {
+        // With no dimension left nothing is excluded. The last candidate is taken out first.
+        let kept = self.count.min(dims.saturating_sub(1));
+        let last = self.count - 1;
+        bounds[..self.count].fill(0.0);
+        for at in 0..kept {
+            rest.squares[at] = self.squares[last - at];
+            rest.with_response[at] = self.with_response[last - at];
+            for other in at + 1..kept {
+                rest.products[at][other] = self.products[last - other][last - at];
+            }
+        }
+        (rest.rss, rest.spread, rest.largest) = (self.rss, self.spread, self.largest);
+        for at in 0..kept {
+            let square = rest.squares[at];
+            if square <= UNSURE * rest.errors().0 {
+                // Where rounding decides nothing is excluded either.
                 break;
             }
-            rest.spread = rest.spread_without(lane);
-            let along = rest.with_response[lane] / square;
-            rest.rss -= along * rest.with_response[lane];
-            bounds[lane] = (rest.rss - rest.errors().2).max(0.0);
-            for other in 0..lane {
-                let factor = rest.products[other][lane] / square;
-                rest.squares[other] -= factor * rest.products[other][lane];
-                rest.with_response[other] -= factor * rest.with_response[lane];
-                for third in other + 1..lane {
-                    let product = rest.products[third][lane];
-                    rest.products[other][third] -= factor * product;
+            let inverse = square.recip();
+            let along = rest.with_response[at] * inverse;
+            // A mean instead of the root that `spread_without` takes: never less, and quicker.
+            let (own, response) = rest.spread;
+            let growth = 1.5 + 0.5 * rest.largest * inverse;
+            rest.spread = (own * growth, response + own * along.abs());
+            rest.rss -= along * rest.with_response[at];
+            bounds[last - at] = (rest.rss - rest.errors().2).max(0.0);
+            let (taken, behind) = rest.products.split_at_mut(at + 1);
+            let row = &taken[at];
+            let mut lane = at + 1;
+            while lane < kept {
+                let part = Four::at(row, lane);
+                let left = Four::at(&rest.with_response, lane) - part * along;
+                left.put(&mut rest.with_response, lane);
+                let left = Four::at(&rest.squares, lane) - part * part * inverse;
+                left.put(&mut rest.squares, lane);
+                lane += WIDE;
+            }
+            for (other, target) in (at + 1..kept).zip(behind) {
+                let factor = row[other] * inverse;
+                let mut lane = other + 1;
+                while lane < kept {
+                    (Four::at(target, lane) - Four::at(row, lane) * factor).put(target, lane);
+                    lane += WIDE;
                 }
             }
         }
-        bounds
     }
-}
-
-fn count_subsets(of: usize, size: usize) -> f64 {
-    (0..size.min(of / 2)).fold(1.0, |count, at| count * (of - at) as f64 / (at + 1) as f64)
-}
-
-fn put(row: &mut Lanes, start: usize, four: Four) {
-    let start = start.min(STRIDE - WIDE);
-    row[start..start + WIDE].copy_from_slice(&four.0);
 }
 
 struct Search<'a> {
@@ -150,6 +191,10 @@ struct Search<'a> {
     /// Positions of the candidates in the frame.
     order: &'a [usize],
     nodes: Vec<Node>,
+    /// By size of the subset: what is left at least with the candidates from each on, 0 where nothing is known.
+    bounds: Vec<Lanes>,
+    /// Room to work in.
+    rest: Node,
     hunt: &'a mut Hunt,
 }
 
@@ -180,11 +225,14 @@ pub(super) fn search_products(
     if largest == 0 {
         return Ok(());
     }
+    let rest = root.clone();
     let nodes = vec![root; largest];
     let mut search = Search {
         frame,
         order,
         nodes,
+        bounds: vec![[0.0; STRIDE]; largest],
+        rest,
         hunt,
     };
     #[cfg(target_arch = "x86_64")]
@@ -203,9 +251,9 @@ struct Below {
 
 impl Search<'_> {
     fn walk(&mut self, size: usize, lanes: u64, cap: usize) -> Result<(), Unsure> {
-        let bounds = self.find_bounds(size, cap);
+        self.find_bounds(size, cap);
         for lane in 0..self.nodes[size].count {
-            if let Some(below) = self.open(size, lanes, cap, lane, &bounds)? {
+            if let Some(below) = self.open(size, lanes, cap, lane)? {
                 self.walk(size + 1, below.lanes, below.cap)?;
             }
         }
@@ -216,34 +264,35 @@ impl Search<'_> {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     fn walk_wide(&mut self, size: usize, lanes: u64, cap: usize) -> Result<(), Unsure> {
-        let bounds = self.find_bounds(size, cap);
+        self.find_bounds(size, cap);
         for lane in 0..self.nodes[size].count {
-            if let Some(below) = self.open(size, lanes, cap, lane, &bounds)? {
+            if let Some(below) = self.open(size, lanes, cap, lane)? {
                 self.walk_wide(size + 1, below.lanes, below.cap)?;
             }
         }
         Ok(())
     }
 
-    fn find_bounds(&self, size: usize, cap: usize) -> Option<Lanes> {
-        let node = &self.nodes[size];
-        let worth = node.count >= BOUNDED.0
-            && cap - size >= BOUNDED.1
-            && count_subsets(node.count, cap - size) >= BOUND_COST * (node.count as f64).powi(3);
-        worth.then(|| node.find_bounds(self.frame.dims - size))
+    #[inline(always)]
+    fn find_bounds(&mut self, size: usize, cap: usize) {
+        let (node, bounds) = (&self.nodes[size], &mut self.bounds[size]);
+        if node.count >= BOUNDED.0 && cap >= size + BOUNDED.1 {
+            node.find_bounds(self.frame.dims - size, &mut self.rest, bounds);
+        } else {
+            bounds[..node.count].fill(0.0);
+        }
     }
 
     /// The largest size below a candidate that the bound leaves; none below what the subset has already.
     #[inline(always)]
-    fn limit_depth(&self, size: usize, cap: usize, lane: usize, bounds: &Option<Lanes>) -> usize {
+    fn limit_depth(&self, size: usize, cap: usize, lane: usize) -> usize {
         let cap = cap.min(size + self.nodes[size].count - lane);
-        match bounds {
-            Some(bounds) => (size + 1..=cap)
-                .rev()
-                .find(|of| bounds[lane] <= self.hunt.limits[*of])
-                .unwrap_or(size),
-            None => cap,
-        }
+        let bound = self.bounds[size][lane];
+        let limits = &self.hunt.limits;
+        (size + 1..=cap)
+            .rev()
+            .find(|of| bound <= limits[*of])
+            .unwrap_or(size)
     }
 
     /// Score a subset with one candidate more and, where one more is the last, those with two.
@@ -254,15 +303,14 @@ impl Search<'_> {
         lanes: u64,
         cap: usize,
         lane: usize,
-        bounds: &Option<Lanes>,
     ) -> Result<Option<Below>, Unsure> {
-        let cap = self.limit_depth(size, cap, lane, bounds);
+        let cap = self.limit_depth(size, cap, lane);
         if cap == size {
             return Ok(None);
         }
         let (above, below) = self.nodes.split_at_mut(size + 1);
         let node = &above[size];
-        let lanes = lanes | 1 << (self.order.len() - node.count + lane);
+        let lanes = lanes | 1 << node.names[lane];
         let (square, with_response) = (node.squares[lane], node.with_response[lane]);
         if square <= UNSURE * node.errors().0 {
             // A dependent column adds nothing; of another one the products do not know enough.
@@ -281,6 +329,9 @@ impl Search<'_> {
         if cap > size + 2 {
             node.take_out(lane, &mut below[0]);
             below[0].spread = node.spread_without(lane);
+            if below[0].count >= SORTED.0 && cap > size + SORTED.1 {
+                below[0].sort(&mut self.rest);
+            }
         }
         if near {
             self.offer(size + 1, lanes);
@@ -309,7 +360,6 @@ impl Search<'_> {
         };
         let mut need = needed(self.hunt.limits[size + 2]);
         let mut room = slack(need);
-        let first = self.order.len() - count;
         let mut at = lane + 1;
         while at < count {
             let node = &self.nodes[size];
@@ -321,7 +371,8 @@ impl Search<'_> {
             if excess.0[..end - at].iter().any(|excess| *excess <= room) {
                 for other in at..end {
                     if excess.0[other - at] <= room {
-                        self.offer(size + 2, lanes | 1 << (first + other));
+                        let name = self.nodes[size].names[other];
+                        self.offer(size + 2, lanes | 1 << name);
                     }
                 }
                 need = needed(self.hunt.limits[size + 2]);

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::aims::{Aim, Found, Hunt};
-use super::forward::seed_forward;
+use super::forward::{seed_exchange, seed_forward};
 use super::frame::{Frame, RESPONSE, Table};
 use super::products::{Unsure, search_products};
 use super::relations;
@@ -14,6 +14,9 @@ pub const NOT_COUNTED: i64 = -1;
 
 /// Size of subsets that are searched in next to no time.
 const QUICK: usize = 3;
+
+/// Size from which a search takes longer than to begin with good subsets.
+const EXCHANGED_FROM: usize = 4;
 
 /// The best subset of one size.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -244,7 +247,11 @@ fn search(frame: &Frame, largest: usize, hunts: &mut [Hunt]) {
 /// Leaves the hunt as it was where it fails.
 fn search_one(frame: &Frame, largest: usize, hunt: &mut Hunt) -> Result<(), Unsure> {
     let mut tried = hunt.clone();
-    let order = seed_forward(frame, frame.names.len() - 1, largest, &mut tried);
+    let response = frame.names.len() - 1;
+    let order = seed_forward(frame, response, largest, &mut tried);
+    if largest >= EXCHANGED_FROM {
+        seed_exchange(frame, response, largest, &mut tried);
+    }
     let cap = tried.cap().min(largest);
     // Near the dimensions of the rows vectors are short, products inexact, and bounds exclude nothing.
     if frame.candidates() < frame.dims || cap + 4 <= frame.dims {

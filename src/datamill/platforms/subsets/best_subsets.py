@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from datamill import _native
 from datamill.experiment.errors import InputError
 from datamill.platforms.scores.score_matrix import FloatArray, IntArray
 from datamill.platforms.subsets.criteria import Criterion, find_adjusted_r2, find_cp, find_variances
+from datamill.platforms.subsets.effort import check_effort
+
+_Value = TypeVar("_Value", bound=np.generic)
 
 #: Most predictors: a set of them is one word.
 MOST_PREDICTORS = 63
@@ -77,7 +82,7 @@ def best_subsets(
     An RSS below 1e-22 of the total is 0; larger subsets fit exactly too and are not searched. Of subsets that
     tie, the one with the earlier columns is returned. Results do not depend on the number of threads. Without
     `largest` all sizes are searched. Raises InputError for values that are not finite, shapes or rows that do
-    not fit, `largest` below 1.
+    not fit, `largest` below 1, more subsets than can be searched (`effort.check_effort`).
     """
     table, values = _check(predictors, response)
     largest = table.shape[1] if largest is None else largest
@@ -85,13 +90,14 @@ def best_subsets(
         raise InputError(f"{largest} predictors are not at least 1", where="the largest size")
     rows, offsets = _join(row_sets, len(table))
     width = min(largest, table.shape[1])
+    check_effort(table.shape[1], width, np.diff(offsets))
     rss, members, ties, total = _native.best_of_sizes(table, values, rows, offsets, width)
     sets = len(offsets) - 1
     missing = largest - width
     return BestSubsets(
-        np.pad(rss.reshape(sets, width), ((0, 0), (0, missing)), constant_values=np.nan),
-        np.pad(members.reshape(sets, width, width), ((0, 0), (0, missing), (0, missing)), constant_values=-1),
-        np.pad(ties.reshape(sets, width), ((0, 0), (0, missing))),
+        _widen(rss.reshape(sets, width), ((0, 0), (0, missing)), np.nan),
+        _widen(members.reshape(sets, width, width), ((0, 0), (0, missing), (0, missing)), -1),
+        _widen(ties.reshape(sets, width), ((0, 0), (0, missing)), 0),
         total,
         np.diff(offsets),
     )
@@ -116,6 +122,8 @@ def best_by_criterion(
     if width < 0:
         raise InputError(f"{largest} predictors are fewer than none", where="the largest size")
     counts = np.diff(offsets)
+    # What the penalty for size leaves by Cp are small subsets.
+    check_effort(table.shape[1], width, counts, bounded=criterion == "cp")
     variances = np.full(len(counts), np.nan)
     if criterion == "cp":
         sets = np.split(rows, offsets[1:-1])
@@ -139,14 +147,17 @@ def best_of_each_column(
 ) -> EachColumn:
     """Take each column in turn for the response and the others for predictors (thesis 2015, section 7.5).
 
-    One search of subsets serves all columns and both criteria, which is far quicker than `best_by_criterion`
-    for each column. `table` is n × q, `variances` S × q. Where there are more rows than columns nothing is
-    pruned: 2^q subsets are searched. Otherwise as `best_by_criterion`.
+    One search of subsets serves all columns, which is far quicker than `best_by_criterion` for each column,
+    most of all without `largest` where there are fewer rows than columns. `table` is n × q, `variances`
+    S × q. Where there are more rows than columns nothing is pruned: 2^q subsets are searched. Otherwise as
+    `best_by_criterion`.
     """
     values = _check_table(table)
     rows, offsets = _join(row_sets, len(values))
     width = values.shape[1] if largest is None else min(largest, values.shape[1])
     counts = np.diff(offsets)
+    # Nothing is pruned, however many rows there are.
+    check_effort(values.shape[1], width, np.minimum(counts, values.shape[1] + 1))
     if variances is None:
         sets = np.split(rows, offsets[1:-1])
         variances = np.empty((len(sets), values.shape[1]))
@@ -159,6 +170,13 @@ def best_of_each_column(
     return EachColumn(
         _describe(by_r2, width, "adjusted-r2", counts, flat), _describe(by_cp, width, "cp", counts, flat)
     )
+
+
+def _widen(values: NDArray[_Value], widths: tuple[tuple[int, int], ...], filling: float) -> NDArray[_Value]:
+    """`np.pad`, which takes as long as a small search also where nothing is missing."""
+    if not any(after for _, after in widths):
+        return values
+    return np.pad(values, widths, constant_values=filling)
 
 
 def _describe(

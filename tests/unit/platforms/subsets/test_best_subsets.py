@@ -62,3 +62,15 @@ def test_two_rows_leave_no_degree_of_freedom_for_a_predictor():
 
 def test_no_set_of_rows_gives_no_subset():
     assert best_subsets(TABLE, RESPONSE, [], largest=2).rss.shape == (0, 2)
+
+
+def test_a_search_that_would_not_end_is_refused_with_a_size_that_can_be_searched():
+    table, response = RNG.normal(size=(40, 63)), RNG.normal(size=40)
+    with pytest.raises(InputError, match=r"63 predictors have .* subsets of up to 38") as refused:
+        best_subsets(table, response)
+    assert "Limit it to 11" in str(refused.value.remedy)
+    with pytest.raises(InputError, match=r"more than the 1e\+12"):
+        best_by_criterion(table, response)
+    with pytest.raises(InputError, match="can be searched"):
+        best_of_each_column(table)
+    assert best_subsets(table, response, largest=2).rss.shape == (1, 2)
