@@ -29,8 +29,8 @@ def find_tracer() -> Path:
     if found is None:
         raise InputError(
             f"{named} is not here" if named else f"{TRACER_NAME} is not here",
-            remedy="Install datamill from its wheel, or run make setup in its sources, or name the library in "
-            f"the environment variable {TRACER_VARIABLE}.",
+            remedy="Install datamill from its wheel, or run make setup in its sources, or name the library "
+            f"in the environment variable {TRACER_VARIABLE}.",
         )
     path = found.resolve()
     if any(separator in str(path) for separator in ": "):
