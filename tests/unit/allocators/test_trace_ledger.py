@@ -95,8 +95,14 @@ def test_what_could_not_be_seen_is_said(change: tuple[int, int], words: str) -> 
 
 @pytest.mark.parametrize(
     ("state", "words"),
-    [(3, "PYTHONMALLOC=malloc"), (4, "free-threaded"), (8, "3.11 to 3.14"), (17, "lines are not told")]
-    + [(33, "another allocator in place"), (64, "never said that it begins")],
+    [
+        (3, "PYTHONMALLOC=malloc"),
+        (4, "free-threaded"),
+        (8, "3.11 to 3.14"),
+        (17, "lines are not told"),
+        (33, "another allocator in place"),
+        (64, "never said that it begins"),
+    ],
 )
 def test_what_limits_an_interpreter_is_said_with_its_name(state: int, words: str) -> None:
     ledger = make_ledger()
